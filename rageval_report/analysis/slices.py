@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias, Unpack
@@ -26,6 +27,7 @@ from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.align import Alignment
 from rageval_report.stats import heterogeneity_test
+from rageval_report.stats.pairs.heterogeneity import HeterogeneityResult
 from rageval_report.types import IntArray
 
 NO_GROUP = "(none)"
@@ -162,7 +164,7 @@ def slice_comparison(
                     (
                         label,
                         compare_metric(
-                            _select_queries(pairing, rows), ours, theirs, None, comparison.plan
+                            _select_queries(pairing, rows), ours, theirs, comparison.plan
                         ),
                     )
                     for label, rows in _rows_by_group(labels)
@@ -266,9 +268,18 @@ def _label_notes(labels: pd.Series, by: str) -> tuple[str, ...]:
 
 
 def _records(groups: _Groups, column: str) -> list[dict[str, object]]:
-    spread = heterogeneity_test([row.differences for _, row in groups if row.differences.size])
-    pvalues = {"heterogeneity_pvalue": spread.pvalue, "crossing_pvalue": spread.crossing_pvalue}
+    spread = _heterogeneity(groups)
+    pvalues = {
+        "heterogeneity_pvalue": math.nan if spread is None else spread.pvalue,
+        "crossing_pvalue": math.nan if spread is None else spread.crossing_pvalue,
+    }
     return [_record(label, row, column) | pvalues for label, row in groups]
+
+
+def _heterogeneity(groups: _Groups) -> HeterogeneityResult | None:
+    """Whether the groups differ, by their independent units; None for fewer than two groups."""
+    values = [row.by_unit.values for _, row in groups if row.by_unit.n]
+    return heterogeneity_test(values) if len(values) > 1 else None
 
 
 def _record(label: str, row: MetricComparison, column: str) -> dict[str, object]:
@@ -324,7 +335,7 @@ def _disagreement_note(groups: _Groups, table: _SliceTable) -> Iterator[str]:
             f"differ in the other direction: {_list_groups(against)}"
         )
     elif clear:
-        spread = heterogeneity_test([row.differences for _, row in groups if row.differences.size])
+        spread = heterogeneity_test([row.by_unit.values for _, row in groups if row.by_unit.n])
         yield (
             f"{name}: {overall:+.3f} overall, but the other direction in "
             f"{_list_groups(clear)}; the groups differ with heterogeneity p = {spread.pvalue:.2g}"

@@ -119,6 +119,7 @@ def _pareto_front(
         n_resamples=options.n_resamples,
         seed=options.seed,
         on=options.on,
+        clusters=options.clusters,
         margins=options.margin,
     )
     return ranking.pareto(metrics or None)

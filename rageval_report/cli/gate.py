@@ -62,6 +62,11 @@ class GateArguments(CorrectOption, LoadingOptions, OutputOptions):
         help="Confidence level of the intervals; 1 - LEVEL is the error rate of no_regression. "
         "0.95 if omitted.",
     )
+    clusters: str | None = option(
+        "--clusters",
+        metavar="COLUMN",
+        help="Column of clusters: queries with the same value are not independent.",
+    )
     n_resamples: int | None = option(
         "--n-resamples",
         metavar="N",

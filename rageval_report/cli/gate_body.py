@@ -60,6 +60,7 @@ def _request(options: GateArguments) -> Gates:
         "confidence_level": options.confidence_level,
         "n_resamples": options.n_resamples,
         "seed": options.seed,
+        "clusters": options.clusters,
         "correct": None if options.correct is None else parse_correct_rule(options.correct),
     }
     settings = {name: value for name, value in overrides.items() if value is not None}

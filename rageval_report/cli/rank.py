@@ -22,6 +22,11 @@ class RankArguments(MetricsOption, TestOptions, CorrectOption, LoadingOptions, O
     """
 
     files: tuple[str, ...] = argument(nargs=-1, metavar="FILE...")
+    clusters: str | None = option(
+        "--clusters",
+        metavar="COLUMN",
+        help="Column of clusters: queries with the same value are not independent.",
+    )
     weighted: bool = option(
         "--weighted",
         help="Show one score from weighted objectives, and how much the order depends on the "

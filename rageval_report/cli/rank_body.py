@@ -47,6 +47,7 @@ def rank(options: RankArguments) -> None:
         confidence_level=options.confidence_level,
         missing=options.missing,
         on=options.on,
+        clusters=options.clusters,
         n_resamples=options.n_resamples,
         seed=options.seed,
         # Names of objectives are checked with them, in the views that have them.

@@ -759,6 +759,7 @@ class RAGPipelineEvaluation:
         n_resamples: int = 9999,
         seed: int = 0,
         correct: Correct | None = None,
+        clusters: Clusters | None = None,
     ) -> GateResult:
         """Test the pipeline against rules; ``.passed`` says whether all hold, ``.check()`` raises.
 
@@ -773,6 +774,8 @@ class RAGPipelineEvaluation:
             As in `evaluation_report`.
         correct : as in the constructor, optional
             If omitted, the rule of this evaluation.
+        clusters : str, Series or mapping, optional
+            A detail column, or labels by query id: queries with the same label are not independent.
 
         Returns
         -------
@@ -787,6 +790,7 @@ class RAGPipelineEvaluation:
             n_resamples=n_resamples,
             seed=seed,
             correct=self._correct if correct is None else correct,
+            clusters=clusters,
         )
 
     def weighted(

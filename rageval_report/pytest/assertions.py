@@ -35,8 +35,8 @@ def assert_gates(
     baseline : RAGPipelineEvaluation, optional
         The scores that they are compared with, e.g. for no_regression.
     **options
-        ``missing``, ``confidence_level``, ``n_resamples``, ``seed`` and ``correct``, which override
-        those of the file.
+        ``missing``, ``confidence_level``, ``n_resamples``, ``seed``, ``correct`` and ``clusters``,
+        which override those of the file.
 
     Returns
     -------

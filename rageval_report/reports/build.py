@@ -31,6 +31,7 @@ from rageval_report.reports.query_table import QueryTable, slice_columns
 from rageval_report.reports.report import Report
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
+from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.correct_notion import (
     CorrectNotion,
     declare_all,
@@ -424,7 +425,10 @@ def _notes(
         for run in runs
     )
     cut = () if longest is None else (f"texts of queries are cut after {longest} characters",)
-    return (*own_notes, *_rule_notes(runs, notions), *cut, *_role_counts(runs))
+    # A comparison has the hint among its own notes.
+    hint = cluster_hint(runs[0]) if len(runs) == 1 else None
+    hints = () if hint is None else (f"{hint} to compare() and gate()",)
+    return (*own_notes, *hints, *_rule_notes(runs, notions), *cut, *_role_counts(runs))
 
 
 def _rule_notes(runs: Sequence[Scored], notions: Sequence[CorrectNotion] | None) -> Iterable[str]:

@@ -28,6 +28,7 @@ from rageval_report.stats.sign_flips.lattice import lattice_step
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import lattice_tail
 from rageval_report.stats.sign_flips.signflip import observed_tail
+from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import FloatArray, IntArray
 
 WESTFALL_YOUNG = "westfall-young"
@@ -50,10 +51,12 @@ class AllPairs:
         The columns of each pair.
     n : int
         The rows without a missing score, which all tests use.
+    n_units : int
+        The independent units of these rows.
     difference : ndarray
         The difference of the means, second minus first.
     standard_deviation : ndarray
-        The standard deviation of the paired differences; NaN for fewer than two rows.
+        The standard deviation of the paired differences of the units; NaN for fewer than two.
     pvalue, pvalue_adjusted : ndarray
         Before and after correction for the number of pairs.
     wins, ties, losses : ndarray of int
@@ -65,6 +68,7 @@ class AllPairs:
     first: IntArray
     second: IntArray
     n: int
+    n_units: int
     difference: FloatArray
     standard_deviation: FloatArray
     pvalue: FloatArray
@@ -179,13 +183,21 @@ def complete_rows(scores: npt.ArrayLike) -> FloatArray:
 
 
 def pair_tests(
-    matrix: FloatArray, *, test: str = "auto", n_resamples: int = 9999, seed: int = 0
+    matrix: FloatArray,
+    *,
+    units: Units = QUERIES,
+    test: str = "auto",
+    n_resamples: int = 9999,
+    seed: int = 0,
 ) -> AllPairs:
     """The tests of all pairs, not corrected; no score may be missing.
 
     Parameters
     ----------
     matrix : ndarray of shape (n_queries, n_pipelines)
+        The scores.
+    units : Units
+        The independent units of the queries.
     test, n_resamples, seed
         As in `all_pairs_test`.
 
@@ -197,7 +209,7 @@ def pair_tests(
     """
     check_resamples(n_resamples), check_seed(seed)
     if test == "auto":
-        return _test_by_default(np.asfortranarray(matrix))
+        return _test_by_default(np.asfortranarray(matrix), units)
     if test not in TESTS:
         raise UnknownNameError("paired test", test, ["auto", *TESTS])
 
@@ -205,7 +217,7 @@ def pair_tests(
         result = run_test(pairs, test=test, n_resamples=n_resamples, seed=seed)
         return result.test, result.pvalue
 
-    return _test_pair_by_pair(matrix, run_on_pair)
+    return _test_pair_by_pair(matrix, units, run_on_pair)
 
 
 def pairs_beyond(
@@ -213,6 +225,7 @@ def pairs_beyond(
     pairs: AllPairs,
     margin: float,
     *,
+    units: Units = QUERIES,
     test: str = "auto",
     n_resamples: int = 9999,
     seed: int = 0,
@@ -227,6 +240,8 @@ def pairs_beyond(
         The tests without a margin.
     margin : float
         The difference of the means that is too small to matter, above 0.
+    units : Units
+        The independent units of the queries.
     test, n_resamples, seed
         As in `all_pairs_test`; McNemar's tests, which know no margin, become the default one.
 
@@ -252,7 +267,11 @@ def pairs_beyond(
         worse, better = (i, j) if pairs.difference[place] > 0 else (j, i)
         shifted = PairedScores(matrix[:, worse] + margin, matrix[:, better])
         beyond = run_test(
-            shifted, test=used, alternative="greater", n_resamples=n_resamples, seed=seed
+            units.collapse(shifted),
+            test=used,
+            alternative="greater",
+            n_resamples=n_resamples,
+            seed=seed,
         )
         pvalues[place] = max(pvalues[place], min(1.0, 2.0 * beyond.pvalue))
         tests[place] = beyond.test
@@ -260,7 +279,11 @@ def pairs_beyond(
 
 
 def shared_flips(
-    blocks: Sequence[FloatArray], *, n_resamples: int = 9999, seed: int = 0
+    blocks: Sequence[FloatArray],
+    *,
+    units: Units = QUERIES,
+    n_resamples: int = 9999,
+    seed: int = 0,
 ) -> list[FloatArray]:
     """Step-down adjusted p-values of all pairs of all blocks, from the same flips of sign.
 
@@ -271,6 +294,8 @@ def shared_flips(
     ----------
     blocks : sequence of ndarray of shape (n_queries, n_pipelines)
         One block per metric, with the same queries; a row that is left out is NaN throughout.
+    units : Units
+        The independent units of the queries, whose signs are flipped.
     n_resamples, seed : int
         The number of random sign patterns, and their seed.
 
@@ -287,7 +312,7 @@ def shared_flips(
     array([0.001, 0.001, 1.   ])
     """
     # Centring by query changes no difference, and the sums lose fewer digits.
-    centred = [block - block.mean(axis=1, keepdims=True) for block in blocks]
+    centred = [_sums_of_units(block - block.mean(axis=1, keepdims=True), units) for block in blocks]
     flipped = sign_flip_means(np.hstack(centred), n_resamples=n_resamples, seed=seed)
     ends = np.cumsum([block.shape[1] for block in centred])
     places = [_pairs_of(block.shape[1], int(end)) for block, end in zip(centred, ends, strict=True)]
@@ -304,18 +329,24 @@ _TestAndPvalue: TypeAlias = tuple[str, float]
 _PairTest: TypeAlias = Callable[[int, int, PairedScores], _TestAndPvalue]
 
 
+def _sums_of_units(block: FloatArray, units: Units) -> FloatArray:
+    """One row per unit; of clusters the rows that are left out add nothing to the sums."""
+    return units.sums(np.where(np.isnan(block), 0.0, block)) if units.are_clusters else block
+
+
 def _pairs_of(size: int, end: int) -> tuple[IntArray, IntArray]:
     first, second = np.triu_indices(size, 1)
     return first + end - size, second + end - size
 
 
-def _test_pair_by_pair(matrix: FloatArray, pair_test: _PairTest) -> AllPairs:
+def _test_pair_by_pair(matrix: FloatArray, units: Units, pair_test: _PairTest) -> AllPairs:
     results: list[_TestAndPvalue] = []
     numbers: list[tuple[float, float, int, int]] = []
     for i, j in combinations(range(matrix.shape[1]), 2):
         pairs = PairedScores(matrix[:, i], matrix[:, j])
-        results.append(pair_test(i, j, pairs))
-        numbers.append(_difference_numbers(pairs.differences))
+        by_unit = units.collapse(pairs)
+        results.append(pair_test(i, j, by_unit))
+        numbers.append(_difference_numbers(pairs.differences, by_unit))
     difference, deviation, wins, losses = (np.array(part) for part in zip(*numbers, strict=True))
     first, second = np.triu_indices(matrix.shape[1], 1)
     pvalue = np.array([pvalue for _, pvalue in results])
@@ -323,6 +354,7 @@ def _test_pair_by_pair(matrix: FloatArray, pair_test: _PairTest) -> AllPairs:
         first=first,
         second=second,
         n=len(matrix),
+        n_units=units.count(len(matrix)),
         difference=difference,
         standard_deviation=deviation,
         pvalue=pvalue,
@@ -334,31 +366,33 @@ def _test_pair_by_pair(matrix: FloatArray, pair_test: _PairTest) -> AllPairs:
     )
 
 
-def _difference_numbers(differences: FloatArray) -> tuple[float, float, int, int]:
+def _difference_numbers(
+    differences: FloatArray, by_unit: PairedScores
+) -> tuple[float, float, int, int]:
     """The mean, its spread, and on how many queries either side is ahead."""
-    mean, n = float(differences.mean()), differences.size
-    spread = max(float(differences @ differences) - n * mean * mean, 0.0)
-    deviation = math.sqrt(spread / (n - 1)) if n > 1 else math.nan
+    mean, deviation = float(differences.mean()), by_unit.standard_deviation
     ahead, other = np.count_nonzero(differences > 0), np.count_nonzero(differences)
     return mean, deviation, int(ahead), int(other - ahead)
 
 
-def _test_by_default(matrix: FloatArray) -> AllPairs:
+def _test_by_default(matrix: FloatArray, units: Units) -> AllPairs:
     """The same results as `paired_test` with "auto", pair by pair."""
-    # One query has two patterns of signs that are equally extreme, so p is 1 without a test.
-    if len(matrix) == 1:
-        return _test_pair_by_pair(matrix, lambda *_: ("sign-flip", 1.0))
+    # One unit has two patterns of signs that are equally extreme, so p is 1 without a test.
+    if units.count(len(matrix)) == 1:
+        return _test_pair_by_pair(matrix, units, lambda *_: ("sign-flip", 1.0))
     binary = [is_binary(column, column) for column in matrix.T]
     steps = _common_steps(matrix)
+    if steps is not None:
+        steps = np.asfortranarray(np.rint(units.sums(steps)).astype(np.int64))
 
     def run_on_pair(i: int, j: int, pairs: PairedScores) -> _TestAndPvalue:
-        if binary[i] and binary[j]:
+        if binary[i] and binary[j] and pairs.sizes is None:
             return "mcnemar-midp", _mcnemar_midp(pairs.differences)
         if steps is not None:
             return _flip_steps(steps[:, j] - steps[:, i], pairs.differences)
         return _flip_signs(pairs.differences, pairs.step)
 
-    return _test_pair_by_pair(matrix, run_on_pair)
+    return _test_pair_by_pair(matrix, units, run_on_pair)
 
 
 def _flip_signs(differences: FloatArray, step: float | None) -> _TestAndPvalue:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,10 @@ from scipy.special import stdtrit
 
 from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level
+from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
-from rageval_report.types import BoolArray, FloatArray, IndexArray
+from rageval_report.stats.units import check_labels, number_labels
+from rageval_report.types import FloatArray, IndexArray
 
 ClusteredErrorKind: TypeAlias = Literal["CR0", "CR1", "CR2"]
 KINDS: tuple[ClusteredErrorKind, ...] = get_args(ClusteredErrorKind)
@@ -176,37 +178,29 @@ def clustered_interval(
     return Interval(estimate, low, high, standard_error, "cr2", level, notes)
 
 
-def cluster_sums(differences: npt.ArrayLike, clusters: npt.ArrayLike) -> FloatArray:
-    """The sum of each cluster's differences.
+def mean_error(pairs: PairedScores) -> tuple[float, float]:
+    """The standard error of a mean paired difference, and its degrees of freedom.
 
-    Flipping the sign of a sum flips all queries of its cluster together, so that the sign-flip test
-    of these sums against zeros is the test that clusters need.
+    Of pairs that weigh alike it is the standard deviation over the root of their number, with one
+    degree less than pairs; of clusters of different sizes it is that of CR2.
 
     Parameters
     ----------
-    differences : array-like of shape (n_queries,)
-        Paired differences; NaN is left out.
-    clusters : array-like of shape (n_queries,)
-        The cluster of each query: texts, numbers or any other labels.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,)
-        In the order in which the clusters first appear.
-
-    Raises
-    ------
-    DataError
-        If a query has no cluster, or none has a difference.
+    pairs : PairedScores
+        Independent pairs, at least two; see `rageval_report.stats.units.Units.collapse`.
 
     Examples
     --------
-    >>> from rageval_report.stats.clusters import cluster_sums
-    >>> cluster_sums([0.1, 0.2, -0.1], ["b", "a", "b"])
-    array([0. , 0.2])
+    >>> from rageval_report.stats.pairs.paired_scores import PairedScores
+    >>> error, df = mean_error(PairedScores.of([0, 0, 0], [1, 2, 3]))
+    >>> round(error, 4), df
+    (0.5774, 2.0)
     """
-    scores, codes = _scores_and_codes(differences, clusters)
-    return _sums(scores, codes)
+    if pairs.weights is None or pairs.standard_deviation == 0.0:
+        return pairs.standard_deviation / math.sqrt(pairs.n), pairs.n - 1.0
+    deviations = pairs.values - float(pairs.differences.mean())
+    variance = _variance(deviations, pairs.weights, "CR2")
+    return math.sqrt(variance), _bell_mccaffrey(pairs.weights)
 
 
 def _sums(scores: FloatArray, codes: IndexArray) -> FloatArray:
@@ -281,7 +275,7 @@ def _scores_and_codes(
 ) -> tuple[FloatArray, IndexArray]:
     """The scores that are present, and the number of their clusters by first appearance."""
     scores = np.asarray(values, dtype=np.float64)
-    labels = _check_labels(clusters)
+    labels = check_labels(clusters)
     if scores.ndim != 1 or scores.shape != labels.shape:
         raise DataError(
             "expected one score and one cluster per query, two arrays of equal length; "
@@ -292,43 +286,4 @@ def _scores_and_codes(
     scored = ~np.isnan(scores)
     if not scored.any():
         raise DataError("no query has a score: there is no mean")
-    return scores[scored], _number_labels(labels[scored])
-
-
-def _check_labels(clusters: npt.ArrayLike) -> npt.NDArray[Any]:
-    """The labels as an array, after a check that none is missing."""
-    # NumPy would turn ["a", None] and ["a", nan] into arrays in which None and nan are texts.
-    labels = clusters if isinstance(clusters, np.ndarray) else np.asarray(clusters, dtype=object)
-    missing = np.flatnonzero(_are_missing(labels.ravel()))
-    if missing.size:
-        raise DataError(
-            f"every query needs a cluster; {missing.size} have none, the first at position "
-            f"{int(missing[0])}. Give each of them a cluster of its own, or leave them out."
-        )
-    return labels
-
-
-def _are_missing(labels: npt.NDArray[Any]) -> BoolArray:
-    if labels.dtype.kind in "fmM":  # of numbers and times only NaN and NaT differ from themselves
-        return np.asarray(labels != labels, dtype=bool)
-    if labels.dtype.kind in "iub":
-        return np.zeros(labels.shape, dtype=bool)
-    return np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
-
-
-def _is_missing(label: object) -> bool:
-    """None, blank text, or a value that does not equal itself: NaN, NaT, pandas' NA."""
-    if label is None or (isinstance(label, str) and not label.strip()):
-        return True
-    try:
-        return bool(label != label)
-    except TypeError:  # the comparison of pandas' NA is NA, which is neither true nor false
-        return True
-
-
-def _number_labels(labels: npt.NDArray[Any]) -> IndexArray:
-    numbers: dict[object, int] = {}
-    try:
-        return np.array([numbers.setdefault(label, len(numbers)) for label in labels.tolist()])
-    except TypeError as exc:
-        raise DataError(f"clusters must be texts, numbers or other plain labels: {exc}") from exc
+    return scores[scored], number_labels(labels[scored])

@@ -15,10 +15,8 @@ from scipy.special import nctdtr, ndtr, stdtrit
 from rageval_report.errors import DataError
 from rageval_report.stats.base import check_positive, check_probability, check_queries
 from rageval_report.stats.planning import mcnemar_power, power
+from rageval_report.stats.units import FEWEST_UNITS
 
-# With n pairs the sign-flip test has no p-value below 2 ** (1 - n): from 6 pairs on, 0.05 is within
-# reach. Below that a comparison gives no verdict.
-FEWEST_FOR_A_TEST = 6
 # Beyond this many queries a plan is not a plan; the search ends here.
 MOST_QUERIES = 10_000_000
 # The power of tests of counts goes up and down by a little, as n grows: so many steps of n beyond
@@ -224,9 +222,9 @@ def non_inferiority_queries_needed(
 
 def _smallest(power_of: Callable[[int], float], power: float) -> int:
     """The smallest n from 6 on with this power: double, then halve the interval."""
-    if power_of(FEWEST_FOR_A_TEST) >= power:
-        return FEWEST_FOR_A_TEST
-    too_few, enough = FEWEST_FOR_A_TEST, 2 * FEWEST_FOR_A_TEST
+    if power_of(FEWEST_UNITS) >= power:
+        return FEWEST_UNITS
+    too_few, enough = FEWEST_UNITS, 2 * FEWEST_UNITS
     while power_of(enough) < power:
         if enough == MOST_QUERIES:
             raise DataError(f"more than {MOST_QUERIES:,} queries are needed for so small an effect")

@@ -16,6 +16,7 @@ from scipy import special
 
 from rageval_report.errors import DataError, UnknownValueError
 from rageval_report.stats.base import check_resamples, check_seed
+from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import FloatArray
 
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
@@ -61,6 +62,7 @@ def resampled_statistics(
     blocks: Sequence[npt.ArrayLike],
     statistics: Sequence[str],
     *,
+    units: Units = QUERIES,
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> FloatArray:
@@ -73,6 +75,8 @@ def resampled_statistics(
         NaN throughout and left out of that block.
     statistics : sequence of str
         One per block: "mean", "median", or a percentile such as "p95", which interpolates linearly.
+    units : Units
+        The independent units of the queries, which are drawn with all their queries.
     n_resamples, seed : int
         The number of resamples, and their seed.
 
@@ -97,7 +101,8 @@ def resampled_statistics(
     ]
     result = np.empty((resamples, len(matrices), k))
     done = 0
-    for counts in bootstrap_counts(n, resamples, start):
+    for drawn in bootstrap_counts(units.count(n), resamples, start):
+        counts = drawn if units.codes is None else drawn[:, units.places]
         rows = slice(done, done + len(counts))
         for place, compute in enumerate(computations):
             result[rows, place] = compute(counts)

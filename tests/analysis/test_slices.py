@@ -1,11 +1,14 @@
 """Witnesses: means by pandas' groupby, Holm by hand."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.slices import slice_comparison, slice_summary
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.stats import heterogeneity_test
 
 
 def run(name, scores, topics):
@@ -116,3 +119,42 @@ def test_a_column_named_like_one_of_the_report_keeps_the_report_whole():
     result = RAGPipelineEvaluation("a", data).slices("group")
     assert result.frame["group_slice"].tolist() == ["x", "y"]
     assert result.settings["by"] == "group_slice"
+
+
+def test_slices_take_the_clusters_of_the_comparison():
+    rng = np.random.default_rng(2)
+    documents = np.repeat(np.arange(16), 5)
+    before = rng.uniform(0.3, 0.6, 80)
+    after = before + rng.normal(0, 0.15, 16)[documents] + rng.normal(0, 0.02, 80)
+    topics = np.where(documents < 8, "law", "tax")
+    a, b = run("a", before, topics), run("b", after, topics)
+    clusters = {f"q{i}": document for i, document in enumerate(documents)}
+    frame = compare(a, b, clusters=clusters).slices("topic").frame.set_index("topic")
+    means = (after - before).reshape(16, 5).mean(axis=1)
+    signs = np.array(list(itertools.product([1, -1], repeat=8)))
+    for topic, of_topic in (("law", means[:8]), ("tax", means[8:])):
+        share = np.mean(np.abs(signs @ of_topic) >= abs(of_topic.sum()) * (1 - 1e-9))
+        assert frame.loc[topic, "pvalue"] == pytest.approx(share)
+        assert frame.loc[topic, "n_clusters"] == 8
+    # Clusters of one size weigh alike: Welch's test is that of their means.
+    expected = heterogeneity_test([means[:8], means[8:]]).pvalue
+    assert frame["heterogeneity_pvalue"].iloc[0] == pytest.approx(expected)
+
+
+def test_a_metric_that_only_one_group_has_in_both_runs_is_not_tested_between_groups():
+    topics = ["law"] * 6 + ["tax"] * 3
+    before, after = [0.1, 0.3, 0.2, 0.5, 0.4, 0.6, None, None, None], [0.2] * 9
+    frame = compare(run("a", before, topics), run("b", after, topics)).slices("topic").frame
+    assert frame["n"].tolist() == [6, 0]
+    assert frame["heterogeneity_pvalue"].isna().all()
+    assert frame["crossing_pvalue"].isna().all()
+
+
+def test_a_small_group_has_estimates_and_no_test():
+    topics = ["law"] * 6 + ["tax"] * 3
+    before, after = np.linspace(0.1, 0.5, 9), np.linspace(0.3, 0.9, 9)
+    frame = compare(run("a", before, topics), run("b", after, topics)).slices("topic").frame
+    law, tax = frame.iloc[0], frame.iloc[1]
+    assert tax[["pvalue", "pvalue_adjusted", "ci_low", "ci_high"]].isna().all()
+    assert tax["difference"] == pytest.approx(np.mean((after - before)[6:]))
+    assert law["pvalue_adjusted"] == law["pvalue"]  # one test, so nothing to correct

@@ -58,9 +58,14 @@ def test_an_option_goes_before_the_file(evaluation, tmp_path):
 
 
 def test_options_reach_a_comparison(evaluation, baseline):
-    rules = ["ci_low(difference(mrr)) >= -1"]
+    rules = ["losses(mrr) <= 1"]
     result = assert_gates(evaluation, rules, baseline, confidence_level=0.5, seed=7)
     assert (result.settings["confidence_level"], result.settings["seed"]) == (0.5, 7)
+
+
+def test_a_comparison_of_three_queries_does_not_open_a_gate(evaluation, baseline):
+    with pytest.raises(GateError, match="too few queries for a test: 3, at least 6 are needed"):
+        assert_gates(evaluation, ["ci_low(difference(mrr)) >= -1"], baseline)
 
 
 def test_a_misspelt_option_is_named(evaluation):

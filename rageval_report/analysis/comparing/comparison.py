@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -26,8 +26,11 @@ from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
     Pairing,
     check_evaluations,
-    cluster_labels,
+    clusters_setting,
+    compared_rows,
     pair_runs,
+    resolve_units,
+    unnamed_clusters,
 )
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
 from rageval_report.analysis.family import CorrectionFamily, family_of_pairings
@@ -327,12 +330,13 @@ def compare(
         far such queries could move the result.
     clusters : str, Series or mapping, optional
         A detail column, or labels by query id: queries with the same label are not independent.
-        Signs are then flipped by cluster, and the interval is that of CR2.
+        They are then one unit of the test, of its interval, and of every analysis of the
+        comparison; see `rageval_report.stats.units`.
     seed : int
         For tests and intervals that draw at random; the defaults draw nothing.
     interval : str
         "auto" is the inversion of the test (for 0/1 scores Bonett–Price); else a name of the table
-        ``rageval_report.stats.PAIRED_INTERVALS``.
+        ``rageval_report.stats.PAIRED_INTERVALS``. With clusters "t" is the interval of CR2.
     margin : float or mapping of str to float, optional
         A difference too small to matter, for all metrics or by metric. Without it no verdict says
         "equivalent".
@@ -347,7 +351,9 @@ def compare(
         Columns: metric, baseline, candidate, n, n_dropped, baseline_mean, candidate_mean,
         difference, ci_low, ci_high, test, statistic, pvalue, pvalue_adjusted, effect_size,
         effect_name, wins, ties, losses, min_detectable_difference, verdict; then improvement,
-        ci_method, hedges_g_z, odds_ratio, fragile, and the columns that the settings add.
+        ci_method, hedges_g_z, odds_ratio, fragile, and the columns that the settings add. Fewer
+        than six queries, or clusters, are not tested: they have estimates, but neither a p-value
+        nor an interval of the difference.
 
     Raises
     ------
@@ -378,10 +384,11 @@ def compare(
     )
     runs = candidates if on is None else [match_queries(run, baseline, on) for run in candidates]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
-    settings: dict[str, object] = dict(dialect_settings((baseline, *candidates)))
-    if clusters is not None:
-        # Labels by query would not fit into a signature.
-        settings["clusters"] = clusters if isinstance(clusters, str) else "given"
+    plan = replace(plan, units=resolve_units(baseline, clusters, compared_rows(pairings)))
+    settings: dict[str, object] = {
+        **dialect_settings((baseline, *candidates)),
+        **clusters_setting(clusters),
+    }
     if on is not None:
         settings["on"] = on
     names = ", ".join(candidate.name for candidate in candidates)
@@ -390,10 +397,10 @@ def compare(
         pairings,
         plan,
         correction=correction,
-        clusters=clusters,
         settings=settings,
         notes=(
             *doubts_of((baseline, *candidates)),
+            *unnamed_clusters(baseline, clusters),
             *note_on_dialects((baseline, *candidates)),
         ),
     )
@@ -405,7 +412,6 @@ def compare_pairings(
     plan: ComparisonPlan,
     *,
     correction: str,
-    clusters: Clusters | None = None,
     settings: Mapping[str, object] | None = None,
     notes: Iterable[str] = (),
 ) -> Comparison:
@@ -418,15 +424,19 @@ def compare_pairings(
     pairings : tuple of Pairing
         At least one; all baselines have the same queries in the same order.
     plan : ComparisonPlan
-        The test, the interval and their settings.
-    correction, clusters
+        The test, the interval, their settings, and the independent units.
+    correction : str
         As in `compare`.
     settings : mapping, optional
         What else belongs into the signature.
     notes : iterable of str
         What goes before the notes of the comparison.
     """
-    rows = [row for pairing in pairings for row in _compare_metrics(pairing, plan, clusters)]
+    rows = [
+        compare_metric(pairing, ours, theirs, plan)
+        for pairing in pairings
+        for ours, theirs in pairing.metrics
+    ]
     family = family_of_pairings(pairings)
     n_queries = len(pairings[0].baseline.scores)
     adjusted = _adjust_rows(rows, family, correction, plan, n_queries)
@@ -477,14 +487,6 @@ def _margin_above_zero(margin: float) -> float:
 # -- the table
 
 
-def _compare_metrics(
-    pairing: Pairing, plan: ComparisonPlan, clusters: Clusters | None
-) -> list[MetricComparison]:
-    """One row per metric that both runs have, tested."""
-    labels = cluster_labels(pairing, clusters)
-    return [compare_metric(pairing, ours, theirs, labels, plan) for ours, theirs in pairing.metrics]
-
-
 def _count_tests(rows: Sequence[MetricComparison], family: CorrectionFamily) -> int:
     """The number of tests that the correction of the family counts: those that were possible."""
     members = set(family.members)
@@ -530,12 +532,17 @@ def _adjust_rows(
 def _westfall_young_pvalues(
     rows: list[MetricComparison], plan: ComparisonPlan, n_queries: int
 ) -> FloatArray:
-    """Signs are flipped query by query, the same for all metrics and candidates."""
+    """Signs are flipped unit by unit, the same for all metrics and candidates."""
     # A missing pair is 0, which no flip of its sign changes.
     differences = np.zeros((n_queries, len(rows)), order="F")
     for column, row in enumerate(rows):
         differences[row.baseline_rows, column] = row.differences
-    return westfall_young(differences, n_resamples=plan.n_resamples, seed=plan.seed)
+    by_unit = plan.units.sums(differences)
+    # What was not tested for want of units is not a test.
+    by_unit[:, [math.isnan(row.test.pvalue) for row in rows]] = math.nan
+    adjusted = westfall_young(by_unit, n_resamples=plan.n_resamples, seed=plan.seed)
+    # The flips are drawn, and the test may be another one, but no adjusted p-value is the smaller.
+    return np.fmax(adjusted, [row.test.pvalue for row in rows])
 
 
 def _comparison_frame(
@@ -583,6 +590,7 @@ def _comparison_notes(
 ) -> Iterator[str]:
     """What a reader must know of pairing, tests, margins and correction."""
     for pairing in pairings:
+        yield from _unchanged_notes(pairing, rows)
         yield from pairing.notes()
     metric_notes = [(row.metric.name, note) for row in rows for note in notes_of(row, plan)]
     yield from group_notes(metric_notes, len({row.metric.name for row in rows}))
@@ -590,6 +598,17 @@ def _comparison_notes(
     if (n_tests := _count_tests(rows, family)) > 1:
         yield correction_note(correction, n_tests, plan.alpha)
     yield from family.notes()
+
+
+def _unchanged_notes(pairing: Pairing, rows: Iterable[MetricComparison]) -> Iterator[str]:
+    """That a candidate has the very scores of the baseline, which a change hardly leaves."""
+    names = (pairing.baseline.name, pairing.candidate.name)
+    pairs = [row.pairs for row in rows if row.names == names and row.pairs.n]
+    if pairs and all(np.array_equal(both.baseline, both.candidate) for both in pairs):
+        yield (
+            f"{names[1]} and {names[0]} are identical to the last bit on every metric: did the "
+            "change reach the pipeline?"
+        )
 
 
 def _margin_notes(pairings: tuple[Pairing, ...], plan: ComparisonPlan) -> Iterator[str]:

@@ -13,7 +13,6 @@ import pandas as pd
 from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
     Pairing,
-    StrArray,
     extreme_differences,
 )
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, MetricFinding
@@ -22,20 +21,17 @@ from rageval_report.scores import Metric, is_binary
 from rageval_report.stats import (
     EFFECTS,
     PairedScores,
-    equivalence_test,
     minimum_detectable_difference,
-    paired_interval,
-    paired_test,
 )
 from rageval_report.stats.base import Interval, PairedResult
-from rageval_report.stats.clusters import cluster_sums, clustered_interval
-from rageval_report.stats.pairs.equivalence import EquivalenceResult
+from rageval_report.stats.pairs.equivalence import EquivalenceResult, run_equivalence
 from rageval_report.stats.pairs.paired import (
     find_interval,
     interval_of_test,
     is_fragile,
     run_test,
 )
+from rageval_report.stats.units import QUERIES, Units, fewest_units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
 # One difference that is too small to matter, or one per metric.
@@ -45,10 +41,16 @@ Margin = float | Mapping[str, float]
 # 10 % of the pairs makes 18.8 % false alarms at a level of 5 % (simulated).
 _MANY_DROPPED = 0.05
 
+# The name of the test, and of the interval, where there are too few units for one.
+UNTESTED = "none"
+
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """The settings that every row of a comparison shares; see `compare`."""
+    """The settings that every row of a comparison shares; see `compare`.
+
+    ``units`` are those of the rows of the baseline.
+    """
 
     test: str = "auto"
     interval: str = "auto"
@@ -57,12 +59,18 @@ class ComparisonPlan:
     margin: Margin | None = None
     n_resamples: int = 9999
     seed: int = 0
+    units: Units = QUERIES
 
     @property
     def alpha(self) -> float:
         """The error rate that belongs to the confidence level."""
         # Rounded, because 1 - 0.95 is 0.050000000000000044.
         return round(1.0 - self.confidence_level, 12)
+
+    @property
+    def fewest_units(self) -> int:
+        """The fewest independent units that are tested; of fewer only estimates are given."""
+        return fewest_units(self.alpha)
 
     @property
     def interval_method(self) -> str:
@@ -111,20 +119,20 @@ class MetricComparison:
         Both sides' scores of the common queries to which the metric applies, NaN if unscored.
     n_not_applicable : int
         The number of common queries to which it does not apply.
-    pairs : (ndarray, ndarray)
+    pairs : PairedScores
         Both sides' scores of the queries that both scored.
+    by_unit : PairedScores
+        The same, one pair per independent unit.
     test, interval
         The test of the mean difference, and its interval.
-    sd_difference : float
-        The standard deviation of the differences between independent units.
     detectable : float
-        The difference that a test of this size shows with 80 % power.
+        The difference that a test of this size shows with 80 % power; NaN if there is no test.
     numbers : dict of str to object
         The row of the table, without what needs the other rows.
     equivalence : EquivalenceResult, optional
         The test against the user's margin.
-    is_clustered : bool
-        Whether the independent units are clusters of queries.
+    units : Units
+        The independent units of the queries that both scored.
     """
 
     metric: Metric
@@ -134,13 +142,13 @@ class MetricComparison:
     sides: tuple[FloatArray, FloatArray]
     n_not_applicable: int
     pairs: PairedScores
+    by_unit: PairedScores
     test: PairedResult
     interval: Interval
-    sd_difference: float
     detectable: float
     numbers: dict[str, object]
     equivalence: EquivalenceResult | None
-    is_clustered: bool
+    units: Units
 
     def finding(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> MetricFinding:
         """The facts for the verdict, once the p-values are adjusted."""
@@ -153,30 +161,41 @@ class MetricComparison:
             test=self.test,
             interval=self.interval,
             adjusted=adjusted,
-            sd_difference=self.sd_difference,
+            sd_difference=self.by_unit.standard_deviation,
             min_detectable_difference=self.detectable,
             # Tested only where there is something to undo, because it makes two more tests.
             is_fragile=is_shown and self._is_fragile(adjusted.pvalue, plan),
             equivalence=self.equivalence,
             alpha=plan.alpha,
-            unit="clusters" if self.is_clustered else "paired queries",
+            unit="clusters" if self.units.are_clusters else "paired queries",
+            is_identical=not self.pairs.differences.any(),
+            fewest_units=plan.fewest_units,
         )
 
     def _is_fragile(self, pvalue_adjusted: float, plan: ComparisonPlan) -> bool:
-        """Whether one more pair against it would undo it.
+        """Whether one more unit against it would undo it.
 
         The correction multiplied the p-value; dividing alpha by the same factor gives the error
         rate at which the uncorrected test must still hold.
         """
         share = self.test.pvalue / pvalue_adjusted if pvalue_adjusted > 0 else 1.0
-        return is_fragile(self.pairs, test=plan.test, alpha=plan.alpha * share)
+        return is_fragile(self.by_unit, test=plan.test, alpha=plan.alpha * share)
+
+
+def independent_pairs(
+    pairing: Pairing, ours: Metric, theirs: Metric, plan: ComparisonPlan
+) -> PairedScores:
+    """One metric of two runs, one pair per independent unit of the queries that both scored."""
+    before, after = pairing.treated(ours, theirs, plan.missing)
+    complete = ~(np.isnan(before) | np.isnan(after))
+    units = plan.units.select(_baseline_rows(pairing, complete))
+    return units.collapse(PairedScores(before[complete], after[complete]))
 
 
 def compare_metric(
     pairing: Pairing,
     ours: Metric,
     theirs: Metric,
-    labels: StrArray | None,
     plan: ComparisonPlan,
 ) -> MetricComparison:
     """Test one metric of two runs.
@@ -187,34 +206,35 @@ def compare_metric(
         The runs.
     ours, theirs : Metric
         The metric as the baseline and as the candidate knows it.
-    labels : ndarray of str, optional
-        The cluster of each common query.
     plan : ComparisonPlan
         The settings.
     """
     before, after = pairing.treated(ours, theirs, plan.missing)
     complete = ~(np.isnan(before) | np.isnan(after))
     pairs = PairedScores(before[complete], after[complete])
-    differences = pairs.differences
-    complete_labels = None if labels is None else labels[complete]
-    test, interval, units = _test_pairs(pairs, complete_labels, plan)
+    baseline_rows = _baseline_rows(pairing, complete)
+    units = plan.units.select(baseline_rows)
+    by_unit = units.collapse(pairs)
+    test, interval = _test_units(by_unit, plan)
+    if units.are_clusters and test.test != UNTESTED:
+        test = replace(test, test=f"cluster-{test.test}")
+        interval = replace(interval, method=f"cluster-{interval.method}")
     interval = _clip_to_range(interval, ours)
-    sd = float(np.std(units, ddof=1)) if units.size > 1 else float("nan")
     # A query to which the metric does not apply is not missing: it has no score that is unknown.
     applies = complete if complete.all() else pairing.applies(ours, theirs)
     sides = (before, after) if applies.all() else (before[applies], after[applies])
-    detectable = _detectable(sd, units.size, plan.alpha)
+    detectable = _detectable(by_unit, plan)
     return MetricComparison(
         metric=ours,
         names=(pairing.baseline.name, pairing.candidate.name),
-        differences=differences,
-        baseline_rows=_baseline_rows(pairing, complete),
+        differences=pairs.differences,
+        baseline_rows=baseline_rows,
         sides=sides,
         n_not_applicable=int((~applies).sum()),
         pairs=pairs,
+        by_unit=by_unit,
         test=test,
         interval=interval,
-        sd_difference=sd,
         detectable=detectable,
         numbers={
             "metric": ours.name,
@@ -229,18 +249,18 @@ def compare_metric(
             "statistic": test.statistic,
             "pvalue": test.pvalue,
             **_effect_numbers(pairs),
-            **_outcome_counts(differences, ours),
+            **_outcome_counts(pairs.differences, ours),
             "min_detectable_difference": detectable,
-            "improvement": _mean(differences) * (1 if ours.greater_is_better else -1),
+            "improvement": _mean(pairs.differences) * (1 if ours.greater_is_better else -1),
             "ci_method": interval.method,
             "title": ours.title,
             "kind": ours.kind,
             "greater_is_better": ours.greater_is_better,
             **_extreme_numbers(*sides, ours, plan),
+            **({"n_clusters": by_unit.n} if units.are_clusters else {}),
         },
-        # The test of equivalence assumes independent queries.
-        equivalence=None if labels is not None else _test_equivalence(pairs, ours, plan),
-        is_clustered=labels is not None,
+        equivalence=_test_equivalence(by_unit, ours, plan),
+        units=units,
     )
 
 
@@ -255,12 +275,12 @@ def notes_of(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
 
 
 def _test_equivalence(
-    pairs: PairedScores, metric: Metric, plan: ComparisonPlan
+    by_unit: PairedScores, metric: Metric, plan: ComparisonPlan
 ) -> EquivalenceResult | None:
     margin = plan.margin_of(metric)
-    if margin is None or pairs.n < 2:
+    if margin is None or by_unit.n < plan.fewest_units:
         return None
-    return equivalence_test(pairs.baseline, pairs.candidate, margin, alpha=plan.alpha)
+    return run_equivalence(by_unit, margin, alpha=plan.alpha)
 
 
 def _baseline_rows(pairing: Pairing, complete: BoolArray) -> IntArray:
@@ -277,47 +297,40 @@ def _clip_to_range(interval: Interval, metric: Metric) -> Interval:
     return replace(interval, low=max(interval.low, -widest), high=min(interval.high, widest))
 
 
-def _test_pairs(
-    pairs: PairedScores, labels: StrArray | None, plan: ComparisonPlan
-) -> tuple[PairedResult, Interval, FloatArray]:
-    """The test, its interval, and the differences of the independent units behind both."""
-    differences = pairs.differences
-    if not differences.size:
-        nan = float("nan")
-        no_test = PairedResult(nan, nan, nan, "none", 0, 0, 0, 0)
-        return no_test, Interval(nan, nan, nan, nan, "none", plan.confidence_level), differences
-    if labels is not None:
-        return _test_clusters(differences, labels, plan)
-    test = run_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
+def _test_units(by_unit: PairedScores, plan: ComparisonPlan) -> tuple[PairedResult, Interval]:
+    """The test of independent units, and its interval; neither if the units are too few."""
+    if by_unit.n < plan.fewest_units:
+        return _untested(by_unit, plan)
+    test = run_test(by_unit, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
     interval = find_interval(
-        pairs,
+        by_unit,
         method=plan.interval_method,
         confidence_level=plan.confidence_level,
         n_resamples=plan.n_resamples,
         seed=plan.seed,
     )
-    return test, interval, differences
+    return test, interval
 
 
-def _test_clusters(
-    differences: FloatArray, labels: StrArray, plan: ComparisonPlan
-) -> tuple[PairedResult, Interval, FloatArray]:
-    """The test that flips signs cluster by cluster, and the interval of CR2."""
-    sums = cluster_sums(differences, labels)
-    test = paired_test(
-        np.zeros_like(sums), sums, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed
+def _untested(by_unit: PairedScores, plan: ComparisonPlan) -> tuple[PairedResult, Interval]:
+    """The estimates alone; pairs that are identical have a p-value of 1 all the same."""
+    differences, nan = by_unit.differences, float("nan")
+    wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
+    is_identical = by_unit.n > 0 and wins == losses == 0
+    mean = _mean(differences)
+    return (
+        PairedResult(
+            *(mean, nan, 1.0 if is_identical else nan, UNTESTED),
+            *(by_unit.n, wins, by_unit.n - wins - losses, losses),
+        ),
+        Interval(mean, nan, nan, nan, UNTESTED, plan.confidence_level),
     )
-    interval = clustered_interval(differences, labels, confidence_level=plan.confidence_level)
-    mean = float(differences.mean())
-    by_cluster = replace(test, difference=mean, statistic=mean, test=f"cluster-{test.test}")
-    # Scaled, so that the mean over clusters is the mean difference over queries.
-    return by_cluster, interval, sums * (sums.size / differences.size)
 
 
-def _detectable(sd_difference: float, n: int, alpha: float) -> float:
-    if n < 2 or not sd_difference > 0:
+def _detectable(by_unit: PairedScores, plan: ComparisonPlan) -> float:
+    if by_unit.n < plan.fewest_units or not by_unit.standard_deviation > 0:
         return float("nan")
-    return minimum_detectable_difference(sd_difference, n, alpha=alpha)
+    return minimum_detectable_difference(by_unit.standard_deviation, by_unit.n, alpha=plan.alpha)
 
 
 def _mean(values: FloatArray) -> float:
@@ -392,14 +405,12 @@ def _dropped_notes(row: MetricComparison) -> tuple[str, ...]:
 
 def _ratio_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
     """For latency and cost, the ratio of geometric means: the change for a typical query."""
-    is_spent = row.metric.group == "performance" and row.pairs.n > 1
+    is_spent = row.metric.group == "performance" and row.by_unit.n >= plan.fewest_units
     if not is_spent or not ((row.pairs.baseline > 0) & (row.pairs.candidate > 0)).all():
         return ()
-    log_ratio = paired_interval(
-        np.log(row.pairs.baseline),
-        np.log(row.pairs.candidate),
-        method="sign-flip",
-        confidence_level=plan.confidence_level,
+    logarithms = PairedScores(np.log(row.pairs.baseline), np.log(row.pairs.candidate))
+    log_ratio = find_interval(
+        row.units.collapse(logarithms), method="sign-flip", confidence_level=plan.confidence_level
     )
     ratio, low, high = (
         number(math.exp(value)) for value in (log_ratio.estimate, log_ratio.low, log_ratio.high)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from rageval_report._argument_kinds import describe_kind
@@ -21,15 +20,15 @@ from rageval_report.errors import (
 )
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
+from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.metric_scales import check_scales
 from rageval_report.scores.states import not_applicable
+from rageval_report.stats.units import QUERIES, Units, are_missing
 from rageval_report.types import BoolArray, FloatArray
 
 MissingTreatment = Literal["drop", "worst", "bounds"]
 _CONSTRUCTOR = "RAGPipelineEvaluation(name, data)"
 MISSING_TREATMENTS: tuple[MissingTreatment, ...] = get_args(MissingTreatment)
-# The label of each query as text; NumPy holds texts as objects.
-StrArray = npt.NDArray[np.object_]
 Clusters = str | pd.Series | Mapping[str, object]
 
 
@@ -78,6 +77,11 @@ class Pairing:
             return before, after
         applies = self.applies(ours, theirs)
         return np.where(applies, before, np.nan), np.where(applies, after, np.nan)
+
+    def units_of_candidate(self, units: Units) -> Units:
+        """The units of the candidate's rows, from those of the baseline's rows."""
+        alignment, n = self.alignment, len(self.candidate.scores)
+        return units.of_other_rows(alignment.baseline_rows, alignment.candidate_rows, n)
 
     def notes(self) -> tuple[str, ...]:
         """The ids and the metrics that only one run has."""
@@ -225,32 +229,67 @@ def _fill_nan(values: FloatArray, value: float) -> FloatArray:
     return np.where(np.isnan(values), value, values)
 
 
-def cluster_labels(pairing: Pairing, clusters: Clusters | None) -> StrArray | None:
-    """The cluster of each common query, or None.
+def resolve_units(
+    run: Scored, clusters: Clusters | None, compared: BoolArray | None = None
+) -> Units:
+    """The unit of each row of a run: its cluster, or without clusters the query itself.
+
+    Parameters
+    ----------
+    run : Scored
+        The baseline, or the only run.
+    clusters : str, Series or mapping, optional
+        A detail column, or labels by query id.
+    compared : ndarray of bool, optional
+        The rows that need a label; all of them if omitted.
 
     Raises
     ------
     DataError
         If a query has no cluster.
     UnknownNameError
-        If `clusters` names a column that the baseline's details do not have.
+        If `clusters` names a column that the details do not have.
     """
     if clusters is None:
-        return None
-    ids = pairing.alignment.ids
+        return QUERIES
+    ids = run.scores.index
     if isinstance(clusters, str):
-        details = pairing.baseline.details
-        if clusters not in details:
-            raise UnknownNameError("detail column", clusters, map(str, details.columns))
-        labels = details[clusters].loc[ids]
+        if clusters not in run.details:
+            raise UnknownNameError("detail column", clusters, map(str, run.details.columns))
+        labels = run.details[clusters]
     else:
         labels = pd.Series(clusters).reindex(ids)
-    missing = labels.isna().to_numpy()
-    if missing.any():
+    missing = are_missing(labels.to_numpy(dtype=object))
+    without = missing if compared is None else missing & compared
+    if without.any():
         raise DataError(
-            f"clusters must have a label for every query; {named(ids[missing])} have none"
+            f"clusters must have a label for every query; {named(ids[without])} have none"
         )
-    return labels.astype(str).to_numpy()
+    # As texts, so that a column read as numbers and one read as texts give the same clusters.
+    codes, _ = pd.factorize(labels.map(str))
+    return Units(codes.astype(np.int64))
+
+
+def clusters_setting(clusters: Clusters | None) -> dict[str, object]:
+    """The clusters as a setting of a result; labels by query would not fit into a signature."""
+    if clusters is None:
+        return {}
+    return {"clusters": clusters if isinstance(clusters, str) else "given"}
+
+
+def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
+    """A note on a column that looks like clusters, if none were named."""
+    hint = cluster_hint(run) if clusters is None else None
+    return () if hint is None else (hint,)
+
+
+def compared_rows(pairings: Sequence[Pairing]) -> BoolArray:
+    """Whether each row of the baseline is compared with any candidate."""
+    compared = np.zeros(len(pairings[0].baseline.scores), dtype=bool)
+    for pairing in pairings:
+        rows = pairing.alignment.baseline_rows
+        compared[slice(None) if rows is None else rows] = True
+    return compared
 
 
 def check_evaluations(runs: Sequence[Scored], call: str) -> None:

@@ -14,10 +14,8 @@ from rageval_report.analysis.sentence_parts import (
 from rageval_report.stats import required_n
 from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
+from rageval_report.stats.units import FEWEST_UNITS
 
-# With n pairs the sign-flip test has no p-value below 2 ** (1 - n): from 6 pairs on, 0.05 is within
-# reach.
-FEWEST_FOR_A_TEST = 6
 _MOST_QUERIES_NAMED = 1_000_000
 
 
@@ -60,7 +58,7 @@ class MetricFinding:
     adjusted : AdjustedPvalues
         The p-values after correction.
     sd_difference : float
-        The standard deviation of the paired differences.
+        The standard deviation of the paired differences of the units.
     min_detectable_difference : float
         The difference that would be seen with 80 % power.
     is_fragile : bool
@@ -71,6 +69,10 @@ class MetricFinding:
         The error rate.
     unit : str
         The unit that is counted: queries, or clusters of them.
+    is_identical : bool
+        Whether no query differs.
+    fewest_units : int
+        The fewest units that are tested.
     """
 
     metric: str
@@ -86,6 +88,13 @@ class MetricFinding:
     equivalence: EquivalenceResult | None
     alpha: float
     unit: str = "paired queries"
+    is_identical: bool = False
+    fewest_units: int = FEWEST_UNITS
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there are enough units for a test."""
+        return self.test.n >= self.fewest_units
 
     @property
     def is_shown(self) -> bool:
@@ -103,13 +112,12 @@ def verdict(finding: MetricFinding) -> str:
     test = finding.test
     if test.n == 0:
         return f"not compared on {finding.metric}: no query is scored in both runs"
-    if test.wins == 0 and test.losses == 0:
+    if finding.is_identical:
         return (
             f"{finding.candidate} and {finding.baseline} are identical on {finding.metric}: "
             f"equal scores on all {test.n} {finding.unit}"
         )
-    # Other tests, and lower levels, can show a difference with fewer.
-    if test.n < FEWEST_FOR_A_TEST and not finding.is_shown:
+    if not finding.is_tested:
         return _too_few_sentence(finding)
     if finding.is_shown:
         return _shown_sentence(finding)
@@ -129,7 +137,8 @@ def _shown_sentence(finding: MetricFinding) -> str:
     if finding.equivalence is not None and finding.is_equivalent:
         sentence += f", but by less than the margin of {number(finding.equivalence.margin)}"
     if finding.is_fragile:
-        sentence += "; fragile: one more query against it, as large as the largest, would undo it"
+        unit = "cluster" if finding.unit == "clusters" else "query"
+        sentence += f"; fragile: one more {unit} against it, as large as the largest, would undo it"
     return sentence
 
 
@@ -176,22 +185,20 @@ def _equivalence_part(finding: MetricFinding) -> str:
 
 
 def _needed_part(finding: MetricFinding) -> str:
-    """The number of queries that would show a difference as large as the one seen."""
+    """The number of units that would show a difference as large as the one seen."""
     difference, sd = abs(finding.test.difference), finding.sd_difference
     if not (difference > 0 and sd > 0 and math.isfinite(sd)):
         return ""
-    needed = required_n(difference / sd, alpha=finding.alpha)
+    needed = max(finding.fewest_units, required_n(difference / sd, alpha=finding.alpha))
     if needed > _MOST_QUERIES_NAMED:
         return f"; over a million are needed to see {number(difference)}"
     return f"; about {rounded_count(needed)} are needed to see {number(difference)}"
 
 
 def _too_few_sentence(finding: MetricFinding) -> str:
-    smallest, unit = 2.0 ** (1 - finding.test.n), _short(finding.unit)
     return (
-        f"too few {unit} for a test on {finding.metric}: {finding.test.n} in common, and p cannot "
-        f"fall below {number(smallest)}; at least {FEWEST_FOR_A_TEST} are needed"
-        + _needed_part(finding)
+        f"too few {_short(finding.unit)} for a test on {finding.metric}: {finding.test.n} in "
+        f"common, at least {finding.fewest_units} are needed"
     )
 
 

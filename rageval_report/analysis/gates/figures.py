@@ -22,16 +22,18 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.arguments import check_percentiles, column_of_mean
-from rageval_report.analysis.comparing.pairing import require_bounds
+from rageval_report.analysis.arguments import check_percentiles, column_of_mean, mean_limits
+from rageval_report.analysis.comparing.pairing import Clusters, require_bounds
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.catalogue.dialects import percentile_method
 from rageval_report.scores.states import not_applicable
 from rageval_report.stats import mean_interval, quantile_interval
 from rageval_report.stats.base import Interval
+from rageval_report.stats.clusters import clustered_interval
 from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
 from rageval_report.stats.means.intervals import described_intervals
 from rageval_report.stats.means.moments import moments
+from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import BoolArray, FloatArray
 
 ValueRange = tuple[float, float]
@@ -50,6 +52,7 @@ class GateSettings:
     n_resamples: int = 9999
     seed: int = 0
     correct: Correct | None = None
+    clusters: Clusters | None = None
 
 
 class GateKeywords(TypedDict, total=False):
@@ -60,6 +63,7 @@ class GateKeywords(TypedDict, total=False):
     n_resamples: int
     seed: int
     correct: Correct | None
+    clusters: Clusters | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,10 @@ class Measurement:
         the metric applies to them.
     notes : tuple of str
         What a reader must know.
+    undecidable : str
+        Why no rule on the value can be evaluated, although there is one; else empty.
+    n_clusters : int
+        The number of clusters to which the scores belong; 0 if each query counts by itself.
     """
 
     value: float
@@ -85,6 +93,8 @@ class Measurement:
     n: int = 0
     n_unscored: int = 0
     notes: tuple[str, ...] = ()
+    undecidable: str = ""
+    n_clusters: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +113,8 @@ class ScoreColumn:
         The settings of the gate.
     percentile_method : {"linear", "exclusive", "upper"}
         The rule of percentiles, that of the dialect of the pipeline's scores.
+    units : Units
+        The independent units of the queries that are scored, then of those that should be.
     """
 
     metric: Metric
@@ -112,27 +124,35 @@ class ScoreColumn:
     n_not_applicable: int
     settings: GateSettings
     percentile_method: PercentileMethod = "linear"
+    units: Units = QUERIES
 
     def measurement(
         self, value: float, low: float = math.nan, high: float = math.nan
     ) -> Measurement:
         """A value of this column, with its interval if there is one."""
-        return Measurement(value, low, high, self.n, self.n_unscored)
+        return Measurement(value, low, high, self.n, self.n_unscored, n_clusters=self.n_clusters)
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters of the scored queries; 0 if each query counts by itself."""
+        return self.units.select(slice(self.n)).count(self.n) if self.units.are_clusters else 0
 
     def measurement_of(self, interval: Interval) -> Measurement:
         """The estimate of an interval of this column, with the interval and its notes."""
         return Measurement(
             *(interval.estimate, interval.low, interval.high, self.n, self.n_unscored),
             interval.notes if self.values.size else (),
+            n_clusters=self.n_clusters,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class GatedRun:
-    """A pipeline and the settings of its gate."""
+    """A pipeline, the settings of its gate, and the independent units of its queries."""
 
     evaluation: Scored
     settings: GateSettings
+    units: Units = QUERIES
 
     def column(self, metric: Metric) -> ScoreColumn:
         """One metric's scores, as figures take them.
@@ -152,19 +172,26 @@ class GatedRun:
         if self.settings.missing == "worst" and n_unscored:
             worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
             scored = np.concatenate([scored, np.full(n_unscored, worst)])
+        rows = (np.flatnonzero(~is_missing), np.flatnonzero(is_missing & ~does_not_apply))
         return ScoreColumn(
             *(metric, scored, n, n_unscored, int(does_not_apply.sum()), self.settings),
             percentile_method(self.evaluation),
+            self.units.select(np.concatenate(rows)),
         )
 
-    def correct_answers(self) -> tuple[FloatArray, int]:
-        """1 for a correct answer, 0 for a wrong one; and the number of queries that are neither."""
+    def correct_answers(self) -> tuple[FloatArray, int, Units]:
+        """1 for a correct answer, 0 for a wrong one; the number of queries that are neither; units.
+
+        The units are those of the answers.
+        """
         is_correct = self.is_correct()
-        n_unknown = int(is_correct.isna().sum())
+        is_unknown = is_correct.isna().to_numpy()
         answers = is_correct.dropna().to_numpy(dtype=np.float64)
+        rows = np.flatnonzero(~is_unknown)
         if self.settings.missing == "worst":
-            answers = np.concatenate([answers, np.zeros(n_unknown)])
-        return answers, n_unknown
+            rows = np.concatenate([rows, np.flatnonzero(is_unknown)])
+            answers = np.concatenate([answers, np.zeros(is_unknown.sum())])
+        return answers, int(is_unknown.sum()), self.units.select(rows)
 
     def is_correct(self) -> pd.Series:
         """Whether each query was answered correctly, by the gate's rule or else the run's own."""
@@ -233,6 +260,11 @@ def _count_range(_metric: Metric) -> ValueRange:
 
 def _mean(column: ScoreColumn) -> Measurement:
     settings, known = column.settings, moments(column.values)
+    if column.units.are_clusters and column.values.size:
+        bounds = mean_limits(column.metric, known.minimum)
+        return column.measurement_of(
+            _interval_of_clusters(column.values, column.units, settings, bounds)
+        )
     intervals = described_intervals(
         [column_of_mean(column.metric, column.values, known)],
         confidence_level=settings.confidence_level,
@@ -243,9 +275,30 @@ def _mean(column: ScoreColumn) -> Measurement:
 
 
 def _share_of(column: ScoreColumn, holds: BoolArray) -> Measurement:
-    level = column.settings.confidence_level
-    interval = mean_interval(holds.astype(np.float64), method="wilson", confidence_level=level)
-    return column.measurement_of(interval)
+    return column.measurement_of(_interval_of_share(holds, column.units, column.settings))
+
+
+def _interval_of_share(
+    holds: BoolArray | FloatArray, units: Units, settings: GateSettings
+) -> Interval:
+    """Wilson's interval of a share, or that of clusters."""
+    values = np.asarray(holds, dtype=np.float64)
+    if units.are_clusters and values.size:
+        return _interval_of_clusters(values, units, settings, (0.0, 1.0))
+    level = settings.confidence_level
+    return mean_interval(values, method="wilson", confidence_level=level)
+
+
+def _interval_of_clusters(
+    values: FloatArray, units: Units, settings: GateSettings, bounds: ValueRange | None
+) -> Interval:
+    """The interval of a mean of clustered scores; the units may go on after the scores."""
+    return clustered_interval(
+        values,
+        np.asarray(units.select(slice(values.size)).codes),
+        confidence_level=settings.confidence_level,
+        bounds=bounds,
+    )
 
 
 def _share_below(column: ScoreColumn, threshold: float) -> Measurement:
@@ -281,12 +334,14 @@ def _std(column: ScoreColumn) -> Measurement:
 
 
 def _share_correct(run: GatedRun) -> Measurement:
-    answers, n_unknown = run.correct_answers()
-    level = run.settings.confidence_level
-    interval = mean_interval(answers, method="wilson", confidence_level=level)
+    answers, n_unknown, units = run.correct_answers()
+    interval = _interval_of_share(answers, units, run.settings)
     # Answers that were filled in as wrong are counted as unscored, not as scored.
     n = answers.size - (n_unknown if run.settings.missing == "worst" else 0)
-    return Measurement(interval.estimate, interval.low, interval.high, n, n_unknown)
+    n_clusters = units.count(n) if units.are_clusters else 0
+    return Measurement(
+        *(interval.estimate, interval.low, interval.high, n, n_unknown), n_clusters=n_clusters
+    )
 
 
 def _percentile(percentile: float) -> Callable[[ScoreColumn], Measurement]:
@@ -296,6 +351,9 @@ def _percentile(percentile: float) -> Callable[[ScoreColumn], Measurement]:
         # No sample limits the smallest and the largest score that it did not draw.
         if not 0 < percentile < 100:
             return column.measurement(value)
+        if column.units.are_clusters:
+            note = "the interval of a percentile assumes independent queries, not clusters"
+            return replace(column.measurement(value), notes=(note,))
         level = column.settings.confidence_level
         interval = quantile_interval(column.values, percentile / 100, confidence_level=level)
         return column.measurement(value, interval.low, interval.high)

@@ -10,6 +10,12 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import is_percentile
 from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
+from rageval_report.analysis.comparing.pairing import (
+    Clusters,
+    clusters_setting,
+    resolve_units,
+    unnamed_clusters,
+)
 from rageval_report.analysis.gates.figures import (
     GATE_MISSING,
     GatedRun,
@@ -43,6 +49,7 @@ def gate(
     n_resamples: int = 9999,
     seed: int = 0,
     correct: Correct | None = None,
+    clusters: Clusters | None = None,
 ) -> GateResult:
     """Check a pipeline against rules.
 
@@ -65,6 +72,9 @@ def gate(
         For intervals that resample.
     correct : see `correctness`, optional
         What a correct answer is; the evaluation's own rule if omitted.
+    clusters : str, Series or mapping, optional
+        A detail column, or labels by query id: queries with the same label are not independent.
+        The intervals of means and shares are then those of CR2, and a percentile has none.
 
     Returns
     -------
@@ -102,9 +112,12 @@ def gate(
         n_resamples=check_resamples(n_resamples),
         seed=check_seed(seed),
         correct=correct,
+        clusters=clusters,
     )
-    outcomes = _evaluate_rules([Subject(GatedRun(evaluation, settings))], rules)
-    return _gate_result(f"Gates of {evaluation.name}", outcomes, settings, doubts_of((evaluation,)))
+    run = GatedRun(evaluation, settings, resolve_units(evaluation, clusters))
+    outcomes = _evaluate_rules([Subject(run)], rules)
+    notes = (*doubts_of((evaluation,)), *unnamed_clusters(evaluation, clusters))
+    return _gate_result(f"Gates of {evaluation.name}", outcomes, settings, notes)
 
 
 def gate_comparison(
@@ -115,7 +128,7 @@ def gate_comparison(
     Parameters
     ----------
     comparison : Comparison
-        Its settings apply here too: confidence level, treatment of missing scores, seed.
+        Its settings apply here too: confidence level, treatment of missing scores, clusters, seed.
     *rules : str
         Such as "no_regression(faithfulness, margin=0.02)". Besides the figures of `gate`, which
         describe each candidate: no_regression(metric, margin=), difference, pvalue,
@@ -139,7 +152,8 @@ def gate_comparison(
     -----
     no_regression holds if a test of non-inferiority shows that the candidate is not worse by the
     margin or more; the p-values of all such rules of one call are Holm-adjusted. The margin is an
-    amount of the metric, whose direction decides which way is worse.
+    amount of the metric, whose direction decides which way is worse. On fewer than six queries, or
+    clusters, a rule on a difference is not evaluated.
 
     Examples
     --------
@@ -161,13 +175,18 @@ def gate_comparison(
         correct=correct,
     )
     subjects = [
-        Subject(GatedRun(pairing.candidate, settings), comparison, pairing)
+        Subject(
+            GatedRun(pairing.candidate, settings, pairing.units_of_candidate(plan.units)),
+            comparison,
+            pairing,
+        )
         for pairing in comparison.pairings
     ]
     outcomes = _evaluate_rules(subjects, rules)
     runs = (run for pairing in comparison.pairings for run in (pairing.baseline, pairing.candidate))
-    doubts = tuple(dict.fromkeys(doubts_of(runs)))
-    result = _gate_result(f"Gates of {comparison.title}", outcomes, settings, doubts)
+    hints = unnamed_clusters(comparison.pairings[0].baseline, comparison.settings.get("clusters"))
+    notes = (*dict.fromkeys(doubts_of(runs)), *hints)
+    result = _gate_result(f"Gates of {comparison.title}", outcomes, settings, notes)
     pvalues = {
         "pvalue": _claim_pvalues(outcomes),
         "pvalue_adjusted": [outcome.pvalue_adjusted for outcome in outcomes],
@@ -175,6 +194,7 @@ def gate_comparison(
     all_settings = {
         **plan.settings(),
         **result.settings,
+        **{name: value for name, value in comparison.settings.items() if name == "clusters"},
         "no_regression_family": _count_claims(outcomes),
     }
     return replace(result, frame=result.frame.assign(**pvalues), settings=all_settings)
@@ -223,7 +243,7 @@ def _count_claims(outcomes: Sequence[Outcome]) -> int:
 
 
 def _gate_result(
-    title: str, outcomes: list[Outcome], settings: GateSettings, doubts: tuple[str, ...]
+    title: str, outcomes: list[Outcome], settings: GateSettings, notes: tuple[str, ...]
 ) -> GateResult:
     frame = pd.DataFrame([gate_row(outcome) for outcome in outcomes], columns=list(COLUMNS))
     several = len({outcome.subject.name for outcome in outcomes}) > 1
@@ -236,9 +256,10 @@ def _gate_result(
             "confidence_level": settings.confidence_level,
             "n_resamples": settings.n_resamples,
             "seed": settings.seed,
+            **clusters_setting(settings.clusters),
             **dialect_settings(runs.values()),
         },
-        (*doubts, *dict.fromkeys(_notes(outcomes))),
+        (*notes, *dict.fromkeys(_notes(outcomes))),
         headline=HEADLINE,
         grouped_by="pipeline" if several else "",
         outcomes=tuple(outcomes),

@@ -8,6 +8,7 @@
     ]
     missing = "worst"
     correct = { faithfulness = 0.8 }
+    clusters = "document"                           # questions on one document count together
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def read_gates(path: str | Path) -> Gates:
     ----------
     path : str or Path
         Ends in .toml, .yaml or .yml; YAML needs the extra ``yaml``. ``rules`` is a list of texts;
-        ``missing``, ``confidence_level``, ``n_resamples``, ``seed`` and ``correct`` are those of
-        `rageval_report.analysis.gates.gate.gate`.
+        ``missing``, ``confidence_level``, ``n_resamples``, ``seed``, ``correct`` and ``clusters``
+        (the name of a column) are those of `rageval_report.analysis.gates.gate.gate`.
 
     Raises
     ------
@@ -187,6 +188,7 @@ _KEYS: dict[str, tuple[str, _ValueCheck]] = {
     "n_resamples": ("an integer", _is_integer),
     "seed": ("an integer", _is_integer),
     "correct": ("the name of a metric, or a table of thresholds", _is_correct),
+    "clusters": ("the name of a column", lambda value: isinstance(value, str)),
 }
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
+from rageval_report.analysis.comparing.metric_comparison import (
+    ComparisonLike,
+    independent_pairs,
+)
 from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.gates.figures import (
     GateFigure,
@@ -18,9 +21,8 @@ from rageval_report.analysis.gates.figures import (
     ValueRange,
 )
 from rageval_report.scores import Metric
-from rageval_report.stats import equivalence_test
-from rageval_report.stats.pairs.equivalence import EquivalenceResult
-from rageval_report.types import FloatArray
+from rageval_report.stats.pairs.equivalence import EquivalenceResult, run_equivalence
+from rageval_report.stats.pairs.paired_scores import PairedScores
 
 NO_REGRESSION = "no_regression"
 
@@ -52,24 +54,41 @@ class ComparedPair:
         is_candidate = frame["candidate"] == self.pairing.candidate.name
         return frame[is_metric & is_candidate].iloc[0]
 
-    def values(self) -> tuple[FloatArray, FloatArray]:
-        """Both sides' scores, with missing ones treated as in the comparison."""
-        return self.pairing.treated(self.metric, self.twin, self.comparison.plan.missing)
+    @cached_property
+    def by_unit(self) -> PairedScores:
+        """One pair per independent unit, with missing scores treated as in the comparison."""
+        return independent_pairs(self.pairing, self.metric, self.twin, self.comparison.plan)
 
     def measurement(
         self, value: float, low: float = math.nan, high: float = math.nan
     ) -> Measurement:
         """A value of this pair, with its interval if there is one."""
-        row = self.row
-        return Measurement(value, low, high, int(row["n"]), int(row["n_dropped"]))
+        row, units = self.row, self.comparison.plan.units
+        return Measurement(
+            *(value, low, high, int(row["n"]), int(row["n_dropped"])),
+            n_clusters=self.by_unit.n if units.are_clusters else 0,
+        )
+
+    def tested(self, measurement: Measurement) -> Measurement:
+        """The same, undecidable if there are too few units for a test."""
+        plan, n = self.comparison.plan, self.by_unit.n
+        if n == 0 or n >= plan.fewest_units:
+            return measurement
+        why = f"too few {plan.units.word} for a test: {n}, at least {plan.fewest_units} are needed"
+        return replace(measurement, undecidable=why)
 
 
 def _difference(pair: ComparedPair) -> Measurement:
     row = pair.row
-    return pair.measurement(*(float(row[name]) for name in ("difference", "ci_low", "ci_high")))
+    numbers = (float(row[name]) for name in ("difference", "ci_low", "ci_high"))
+    return pair.tested(pair.measurement(*numbers))
 
 
-def _table_value(column: str, pair: ComparedPair) -> Measurement:
+def _pvalue(column: str, pair: ComparedPair) -> Measurement:
+    return pair.tested(pair.measurement(float(pair.row[column])))
+
+
+def _count(column: str, pair: ComparedPair) -> Measurement:
     row = pair.row
     # Without a pair the table counts 0 losses, and a rule such as "losses(f1) <= 5" would hold.
     return pair.measurement(float(row[column]) if row["n"] else math.nan)
@@ -77,25 +96,25 @@ def _table_value(column: str, pair: ComparedPair) -> Measurement:
 
 def _no_regression(pair: ComparedPair, margin: float) -> Measurement:
     """The difference with the interval of the test, which is not that of the comparison."""
+    difference = float(pair.row["difference"])
     test = non_inferiority(pair, margin)
     if test is None:
-        return pair.measurement(math.nan)
+        return pair.tested(pair.measurement(difference))
     low, high = test.low, test.high
     # Where lower is better the test exchanged the sides: its interval is baseline minus candidate.
     if not pair.metric.greater_is_better:
         low, high = -high, -low
-    return pair.measurement(float(pair.row["difference"]), low, high)
+    return pair.measurement(difference, low, high)
 
 
 def non_inferiority(pair: ComparedPair, margin: float) -> EquivalenceResult | None:
-    """The test that the candidate is not worse by the margin; None if no query is paired."""
-    if not pair.row["n"]:
+    """The test that the candidate is not worse by the margin; None if there are too few units."""
+    plan, pairs = pair.comparison.plan, pair.by_unit
+    if pairs.n < plan.fewest_units:
         return None
-    before, after = pair.values()
     # The test asks whether its second side is not lower; if lower is better, the sides swap.
-    sides = (before, after) if pair.metric.greater_is_better else (after, before)
-    alpha = pair.comparison.plan.alpha
-    return equivalence_test(*sides, margin, alpha=alpha, alternative="non-inferior")
+    sides = pairs if pair.metric.greater_is_better else pairs.swapped()
+    return run_equivalence(sides, margin, alpha=plan.alpha, alternative="non-inferior")
 
 
 def _difference_range(metric: Metric) -> ValueRange | None:
@@ -108,18 +127,26 @@ def _difference_range(metric: Metric) -> ValueRange | None:
 _SHARE, _COUNT = (0.0, 1.0), (0.0, math.inf)
 
 
-def _table_figure(
-    description: str,
-    column: str,
-    value_range: ValueRange,
-    queries: QueriesBehind | None = "regressions",
-) -> GateFigure:
-    """A figure that is a column of the comparison's table."""
+def _pvalue_figure(description: str, column: str) -> GateFigure:
+    """A p-value in the comparison's table."""
     return GateFigure(
         description,
-        partial(_table_value, column),
+        partial(_pvalue, column),
         of="pair",
-        value_range=lambda _metric: value_range,
+        value_range=lambda _metric: _SHARE,
+        queries="regressions",
+    )
+
+
+def _count_figure(
+    description: str, column: str, queries: QueriesBehind | None = None
+) -> GateFigure:
+    """A count of queries in the comparison's table; it needs no test, so any number will do."""
+    return GateFigure(
+        description,
+        partial(_count, column),
+        of="pair",
+        value_range=lambda _metric: _COUNT,
         queries=queries,
     )
 
@@ -142,19 +169,15 @@ PAIR_FIGURES: Registry[GateFigure] = Registry(
             value_range=_difference_range,
             queries="regressions",
         ),
-        "pvalue": _table_figure("the p-value of the difference", "pvalue", _SHARE),
-        "pvalue_adjusted": _table_figure(
-            "the same, adjusted over the comparison's table", "pvalue_adjusted", _SHARE
+        "pvalue": _pvalue_figure("the p-value of the difference", "pvalue"),
+        "pvalue_adjusted": _pvalue_figure(
+            "the same, adjusted over the comparison's table", "pvalue_adjusted"
         ),
-        "wins": _table_figure(
-            "the number of queries on which the candidate is better", "wins", _COUNT, queries=None
+        "wins": _count_figure("the number of queries on which the candidate is better", "wins"),
+        "losses": _count_figure(
+            "the number of queries on which the candidate is worse", "losses", "regressions"
         ),
-        "losses": _table_figure(
-            "the number of queries on which the candidate is worse", "losses", _COUNT
-        ),
-        "ties": _table_figure(
-            "the number of queries on which both are equal", "ties", _COUNT, queries=None
-        ),
+        "ties": _count_figure("the number of queries on which both are equal", "ties"),
     },
 )
 """The figures that need a baseline, by name; those of an evaluation describe the candidate."""

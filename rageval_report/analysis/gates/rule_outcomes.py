@@ -68,7 +68,7 @@ class Outcome:
     @property
     def is_evaluated(self) -> bool:
         """Whether there is a value to judge by."""
-        return not math.isnan(self.measurement.value)
+        return not (self.measurement.undecidable or math.isnan(self.measurement.value))
 
     @property
     def passed(self) -> bool:
@@ -110,6 +110,8 @@ class Outcome:
     def _missing_reason(self) -> str:
         measurement, metric = self.measurement, self.request.metric
         where = "" if metric is None else f" on {metric.name}"
+        if measurement.undecidable:
+            return measurement.undecidable
         if measurement.notes and measurement.n:
             return measurement.notes[0]
         if measurement.n:
@@ -139,7 +141,9 @@ class Outcome:
     @property
     def _basis(self) -> str:
         n, unit = self.measurement.n, "paired" if self._is_paired else "scored"
-        return f"{n} {unit}{self._unscored_part}{self._interval_part}"
+        n_clusters = self.measurement.n_clusters
+        clusters = f" in {n_clusters} clusters" if n_clusters else ""
+        return f"{n} {unit}{clusters}{self._unscored_part}{self._interval_part}"
 
     @property
     def level(self) -> float:

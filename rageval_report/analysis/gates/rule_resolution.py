@@ -272,7 +272,6 @@ def _with_margin(request: RuleRequest, words: Mapping[str, Word], subject: Subje
     rule, comparison = request.rule, subject.comparison
     if comparison is None or request.metric is None:  # `_find_figure` has refused that already
         return request
-    _check_clusters(request, comparison)
     if "margin" not in words:
         margin = comparison.plan.margin_of(request.metric)
         if margin is None:
@@ -290,18 +289,6 @@ def _with_margin(request: RuleRequest, words: Mapping[str, Word], subject: Subje
             place,
         )
     return request
-
-
-def _check_clusters(request: RuleRequest, comparison: ComparisonLike) -> None:
-    if "clusters" not in comparison.settings or request.metric is None:
-        return
-    better = request.metric.greater_is_better
-    other = "ci_low(difference(...)) >= -margin" if better else "ci_high(difference(...)) <= margin"
-    request.rule.refuse(
-        "no_regression assumes that queries are independent, and these are clustered; write "
-        f"{other}, whose interval takes the clusters into account",
-        request.rule.call.place,
-    )
 
 
 def _check_operator(request: RuleRequest) -> None:

@@ -14,12 +14,7 @@ from rageval_report.analysis.comparing.metric_comparison import (
     compare_metric,
 )
 from rageval_report.analysis.comparing.pairing import Pairing
-from rageval_report.analysis.comparing.verdicts import (
-    FEWEST_FOR_A_TEST,
-    AdjustedPvalues,
-    MetricFinding,
-    verdict,
-)
+from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, MetricFinding, verdict
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family
 from rageval_report.analysis.history.changes import (
@@ -84,11 +79,11 @@ class HistoryStep:
         finding = self.finding
         if finding is None or finding.test.n == 0:
             return NOT_COMPARED
-        if finding.test.wins == 0 and finding.test.losses == 0:
+        if finding.is_identical:
             return IDENTICAL
         if finding.is_shown:
             return BETTER if (finding.test.difference > 0) == finding.greater_is_better else WORSE
-        return TOO_FEW if finding.test.n < FEWEST_FOR_A_TEST else NONE_SHOWN
+        return NONE_SHOWN if finding.is_tested else TOO_FEW
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -224,11 +219,7 @@ def _test_step(
     changes = measurement_changes(before, after, metric, fixed)
     ours, theirs = before.metric(metric), after.metric(metric)
     is_comparable = not any(change.is_known for change in changes) and len(pairing.alignment.ids)
-    row = (
-        compare_metric(pairing, ours, theirs, None, plan)
-        if is_comparable and ours and theirs
-        else None
-    )
+    row = compare_metric(pairing, ours, theirs, plan) if is_comparable and ours and theirs else None
     return HistoryStep(before, after, gold_set, changes, row)
 
 

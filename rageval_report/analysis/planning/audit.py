@@ -17,11 +17,8 @@ from rageval_report.errors import DataError, explain_keywords
 from rageval_report.results import Result
 from rageval_report.stats.base import check_level, check_positive, check_probability, check_queries
 from rageval_report.stats.pairs.paired import paired_interval, paired_test
-from rageval_report.stats.queries_needed import (
-    FEWEST_FOR_A_TEST,
-    binary_queries_needed,
-    queries_needed,
-)
+from rageval_report.stats.queries_needed import binary_queries_needed, queries_needed
+from rageval_report.stats.units import FEWEST_UNITS
 
 # Two pipelines on the same queries: independent, as alike as usual, nearly the same.
 _CORRELATIONS = (0.0, USUAL_CORRELATION, 0.9)
@@ -196,7 +193,7 @@ def _largest_sd(claim: _Claim) -> float:
 def _row(
     claim: _Claim, case: str, limits: tuple[float, float], pvalue: float, needed: int
 ) -> dict[str, object]:
-    is_test = claim.n >= FEWEST_FOR_A_TEST
+    is_test = claim.n >= FEWEST_UNITS
     nan = math.nan
     return {
         "case": case,
@@ -219,8 +216,8 @@ def _t_limits(claim: _Claim, error: float) -> tuple[float, float]:
 
 def _verdict(claim: _Claim, rows: list[dict[str, Any]]) -> str:
     what = f"{number(claim.baseline)} to {number(claim.candidate)} on {claim.n} queries"
-    if claim.n < FEWEST_FOR_A_TEST:
-        return f"{what}: too few queries for any test; at least {FEWEST_FOR_A_TEST} are needed"
+    if claim.n < FEWEST_UNITS:
+        return f"{what}: too few queries for any test; at least {FEWEST_UNITS} are needed"
     shown = [row["is_shown"] for row in rows]
     best, worst = rows[0], rows[-1]
     values = f"p {pvalue_text(best['pvalue'])} at best"

@@ -22,7 +22,7 @@ from rageval_report.errors import DataError, explain_keywords
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored
 from rageval_report.stats.base import check_level, check_probability
-from rageval_report.stats.queries_needed import FEWEST_FOR_A_TEST
+from rageval_report.stats.units import FEWEST_UNITS
 
 # Differences that people ask about, as shares of the metric's scale.
 _USUAL_DIFFERENCES = (0.02, 0.05, 0.1)
@@ -274,7 +274,7 @@ def _set_part(n: int | None, row: Mapping[str, Any]) -> str:
     """What the queries of the set can do."""
     if n is None:
         return ""
-    if n < FEWEST_FOR_A_TEST:
+    if n < FEWEST_UNITS:
         return f"; {n} queries are too few for any test"
     chance = f"{100 * row['power']:.0f} % of the comparisons"
     if n >= row["n_needed"]:

@@ -14,13 +14,14 @@ from functools import cached_property
 
 import numpy as np
 
-from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.analysis.ranking.objectives import ObjectivePart
-from rageval_report.stats import paired_interval, paired_test
+from rageval_report.stats import PairedScores
 from rageval_report.stats.all_pairs import WESTFALL_YOUNG
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.corrections import adjust_pvalues
+from rageval_report.stats.pairs.paired import find_interval, run_test
 from rageval_report.stats.resampled import bootstrap_pvalue, expanded_limits
+from rageval_report.stats.units import FEWEST_UNITS, QUERIES, Units
 from rageval_report.types import BoolArray, FloatArray
 
 BOOTSTRAP = "paired bootstrap"
@@ -104,31 +105,46 @@ class Figure:
         """
         if not all(term.is_linear for term in self.terms):
             return None
-        scored = [~np.isnan(term.part.block.values[:, 0]) for term in self.terms]
-        is_used: BoolArray = np.any(scored, axis=0)
+        scored, is_used = self._scored_rows, self._used_rows
         total = np.zeros((int(is_used.sum()), len(self.values)))
         for term, rows in zip(self.terms, scored, strict=True):
             weight = term.slope * len(total) / rows.sum()
             total += weight * np.where(rows[:, None], term.part.block.values, 0.0)[is_used]
         return total
 
+    @property
+    def _scored_rows(self) -> list[BoolArray]:
+        """The rows that every pipeline scored, metric by metric."""
+        return [term.part.block.is_complete for term in self.terms]
+
+    @property
+    def _used_rows(self) -> BoolArray:
+        """The rows that any of the metrics uses."""
+        return np.asarray(np.any(self._scored_rows, axis=0), dtype=bool)
+
+    @cached_property
+    def units(self) -> Units:
+        """The independent units of the rows of `by_query`."""
+        every = self.terms[0].part.block.units if self.terms else QUERIES
+        return every.select(self._used_rows)
+
     @cached_property
     def n(self) -> int:
-        """The number of queries; of a figure that is not a mean, those of its rarest metric."""
+        """The number of units; of a figure that is not a mean, those of its rarest metric."""
         if self.by_query is not None:
-            return len(self.by_query)
-        return min((len(term.part.block.complete) for term in self.terms), default=0)
+            return self.units.count(len(self.by_query))
+        return min((term.part.block.n_units for term in self.terms), default=0)
 
     @cached_property
     def too_few(self) -> str:
-        """Why there is no test: the queries are too few; empty if they suffice."""
+        """Why there is no test: the units are too few; empty if they suffice."""
         if self.by_query is not None:
-            return "" if self.n >= FEWEST_FOR_A_TEST else _too_few(self.n, FEWEST_FOR_A_TEST)
+            return "" if self.n >= FEWEST_UNITS else _too_few(self.n, FEWEST_UNITS)
         for term in self.terms:
-            n, fewest = len(term.part.block.complete), term.part.fewest
+            n, fewest = term.part.block.n_units, term.part.fewest
             if n < fewest:
                 what = f"{term.part.statistic} of {term.part.block.metric.name}"
-                of_what = f" for {what}" if fewest > FEWEST_FOR_A_TEST else ""
+                of_what = f" for {what}" if fewest > FEWEST_UNITS else ""
                 return f"{_too_few(n, fewest)}{of_what}"
         return ""
 
@@ -165,8 +181,8 @@ class Figure:
             gains = sign * (self.drawn[:, second] - self.drawn[:, first])
             return min(1.0, bootstrap_pvalue(gains, self.n, margin + self.tie))
         before, after = sign * self.by_query[:, first], sign * self.by_query[:, second]
-        test = paired_test(before + margin, after, alternative="greater", seed=self.seed)
-        return float(test.pvalue)
+        pairs = self.units.collapse(PairedScores(before + margin, after))
+        return float(run_test(pairs, alternative="greater", seed=self.seed).pvalue)
 
     def limits(self, first: int, second: int, level: float) -> tuple[float, float]:
         """The interval of the difference, second minus first."""
@@ -175,9 +191,9 @@ class Figure:
         if self.by_query is None:
             low, high = expanded_limits(self.drawn[:, second] - self.drawn[:, first], self.n, level)
             return float(low), float(high)
-        interval = paired_interval(
-            self.by_query[:, first],
-            self.by_query[:, second],
+        pairs = PairedScores(self.by_query[:, first], self.by_query[:, second])
+        interval = find_interval(
+            self.units.collapse(pairs),
             confidence_level=level,
             n_resamples=max(1, len(self.drawn)),
             seed=self.seed,

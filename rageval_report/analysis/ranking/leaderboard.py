@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.pairing import MissingTreatment
+from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment, clusters_setting
 from rageval_report.analysis.family import CorrectionFamily
 from rageval_report.analysis.ranking.figures import stepwise
 from rageval_report.analysis.ranking.letters import groups_of
@@ -51,6 +51,7 @@ from rageval_report.stats.all_pairs import (
 )
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.corrections import adjust_pvalues
+from rageval_report.stats.units import fewest_units
 from rageval_report.types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
@@ -291,6 +292,7 @@ def rank(
     on: str | None = None,
     test: str = "auto",
     margins: Mapping[str, float] | None = None,
+    clusters: Clusters | None = None,
 ) -> Ranking:
     """Rank several pipelines, metric by metric.
 
@@ -322,6 +324,9 @@ def rank(
         Differences that are too small to matter, such as ``{"latency_ms": 50}``: pipelines are
         shown to differ only beyond them, here, in `Ranking.pairs`, and in `Ranking.weighted` and
         `Ranking.pareto`, of which they are the default. With margins "westfall-young" is Holm's.
+    clusters : str, Series or mapping, optional
+        A detail column of the first pipeline, or labels by query id: queries with the same label
+        are not independent, and count together in every test, interval and resample.
 
     Returns
     -------
@@ -343,9 +348,10 @@ def rank(
 
     Notes
     -----
-    A metric is ranked on the queries that all pipelines scored. Two pipelines that share a letter
-    are not distinguishable on them, which does not make them equal. Each interval is that of one
-    mean alone; the letters say whether two pipelines differ.
+    A metric is ranked on the queries that all pipelines scored. Fewer than six of them, or of their
+    clusters, are not tested: they are too few to distinguish pipelines. Two pipelines that share a
+    letter are not distinguishable on them, which does not make them equal. Each interval is that of
+    one mean alone; the letters say whether two pipelines differ.
 
     Examples
     --------
@@ -366,7 +372,7 @@ def rank(
     check_correction(correction)
     level = check_level(confidence_level)
     n_draws, start = check_resamples(n_resamples), check_seed(seed)
-    lineup = line_up(evaluations, missing=missing, on=on)
+    lineup = line_up(evaluations, missing=missing, on=on, clusters=clusters)
     names = choose_shared_metrics(lineup, metrics)
     # A mistake is reported now, not later.
     checked: dict[str, float] = {}
@@ -375,17 +381,17 @@ def rank(
         described = {name: metric for name, (metric, *_) in lineup.metrics.items()}
         checked = check_margins(margins, described, [aim.name for aim in aims])
     blocks = {name: lineup.block(name) for name in names}
+    with_margin = {
+        name: checked[name]
+        for name, block in blocks.items()
+        if block.is_rankable and name in checked
+    }
+    fewest, drawn = fewest_units(round(1.0 - level, 12)), _Drawing(n_resamples=n_draws, seed=start)
     tests = {
-        name: pair_tests(block.complete, test=test, n_resamples=n_draws, seed=start)
+        name: _test_pairs(block, fewest, with_margin.get(name, 0.0), test, drawn)
         for name, block in blocks.items()
         if block.is_rankable
     }
-    with_margin = {name: checked[name] for name in tests if name in checked}
-    for name, margin in with_margin.items():
-        scores = blocks[name].complete
-        tests[name] = pairs_beyond(
-            scores, tests[name], margin, test=test, n_resamples=n_draws, seed=start
-        )
     # The flips of signs that all pairs share belong to differences of 0, not of a margin.
     method = stepwise(correction) if with_margin else correction
     family = CorrectionFamily.of(
@@ -397,7 +403,9 @@ def rank(
         "test": test,
         "correction": method,
         "family_size": sum(
-            pairs.pvalue.size for name, pairs in tests.items() if name in family.members
+            int(np.isfinite(pairs.pvalue).sum())
+            for name, pairs in tests.items()
+            if name in family.members
         ),
         "confidence_level": level,
         "missing": missing,
@@ -408,6 +416,8 @@ def rank(
         settings["on"] = on
     if with_margin:
         settings["margins"] = with_margin
+    if clusters is not None:
+        settings["clusters"] = str(clusters_setting(clusters)["clusters"])
     rows = [
         row
         for name, block in blocks.items()
@@ -440,6 +450,26 @@ def _title_names(names: Sequence[str]) -> str:
     return join_names(names)
 
 
+class _Drawing(TypedDict):
+    """What a test that draws at random needs."""
+
+    n_resamples: int
+    seed: int
+
+
+def _test_pairs(
+    block: ScoreBlock, fewest: int, margin: float, test: str, drawn: _Drawing
+) -> AllPairs:
+    """The tests of all pairs on one metric; p is NaN if there are too few units for a test."""
+    scores, units = block.complete, block.complete_units
+    pairs = pair_tests(scores, units=units, test=test, **drawn)
+    if block.n_units < fewest:
+        is_identical = (pairs.wins == 0) & (pairs.losses == 0)
+        pvalue = np.where(is_identical, 1.0, np.nan)
+        return replace(pairs, pvalue=pvalue, pvalue_adjusted=pvalue, tests=("none",) * pvalue.size)
+    return pairs_beyond(scores, pairs, margin, units=units, test=test, **drawn) if margin else pairs
+
+
 def _correct_tests(
     tests: dict[str, AllPairs],
     blocks: Mapping[str, ScoreBlock],
@@ -461,8 +491,10 @@ def _correct_tests(
         # With the rows that are left out, as NaN: metrics must have the same queries to share
         # flips.
         chosen = dict.fromkeys(names[i] for i in positions)
-        values = [blocks[name].values for name in chosen]
-        return np.concatenate(shared_flips(values, n_resamples=n_resamples, seed=seed))
+        values, units = [blocks[name].values for name in chosen], blocks[names[0]].units
+        flips = shared_flips(values, units=units, n_resamples=n_resamples, seed=seed)
+        # The flips are drawn, but no adjusted p-value is below the raw one; NaN is no test.
+        return np.asarray(np.maximum(np.concatenate(flips), raw[positions]))
 
     ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
     adjusted = np.split(family.correct(names, raw, correct_pairs), ends)

@@ -10,11 +10,14 @@ import pandas as pd
 
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
+    Clusters,
     MissingTreatment,
     Pairing,
     check_evaluations,
     pair_runs,
     require_bounds,
+    resolve_units,
+    unnamed_clusters,
 )
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, check_choice, named
 from rageval_report.scores import Metric, Scored, resolver
@@ -22,6 +25,7 @@ from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_queries
+from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
 
@@ -44,6 +48,8 @@ class ScoreBlock:
         The pipelines without any score, which are left out.
     n_not_applicable : int
         The number of common queries to which the metric applies in no pipeline.
+    units : Units
+        The independent units of the queries.
     """
 
     metric: Metric
@@ -52,12 +58,28 @@ class ScoreBlock:
     unscored: IntArray
     empty: tuple[str, ...] = ()
     n_not_applicable: int = 0
+    units: Units = QUERIES
+
+    @property
+    def is_complete(self) -> BoolArray:
+        """Whether every pipeline scored each row."""
+        return ~np.isnan(self.values[:, 0]) if self.names else np.zeros(len(self.values), bool)
 
     @property
     def complete(self) -> FloatArray:
         """The rows that every pipeline scored."""
-        missing = np.isnan(self.values[:, 0]) if self.names else np.ones(len(self.values), bool)
-        return self.values[~missing] if missing.any() else self.values
+        rows = self.is_complete
+        return self.values if rows.all() else self.values[rows]
+
+    @property
+    def complete_units(self) -> Units:
+        """The units of the rows that every pipeline scored."""
+        return self.units.select(self.is_complete)
+
+    @property
+    def n_units(self) -> int:
+        """The number of units of the rows that every pipeline scored."""
+        return self.complete_units.count(int(self.is_complete.sum()))
 
     @property
     def is_rankable(self) -> bool:
@@ -83,6 +105,8 @@ class Lineup:
         Notes on queries and metrics that not all runs have.
     missing : {"drop", "worst", "bounds"}
         The treatment of an unscored query.
+    units : Units
+        The independent units of the common queries.
     """
 
     runs: tuple[Scored, ...]
@@ -91,6 +115,7 @@ class Lineup:
     metrics: dict[str, tuple[Metric, ...]]
     notes: tuple[str, ...]
     missing: MissingTreatment = "drop"
+    units: Units = QUERIES
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -152,6 +177,7 @@ class Lineup:
             unscored,
             tuple(pipeline for pipeline, is_scored in names if not is_scored),
             0 if applies is None else int((~applies).sum()),
+            self.units,
         )
 
 
@@ -175,7 +201,11 @@ def _treat_missing(
 
 
 def line_up(
-    evaluations: Iterable[Scored], *, missing: MissingTreatment = "drop", on: str | None = None
+    evaluations: Iterable[Scored],
+    *,
+    missing: MissingTreatment = "drop",
+    on: str | None = None,
+    clusters: Clusters | None = None,
 ) -> Lineup:
     """Put runs side by side.
 
@@ -187,6 +217,8 @@ def line_up(
         The treatment of an unscored query.
     on : str, optional
         A column of texts that matches queries with those of the first run.
+    clusters : str, Series or mapping, optional
+        A detail column of the first run, or labels by query id.
 
     Raises
     ------
@@ -214,13 +246,17 @@ def line_up(
     pairings = [pair_runs(first, run) for run in others]
     ids, moved = _common_ids(first, pairings)
     metrics = _common_metrics(first, pairings)
+    is_common = np.asarray(first.scores.index.isin(ids), dtype=bool)
+    units = resolve_units(first, clusters, is_common)
+    hints = unnamed_clusters(first, clusters)
     return Lineup(
         runs=(first, *others),
         ids=ids,
         rows=moved,
         metrics=metrics,
-        notes=(*doubts_of((first, *others)), *_notes((first, *others), ids, metrics)),
+        notes=(*doubts_of((first, *others)), *hints, *_notes((first, *others), ids, metrics)),
         missing=missing,
+        units=units.select(is_common),
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
 from rageval_report.analysis.ranking.objective_definitions import (
     AGAINST_THE_REFERENCE,
@@ -30,6 +29,7 @@ from rageval_report.scores.correct_notion import (
     shared_notions,
 )
 from rageval_report.stats.resampled import quantile_of
+from rageval_report.stats.units import FEWEST_UNITS
 from rageval_report.types import FloatArray
 
 _CORRECT = Metric("correct", title="Correct", group="generation", kind="binary")
@@ -67,9 +67,9 @@ class ObjectivePart:
         # Simulated on log-normal latencies: see docs/evaluate.md.
         quantile = quantile_of(self.statistic)
         if quantile is None or quantile == 0.5:
-            return FEWEST_FOR_A_TEST
+            return FEWEST_UNITS
         beyond = min(quantile, 1.0 - quantile)
-        return max(FEWEST_FOR_A_TEST, math.ceil(_FEWEST_BEYOND / beyond - 1e-9))
+        return max(FEWEST_UNITS, math.ceil(_FEWEST_BEYOND / beyond - 1e-9))
 
     @property
     def greater_is_better(self) -> bool:

@@ -458,8 +458,9 @@ def _sentence(
     resamples = f"in {percent(rival['probability'])} of the resamples of the queries"
     if standing == DOMINATED:
         return f"{name} is dominated by {rival['pipeline']} ({pvalue}), and {resamples}"
-    too_few = next((figure.too_few for figure in figures if figure.too_few), "")
-    why = f"{f'too few queries for a test: {too_few}' if too_few else pvalue}, {resamples}"
+    short = next((figure for figure in figures if figure.too_few), None)
+    why = f"too few {short.units.word} for a test: {short.too_few}" if short else pvalue
+    why = f"{why}, {resamples}"
     beyond = " beyond the margins" if any(figure.margin for figure in figures) else ""
     return (
         f"{name} may be on the front: {rival['pipeline']} is ahead of it on these queries, but "

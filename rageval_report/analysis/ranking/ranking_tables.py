@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import column_of_mean
+from rageval_report.analysis.arguments import column_of_mean, mean_limits
 from rageval_report.analysis.comparing.pairing import require_bounds
-from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.analysis.ranking.letters import letters_of
 from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
 from rageval_report.analysis.ranking.standing import (
@@ -20,12 +19,15 @@ from rageval_report.analysis.ranking.standing import (
 )
 from rageval_report.analysis.sentence_parts import correction_note, group_notes, number, pvalue_text
 from rageval_report.results import Result
-from rageval_report.stats import minimum_detectable_difference, paired_interval
+from rageval_report.stats import PairedScores, minimum_detectable_difference
 from rageval_report.stats.all_pairs import AllPairs
+from rageval_report.stats.base import Interval
+from rageval_report.stats.clusters import clustered_interval
 from rageval_report.stats.means.intervals import described_intervals
 from rageval_report.stats.means.moments import moments
-from rageval_report.stats.pairs.paired import interval_of_test
+from rageval_report.stats.pairs.paired import find_interval, interval_of_test
 from rageval_report.stats.ranks import friedman_test
+from rageval_report.stats.units import fewest_units
 from rageval_report.types import FloatArray
 
 
@@ -38,12 +40,7 @@ def ranking_rows(
     if tests is None:
         return unranked_rows
     scores = block.complete
-    intervals = described_intervals(
-        [column_of_mean(block.metric, column, moments(column)) for column in scores.T],
-        confidence_level=settings["confidence_level"],
-        n_resamples=settings["n_resamples"],
-        seed=settings["seed"],
-    )
+    intervals = _mean_intervals(scores, block, settings)
     standing = Standing.of(block, tests, alpha_of(settings))
     letters = letters_of(standing.differs)
     sentence = standing.sentence(intervals[standing.order[0]], settings)
@@ -102,6 +99,27 @@ def _unranked_row(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, obj
     }
 
 
+def _mean_intervals(
+    scores: FloatArray, block: ScoreBlock, settings: RankingSettings
+) -> Sequence[Interval]:
+    """The interval of each pipeline's mean."""
+    known = [moments(column) for column in scores.T]
+    if block.units.are_clusters:
+        codes, level = np.asarray(block.complete_units.codes), settings["confidence_level"]
+        bounds = [mean_limits(block.metric, column.minimum) for column in known]
+        return [
+            clustered_interval(column, codes, confidence_level=level, bounds=limits)
+            for column, limits in zip(scores.T, bounds, strict=True)
+        ]
+    columns = zip(scores.T, known, strict=True)
+    return described_intervals(
+        [column_of_mean(block.metric, column, moments_) for column, moments_ in columns],
+        confidence_level=settings["confidence_level"],
+        n_resamples=settings["n_resamples"],
+        seed=settings["seed"],
+    )
+
+
 def _extreme_means(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, object]:
     """The mean of all common queries if missing scores were as low, or high, as they can be."""
     if lineup.missing != "bounds":
@@ -122,7 +140,9 @@ def ranking_notes(
 ) -> list[str]:
     """What a reader must know: what was left out, and the number of tests."""
     metric_notes = (
-        (name, note) for name, block in blocks.items() for note in _block_notes(block, lineup)
+        (name, note)
+        for name, block in blocks.items()
+        for note in _block_notes(block, lineup, alpha_of(settings))
     )
     notes = group_notes(metric_notes, len(blocks))
     correction, family, alpha = settings["correction"], settings["family_size"], alpha_of(settings)
@@ -147,7 +167,7 @@ def _margin_notes(tests: Mapping[str, AllPairs], settings: RankingSettings) -> l
     return [f"margins, beyond which a difference matters: {shown}"] if shown else []
 
 
-def _block_notes(block: ScoreBlock, lineup: Lineup) -> list[str]:
+def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> list[str]:
     n_common = len(lineup.ids)
     n = n_common - block.n_not_applicable
     notes = []
@@ -164,10 +184,11 @@ def _block_notes(block: ScoreBlock, lineup: Lineup) -> list[str]:
             f"{left_out} of {n} common queries are left out, as some pipeline did not "
             f"score them ({block.names[worst]}: {int(block.unscored[worst])})"
         )
-    if 0 < len(block.complete) < FEWEST_FOR_A_TEST and len(block.names) > 1:
+    fewest = fewest_units(alpha)
+    if 0 < block.n_units < fewest and len(block.names) > 1:
         notes.append(
-            f"too few queries to distinguish pipelines: {len(block.complete)} that all "
-            f"scored; at least {FEWEST_FOR_A_TEST} are needed"
+            f"too few {block.units.word} to distinguish pipelines: {block.n_units} that all "
+            f"scored; at least {fewest} are needed"
         )
     if not left_out and lineup.missing == "worst" and block.unscored.any():
         n_filled = int(block.unscored.sum())
@@ -241,10 +262,15 @@ def _difference_limits(
     before: FloatArray, after: FloatArray, block: ScoreBlock, settings: RankingSettings
 ) -> tuple[float, float]:
     """The interval of the difference, within the metric's range."""
-    drawn = {"n_resamples": settings["n_resamples"], "seed": settings["seed"]}
-    method = interval_of_test(settings["test"])
-    level = settings["confidence_level"]
-    interval = paired_interval(before, after, method=method, confidence_level=level, **drawn)
+    if block.n_units < fewest_units(alpha_of(settings)):
+        return float("nan"), float("nan")
+    interval = find_interval(
+        block.complete_units.collapse(PairedScores(before, after)),
+        method=interval_of_test(settings["test"]),
+        confidence_level=settings["confidence_level"],
+        n_resamples=settings["n_resamples"],
+        seed=settings["seed"],
+    )
     if block.metric.bounds is None:
         return interval.low, interval.high
     widest = block.metric.bounds[1] - block.metric.bounds[0]
@@ -253,9 +279,9 @@ def _difference_limits(
 
 def _detectable(pairs: AllPairs, place: int, alpha: float) -> float:
     deviation = float(pairs.standard_deviation[place])
-    if pairs.n < 2 or not deviation > 0:
+    if pairs.n_units < fewest_units(alpha) or not deviation > 0:
         return float("nan")
-    return minimum_detectable_difference(deviation, pairs.n, alpha=alpha)
+    return minimum_detectable_difference(deviation, pairs.n_units, alpha=alpha)
 
 
 def friedman_table(blocks: Mapping[str, ScoreBlock], alpha: float) -> Result:
@@ -273,7 +299,9 @@ def friedman_table(blocks: Mapping[str, ScoreBlock], alpha: float) -> Result:
 
 
 def _friedman_row(block: ScoreBlock, alpha: float) -> dict[str, object]:
-    test = friedman_test(block.complete, greater_is_better=block.metric.greater_is_better)
+    # Ranks within clusters, if there are any: their sums are independent.
+    by_unit = block.complete_units.sums(block.complete)
+    test = friedman_test(by_unit, greater_is_better=block.metric.greater_is_better)
     differ = "differ" if test.pvalue <= alpha else "are not shown to differ"
     return {
         "metric": block.metric.name,
@@ -285,5 +313,5 @@ def _friedman_row(block: ScoreBlock, alpha: float) -> dict[str, object]:
         "concordance": test.concordance,
         "verdict": f"the ranks of the {len(block.names)} pipelines {differ} on {block.metric.name} "
         f"(p {pvalue_text(test.pvalue)}, concordance {number(test.concordance)}, "
-        f"{test.n} queries)",
+        f"{test.n} {block.units.word})",
     }

@@ -10,6 +10,7 @@ import numpy as np
 
 from rageval_report.analysis.ranking.objectives import Aim, ObjectivePart
 from rageval_report.stats.resampled import quantile_of, resampled_statistics
+from rageval_report.stats.units import QUERIES
 from rageval_report.types import FloatArray
 
 
@@ -80,13 +81,14 @@ class ResampledObjectives:
 def resample_objectives(aims: Sequence[Aim], *, n_resamples: int, seed: int) -> ResampledObjectives:
     """The statistic of every metric, on the queries and on resamples of them.
 
-    The queries are drawn once for all metrics and pipelines, so that figures
-    of several metrics keep the dependence between them.
+    The queries, or the clusters of them, are drawn once for all metrics and pipelines, so that
+    figures of several metrics keep the dependence between them.
     """
     parts = [part for aim in aims for part in aim.parts]
     drawn = resampled_statistics(
         [part.block.values for part in parts],
         [part.statistic for part in parts],
+        units=parts[0].block.units if parts else QUERIES,
         n_resamples=n_resamples,
         seed=seed,
     )

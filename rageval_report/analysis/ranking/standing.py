@@ -31,6 +31,7 @@ class RankingSettings(TypedDict):
     seed: int
     on: NotRequired[str]
     margins: NotRequired[Mapping[str, float]]
+    clusters: NotRequired[str]
 
 
 def margin_in(settings: RankingSettings, metric: str) -> float:
@@ -127,9 +128,10 @@ class Standing:
         leader, first = self.order[0], self.order[: int((self.ranks == 1).sum())]
         rivals = self.order[len(first) :]
         level = f"{100 * interval.confidence_level:g} % CI"
-        n = len(self.block.complete)
+        n, units = len(self.block.complete), self.block.units
+        clusters = f" in {self.block.n_units} clusters" if units.are_clusters else ""
         limits = f"{level} {number(interval.low)} to {number(interval.high)}, "
-        counted = f"{n} {'query' if n == 1 else 'queries'}"
+        counted = f"{n} {'query' if n == 1 else 'queries'}{clusters}"
         mean = f"mean {number(interval.estimate)}, {limits}{counted}"
         beaten = [self.block.names[rival] for rival in rivals if self.beats[leader, rival]]
         unbeaten = [self.block.names[rival] for rival in rivals if not self.beats[leader, rival]]

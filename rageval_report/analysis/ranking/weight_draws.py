@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from rageval_report.analysis.comparing.verdicts import FEWEST_FOR_A_TEST
 from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.stats.units import FEWEST_UNITS
 from rageval_report.types import FloatArray
 
 
@@ -53,7 +53,7 @@ def shown_shares(
     """
     size, n_objectives = values.shape
     pairs, alone = np.zeros((size, size)), np.zeros(size)
-    if n < FEWEST_FOR_A_TEST or len(drawn) < 2:
+    if n < FEWEST_UNITS or len(drawn) < 2:
         return pairs, alone
     weights = np.random.default_rng(seed).dirichlet(np.ones(n_objectives), size=n_draws)
     limits = weights @ margin if isinstance(margin, np.ndarray) else np.full(n_draws, margin)

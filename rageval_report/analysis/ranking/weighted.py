@@ -382,7 +382,8 @@ def _tested_part(result: WeightedScores, tests: FigureTests) -> str:
         )
     if open_ and tests.figure.too_few:
         parts.append(
-            f"too few queries for a test against {join_names(open_)}: {tests.figure.too_few}"
+            f"too few {tests.figure.units.word} for a test against {join_names(open_)}: "
+            f"{tests.figure.too_few}"
         )
     elif open_:
         also = f" beyond the margin of {number(margin)}" if margin else ""
@@ -427,7 +428,8 @@ def _pair_sentence(
     figure = tests.figure
     difference, low, high = (float(str(row[key])) for key in ("difference", "ci_low", "ci_high"))
     if figure.too_few:
-        return f"too few queries for a test of {names[0]} and {names[1]}: {figure.too_few}"
+        word = figure.units.word
+        return f"too few {word} for a test of {names[0]} and {names[1]}: {figure.too_few}"
     if difference < 0:  # the first of the sentence is the better one
         low, high = -high, -low
     pvalue = (
@@ -435,14 +437,15 @@ def _pair_sentence(
     )
     how = f"{100 * (1 - tests.alpha):g} % CI {number(low)} to {number(high)}"
     beyond = f" beyond the margin of {number(figure.margin)}" if figure.margin else ""
+    unit = figure.units.word if figure.units.are_clusters else "paired queries"
     if is_shown:
         return (
             f"{names[0]} has a higher weighted score than {names[1]}{beyond}, by "
-            f"{number(abs(difference))} ({how}), {pvalue}, {figure.n} paired queries"
+            f"{number(abs(difference))} ({how}), {pvalue}, {figure.n} {unit}"
         )
     return (
         f"{names[0]} and {names[1]} cannot be told apart by their weighted scores{beyond}: "
-        f"difference {number(abs(difference))} ({how}), {pvalue}, {figure.n} paired queries"
+        f"difference {number(abs(difference))} ({how}), {pvalue}, {figure.n} {unit}"
     )
 
 
@@ -461,8 +464,8 @@ def _test_notes(tests: FigureTests, weight_shares: FloatArray) -> tuple[str, ...
         return ()
     figure = tests.figure
     how = (
-        f"the score is a mean over {figure.n} queries, so its differences are tested by their "
-        "signs, query by query"
+        f"the score is a mean over {figure.n} {figure.units.word}, so its differences are tested "
+        f"by their signs, {'cluster by cluster' if figure.units.are_clusters else 'query by query'}"
         if figure.by_query is not None
         else "the score is not a mean over queries (a median, a percentile, or a value beyond the "
         f"worst that counts, is part of it), so its differences are tested by a {BOOTSTRAP}"

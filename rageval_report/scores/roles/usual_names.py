@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from rageval_report.scores.cluster_hint import cluster_noun
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.texts import TEXTS
 
@@ -104,6 +105,8 @@ def meaning_of(column: str) -> str | None:
     name = normalise_name(column)
     if name in TEXTS:
         return TEXT_MEANING
+    if cluster_noun(column) is not None:
+        return "groups of queries"
     return next((meaning for pattern, meaning in _PATTERNS if pattern.search(name)), None)
 
 

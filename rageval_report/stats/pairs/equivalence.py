@@ -14,6 +14,7 @@ from rageval_report.stats.base import check_positive, check_probability
 from rageval_report.stats.pairs.paired_intervals import bonett_price_centre
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.pairs.spread import standard_deviation
+from rageval_report.stats.sign_flips.inversion import pvalue_of_shift, sign_flip
 
 Claim: TypeAlias = Literal["equivalence", "non-inferior"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
@@ -112,11 +113,29 @@ def equivalence_test(
     (True, -0.0088, 0.0138)
     """
     check_choice("alternative", alternative, CLAIMS)
+    pairs = PairedScores.of(baseline, candidate)
+    return run_equivalence(pairs, margin, alpha=alpha, alternative=alternative)
+
+
+def run_equivalence(
+    pairs: PairedScores, margin: float, *, alpha: float = 0.05, alternative: Claim = "equivalence"
+) -> EquivalenceResult:
+    """`equivalence_test` of pairs that are complete, and may be clusters.
+
+    Clusters are tested by the sign-flip test, after the margin has been subtracted from every
+    query, and the interval is its inversion.
+
+    Examples
+    --------
+    >>> run_equivalence(PairedScores.of([0] * 20, [0.1, -0.1] * 10), 0.1).equivalent
+    True
+    """
     check_positive("margin", margin)
     check_probability("alpha", alpha)
-    pairs = PairedScores.of(baseline, candidate)
     if pairs.n == 1:
         tests = _OneSidedTests(1.0, 1.0, math.nan, math.nan)
+    elif pairs.sizes is not None:
+        tests = _flip_at_margin(pairs, margin, alpha)
     elif pairs.is_binary:
         tests = _test_shares(pairs, margin, alpha)
     else:
@@ -145,6 +164,16 @@ def _test_shares(pairs: PairedScores, margin: float, alpha: float) -> _OneSidedT
         float(ndtr((centre - margin) / standard_error)),
         max(-1.0, centre - reach),
         min(1.0, centre + reach),
+    )
+
+
+def _flip_at_margin(pairs: PairedScores, margin: float, alpha: float) -> _OneSidedTests:
+    interval = sign_flip(pairs, confidence_level=1 - 2 * alpha)
+    return _OneSidedTests(
+        pvalue_of_shift(pairs, -margin, "greater"),
+        pvalue_of_shift(pairs, margin, "less"),
+        interval.low,
+        interval.high,
     )
 
 

@@ -12,13 +12,13 @@ import math
 from dataclasses import replace
 
 from scipy.optimize import bisect
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from rageval_report.stats import INTERVALS
 from rageval_report.stats.base import Interval
+from rageval_report.stats.clusters import mean_error
 from rageval_report.stats.pairs.discordant import DiscordantPairs
 from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.pairs.spread import standard_deviation
 
 NO_SPREAD = "all differences are equal: without spread the interval has no width"
 
@@ -28,6 +28,8 @@ def student_t(
 ) -> Interval:
     """The t interval of the mean difference; of zero width, with a note, if all are equal.
 
+    Of clusters the standard error is that of CR2, with Bell and McCaffrey's degrees of freedom.
+
     Examples
     --------
     >>> pairs = PairedScores.of([0, 0, 0], [0.1, 0.2, 0.3])
@@ -35,7 +37,12 @@ def student_t(
     >>> round(interval.low, 3), round(interval.high, 3)
     (-0.048, 0.448)
     """
-    return _interval_of_differences("t", pairs, confidence_level, n_resamples, seed)
+    if pairs.weights is None or pairs.n == 1 or pairs.standard_deviation == 0.0:
+        return _interval_of_differences("t", pairs, confidence_level, n_resamples, seed)
+    mean = float(pairs.differences.mean())
+    error, degrees = mean_error(pairs)
+    reach = float(stdtrit(degrees, 0.5 + confidence_level / 2)) * error
+    return Interval(mean, mean - reach, mean + reach, error, "t", confidence_level)
 
 
 def percentile(
@@ -234,10 +241,10 @@ def _interval_of_differences(
     if pairs.n == 1:
         nan = math.nan
         return Interval(mean, nan, nan, nan, method, confidence_level, ("one pair: no interval",))
-    if standard_deviation(pairs.differences, pairs.tolerance) == 0.0:
+    if pairs.standard_deviation == 0.0:
         return Interval(mean, mean, mean, 0.0, method, confidence_level, (NO_SPREAD,))
     interval = INTERVALS[method](
-        pairs.differences,
+        pairs.values,
         confidence_level=confidence_level,
         bounds=None,
         n_resamples=n_resamples,

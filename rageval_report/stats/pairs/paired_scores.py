@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
+import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import paired_differences, paired_values
 from rageval_report.stats.pairs.discordant import DiscordantPairs, count_discordant, is_binary
-from rageval_report.stats.pairs.spread import rounding_tolerance
+from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
 from rageval_report.stats.sign_flips.lattice import lattice_step
 from rageval_report.types import FloatArray
 
@@ -27,6 +28,9 @@ class PairedScores:
     ----------
     baseline, candidate : ndarray of shape (n,)
         One finite score per query, both sides in the same order.
+    sizes : ndarray of shape (n,), optional
+        The number of queries behind each pair, if the pairs are clusters of queries, as
+        `rageval_report.stats.units.Units.collapse` makes them; one each if omitted.
 
     Examples
     --------
@@ -37,6 +41,7 @@ class PairedScores:
 
     baseline: FloatArray
     candidate: FloatArray
+    sizes: FloatArray | None = None
 
     @classmethod
     def of(cls, baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> Self:
@@ -56,6 +61,10 @@ class PairedScores:
             )
         return pairs
 
+    def swapped(self) -> Self:
+        """The same pairs with the sides exchanged."""
+        return type(self)(self.candidate, self.baseline, self.sizes)
+
     @property
     def n(self) -> int:
         """The number of pairs."""
@@ -68,13 +77,47 @@ class PairedScores:
 
     @cached_property
     def is_binary(self) -> bool:
-        """Whether every score of both sides is 0 or 1."""
-        return is_binary(self.baseline, self.candidate)
+        """Whether every score of both sides is 0 or 1; sums over clusters are not such scores."""
+        return self.sizes is None and is_binary(self.baseline, self.candidate)
+
+    @cached_property
+    def weights(self) -> FloatArray | None:
+        """How much of a shift of every query each pair takes; None if all take the shift itself.
+
+        One on average: a cluster of more queries than the others is moved farther.
+        """
+        if self.sizes is None or (self.sizes == self.sizes[0]).all():
+            return None
+        return np.asarray(self.sizes / self.sizes.mean())
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The differences, made to vary around the mean difference as if all pairs weighed alike.
+
+        The same as `differences` without weights. With them a shift of every query shifts each
+        value by as much, and the values of a constant shift are equal.
+        """
+        if self.weights is None:
+            return self.differences
+        mean = float(self.differences.mean())
+        values = self.differences - mean * (self.weights - 1.0)
+        # What is left of equal differences is rounding.
+        return np.where(np.abs(values - mean) <= self.tolerance, mean, values)
+
+    @cached_property
+    def standard_deviation(self) -> float:
+        """The standard deviation of `values`: 0 if only rounding separates them, NaN for one."""
+        return standard_deviation(self.values, self.tolerance)
 
     @cached_property
     def step(self) -> float | None:
         """The step of which all differences are multiples; None if they are not on a lattice."""
-        return lattice_step(self.differences)
+        if self.sizes is None:
+            return lattice_step(self.differences)
+        # The sums themselves lie on the lattice of the scores, on which rounding is least.
+        scale = 1.0 / float(self.sizes.mean())
+        step = lattice_step(self.differences / scale)
+        return None if step is None else step * scale
 
     @cached_property
     def tolerance(self) -> float:
@@ -87,6 +130,11 @@ class PairedScores:
         Raises
         ------
         DataError
-            If a score is neither 0 nor 1; the message names the method.
+            If a score is neither 0 nor 1, or the pairs are clusters; the message names the method.
         """
+        if self.sizes is not None:
+            raise DataError(
+                f"{method!r} needs independent queries, and these are clustered. Choose a method "
+                "for clusters, e.g. 'sign-flip' or 't'."
+            )
         return count_discordant(self.baseline, self.candidate, method)

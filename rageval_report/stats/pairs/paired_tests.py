@@ -15,9 +15,10 @@ from scipy.special import stdtr
 
 from rageval_report._registry import load
 from rageval_report.stats.base import Alternative
+from rageval_report.stats.clusters import mean_error
 from rageval_report.stats.pairs.discordant import coin_midp, coin_pvalue
 from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.pairs.spread import standard_deviation, tie_magnitudes
+from rageval_report.stats.pairs.spread import tie_magnitudes
 from rageval_report.stats.resampling import bootstrap_means, sign_flip_means
 from rageval_report.types import FloatArray
 
@@ -31,6 +32,7 @@ def student_t(
 ) -> tuple[float, float]:
     """Paired t test: the mean difference over its standard error, on n - 1 degrees of freedom.
 
+    Of clusters the standard error is that of CR2, with Bell and McCaffrey's degrees of freedom.
     Without differences p is 1. If all differences are equal the t statistic is infinite, which
     would make p = 0 from two queries; the exact sign-flip p-value, 2^(1 - n), stands in.
 
@@ -45,13 +47,13 @@ def student_t(
     if not differences.any():
         return 0.0, 1.0
     mean, n = float(differences.mean()), pairs.n
-    deviation = standard_deviation(differences, pairs.tolerance)
-    if n == 1 or deviation == 0.0:
+    if n == 1 or pairs.standard_deviation == 0.0:
         wins = n if mean > 0 else 0
         return math.copysign(math.inf, mean), coin_pvalue(wins, n - wins, alternative)
-    t = mean / (deviation / math.sqrt(n))
+    error, degrees = mean_error(pairs)
+    t = mean / error
     tail = {"two-sided": -abs(t), "less": t, "greater": -t}[alternative]
-    one_sided = float(stdtr(n - 1, tail))
+    one_sided = float(stdtr(degrees, tail))
     return t, 2.0 * one_sided if alternative == "two-sided" else one_sided
 
 
@@ -230,10 +232,10 @@ def bootstrap(
     >>> p
     0.001
     """
-    differences = pairs.differences
-    mean = float(differences.mean())
-    resampled = bootstrap_means(differences - mean, n_resamples=n_resamples, seed=seed)
-    return mean, _resampling_pvalue(differences, resampled, alternative)
+    values = pairs.values
+    mean = float(values.mean())
+    resampled = bootstrap_means(values - mean, n_resamples=n_resamples, seed=seed)
+    return mean, _resampling_pvalue(values, resampled, alternative)
 
 
 def _resampling_pvalue(

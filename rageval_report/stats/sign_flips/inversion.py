@@ -4,6 +4,9 @@ The interval contains every shift that the two-sided test does not reject after 
 subtracted from all differences (Hartigan 1969), so the interval and the p-value never contradict
 each other: zero is outside exactly if ``p <= 1 - confidence_level``. Nothing is drawn at random.
 
+A shift is subtracted from every query, so a cluster of queries loses the shift times the number of
+its queries; clusters of different sizes therefore have weights.
+
 The test is the one that "auto" takes: ties count half if the differences lie on a lattice, in full
 otherwise. With half ties the accepted shifts can end at zero without including zero, because any
 shift off the lattice breaks the ties. The limit is then the smallest number above (or below) zero;
@@ -26,6 +29,7 @@ from scipy.special import ndtri, stdtrit
 from rageval_report.errors import DataError
 from rageval_report.stats.base import (
     TIE_TOLERANCE,
+    Alternative,
     Interval,
     check_level,
     finite_values,
@@ -70,7 +74,36 @@ def sign_flip(pairs: PairedScores, *, confidence_level: float, **_options: objec
     >>> interval.low, interval.high  # of six pairs, the smallest and the largest difference
     (0.11, 0.68)
     """
-    return _invert_test(pairs.differences, pairs.step, confidence_level, midp=None)
+    return _invert_test(
+        pairs.differences, pairs.step, confidence_level, midp=None, weights=pairs.weights
+    )
+
+
+def pvalue_of_shift(pairs: PairedScores, shift: float, alternative: Alternative) -> float:
+    """The p-value of the sign-flip test after a shift has been subtracted from every query.
+
+    Ties count half if the differences lie on a lattice, as in the interval of `sign_flip`, which
+    contains every shift that this test does not reject.
+
+    Parameters
+    ----------
+    pairs : PairedScores
+        Independent pairs.
+    shift : float
+        The mean difference under the null hypothesis.
+    alternative : {"two-sided", "less", "greater"}
+        "greater": the mean difference is larger than the shift.
+
+    Examples
+    --------
+    >>> pairs = PairedScores.of([0] * 6, [0.11, 0.23, 0.31, 0.47, 0.52, 0.68])
+    >>> pvalue_of_shift(pairs, 0.1, "greater"), pvalue_of_shift(pairs, 0.7, "greater")
+    (0.015625, 1.0)
+    """
+    moved = pairs.differences - shift * (1.0 if pairs.weights is None else pairs.weights)
+    moved[np.abs(moved) <= pairs.tolerance] = 0.0
+    half = pairs.step is not None
+    return pvalue_on_step(moved, lattice_step(moved), midp=half, alternative=alternative)
 
 
 def sign_flip_interval(
@@ -105,31 +138,46 @@ def sign_flip_interval(
 
 
 def _invert_test(
-    differences: FloatArray, step: float | None, level: float, *, midp: bool | None
+    differences: FloatArray,
+    step: float | None,
+    level: float,
+    *,
+    midp: bool | None,
+    weights: FloatArray | None = None,
 ) -> Interval:
     n, alpha = differences.size, 1.0 - level
     mean = float(differences.mean())
     if not differences.any():
         return Interval(0.0, 0.0, 0.0, 0.0, "sign-flip", level, (IDENTICAL,))
+    # How far the differences lie from those that a shift of every query would give.
+    residuals = differences - mean * (1.0 if weights is None else weights)
     # No two-sided p-value of n pairs is below 2**(1 - n), so nothing can be rejected.
     if 0.5 ** (n - 1) > alpha:
-        return _interval_of_few(differences, level)
-    if float(np.ptp(differences)) <= 1e-12 * abs(mean):
+        return _interval_of_few(mean, residuals, level)
+    if float(np.ptp(residuals)) <= 1e-12 * abs(mean):
         return Interval(mean, mean, mean, 0.0, "sign-flip", level, ("all differences are equal",))
     half = step is not None if midp is None else midp
-    shifts = Shifts.of(differences, step)
+    shifts = Shifts.of(differences, step, weights)
     low = shifts.lowest(alpha / 2, half)
     high = -shifts.with_signs_reversed().lowest(alpha / 2, half)
     rejected = pvalue_on_step(differences, step, midp=half) <= alpha
-    low, high, notes = _limits_that_agree(low, high, mean, rejected=rejected)
-    error = float(differences.std(ddof=1)) / math.sqrt(n)
+    low, high, notes = limits_that_agree(low, high, mean, rejected=rejected)
+    error = float(residuals.std(ddof=1)) / math.sqrt(n)
     return Interval(mean, low, high, error, "sign-flip", level, notes)
 
 
-def _limits_that_agree(
+def limits_that_agree(
     low: float, high: float, mean: float, *, rejected: bool
 ) -> tuple[float, float, tuple[str, ...]]:
-    """The limits, corrected so that zero lies between them exactly if it is not rejected."""
+    """The limits, corrected so that zero lies between them exactly if it is not rejected.
+
+    Examples
+    --------
+    >>> limits_that_agree(-0.01, 0.3, 0.15, rejected=False)
+    (-0.01, 0.3, ())
+    >>> limits_that_agree(0.01, 0.3, 0.15, rejected=False)
+    (0.0, 0.3, ())
+    """
     if not rejected:
         return min(low, 0.0), max(high, 0.0), ()
     if low > 0 or high < 0:
@@ -138,14 +186,14 @@ def _limits_that_agree(
     return (_SMALLEST, high, note) if mean > 0 else (low, -_SMALLEST, note)
 
 
-def _interval_of_few(differences: FloatArray, level: float) -> Interval:
+def _interval_of_few(mean: float, residuals: FloatArray, level: float) -> Interval:
     """The t interval, where no shift at all can be rejected."""
-    n, mean = differences.size, float(differences.mean())
+    n = residuals.size
     if n == 1:
         nan, notes = math.nan, ("with 1 pair there is no interval",)
         return Interval(mean, nan, nan, nan, "sign-flip", level, notes)
     note = f"with {n} pairs the sign-flip interval is unbounded; t interval given"
-    error = float(differences.std(ddof=1)) / math.sqrt(n)
+    error = float(residuals.std(ddof=1)) / math.sqrt(n)
     reach = float(stdtrit(n - 1, 0.5 + level / 2)) * error
     return Interval(mean, mean - reach, mean + reach, error, "t", level, (note,))
 
@@ -160,21 +208,28 @@ class Shifts:
         The differences, or the distinct ones.
     counts : ndarray, optional
         How often each occurs; once by default.
+    weights : ndarray, optional
+        How much of the shift is subtracted from each difference; all of it by default. Their mean
+        is 1, and with them each difference occurs once.
 
     Examples
     --------
-    >>> Shifts.of(np.array([0.5, 1.0, 0.5, -0.5]), 0.5)
-    Shifts(values=array([-0.5,  0.5,  1. ]), counts=array([1., 2., 1.]))
+    >>> shifts = Shifts.of(np.array([0.5, 1.0, 0.5, -0.5]), 0.5)
+    >>> shifts.values, shifts.counts
+    (array([-0.5,  0.5,  1. ]), array([1., 2., 1.]))
     """
 
     values: FloatArray
-    counts: FloatArray | None
+    counts: FloatArray | None = None
+    weights: FloatArray | None = None
 
     @classmethod
-    def of(cls, differences: FloatArray, step: float | None) -> Shifts:
-        """The distinct differences if they lie on a lattice, else all."""
-        if step is None:
-            return cls(differences, None)
+    def of(
+        cls, differences: FloatArray, step: float | None, weights: FloatArray | None = None
+    ) -> Shifts:
+        """The distinct differences if they lie on a lattice and weigh alike, else all."""
+        if step is None or weights is not None:
+            return cls(differences, weights=weights)
         steps = multiples(differences, step)
         lowest = int(steps.min())
         counts = np.bincount(steps - lowest)
@@ -183,7 +238,7 @@ class Shifts:
 
     def with_signs_reversed(self) -> Shifts:
         """The same with the signs of all differences reversed."""
-        return Shifts(-self.values, self.counts)
+        return Shifts(-self.values, self.counts, self.weights)
 
     def lowest(self, level: float, half: bool) -> float:
         """The lower limit: the smallest shift that is accepted, at the one-sided level."""
@@ -191,14 +246,14 @@ class Shifts:
         if n > _MOST_LISTED:
             return self._search_lowest(level, half, n)
         # Flipping the signs of a subset gives a sum as large as the observed one exactly if the
-        # mean of the subset is at most the shift; the observed pattern itself always counts. So
-        # the limit is an order statistic of the means of all subsets.
+        # mean of the subset, weighted if there are weights, is at most the shift; the observed
+        # pattern itself always counts. So the limit is an order statistic of all these means.
         rank = math.floor(level * 2**n + (0.5 if half else 0.0))
         return float(np.partition(self._subset_means(), rank - 1)[rank - 1])
 
     def pvalue(self, shift: float, half: bool, tail_of: TailFunction = rough_tail) -> float:
         """The one-sided p-value of a shift below the mean."""
-        left = self.values - shift
+        left = self.values - (shift if self.weights is None else shift * self.weights)
         threshold = float(left.sum() if self.counts is None else left @ self.counts)
         magnitudes, counts = np.abs(left), self.counts
         is_moved = magnitudes > TIE_TOLERANCE * abs(shift)
@@ -208,11 +263,13 @@ class Shifts:
         return tail.at_least - (tail.equal / 2 if half else 0.0)
 
     def _subset_means(self) -> FloatArray:
-        """The mean of each subset but the empty one."""
+        """The weighted mean of each subset but the empty one."""
         counts = 1 if self.counts is None else self.counts.astype(np.int64)
+        values = np.repeat(self.values, counts)
+        weights = np.ones_like(values) if self.weights is None else self.weights
         sums, sizes = np.zeros(1), np.zeros(1)
-        for value in np.repeat(self.values, counts).tolist():
-            sums, sizes = np.append(sums, sums + value), np.append(sizes, sizes + 1.0)
+        for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+            sums, sizes = np.append(sums, sums + value), np.append(sizes, sizes + weight)
         return np.asarray(sums[1:] / sizes[1:])
 
     def _search_lowest(self, level: float, half: bool, n: int) -> float:
@@ -221,10 +278,8 @@ class Shifts:
         Coarse p-values, which cost a fraction of the true ones, lead close to the limit; there two
         true p-values are enough as a rule.
         """
-        mean, spread = self._moments(n)
-        z = -float(ndtri(level))
-        # The limit if the flipped sum were normal; its variance grows with the shift, hence z**2.
-        reach = z * math.sqrt(spread / (n * max(n - z * z, 1.0)))
+        mean, z = self._mean(n), -float(ndtri(level))
+        reach = self._normal_reach(mean, z, n)
 
         def excess(shift: float, tail_of: TailFunction) -> float:
             # A p-value can underflow to 0, whose normal quantile is infinite.
@@ -241,13 +296,28 @@ class Shifts:
         # With few distinct sums the p-value is a staircase, on which secants do not converge.
         return _search_bracket(true, mean, reach, z)
 
-    def _moments(self, n: int) -> tuple[float, float]:
-        """The mean, and the sum of squares around it."""
+    def _mean(self, n: int) -> float:
+        """The mean difference."""
         if self.counts is None:
-            mean = float(self.values.mean())
-            return mean, float(np.square(self.values - mean).sum())
-        mean = float(self.values @ self.counts) / n
-        return mean, float(np.square(self.values - mean) @ self.counts)
+            return float(self.values.mean())
+        return float(self.values @ self.counts) / n
+
+    def _normal_reach(self, mean: float, z: float, n: int) -> float:
+        """How far below the mean the limit is if the flipped sum is normal.
+
+        The variance of that sum is the sum of squares after the shift, so it grows with the shift:
+        ``(n r)^2 = z^2 (squares + 2 r cross + r^2 own)`` is solved for the reach r.
+        """
+        residuals = self.values - mean * (1.0 if self.weights is None else self.weights)
+        own, cross = float(n), 0.0
+        if self.weights is not None:
+            own, cross = float(self.weights @ self.weights), float(self.weights @ residuals)
+        counts = 1.0 if self.counts is None else self.counts
+        squares = float((np.square(residuals) * counts).sum())
+        # With a few heavy weights no reach is far enough; then the search begins at some reach.
+        most = max(n * n - z * z * own, float(n))
+        half = z * z * cross / most
+        return half + math.sqrt(half * half + z * z * squares / most)
 
 
 @dataclass(frozen=True, slots=True)

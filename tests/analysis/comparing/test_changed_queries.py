@@ -119,16 +119,26 @@ def test_the_headline_names_candidates_only_if_there_are_several():
 
 
 def test_a_table_of_one_test_has_no_note_of_a_correction():
-    a, b = run("a", recall=[0.5, 0.25]), run("b", recall=[0.25, 0.5])
+    six, back = [0.5, 0.25, 0.1, 0.3, 0.7, 0.9], [0.9, 0.7, 0.3, 0.1, 0.25, 0.5]
+    a, b = run("a", recall=six), run("b", recall=back)
     assert not any("adjusted" in note for note in compare(a, b).notes)
-    two = run("a", recall=[0.5, 0.25], mrr=[0.5, 1.0]), run("b", recall=[0.25, 0.5], mrr=[1.0, 0.5])
+    two = run("a", recall=six, mrr=back), run("b", recall=back, mrr=six)
     assert "p-values are adjusted (holm) over the 2 tests of this table" in compare(*two).notes
 
 
 def test_a_metric_without_a_pair_is_no_test_of_the_family():
-    a = run("a", recall=[0.5, 0.25], mrr=[None, 1.0])
-    b = run("b", recall=[0.25, 0.5], mrr=[1.0, None])
+    six, back = [0.5, 0.25, 0.1, 0.3, 0.7, 0.9], [0.9, 0.7, 0.3, 0.1, 0.25, 0.5]
+    a = run("a", recall=six, mrr=[*six[:3], None, None, None])
+    b = run("b", recall=back, mrr=[None, None, None, *back[3:]])
     assert compare(a, b).settings["family_size"] == 1
+
+
+def test_a_metric_with_too_few_pairs_is_no_test_of_the_family():
+    six, back = [0.5, 0.25, 0.1, 0.3, 0.7, 0.9], [0.9, 0.7, 0.3, 0.1, 0.25, 0.5]
+    a = run("a", recall=six, mrr=[*six[:5], None])
+    b = run("b", recall=back, mrr=[*back[:5], None])
+    assert compare(a, b).settings["family_size"] == 1
+    assert compare(a, b, correction="westfall-young").frame["pvalue_adjusted"].isna().sum() == 1
 
 
 def test_a_note_on_both_candidates_is_made_once():

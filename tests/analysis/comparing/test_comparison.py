@@ -174,7 +174,28 @@ def test_five_queries_are_too_few_for_a_test():
     row = compare(
         run("a", recall=[0.1, 0.2, 0.3, 0.4, 0.5]), run("b", recall=[0.9, 0.8, 0.7, 0.95, 1.0])
     ).frame.iloc[0]
-    assert row["verdict"].startswith("too few queries for a test on recall: 5 in common")
+    assert row["verdict"] == (
+        "too few queries for a test on recall: 5 in common, at least 6 are needed"
+    )
+    untested = ["pvalue", "pvalue_adjusted", "ci_low", "ci_high", "min_detectable_difference"]
+    assert row[untested].isna().all()
+    assert row["difference"] == pytest.approx(0.57)
+    assert (row["wins"], row["ties"], row["losses"]) == (5, 0, 0)
+
+
+def test_five_equal_steps_are_not_better():
+    # With half ties their p-value would be 2 / 2**5 / 2 = 0.031.
+    row = compare(run("a", recall=[0.5] * 5), run("b", recall=[0.75] * 5)).frame.iloc[0]
+    assert row["verdict"].startswith("too few queries for a test")
+    assert not row["fragile"]
+
+
+def test_at_a_stricter_level_more_queries_are_needed():
+    # The smallest p-value of seven queries is 1/64, so no test at 0.01 could reject.
+    a, b = run("a", recall=[0.1] * 7), run("b", recall=[0.2, 0.31, 0.45, 0.5, 0.66, 0.7, 0.9])
+    row = compare(a, b, confidence_level=0.99).frame.iloc[0]
+    assert row["verdict"].endswith("7 in common, at least 8 are needed")
+    assert compare(a, b).frame["pvalue"].iloc[0] == pytest.approx(1 / 64)
 
 
 def test_a_metric_that_no_query_has_in_both_runs_is_not_compared():
@@ -256,12 +277,14 @@ def test_regressions_of_several_candidates_must_say_whose():
 
 
 def test_clusters_flip_together():
-    # two clusters of four: 2^2 sign patterns, so p is at least 1/2 whatever the differences
-    a = run("a", recall=[0.1] * 8, document=list("xxxxyyyy"))
-    b = run("b", recall=[0.5, 0.6, 0.7, 0.55, 0.62, 0.71, 0.8, 0.49])
+    # six clusters of two: 2^6 sign patterns, so p is at least 2/64 whatever the differences
+    gains = [0.41, 0.5, 0.6, 0.45, 0.52, 0.61, 0.7, 0.39, 0.33, 0.57, 0.48, 0.63]
+    a = run("a", recall=[0.1] * 12, document=list("uuvvwwxxyyzz"))
+    b = run("b", recall=[0.1 + gain for gain in gains])
     comparison = compare(a, b, clusters="document")
     row = comparison.frame.iloc[0]
-    assert row["pvalue"] >= 0.5
+    assert row["pvalue"] == pytest.approx(2 / 64)
+    assert compare(a, b).frame["pvalue"].iloc[0] < 0.001
     assert row["test"].startswith("cluster-")
     assert row["difference"] == pytest.approx(b.scores["recall"].mean() - 0.1)
 
@@ -406,8 +429,11 @@ def test_metrics_that_were_not_asked_for_are_not_said_to_be_alone(two):
 def test_too_few_clusters_are_told_as_clusters():
     a = run("a", recall=[0.1] * 8, document=list("xxxxyyyy"))
     b = run("b", recall=[0.5, 0.6, 0.7, 0.55, 0.62, 0.71, 0.8, 0.49])
-    verdict = compare(a, b, clusters="document").frame["verdict"].iloc[0]
-    assert verdict.startswith("too few clusters for a test on recall: 2 in common")
+    row = compare(a, b, clusters="document").frame.iloc[0]
+    assert row["verdict"] == (
+        "too few clusters for a test on recall: 2 in common, at least 6 are needed"
+    )
+    assert row["n_clusters"] == 2
 
 
 def test_without_correction_the_false_alarms_are_those_of_the_level(two):
@@ -423,3 +449,21 @@ def test_a_wrong_keyword_names_the_method_that_was_called_and_the_near_one():
         comparison.report(titel="A")
     with pytest.raises(TypeError, match=r"Comparison\.gate\(\) has no option 'seed'"):
         comparison.gate("n(recall) >= 1", seed=1)
+
+
+def test_runs_that_are_identical_to_the_last_bit_are_asked_about():
+    scores = {"recall": [0.1, 0.3, 1.0], "mrr": [0.5, None, 1.0]}
+    a, b = run("a", **scores), run("b", **scores)
+    question = (
+        "b and a are identical to the last bit on every metric: did the change reach the pipeline?"
+    )
+    assert question in compare(a, b).notes
+    by_rounding = run("c", recall=[0.1, 0.1 + 0.2, 1.0], mrr=scores["mrr"])  # 0.30000000000000004
+    notes = compare(a, b, by_rounding).notes
+    assert question in notes
+    assert not any("c and a are identical to the last bit" in note for note in notes)
+
+
+def test_runs_without_a_pair_are_not_called_identical():
+    a, b = run("a", recall=[0.1, None]), run("b", recall=[None, 0.1])
+    assert not any("last bit" in note for note in compare(a, b).notes)

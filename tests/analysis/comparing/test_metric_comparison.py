@@ -49,11 +49,14 @@ def test_the_detectable_difference_is_that_of_statsmodels():
     )
 
 
-def test_two_pairs_are_enough_to_say_what_could_be_detected():
-    row = compared([0.25, 0.5], [0.5, 0.25])
-    effect = row["min_detectable_difference"] / np.std([0.25, -0.25], ddof=1)
-    # Its power, because the search of statsmodels 0.14.4 ends at an effect with a power of 0.785.
-    assert TTestPower().power(effect, 2, 0.05) == pytest.approx(0.8, rel=1e-9)
+def test_six_pairs_are_enough_to_say_what_could_be_detected():
+    before, after = [0.25, 0.5, 0.1, 0.2, 0.3, 0.4], [0.5, 0.25, 0.1, 0.3, 0.2, 0.1]
+    row = compared(before, after)
+    units = np.subtract(after, before)
+    assert row["min_detectable_difference"] == pytest.approx(
+        detectable_by_statsmodels(units), rel=1e-6
+    )
+    assert math.isnan(compared(before[:5], after[:5])["min_detectable_difference"])
 
 
 def test_the_detectable_difference_goes_by_the_level():
@@ -73,7 +76,10 @@ def test_the_units_of_clusters_are_their_sums_on_the_scale_of_a_query():
     clusters = {f"q{i}": label for i, label in enumerate(labels)}
     row = compared(before, after, clusters=clusters)
     sums = np.array([(after - before)[labels == label].sum() for label in "abcdefgh"])
-    units = sums / 3  # 24 queries in 8 clusters: their mean is the mean over queries
+    sizes = np.array([1, 2, 3, 4, 5, 1, 2, 6])
+    # 24 queries in 8 clusters, so 3 is the mean size; what the mean gives a larger cluster is no
+    # spread.
+    units = row["difference"] + (sums - row["difference"] * sizes) / 3
     assert units.mean() == pytest.approx(row["difference"])
     assert row["min_detectable_difference"] == pytest.approx(
         detectable_by_statsmodels(units), rel=1e-6
@@ -86,6 +92,15 @@ def test_the_units_of_clusters_are_their_sums_on_the_scale_of_a_query():
 def test_without_a_spread_nothing_says_what_could_be_detected(before, after):
     row = compared([*before, NAN], [*after, 0.1])
     assert math.isnan(row["min_detectable_difference"])
+
+
+@pytest.mark.parametrize("clusters", [None, {f"q{i}": max(i - 4, 0) for i in range(12)}])
+def test_a_constant_shift_has_no_spread(clusters):
+    before = np.linspace(0.1, 0.6, 12)
+    row = compared(before, before + 0.1, clusters=clusters)  # rounding differs from query to query
+    assert math.isnan(row["min_detectable_difference"])
+    assert row["ci_low"] == pytest.approx(0.1)
+    assert row["ci_high"] == pytest.approx(0.1)
 
 
 # -- clusters
@@ -103,10 +118,13 @@ def test_clusters_of_one_size_are_tested_by_their_means():
     flipped = np.abs(signs @ means)
     exact = np.mean(flipped >= flipped[0] * (1 - 1e-12))  # all 128 patterns of signs
     assert row["pvalue"] == pytest.approx(exact, rel=1e-9)
-    expected = scipy.stats.ttest_1samp(means, 0).confidence_interval(0.9)  # of clusters of one size
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((expected.low, expected.high))
+    alone = compared(np.zeros(7), means, "my_gain", confidence_level=0.9)  # of a query each
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((alone["ci_low"], alone["ci_high"]))
     assert row["test"] == "cluster-sign-flip"
-    assert row["ci_method"] == "cr2"
+    assert row["ci_method"] == "cluster-sign-flip"
+    by_t = compared(before, after, clusters=clusters, confidence_level=0.9, interval="t")
+    expected = scipy.stats.ttest_1samp(means, 0).confidence_interval(0.9)
+    assert (by_t["ci_low"], by_t["ci_high"]) == pytest.approx((expected.low, expected.high))
     assert row["statistic"] == row["difference"] == pytest.approx(means.mean())
     assert row["n"] == 28
     assert (row["wins"], row["losses"]) == ((after > before).sum(), (after < before).sum())
@@ -133,38 +151,89 @@ def test_only_clusters_with_a_pair_count():
     clusters = dict(zip((f"q{i}" for i in range(6)), "aabbcd", strict=True))
     row = compared(before, after, clusters=clusters)
     assert row["n"] == 4
-    assert "3 in common" in row["verdict"]  # a, b and d
+    assert row["n_clusters"] == 3  # a, b and d
+    assert "3 in common" in row["verdict"]
 
 
-def test_no_equivalence_is_tested_where_queries_depend_on_each_other():
+def test_the_margin_is_tested_by_cluster():
     rng = np.random.default_rng(0)
-    before = rng.random(40)
+    before = rng.uniform(0.2, 0.8, 40)
+    gains = rng.normal(0, 0.05, 10)
+    after = before + np.repeat(gains - gains.mean() + 0.005, 4)
     clusters = {f"q{i}": i // 4 for i in range(40)}
-    row = compared(before, np.clip(before + 0.001, 0, 1), margin=0.5, clusters=clusters)
-    assert math.isnan(row["equivalence_pvalue_adjusted"])
-    assert "equivalent" not in row["verdict"]
+    row = compared(before, after, margin=0.06, clusters=clusters)
+    means = (after - before).reshape(10, 4).mean(axis=1)
+    signs = np.array(list(itertools.product([1, -1], repeat=10)))
+    tails = [np.mean(signs @ moved >= moved.sum() - 1e-9) for moved in (means + 0.06, 0.06 - means)]
+    assert row["equivalence_pvalue_adjusted"] == pytest.approx(max(tails))
+    assert "equivalent on recall within ±0.060" in row["verdict"]
+    by_query = compared(before, after, margin=0.06)
+    assert by_query["equivalence_pvalue_adjusted"] < row["equivalence_pvalue_adjusted"]
+
+
+def test_a_cluster_of_one_query_each_changes_no_number():
+    rng = np.random.default_rng(4)
+    before, after = rng.random(20), rng.random(20)
+    alone = compared(before, after, margin=0.1)
+    clusters = {f"q{i}": i for i in range(20)}
+    clustered = compared(before, after, clusters=clusters, margin=0.1)
+    differing = ["test", "ci_method", "verdict"]  # these name the clusters
+    assert clustered["test"] == f"cluster-{alone['test']}"
+    assert clustered.drop([*differing, "n_clusters"]).equals(alone.drop(differing))
+
+
+def test_one_more_cluster_as_large_as_the_largest_undoes_a_fragile_result():
+    # Seven clusters of three gain; one more, turned against them, leaves p = 0.016 * 9 by hand:
+    # sums 3, 3, 3, 3, 3, 3, 6 and -6, of whose 256 patterns the test is made again.
+    gains = np.repeat([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.2], 3)
+    clusters = {f"q{i}": i // 3 for i in range(21)}
+    row = compared(np.full(21, 0.3), 0.3 + gains, clusters=clusters)
+    sums = np.array([3, 3, 3, 3, 3, 3, 6, -6])
+    flipped = np.array(list(itertools.product([1, -1], repeat=8))) @ sums
+    pvalue = np.mean(np.abs(flipped) > sums.sum()) + np.mean(np.abs(flipped) == sums.sum()) / 2
+    assert pvalue > 0.05
+    assert row["pvalue"] <= 0.05
+    assert row["fragile"]
+    # By query it would not be: one loss of 0.2 against 21 gains.
+    assert not compared(np.full(21, 0.3), 0.3 + gains)["fragile"]
+
+
+@pytest.mark.parametrize("setting", [{"test": "mcnemar"}, {"interval": "bonett-price"}])
+def test_what_needs_independent_queries_refuses_clusters(setting):
+    clusters = {f"q{i}": i // 2 for i in range(16)}
+    with pytest.raises(DataError, match="needs independent queries, and these are clustered"):
+        compared([0, 1] * 8, [1, 1, 0, 1] * 4, "exact_match", clusters=clusters, **setting)
+
+
+def test_queries_that_cancel_out_within_their_clusters_are_not_identical():
+    before, after = np.tile([0.5, 0.5], 6), np.tile([0.75, 0.25], 6)
+    row = compared(before, after, clusters={f"q{i}": i // 2 for i in range(12)})
+    assert row["pvalue"] == 1.0
+    assert row["verdict"].startswith("no difference shown on recall")
 
 
 # -- the interval
 
 
 def test_an_interval_does_not_leave_the_range_of_differences():
-    wide = compared([0.0, 1.0, 0.5], [0.9, 0.1, 0.5], test="t")  # ± 2.1 by Student's t
+    wide = compared([0, 1] * 3, [1, 0] * 3, "my_share", test="t")  # ± 1.15 by Student's t
     assert (wide["ci_low"], wide["ci_high"]) == (-1.0, 1.0)
     rating = {"rating": {"bounds": (1, 5), "kind": "ordinal"}}
-    wide = compared([1, 5, 3], [5, 1, 3], "rating", rating, test="t")
+    wide = compared([1, 5] * 3, [5, 1] * 3, "rating", rating, test="t")
     assert (wide["ci_low"], wide["ci_high"]) == (-4.0, 4.0)
 
 
 def test_an_interval_inside_the_range_is_left_as_it_is():
-    before, after = np.array([0.1, 0.4, 0.5, 0.3]), np.array([0.2, 0.6, 0.4, 0.5])
+    before = np.array([0.1, 0.4, 0.5, 0.3, 0.2, 0.6])
+    after = np.array([0.2, 0.6, 0.4, 0.5, 0.3, 0.8])
     row = compared(before, after, test="t")
     expected = scipy.stats.ttest_rel(after, before).confidence_interval(0.95)
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((expected.low, expected.high))
 
 
 def test_a_metric_without_bounds_has_the_whole_interval():
-    before, after = np.array([100.0, 400.0, 500.0]), np.array([900.0, 100.0, 800.0])
+    before = np.array([100.0, 400.0, 500.0, 50.0, 30.0, 900.0])
+    after = np.array([900.0, 100.0, 800.0, 60.0, 10.0, 700.0])
     row = compared(before, after, "latency_ms", test="t")
     expected = scipy.stats.ttest_rel(after, before).confidence_interval(0.95)
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((expected.low, expected.high))
@@ -318,15 +387,15 @@ def test_a_score_has_no_ratio():
 # -- equivalence and fragility
 
 
-def test_two_pairs_are_enough_for_a_test_of_equivalence():
-    assert math.isfinite(
-        compared([0.5, 0.6], [0.51, 0.62], margin=0.5)["equivalence_pvalue_adjusted"]
-    )
-    assert math.isnan(compared([0.5], [0.51], margin=0.5)["equivalence_pvalue_adjusted"])
+def test_six_pairs_are_enough_for_a_test_of_equivalence_and_five_are_not():
+    before, after = [0.5, 0.6] * 3, [0.51, 0.62] * 3
+    name = "equivalence_pvalue_adjusted"
+    assert math.isfinite(compared(before, after, margin=0.5)[name])
+    assert math.isnan(compared(before[:5], after[:5], margin=0.5)[name])
 
 
 def test_a_margin_holds_for_its_metric_alone():
-    values = {"recall": [0.5, 0.6, 0.7], "mrr": [0.5, 0.6, 0.7]}
+    values = {"recall": [0.5, 0.6, 0.7] * 2, "mrr": [0.5, 0.6, 0.7] * 2}
     frame = compare(run("a", **values), run("b", **values), margin={"mrr": 0.1}).frame
     has_pvalue = frame.set_index("metric")["equivalence_pvalue_adjusted"].notna()
     assert has_pvalue.to_dict() == {"recall": False, "mrr": True}
@@ -402,9 +471,30 @@ def test_westfall_young_draws_as_often_and_from_where_it_is_told():
     rng = np.random.default_rng(11)
     before, after = rng.uniform(0, 0.6, 9), rng.uniform(0.1, 0.9, 9)
     asked = {"correction": "westfall-young", "n_resamples": 99}
-    pvalues = {compared(before, after, **asked, seed=i)["pvalue_adjusted"] for i in range(6)}
-    assert len(pvalues) > 1
-    assert all(round(pvalue * 100, 9) == round(pvalue * 100) for pvalue in pvalues)
+    pvalues = {compared(before, after, **asked, seed=i)["pvalue_adjusted"] for i in range(12)}
+    drawn = pvalues - {compared(before, after)["pvalue"]}  # no drawn one is the smaller
+    assert len(drawn) > 1
+    assert all(round(pvalue * 100, 9) == round(pvalue * 100) for pvalue in drawn)
+
+
+def test_westfall_young_flips_a_cluster_in_all_metrics_at_once():
+    rng = np.random.default_rng(13)
+    labels = np.repeat(np.arange(9), [1, 2, 3, 2, 2, 1, 4, 2, 3])
+    before = rng.random((20, 2))
+    after = before + rng.normal(0.1, 0.1, (20, 2)) + rng.normal(0, 0.1, (9, 2))[labels]
+    a = run("a", one=before[:, 0], two=before[:, 1])
+    b = run("b", one=after[:, 0], two=after[:, 1])
+    found = compare(
+        *(a, b),
+        clusters={f"q{i}": label for i, label in enumerate(labels)},
+        correction="westfall-young",
+        n_resamples=20_000,
+    ).frame
+    sums = np.zeros((9, 2))
+    np.add.at(sums, labels, after - before)
+    expected = np.maximum(adjusted_by_enumeration(sums), found["pvalue"])
+    assert found["pvalue_adjusted"].tolist() == pytest.approx(expected.tolist(), abs=0.015)
+    assert (found["pvalue_adjusted"] >= found["pvalue"]).all()
 
 
 def test_a_query_without_a_cluster_is_refused():

@@ -44,8 +44,8 @@ def test_a_metric_that_was_asked_for_must_be_in_both_runs():
 
 
 def test_a_metric_that_was_asked_for_counts_in_the_family():
-    values = {"recall": [0.1, 0.5, 0.6], "my_quality": [0.3, 0.1, 0.2]}
-    changed = {"recall": [0.2, 0.4, 0.9], "my_quality": [0.4, 0.5, 0.1]}
+    values = {"recall": [0.1, 0.5, 0.6] * 2, "my_quality": [0.3, 0.1, 0.2] * 2}
+    changed = {"recall": [0.2, 0.4, 0.9] * 2, "my_quality": [0.4, 0.5, 0.1] * 2}
     a, b = run("a", **values), run("b", **changed)
     assert compare(a, b).settings["family_size"] == 1
     assert compare(a, b, metrics=["recall", "my_quality"]).settings["family_size"] == 2
@@ -74,14 +74,26 @@ def test_clusters_may_be_labels_by_query_in_any_order():
 
 
 def test_the_clusters_of_a_column_belong_to_the_ids_of_the_baseline():
-    values, changed = [0.1, 0.2, 0.3, 0.4], [0.3, 0.1, 0.5, 0.9]
-    a = run("a", recall=values, topic=["x", "x", "y", "z"])
-    b = run("b", ["q3", "q2", "q1", "q0"], recall=changed[::-1])
-    sums = {"x": 0.2 - 0.1, "y": 0.2, "z": 0.5}
+    values = [0.1, 0.2, 0.3, 0.4, 0.1, 0.1, 0.3]
+    changed = [0.3, 0.1, 0.53, 0.9, 0.2, 0.17, 0.6]
+    a = run("a", recall=values, topic=["x", "x", "y", "z", "u", "v", "w"])
+    b = run("b", [f"q{i}" for i in reversed(range(7))], recall=changed[::-1])
     row = compare(a, b, clusters="topic").frame.iloc[0]
-    units = np.array([*sums.values()]) * 3 / 4
-    assert units.mean() == pytest.approx(row["difference"])
-    assert row["pvalue"] == pytest.approx(2 / 8)  # three sums that rise: all plus or all minus
+    assert row["difference"] == pytest.approx(np.mean(changed) - np.mean(values))
+    assert row["pvalue"] == pytest.approx(2 / 64)  # six sums that rise: all plus or all minus
+
+
+@pytest.mark.parametrize("label", [None, "", "  ", float("nan")])
+def test_a_label_without_content_is_missing(label):
+    a, b = run("a", recall=[0.1, 0.2], topic=["x", label]), run("b", recall=[0.1, 0.3])
+    with pytest.raises(DataError, match="'q1' have none"):
+        compare(a, b, clusters="topic")
+
+
+def test_a_query_that_is_not_compared_needs_no_cluster():
+    a = run("a", recall=[0.1, 0.2, 0.4], topic=["x", None, "x"])
+    b = run("b", ["q0", "q2"], recall=[0.1, 0.3])
+    assert compare(a, b, clusters="topic").frame["n"].tolist() == [2]
 
 
 def test_a_label_that_is_not_a_number_is_missing():

@@ -14,6 +14,7 @@ from rageval_report.analysis.gates.figures import FIGURES
 from rageval_report.analysis.gates.grammar import RuleError
 from rageval_report.errors import DataError, GateError, UnknownNameError
 from rageval_report.stats import mean_interval, quantile_interval
+from rageval_report.stats.clusters import clustered_interval
 
 NAN = float("nan")
 FAITHFULNESS = [0.9, 0.2, 0.6, NAN, 1.0, 0.4, 0.7, 0.8, NAN, 0.4]
@@ -499,3 +500,60 @@ def test_a_cost_is_never_gated_below_zero():
 def test_a_share_beyond_all_possible_scores_is_refused():
     problem = refused("share_below(faithfulness, 1.5) <= 0.1").problem
     assert problem.startswith("faithfulness is from 0 to 1, so a cut at 1.5 decides nothing.")
+
+
+# -- clusters
+
+
+CLUSTERED = evaluation(
+    faithfulness=FAITHFULNESS, exact_match=RIGHT, latency_ms=LATENCY, document=list("aabbccddee")
+)
+
+
+def test_the_limits_of_a_mean_take_clusters_as_one():
+    found = row("ci_low(faithfulness) >= 0.1", of=CLUSTERED, clusters="document")
+    labels = [
+        label for label, score in zip("aabbccddee", FAITHFULNESS, strict=True) if score == score
+    ]
+    expected = clustered_interval(PRESENT, labels, bounds=(0, 1))
+    assert found["value"] == found["ci_low"] == pytest.approx(expected.low)
+    assert found["ci_high"] == pytest.approx(expected.high)
+    assert "8 scored in 5 clusters" in found["why"]
+
+
+def test_missing_scores_that_count_as_the_worst_keep_their_clusters():
+    found = row("mean(faithfulness) >= 0.1", of=CLUSTERED, clusters="document", missing="worst")
+    filled = [0.0 if math.isnan(score) else score for score in FAITHFULNESS]
+    expected = clustered_interval(filled, list("aabbccddee"), bounds=(0, 1))
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx((expected.low, expected.high))
+
+
+@pytest.mark.parametrize(
+    ("rule", "holds"),
+    [
+        ("correct >= 0.1", [bool(right) for right in RIGHT]),
+        ("share_above(latency_ms, 450) >= 0.1", [value > 450 for value in LATENCY]),
+        ("unscored(faithfulness) >= 0.1", [math.isnan(score) for score in FAITHFULNESS]),
+    ],
+)
+def test_shares_take_clusters_as_one(rule, holds):
+    found = row(rule, of=CLUSTERED, clusters="document", correct="exact_match")
+    expected = clustered_interval(np.array(holds, float), list("aabbccddee"), bounds=(0, 1))
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx((expected.low, expected.high))
+
+
+def test_a_percentile_of_clusters_has_no_limits():
+    found = row("ci_high(p95(latency_ms)) <= 900", of=CLUSTERED, clusters="document")
+    assert found["state"] == "not evaluated"
+    assert "the interval of a percentile assumes independent queries" in found["why"]
+
+
+def test_clusters_are_in_the_signature():
+    result = CLUSTERED.gate("mean(faithfulness) >= 0.1", clusters="document")
+    assert "clusters:document" in result.signature
+    assert "clusters" not in CLUSTERED.gate("mean(faithfulness) >= 0.1").settings
+
+
+def test_clusters_that_are_not_there_are_an_error():
+    with pytest.raises(UnknownNameError, match="detail column"):
+        CLUSTERED.gate("mean(faithfulness) >= 0.1", clusters="topic")

@@ -1,5 +1,7 @@
 """The figures of a comparison; witnesses: SciPy 1.16, statsmodels 0.14, the comparison itself."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -82,7 +84,8 @@ def test_a_wide_margin_holds_and_a_narrow_one_does_not(comparison):
 
 def test_not_finding_a_difference_is_no_proof_that_there_is_none():
     few = compare(
-        pipeline("old", recall=[0.5, 0.9, 0.1, 0.4]), pipeline("new", recall=[0.9, 0.4, 0.2, 0.1])
+        pipeline("old", recall=[0.5, 0.9, 0.1, 0.4, 0.3, 0.6]),
+        pipeline("new", recall=[0.9, 0.4, 0.2, 0.1, 0.2, 0.7]),
     )
     frame = few.gate("pvalue(recall) > 0.05", "no_regression(recall, margin=0.05)").frame
     assert frame["passed"].tolist() == [True, False]
@@ -133,7 +136,7 @@ TENTHS = st.integers(1, 9).map(lambda tenths: tenths / 10)
 
 
 @settings(max_examples=20)
-@given(st.lists(st.tuples(TENTHS, TENTHS), min_size=2, max_size=20))
+@given(st.lists(st.tuples(TENTHS, TENTHS), min_size=6, max_size=20))
 def test_turning_a_metric_round_changes_no_verdict(pairs):
     before, after = map(np.array, zip(*pairs, strict=True))
     higher = pipeline("old", quality=before), pipeline("new", quality=after)
@@ -288,14 +291,66 @@ def test_a_metric_that_was_not_compared_is_unknown_to_a_comparison():
         only.gate("losses(faithfulness) <= 5")
 
 
-def test_no_regression_does_not_pretend_that_clustered_queries_are_independent():
+def test_no_regression_flips_the_signs_of_clusters_at_the_margin():
+    clustered = compare(OLD, NEW, clusters={f"q{i}": i // 6 for i in range(60)})
+    found = clustered.gate("no_regression(faithfulness, margin=0.012)").frame.iloc[0]
+    # All 1024 patterns of signs of ten sums, each moved by the margin of its six queries.
+    sums = (AFTER - BEFORE).reshape(10, 6).sum(axis=1) + 6 * 0.012
+    signs = np.array(list(itertools.product([1, -1], repeat=10)))
+    flipped = signs @ sums
+    at_least = np.mean(flipped >= sums.sum() - 1e-9)
+    ties = np.mean(np.abs(flipped - sums.sum()) < 1e-9)
+    assert found["pvalue"] == pytest.approx(at_least - ties / 2, rel=1e-9)  # thousandths: mid-p
+    assert found["passed"] == (found["pvalue"] <= 0.05) == (found["ci_low"] > -0.012)
+    assert "60 paired in 10 clusters" in found["why"]
+
+
+# -- too few for a test
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "ci_low(difference(recall)) > 0",
+        "ci_high(difference(recall)) < 1",
+        "difference(recall) > 0",
+        "pvalue(recall) <= 0.05",
+        "pvalue_adjusted(recall) > 0.05",
+        "no_regression(recall, margin=0.5)",
+    ],
+)
+def test_a_rule_on_five_queries_is_not_evaluated(rule):
+    before = [0.1, 0.2, 0.3, 0.4, 0.5]
+    gained = [score + 0.1 for score in before]
+    result = compare(pipeline("old", recall=before), pipeline("new", recall=gained)).gate(rule)
+    assert not result.passed
+    [state], [why] = result.frame["state"], result.frame["why"]
+    assert state == "not evaluated"
+    assert why.endswith("too few queries for a test: 5, at least 6 are needed")
+
+
+def test_a_rule_on_five_clusters_is_not_evaluated():
+    clustered = compare(OLD, NEW, clusters={f"q{i}": i // 12 for i in range(60)})
+    [why] = clustered.gate("no_regression(faithfulness, margin=0.5)").frame["why"]
+    assert why.endswith("too few clusters for a test: 5, at least 6 are needed")
+
+
+def test_the_candidates_own_figures_take_the_clusters_of_the_comparison():
     labels = {f"q{i}": i // 6 for i in range(60)}
-    clustered = compare(OLD, NEW, clusters=labels)
-    assert (
-        "ci_low(difference(...)) >= -margin"
-        in refused(clustered, "no_regression(faithfulness, margin=0.1)").problem
-    )
-    assert clustered.gate("ci_low(difference(faithfulness)) >= -0.1").passed
+    by_column = NEW.gate("ci_low(faithfulness) >= 0.1", clusters=labels).frame
+    # In another order, and with one more query that the baseline does not have.
+    order = [*range(59, -1, -1)]
+    data = {"query_id": [*(f"q{i}" for i in order)], "faithfulness": AFTER[order]}
+    compared = compare(OLD, RAGPipelineEvaluation("new", data), clusters=labels)
+    found = compared.gate("ci_low(faithfulness) >= 0.1")
+    assert found.frame["value"][0] == pytest.approx(by_column["value"][0], rel=1e-9)
+    assert found.settings["clusters"] == "given"
+
+
+def test_counts_of_queries_need_no_test():
+    few = compare(pipeline("old", recall=[0.1, 0.2]), pipeline("new", recall=[0.2, 0.1]))
+    rules = ("wins(recall) >= 1", "losses(recall) <= 1", "ties(recall) == 0")
+    assert few.gate(*rules).frame["state"].tolist() == ["passed"] * 3
 
 
 def test_every_format_says_the_level_of_a_claims_interval(comparison):

@@ -18,6 +18,7 @@ missing = "worst"
 confidence_level = 0.9
 seed = 7
 n_resamples = 99
+clusters = "document"
 
 [correct]
 recall = 0.8
@@ -31,9 +32,16 @@ missing: worst
 confidence_level: 0.9
 seed: 7
 n_resamples: 99
+clusters: document
 correct: {recall: 0.8}
 """
-SETTINGS = {"missing": "worst", "confidence_level": 0.9, "seed": 7, "n_resamples": 99}
+SETTINGS = {
+    "missing": "worst",
+    "confidence_level": 0.9,
+    "seed": 7,
+    "n_resamples": 99,
+    "clusters": "document",
+}
 
 
 @pytest.fixture
@@ -65,9 +73,11 @@ def test_yaml_says_the_same(write, yaml, name):
 def test_what_is_read_can_be_asked(write):
     gates = read_gates(write(TOML, "gates.toml"))
     data = {"query_id": ["a", "b"], "recall": [0.9, None], "Own Score": [0.9, 0.9]}
+    data["document"] = ["x", "y"]
     result = RAGPipelineEvaluation("v1", data).gate(*gates.rules, **gates.settings)
     assert result.frame["value"].tolist() == [0.45, 0.0]
     assert result.settings["missing"] == "worst"
+    assert result.settings["clusters"] == "document"
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_read(write):

@@ -1,0 +1,90 @@
+"""Whether queries seem to come in clusters: several about one document, or from one conversation.
+
+This is the one place that guesses it. A guess becomes a note that says what to pass; it is never
+applied by itself, because only the person who made the queries can say which are independent.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from rageval_report.scores.metric import normalise_name
+
+if TYPE_CHECKING:
+    from rageval_report.scores.table import Scored
+
+# What a column of clusters is called, and what its values are.
+_PLURALS = {
+    "article": "articles",
+    "chat": "chats",
+    "cluster": "clusters",
+    "conversation": "conversations",
+    "customer": "customers",
+    "dialog": "dialogs",
+    "dialogue": "dialogues",
+    "doc": "documents",
+    "document": "documents",
+    "paper": "papers",
+    "session": "sessions",
+    "source": "sources",
+    "source_doc": "source documents",
+    "source_document": "source documents",
+    "thread": "threads",
+    "user": "users",
+}
+_SUFFIX = re.compile(r"_(id|no|nr|number|name|key|uuid|hash)$")
+
+# Below this share of queries with a neighbour in their cluster, clusters hardly matter.
+_LEAST_SHARED = 0.5
+# "source" is often a kind of source, such as web or file: two or three values are no clusters.
+_FEWEST = 4
+
+
+def cluster_noun(column: str) -> str | None:
+    """What the values of a column are, if its name is usual for clusters of queries.
+
+    Examples
+    --------
+    >>> [cluster_noun(name) for name in ("document", "Conversation ID", "source_doc", "topic")]
+    ['documents', 'conversations', 'source documents', None]
+    """
+    return _PLURALS.get(_SUFFIX.sub("", normalise_name(column)))
+
+
+def cluster_hint(run: Scored) -> str | None:
+    """A note on the first column of the details that looks like clusters; None without one.
+
+    Parameters
+    ----------
+    run : Scored
+        A pipeline's scores and details.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> data = {"query_id": range(12), "recall": [0.5] * 12, "document": list("aabbccddeeff")}
+    >>> cluster_hint(RAGPipelineEvaluation("rag", data))
+    "12 queries come from 6 documents; if these are not independent, pass clusters='document'"
+    """
+    for column in run.details.columns:
+        noun = cluster_noun(str(column))
+        if noun is not None and (counts := _counts(run.details[column])):
+            n_queries, n_clusters = counts
+            return (
+                f"{n_queries} queries come from {n_clusters} {noun}; if these are not independent, "
+                f"pass clusters={str(column)!r}"
+            )
+    return None
+
+
+def _counts(labels: pd.Series) -> tuple[int, int] | None:
+    """The number of labelled queries and of their clusters, if most queries share one."""
+    # As texts, because a cell may be a list, which has no hash.
+    sizes = labels[labels.notna()].map(str).value_counts()
+    n_queries, n_shared = int(sizes.sum()), int(sizes[sizes > 1].sum())
+    if len(sizes) < _FEWEST or n_shared < _LEAST_SHARED * n_queries:
+        return None
+    return n_queries, len(sizes)

@@ -1,0 +1,153 @@
+"""Rankings of clustered queries. Witnesses: compare(), enumeration, statistics of the sums."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from rageval_report import RAGPipelineEvaluation, compare, rank
+from rageval_report.errors import DataError
+from rageval_report.stats import friedman_test
+from rageval_report.stats.clusters import clustered_interval
+
+N, SIZE = 9, 5
+DOCUMENTS = np.repeat(np.arange(N), SIZE)
+
+
+def runs(seed=0, n_runs=3, gain=0.05):
+    rng = np.random.default_rng(seed)
+    base = rng.uniform(0.3, 0.6, N * SIZE)
+    pipelines = []
+    for place in range(n_runs):
+        gains = place * gain + rng.normal(0, 0.06, N)[DOCUMENTS] + rng.normal(0, 0.03, N * SIZE)
+        data = {"query_id": [f"q{i}" for i in range(N * SIZE)], "recall": base + gains}
+        data["document"] = [f"d{number}" for number in DOCUMENTS]
+        pipelines.append(RAGPipelineEvaluation(f"p{place}", data))
+    return pipelines
+
+
+def test_every_pair_has_the_test_and_the_interval_of_compare():
+    pipelines = runs()
+    pairs = rank(*pipelines, clusters="document", correction="none").pairs.frame
+    for (before, after), (_, row) in zip(
+        itertools.combinations(pipelines, 2), pairs.iterrows(), strict=True
+    ):
+        expected = compare(before, after, clusters="document").frame.iloc[0]
+        names = ["n", "difference", "ci_low", "ci_high", "pvalue", "min_detectable_difference"]
+        assert row[names].tolist() == pytest.approx(expected[names].tolist(), rel=1e-9)
+
+
+def test_westfall_young_flips_the_sums_of_clusters():
+    pipelines = runs(1)
+    ranking = rank(*pipelines, clusters="document", correction="westfall-young", n_resamples=20_000)
+    sums = np.column_stack(
+        [run.scores["recall"].to_numpy().reshape(N, SIZE).sum(axis=1) for run in pipelines]
+    )
+    differences = np.column_stack([sums[:, j] - sums[:, i] for i, j in ((0, 1), (0, 2), (1, 2))])
+    signs = np.array(list(itertools.product([1, -1], repeat=N)))
+    scale = np.sqrt((differences**2).sum(axis=0))
+    flipped, observed = np.abs(signs @ differences) / scale, np.abs(differences.sum(axis=0)) / scale
+    order, last, expected = np.argsort(-observed), 0.0, np.empty(3)
+    for place, column in enumerate(order):
+        share = np.mean(flipped[:, order[place:]].max(axis=1) >= observed[column] - 1e-9)
+        expected[column] = last = max(last, share)
+    frame = ranking.pairs.frame
+    assert frame["pvalue_adjusted"].tolist() == pytest.approx(expected.tolist(), abs=0.015)
+    assert (frame["pvalue_adjusted"] >= frame["pvalue"]).all()
+
+
+def test_the_intervals_of_the_means_are_those_of_clusters():
+    pipelines = runs(2)
+    frame = rank(*pipelines, clusters="document").frame.set_index("pipeline")
+    for run in pipelines:
+        expected = clustered_interval(run.scores["recall"], DOCUMENTS, bounds=(0, 1))
+        row = frame.loc[run.name]
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx((expected.low, expected.high))
+    assert "45 queries in 9 clusters" in frame["verdict"].dropna().iloc[0]
+
+
+def test_friedmans_ranks_are_those_of_clusters():
+    pipelines = runs(3)
+    sums = np.column_stack(
+        [run.scores["recall"].to_numpy().reshape(N, SIZE).sum(axis=1) for run in pipelines]
+    )
+    row = rank(*pipelines, clusters="document").friedman.frame.iloc[0]
+    assert row["pvalue"] == friedman_test(sums).pvalue
+    assert row["n"] == N
+
+
+def test_the_weighted_score_is_tested_by_cluster():
+    pipelines = runs(4, 2)
+    ranking = rank(*pipelines, clusters="document", n_resamples=999)
+    weighted = ranking.weighted({"recall": 1.0})
+    expected = compare(*pipelines, clusters="document").frame.iloc[0]
+    row = weighted.pairs.frame.iloc[0]
+    assert row["pvalue"] == pytest.approx(expected["pvalue"])
+    assert row["n"] == N
+    assert "9 clusters" in row["verdict"]
+    assert any("cluster by cluster" in note for note in weighted.notes)
+
+
+def test_resamples_draw_whole_clusters():
+    pipelines = runs(5, 2)
+    options = {"weights": {"recall": 1.0}, "n_resamples": 4999}
+    by_cluster = rank(*pipelines, clusters="document", **options).weighted().frame
+    by_query = rank(*pipelines, **options).weighted().frame
+    means = pipelines[0].scores["recall"].to_numpy().reshape(N, SIZE).mean(axis=1)
+    rng = np.random.default_rng(0)
+    drawn = means[rng.integers(0, N, (20_000, N))].mean(axis=1)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    row = by_cluster.set_index("pipeline").loc["p0"]
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high), abs=0.004)
+    alone = by_query.set_index("pipeline").loc["p0"]
+    assert row["ci_high"] - row["ci_low"] != pytest.approx(
+        alone["ci_high"] - alone["ci_low"], rel=0.05
+    )
+
+
+def test_five_clusters_distinguish_nothing():
+    five = {f"q{i}": i // SIZE % 5 for i in range(N * SIZE)}
+    ranking = rank(*runs(gain=0.15), clusters=five)
+    assert set(ranking.frame["letters"]) == {"a"}
+    assert ranking.pairs.frame[["pvalue", "ci_low", "ci_high"]].isna().all(axis=None)
+    assert any("too few clusters to distinguish pipelines: 5" in note for note in ranking.notes)
+    assert ranking.settings["family_size"] == 0
+    assert ranking.settings["clusters"] == "given"
+
+
+def test_five_queries_distinguish_nothing_by_any_test():
+    ids = list("abcde")
+    low, high = ({"query_id": ids, "f1": [x / 10 + gain for x in range(5)]} for gain in (0, 0.5))
+    pipelines = RAGPipelineEvaluation("low", low), RAGPipelineEvaluation("high", high)
+    for test in ("auto", "t"):
+        ranking = rank(*pipelines, test=test)
+        assert set(ranking.frame["letters"]) == {"a"}
+        assert ranking.pairs.frame["pvalue"].isna().all()
+
+
+def test_a_query_of_all_pipelines_needs_a_cluster():
+    with pytest.raises(DataError, match="clusters must have a label for every query"):
+        rank(*runs(), clusters={"q0": "x"})
+
+
+def test_the_hint_of_clusters_is_given_and_not_applied():
+    ranking = rank(*runs())
+    assert any("45 queries come from 9 documents" in note for note in ranking.notes)
+    assert "clusters" not in ranking.settings
+
+
+def test_a_margin_is_taken_off_every_query_of_a_cluster():
+    before, after = runs(6, 2)
+    pairs = rank(before, after, clusters="document", margins={"recall": 0.02}).pairs.frame
+    gains = (after.scores["recall"] - before.scores["recall"]).to_numpy() - 0.02
+    sums = gains.reshape(N, SIZE).sum(axis=1)
+    signs = np.array(list(itertools.product([1, -1], repeat=N)))
+    one_sided = np.mean(signs @ sums >= sums.sum() - 1e-9)
+    plain = rank(before, after, clusters="document").pairs.frame["pvalue"].iloc[0]
+    assert pairs["pvalue"].iloc[0] == pytest.approx(min(1.0, max(plain, 2 * one_sided)))
+
+
+def test_a_margin_on_five_clusters_is_not_tested():
+    five = {f"q{i}": i // SIZE % 5 for i in range(N * SIZE)}
+    ranking = rank(*runs(gain=0.15), clusters=five, margins={"recall": 0.01})
+    assert ranking.pairs.frame["pvalue"].isna().all()
