@@ -17,7 +17,7 @@ from rageval_report.records.levels import GoldSection
 from rageval_report.records.passage_ids import NO_PLACES, IdPlaces
 from rageval_report.records.spans import Span, first_holders, map_gold_to_chunks
 from rageval_report.scores.frames import to_pandas
-from rageval_report.scores.query_ids import QUERY_ID, first_named, query_ids
+from rageval_report.scores.query_ids import QUERY_ID, all_named, first_named, query_ids
 from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE
 
 T = TypeVar("T")
@@ -101,7 +101,9 @@ def record_table(
         One row per query. The known columns are those of `FIELDS`; all others are metadata and
         stay unchanged. ``relevant`` contains ids (a list, a mapping to grades, pairs, or mappings
         with ``doc_id``, ``chunk_id``, ``relevance``) or (filename, start, end) spans; texts belong
-        in ``relevant_texts``. ``retrieved`` contains ids in order, pairs of id and score, or
+        in ``relevant_texts``. If rows have a field under different names, such as ``relevant`` and
+        ``gold_ids``, and no row has both, the columns are read as one, with a warning.
+        ``retrieved`` contains ids in order, pairs of id and score, or
         mappings with ``doc_id``, ``chunk_id``, ``score``, ``text`` and with ``filename``,
         ``start``, ``end``. A passage may carry the ids of its document and of its chunk; columns
         such as ``retrieved_doc_ids`` beside ``retrieved_chunk_ids`` say the same.
@@ -174,10 +176,15 @@ def _known_columns(
 ) -> tuple[dict[str, list[Any]], set[str]]:
     """The cells of each known field, and the columns that they come from."""
     labels = [label for label in frame.columns if label != id_column]
-    label_of = {field: first_named(labels, (field, *also)) for field, also in FIELDS.items()}
-    present = {field: label for field, label in label_of.items() if label is not None}
-    columns = {field: frame[label].tolist() for field, label in present.items()}
-    used = set(present.values())
+    columns: dict[str, list[Any]] = {}
+    present: dict[str, str] = {}
+    used: set[str] = set()
+    for field, also in FIELDS.items():
+        named_so = all_named(labels, (field, *also))
+        if named_so:
+            present[field] = named_so[0]
+            columns[field], merged = _join_spellings(frame, field, named_so)
+            used.update(merged)
     for field in [name for name in _DOCUMENTS if name in columns]:
         label = first_named(labels, _DOCUMENTS[field])
         if label is not None and label not in used:
@@ -186,6 +193,48 @@ def _known_columns(
                 columns[field], frame[label].tolist(), (present[field], label)
             )
     return columns, used
+
+
+def _join_spellings(
+    frame: pd.DataFrame, field: str, labels: Sequence[str]
+) -> tuple[list[Any], list[str]]:
+    """The cells of a field that rows have under different names, and the columns that were read.
+
+    Columns are joined only if no row has both: then it is one field, spelled in several ways.
+    """
+    first, *others = labels
+    joined, merged = frame[first].tolist(), [first]
+    for label in others:
+        column = frame[label].tolist()
+        pairs = list(zip(map(_is_filled, joined), map(_is_filled, column), strict=True))
+        only_here = [row for row, (is_old, is_new) in enumerate(pairs) if is_new and not is_old]
+        in_both = [row for row, both in enumerate(pairs) if all(both)]
+        if only_here and not in_both:
+            for row in only_here:
+                joined[row] = column[row]
+            merged.append(label)
+        elif only_here and field == "relevant" and label not in _DOCUMENTS[field]:
+            raise DataError(
+                f"relevant: row {only_here[0]} has its gold only in {label!r}, and row "
+                f"{in_both[0]} also in {first!r}, so it is not clear which column is the gold. "
+                "Leave one of the columns out, or write all gold into one"
+            )
+    if len(merged) > 1:
+        names = " and ".join(map(repr, merged))
+        warnings.warn(
+            f"{field}: the columns {names} are read as one, because no row has more than one of "
+            "them; give them one name",
+            RagevalWarning,
+            stacklevel=_CALLERS_LINE + 1,
+        )
+    return joined, merged
+
+
+def _is_filled(cell: object) -> bool:
+    """Whether a cell has a value; an empty list says that there is none."""
+    return not cells.is_missing(cell) and not (
+        isinstance(cell, list | tuple | dict | set) and not cell
+    )
 
 
 def _build_table(

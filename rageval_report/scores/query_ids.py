@@ -59,8 +59,21 @@ def first_named(columns: Iterable[str], names: Iterable[str]) -> str | None:
     >>> first_named(["Response", "answer"], ("answer", "response"))
     'answer'
     """
+    return next(iter(all_named(columns, names)), None)
+
+
+def all_named(columns: Iterable[str], names: Iterable[str]) -> list[str]:
+    """The columns that have one of these names, in any spelling, in the order of the names.
+
+    Of columns that have one name in different spellings it is the first.
+
+    Examples
+    --------
+    >>> all_named(["Response", "answer", "recall"], ("answer", "response"))
+    ['answer', 'Response']
+    """
     by_name = {normalise_name(str(column)): column for column in reversed(list(columns))}
-    return next((by_name[name] for name in names if name in by_name), None)
+    return [by_name[name] for name in names if name in by_name]
 
 
 def query_ids(frame: pd.DataFrame, query_id: str) -> tuple[pd.Series, str | None, tuple[str, ...]]:

@@ -103,6 +103,54 @@ def test_fields_are_known_by_the_names_of_other_frameworks(column, field):
     assert field in one(**{column: "text"})
 
 
+def test_gold_that_rows_have_under_different_names_is_one_field():
+    rows = [
+        {"query_id": "a", "relevant": ["d1"], "query": "Who?"},
+        {"query_id": "b", "gold_ids": {"d2": 2}, "question": "Where?"},
+        {"query_id": "c", "Gold Doc IDs": ["d3"], "question": "When?"},
+        {"query_id": "d", "gold_ids": [], "question": "Why?"},
+    ]
+    with pytest.warns(RagevalWarning) as caught:
+        table = record_table(rows)
+    assert table["relevant"].tolist()[:3] == [{"d1": 1.0}, {"d2": 2.0}, {"d3": 1.0}]
+    assert table["question"].tolist() == ["Who?", "Where?", "When?", "Why?"]
+    assert list(table) == ["question", "relevant"]
+    told = [str(warning.message) for warning in caught]
+    assert told == [
+        "question: the columns 'question' and 'query' are read as one, because no row has more "
+        "than one of them; give them one name",
+        "relevant: the columns 'relevant' and 'gold_ids' and 'Gold Doc IDs' are read as one, "
+        "because no row has more than one of them; give them one name",
+    ]
+    assert record_table(table).equals(table)
+
+
+def test_a_second_column_of_a_field_in_the_same_rows_is_metadata():
+    rows = [
+        {"query_id": "a", "question": "Who?", "query": "Who wrote it?", "relevant": ["d1"]},
+        {"query_id": "b", "question": "Where?", "query": "Where is it?", "relevant": ["d2"]},
+    ]
+    table = record_table(rows)
+    assert table["question"].tolist() == ["Who?", "Where?"]
+    assert table["query"].tolist() == ["Who wrote it?", "Where is it?"]
+
+
+def test_gold_that_two_columns_may_be_is_refused():
+    rows = [
+        {"query_id": "a", "relevant": ["d1"], "gold_citations": ["d7"]},
+        {"query_id": "b", "gold_citations": ["d2"]},
+    ]
+    with pytest.raises(DataError, match="row 1 has its gold only in 'gold_citations', and row 0"):
+        record_table(rows)
+    # Documents of chunks are no second gold.
+    rows = [
+        {"query_id": "a", "relevant": ["c1"], "gold_doc_ids": ["d7"]},
+        {"query_id": "b", "gold_doc_ids": ["d2"]},
+    ]
+    table = record_table(rows)
+    assert table["relevant_sections"].tolist() == [[("d7", "c1", 1.0)], None]
+
+
 def test_a_citation_may_be_an_id_or_a_place_in_the_ranking():
     record = one(retrieved=["d1", "d2"], citations=["d1", {"source_index": 2}, {"doc_id": "d1"}])
     assert record["citations"] == ["d1", "d2", "d1"]
