@@ -91,6 +91,18 @@ class CalibrateArguments(
         metavar="RIGHT/ONES,RIGHT/ZEROS",
         help="How often the judge is right, counted on another set, such as 45/50,38/50.",
     )
+    strata: str | None = option(
+        "--strata",
+        metavar="judge|COLUMN",
+        help="The groups from which the labelled queries were drawn, if some got more labels than "
+        'others: "judge" for groups by the judge\'s score, or a column of JUDGED.',
+    )
+    to_label: int | None = option(
+        "--to-label",
+        metavar="N",
+        help="List only the N queries to label next, for the narrowest interval of the corrected "
+        "mean.",
+    )
     confusion: bool = option("--confusion", help="Show only the confusion matrix.")
     disagreements: bool = option(
         "--disagreements", help="List only the queries on which they disagree."

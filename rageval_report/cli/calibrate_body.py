@@ -19,10 +19,13 @@ from rageval_report.stats import JudgeErrors
 def calibrate(options: CalibrateArguments) -> None:
     """Calibrate the judge, and write the view that was chosen."""
     output = Output.of(options)
-    views = [options.confusion, options.disagreements, options.planning]
+    views = [
+        *(options.confusion, options.disagreements, options.planning),
+        options.to_label is not None,
+    ]
     if sum(views) + (options.against is not None) > 1:
         raise click.UsageError(
-            "Choose one of --confusion, --disagreements, --planning and --against."
+            "Choose one of --confusion, --disagreements, --planning, --to-label and --against."
         )
     if options.against is None and (options.against_people or options.against_labels):
         raise click.UsageError("--against-people and --against-label belong to --against.")
@@ -64,6 +67,7 @@ def _calibration(
         threshold=options.threshold,
         categories=options.categories,
         label_bounds=options.label_bounds,
+        strata=options.strata,
         errors=None if options.errors is None else JudgeErrors(*options.errors),
         confidence_level=options.confidence_level,
         n_resamples=options.n_resamples,
@@ -80,6 +84,10 @@ def _results(
     if options.disagreements:
         disagreements = calibration.disagreements()
         return {disagreements.title: output.limit_rows(disagreements, options.limit)}
+    if options.to_label is not None:
+        strata = options.strata or "judge"
+        queries = calibration.to_label(options.to_label, strata=strata, seed=options.seed)
+        return {queries.title: queries}
     if options.confusion or options.planning:
         table = calibration.confusion() if options.confusion else calibration.planning()
         return {table.title: table}

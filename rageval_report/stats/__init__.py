@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from rageval_report.stats.agreement.kappas import fleiss_kappa as fleiss_kappa
     from rageval_report.stats.agreement.prediction_powered import ppi_difference as ppi_difference
     from rageval_report.stats.agreement.prediction_powered import ppi_mean as ppi_mean
+    from rageval_report.stats.agreement.prediction_powered import (
+        stratified_ppi_mean as stratified_ppi_mean,
+    )
     from rageval_report.stats.agreement.rogan_gladen import JudgeErrors as JudgeErrors
     from rageval_report.stats.agreement.rogan_gladen import rogan_gladen as rogan_gladen
     from rageval_report.stats.all_pairs import all_pairs_test as all_pairs_test

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Unpack
@@ -39,6 +40,7 @@ from rageval_report.analysis.agreement.measures import (
 )
 from rageval_report.analysis.agreement.rating_scale import RatingScale, ScaleArgument, scale_of
 from rageval_report.analysis.agreement.ratings import LabelColumns, People, Ratings, ratings_of
+from rageval_report.analysis.agreement.strata import Strata, groups_of, queries_to_label
 from rageval_report.analysis.arguments import choose_metrics
 from rageval_report.errors import explain_keywords, explain_keywords_of
 from rageval_report.plots import plot
@@ -165,6 +167,45 @@ class Calibration(Result):
         counts = [count for count in _LABELS if count <= most] if labels is None else labels
         return label_plan(self.evaluation, self.metric, self.ratings, self.plan, counts)
 
+    def to_label(self, n: int, *, strata: Strata = "judge", seed: int = 0) -> Result:
+        """The queries to label next, for the narrowest interval of the corrected mean.
+
+        Parameters
+        ----------
+        n : int
+            The number of queries to label.
+        strata : str, Series or mapping
+            The groups, as in `calibrate`.
+        seed : int
+            The seed of the random draw within each group.
+
+        Returns
+        -------
+        Result
+            Index ``query_id``; ``stratum``, ``judge``, and question and answer if the details have
+            them. Calibrate with these labels and the same ``strata``: they are a random sample
+            within each group, and no longer one of all queries.
+
+        Raises
+        ------
+        DataError
+            If `n` is below 1, or above the number of queries without a label.
+        UnknownNameError
+            If the details have no column of groups with this name.
+        """
+        corrected = self.means.corrected
+        lam = 1.0 if corrected is None or math.isnan(corrected.lam) else corrected.lam
+        return queries_to_label(
+            self.evaluation,
+            self.metric,
+            self.ratings,
+            groups_of(self.evaluation, self.ratings, strata),
+            n,
+            strata=strata if isinstance(strata, str) else "by query id",
+            lam=lam,
+            seed=seed,
+        )
+
     def difference(self, candidate: Calibration) -> Result:
         """The difference of another pipeline from this one, corrected using labels of both.
 
@@ -229,6 +270,7 @@ def calibrate(
     errors: JudgeErrors | None = None,
     correct: Correct | None = None,
     lam: float | str = "auto",
+    strata: Strata | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     seed: int = 0,
@@ -263,6 +305,10 @@ def calibrate(
         If it has a threshold for the metric, that is the default of `threshold`.
     lam : float or "auto"
         The weight of the judge in the corrected mean, as in `rageval_report.stats.ppi_mean`.
+    strata : str, Series or mapping, optional
+        The groups of queries from which labels were drawn, if some got more labels than others:
+        "judge" for groups by the judge's score, as `Calibration.to_label` draws them; a column of
+        the details; or the group of each query by its id. Each group needs two labels.
     confidence_level : float
         The level of the intervals.
     n_resamples, seed : int
@@ -317,14 +363,23 @@ def calibrate(
         correct=correct,
     )
     labels = rating_scale.agreed_labels(ratings.table)
-    means = means_of(ratings, rating_scale, known, plan, lam)
+    groups = None if strata is None else groups_of(evaluation, ratings, strata)
+    means = means_of(ratings, rating_scale, known, plan, lam, groups)
     figures = _agreement_figures(ratings, rating_scale, labels, plan)
     figures_of_means, share_notes = _figures_of_means(ratings, rating_scale, means, errors, plan)
     figures += figures_of_means
     notes = (
         *coverage_notes(evaluation, known, ratings),
         *scale_notes(ratings, rating_scale, labels),
-        *reliability_notes(ratings, rating_scale, labels, figures, means),
+        *reliability_notes(
+            ratings,
+            rating_scale,
+            labels,
+            figures,
+            means,
+            has_bounds=known.bounds is not None,
+            is_stratified=groups is not None,
+        ),
         *(*share_notes, *interval_notes(figures)),
     )
     return Calibration(
@@ -334,7 +389,7 @@ def calibrate(
             **_scale_settings(known, ratings, rating_scale),
             # The weight that was used: "auto" would not say what moved the numbers.
             "lam": lam if means.corrected is None else means.corrected.lam,
-            **_option_settings(label_bounds, errors),
+            **_option_settings(label_bounds, errors, strata),
             **plan.as_dict(),
         },
         notes,
@@ -397,9 +452,11 @@ def _scale_settings(metric: Metric, ratings: Ratings, scale: RatingScale) -> dic
 
 
 def _option_settings(
-    label_bounds: tuple[float, float] | None, errors: JudgeErrors | None
+    label_bounds: tuple[float, float] | None, errors: JudgeErrors | None, strata: Strata | None
 ) -> dict[str, object]:
     settings: dict[str, object] = {}
+    if strata is not None:
+        settings["strata"] = strata if isinstance(strata, str) else "by query id"
     if label_bounds is not None:
         settings["label_bounds"] = tuple(map(float, label_bounds))
     if errors is not None:

@@ -78,18 +78,27 @@ def reliability_notes(
     labels: FloatArray,
     figures: Sequence[AgreementFigure],
     means: JudgeMeans,
+    *,
+    has_bounds: bool,
+    is_stratified: bool,
 ) -> Iterator[str]:
     """What weakens the figures."""
-    yield from _number_notes(ratings, means)
+    yield from _number_notes(ratings, means, has_bounds=has_bounds)
     yield from _constant_notes(ratings, scale, labels)
     yield from _paradox_notes(scale, labels[ratings.both], figures)
-    if means.corrected is not None:
+    if is_stratified:
+        yield (
+            "the corrected mean assumes that the labelled queries of each group are a random "
+            "sample of it; people's own mean and the agreement are those of the labelled queries "
+            "alone"
+        )
+    elif means.corrected is not None:
         yield from _sample_notes(ratings)
     elif scale.kind != "nominal":
         yield "fewer than two queries are without a label: people's mean needs no correction"
 
 
-def _number_notes(ratings: Ratings, means: JudgeMeans) -> Iterator[str]:
+def _number_notes(ratings: Ratings, means: JudgeMeans, *, has_bounds: bool) -> Iterator[str]:
     n = ratings.n
     if n < _FEW:
         yield f"only {n} queries are rated by both, so every figure here is rough"
@@ -102,7 +111,8 @@ def _number_notes(ratings: Ratings, means: JudgeMeans) -> Iterator[str]:
         )
     both = ratings.both
     warning = rare_corrections(ratings.labels[both], ratings.judge[both], means.corrected.lam)
-    if warning:
+    # With bounds the interval counts errors that the labels may have missed.
+    if warning and not has_bounds:
         yield f"the corrected mean: {warning}"
     if means.labels_worth < n:
         yield (

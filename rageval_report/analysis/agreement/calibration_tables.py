@@ -169,7 +169,7 @@ def label_plan(
     if ratings.n < 2:
         raise DataError("a plan needs at least 2 queries that are rated by both")
     counts = [_check_count(label_count, most) for label_count in labels]
-    rows = [_plan_row(ratings, count, plan.confidence_level) for count in counts]
+    rows = [_plan_row(ratings, count, plan.confidence_level, metric.bounds) for count in counts]
     return Result(
         f"Labels for {metric.name} of {evaluation.name}",
         pd.DataFrame(rows, columns=["labels", "half_width_alone", "half_width_corrected", "worth"]),
@@ -192,12 +192,14 @@ def _check_count(count: int, most: int) -> int:
     return int(count)
 
 
-def _plan_row(ratings: Ratings, count: int, level: float) -> dict[str, float]:
-    alone, corrected = expected_errors(ratings, count)
+def _plan_row(
+    ratings: Ratings, count: int, level: float, bounds: tuple[float, float] | None
+) -> dict[str, float]:
+    alone, corrected, of_interval = expected_errors(ratings, count, bounds)
     reach = float(special.stdtrit(count - 1, 0.5 + level / 2.0))
     return {
         "labels": count,
         "half_width_alone": reach * alone,
-        "half_width_corrected": reach * corrected,
+        "half_width_corrected": reach * of_interval,
         "worth": count * (alone / corrected) ** 2 if corrected else float("nan"),
     }

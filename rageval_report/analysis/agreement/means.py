@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from rageval_report.analysis.agreement.measures import AgreementFigure, IntervalSettings
 from rageval_report.analysis.agreement.rating_scale import RatingScale
@@ -18,6 +19,8 @@ from rageval_report.stats.agreement.prediction_powered import (
     ENOUGH_TO_TUNE,
     PredictionPowered,
     ppi_mean,
+    stratified_ppi_mean,
+    variance_of_rest,
 )
 from rageval_report.stats.agreement.rogan_gladen import (
     JudgeErrors,
@@ -79,6 +82,7 @@ def means_of(
     metric: Metric,
     settings: IntervalSettings,
     lam: float | str = "auto",
+    groups: npt.NDArray[np.object_] | None = None,
 ) -> JudgeMeans:
     """The means of judge and people.
 
@@ -94,6 +98,8 @@ def means_of(
         The settings of the intervals.
     lam : float or "auto"
         The weight of the judge, as in `rageval_report.stats.ppi_mean`.
+    groups : ndarray of shape (n_queries,), optional
+        The group of each query, if labels were drawn group by group.
     """
     both, labels = ratings.both, ratings.labels
     people, judge = labels[both], ratings.judge[both]
@@ -109,7 +115,7 @@ def means_of(
         ),
         naive=_mean(ratings.judge, metric, settings),
         people=_people_mean(people, metric, settings),
-        corrected=corrected_mean(ratings, metric.bounds, lam, level),
+        corrected=corrected_mean(ratings, metric.bounds, lam, level, groups),
         errors=_judge_errors(ratings, scale),
     )
 
@@ -133,7 +139,11 @@ def _people_mean(labels: FloatArray, metric: Metric, settings: IntervalSettings)
 
 
 def corrected_mean(
-    ratings: Ratings, bounds: tuple[float, float] | None, lam: float | str, level: float
+    ratings: Ratings,
+    bounds: tuple[float, float] | None,
+    lam: float | str,
+    level: float,
+    groups: npt.NDArray[np.object_] | None = None,
 ) -> PredictionPowered | None:
     """The judge's mean corrected using the labels, its interval within the bounds."""
     both = ratings.both
@@ -141,7 +151,12 @@ def corrected_mean(
     if both.sum() < 2 or others.size < 2:
         return None
     people, judge = ratings.labels[both], ratings.judge[both]
-    mean = ppi_mean(people, judge, others, lam=lam, confidence_level=level)
+    if groups is not None:
+        mean = stratified_ppi_mean(
+            ratings.labels, ratings.judge, groups, bounds=bounds, confidence_level=level
+        )
+    else:
+        mean = ppi_mean(people, judge, others, lam=lam, bounds=bounds, confidence_level=level)
     low, high = bounds or (-math.inf, math.inf)
     return replace(mean, low=max(mean.low, low), high=min(mean.high, high))
 
@@ -150,6 +165,11 @@ def _judge_errors(ratings: Ratings, scale: RatingScale) -> JudgeErrors | None:
     if scale.kind != "binary":
         return None
     return JudgeErrors.of(scale.agreed_labels(ratings.table), scale.judge_categories(ratings.judge))
+
+
+def rest_of(labels: FloatArray, judge: FloatArray, lam: float) -> FloatArray:
+    """What the labels add to the judge's scores, weighted."""
+    return labels - lam * judge
 
 
 def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
@@ -246,8 +266,10 @@ def share_figures(
 # -- planning the number of labels
 
 
-def expected_errors(ratings: Ratings, n_labels: int) -> tuple[float, float]:
-    """The expected standard error of the mean for a number of labels: people's, and the corrected.
+def expected_errors(
+    ratings: Ratings, n_labels: int, bounds: tuple[float, float] | None
+) -> tuple[float, float, float]:
+    """The expected standard error of the mean for a number of labels.
 
     Parameters
     ----------
@@ -255,6 +277,14 @@ def expected_errors(ratings: Ratings, n_labels: int) -> tuple[float, float]:
         The ratings from whose spread it is estimated.
     n_labels : int
         The number of labels, at most that of the queries that the judge scored.
+    bounds : (float, float), optional
+        The smallest and largest possible score.
+
+    Returns
+    -------
+    tuple of float
+        That of people's mean, that of the corrected mean, and the one from which the interval of
+        the corrected mean is made.
 
     Notes
     -----
@@ -267,11 +297,14 @@ def expected_errors(ratings: Ratings, n_labels: int) -> tuple[float, float]:
     n_others = all_scores.size - n_labels
     alone = float(people.var(ddof=1)) / n_labels
     if n_others < 2:
-        return math.sqrt(alone), math.sqrt(alone)
+        return math.sqrt(alone), math.sqrt(alone), math.sqrt(alone)
     spread = float(all_scores.var(ddof=1))
     lam = _weight(people, judge, spread, n_labels, n_others)
-    rest = float((people - lam * judge).var(ddof=1))
-    return math.sqrt(alone), math.sqrt(lam**2 * spread / n_others + rest / n_labels)
+    rest = rest_of(people, judge, lam)
+    mean, variance = float(rest.mean()), float(rest.var(ddof=1))
+    of_judge = lam**2 * spread / n_others
+    of_interval = of_judge + variance_of_rest(mean, variance, n_labels, lam, bounds)
+    return math.sqrt(alone), math.sqrt(of_judge + variance / n_labels), math.sqrt(of_interval)
 
 
 def _weight(

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
-from rageval_report import Calibration, RAGPipelineEvaluation, calibrate
+from rageval_report import RAGPipelineEvaluation, calibrate
+from rageval_report.analysis.agreement.calibration import Calibration
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.stats import (
     JudgeErrors,
@@ -345,13 +347,121 @@ def test_one_query_rated_by_both_is_an_estimate_and_no_more(judged, labels):
 
 
 def test_labels_that_hardly_ever_differ_from_the_judge_are_told(judged, labels):
-    judge = [1, 0] * 30
-    people = [0.0, *judge[1:40]]
-    notes = calibrate(judged(judge), "faithfulness", labels(people)).notes
+    # Without bounds the interval cannot count the errors that the labels missed.
+    judge = [30.0, -10.0] * 30
+    people = [-10.0, *judge[1:40]]
+    notes = calibrate(judged(judge, metric="gain"), "gain", labels(people)).notes
     assert any("only 1 of 40 labels differ from the judge" in note for note in notes)
-    people = [1.0 - one for one in judge[:6]] + judge[6:40]
-    notes = calibrate(judged(judge), "faithfulness", labels(people)).notes
+    people = [20.0 - one for one in judge[:6]] + judge[6:40]
+    notes = calibrate(judged(judge, metric="gain"), "gain", labels(people)).notes
     assert not any("labels differ from the judge" in note for note in notes)
+
+
+def test_labels_that_never_differ_from_the_judge_leave_room_for_errors_by_hand(judged, labels):
+    judge = [1.0] * 200
+    corrected = calibrate(judged(judge), "faithfulness", labels(judge[:50])).means.corrected
+    assert corrected.estimate == 1.0
+    # No error in fifty leaves a share of up to 7.1 % unseen.
+    unseen = scipy.stats.binomtest(0, 50).proportion_ci(0.95, "exact").high
+    assert corrected.low == pytest.approx(1 - unseen)
+
+
+def test_one_label_that_differs_by_hand(judged, labels):
+    judge = [1.0] * 200
+    people = [0.0, *judge[1:50]]
+    corrected = calibrate(judged(judge), "faithfulness", labels(people)).means.corrected
+    # With 1 and -1 added: fifty-two corrections with the sum -1 and the sum of squares 3.
+    mean, squares = -1 / 52, 3 - 1 / 52
+    reach = scipy.stats.t.ppf(0.975, 49) * math.sqrt(squares / 51 / 52)
+    assert corrected.estimate == pytest.approx(0.98)
+    assert corrected.low == pytest.approx(1 + mean - reach)
+
+
+# -- groups
+
+
+def test_labels_drawn_group_by_group_by_hand(judged, labels):
+    judge = [1.0] * 30 + [0.0] * 10
+    people = pd.Series(
+        {"q0": 1.0, "q1": 1, "q2": 0, "q3": 1, "q30": 0, "q31": 1, "q32": 0, "q33": 0}
+    )
+    found = calibrate(judged(judge), "faithfulness", people, strata="judge")
+    # Three quarters of the queries with a correction of -1/4, one quarter with 1/4.
+    assert found.means.corrected.estimate == pytest.approx(0.75 * (1 - 0.25) + 0.25 * 0.25)
+    assert found.means.corrected.method == "ppi stratified"
+    assert found.settings["strata"] == "judge"
+    assert any("of each group are a random sample" in note for note in found.notes)
+
+
+def test_groups_may_be_a_column_or_a_mapping(judged, labels, drawn):
+    truth, judge = drawn(200)
+    topic = ["a", "b"] * 100
+    run = judged(judge, topic=topic)
+    by_column = calibrate(run, "faithfulness", labels(truth[:80]), strata="topic")
+    by_id = calibrate(
+        run, "faithfulness", labels(truth[:80]), strata={f"q{i}": topic[i] for i in range(200)}
+    )
+    assert by_column.means.corrected == by_id.means.corrected
+    assert by_id.settings["strata"] == "by query id"
+
+
+def test_groups_that_make_no_sense_are_refused(judged, labels, drawn):
+    truth, judge = drawn(100)
+    run = judged(judge, topic=["rare"] + ["b"] * 99)
+    with pytest.raises(DataError, match=r"the group 'rare' has 1 labels"):
+        calibrate(run, "faithfulness", labels(truth[:40]), strata="topic")
+    with pytest.raises(UnknownNameError, match="no column of the details is named 'nothing'"):
+        calibrate(run, "faithfulness", labels(truth[:40]), strata="nothing")
+    with pytest.raises(DataError, match="99 judged queries have no group"):
+        calibrate(run, "faithfulness", labels(truth[:40]), strata={"q0": "a"})
+
+
+def test_the_queries_to_label_next_are_where_the_judge_errs(judged, labels, drawn):
+    # Right about all ones, wrong about half of the zeros.
+    truth, judge = drawn(600, right_on_1=1.0, right_on_0=0.5)
+    found = calibrate(judged(judge), "faithfulness", labels(truth[:60]))
+    frame = found.to_label(50).frame
+    assert len(set(frame.index)) == 50
+    assert not set(frame.index) & {f"q{i}" for i in range(60)}
+    # Verdicts of 0 are always right, so nearly all labels go to verdicts of 1.
+    assert (frame["judge"] == 1).mean() > 0.9
+    assert frame["stratum"].isin(["judge 0", "judge 1"]).all()
+
+
+def test_labels_where_they_gain_most_give_a_narrower_interval(judged, labels, drawn):
+    truth, judge = drawn(1500, seed=3, right_on_1=1.0, right_on_0=0.4)
+    first = calibrate(judged(judge), "faithfulness", labels(truth[:60]))
+    ids = first.to_label(60, seed=1).frame.index
+    people = labels(truth)[[*(f"q{i}" for i in range(60)), *ids]]
+    grouped = calibrate(judged(judge), "faithfulness", people, strata="judge").means.corrected
+    plain = calibrate(judged(judge), "faithfulness", labels(truth[:120])).means.corrected
+    assert grouped.n == plain.n == 120
+    assert grouped.high - grouped.low < 0.95 * (plain.high - plain.low)
+
+
+def test_the_queries_to_label_are_a_draw_with_a_seed(judged, labels, drawn):
+    truth, judge = drawn(300)
+    found = calibrate(judged(judge), "faithfulness", labels(truth[:40]))
+    first, again, other = (found.to_label(30, seed=seed).frame.index for seed in (1, 1, 2))
+    assert first.equals(again)
+    assert not first.equals(other)
+    assert "pass strata='judge' to calibrate then" in " ".join(found.to_label(30).notes)
+
+
+def test_numbers_are_grouped_by_quarters_of_the_judges_scores(judged, labels):
+    rng = np.random.default_rng(0)
+    judge = rng.random(200)
+    people = labels(np.clip(judge[:60] + rng.normal(0, 0.1, 60), 0, 1))
+    frame = calibrate(judged(judge), "faithfulness", people).to_label(40).frame
+    assert frame["stratum"].nunique() == 4
+
+
+@pytest.mark.parametrize("n", [0, 261, 2.5, True])
+def test_a_number_to_label_must_make_sense(judged, labels, drawn, n):
+    truth, judge = drawn(300)
+    found = calibrate(judged(judge), "faithfulness", labels(truth[:40]))
+    with pytest.raises(DataError, match="n must be an integer from 1 to 260"):
+        found.to_label(n)
 
 
 # -- how many labels

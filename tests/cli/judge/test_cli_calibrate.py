@@ -56,6 +56,15 @@ def test_the_plan_of_labels(demo_folder, run, refused):
     assert [row["labels"] for row in rows] == [25, 50, 100]
 
 
+def test_the_queries_to_label_next_are_listed(demo_folder, run):
+    words = "calibrate bm25.csv hybrid.csv --metric faithfulness --strata judge --format json"
+    assert json.loads(run(words).stdout)["settings"]["strata"] == "judge"
+    result = run(f"{WITH} --label human_label --to-label 2 --format csv")
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("query_id,stratum,judge")
+    assert len(lines) == 3
+
+
 def test_json_is_one_object(demo_folder, run):
     result = run(f"{WITH} --label human_label --format json")
     document = json.loads(result.stdout)

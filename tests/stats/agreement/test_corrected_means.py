@@ -7,7 +7,14 @@ import pytest
 import scipy.stats
 
 from rageval_report.errors import DataError
-from rageval_report.stats import JudgeErrors, ppi_difference, ppi_mean, rogan_gladen
+from rageval_report.stats import (
+    JudgeErrors,
+    paired_interval,
+    ppi_difference,
+    ppi_mean,
+    rogan_gladen,
+)
+from rageval_report.stats.agreement.prediction_powered import stratified_ppi_mean
 
 
 def _data():
@@ -147,3 +154,109 @@ def test_the_verdict_that_is_none_is_named():
 def test_a_judge_is_calibrated_on_both_kinds(errors):
     with pytest.raises(DataError, match="errors must be counted on queries of both kinds"):
         rogan_gladen([1.0, 0.0], errors)
+
+
+# -- bounds
+
+
+def test_with_bounds_the_correction_is_bonett_and_prices_but_for_the_quantile():
+    y, f, _ = _data()
+    y, f = y[:60], f[:60]
+    # A judge whose other verdicts are all 1 adds no spread, so the interval is that of the bias.
+    found = ppi_mean(y, f, np.ones(500), bounds=(0, 1))
+    shares = paired_interval(f, y, method="bonett-price")
+    ratio = scipy.stats.t.ppf(0.975, 59) / scipy.stats.norm.ppf(0.975)
+    # Theirs divides the squares by n + 2, ours by one less.
+    ratio *= np.sqrt(62 / 61)
+    middle = 1 + (shares.low + shares.high) / 2
+    assert (found.low + found.high) / 2 == pytest.approx(middle)
+    assert found.high - found.low == pytest.approx(ratio * (shares.high - shares.low))
+    assert found.estimate == pytest.approx(1 + (y - f).mean())
+
+
+def test_bounds_follow_the_scale_of_the_scores():
+    y, f, others = _data()
+    unit = ppi_mean(y[:40], f[:40], others, bounds=(0, 1))
+    stars = ppi_mean(1 + 4 * y[:40], 1 + 4 * f[:40], 1 + 4 * others, bounds=(1, 5))
+    assert (stars.estimate, stars.low, stars.high) == pytest.approx(
+        (1 + 4 * unit.estimate, 1 + 4 * unit.low, 1 + 4 * unit.high)
+    )
+
+
+@pytest.mark.parametrize(("mean", "n"), [(0.95, 20), (0.95, 100), (0.99, 50), (0.9, 200)])
+def test_with_bounds_the_interval_covers_near_the_ceiling(mean, n):
+    rng = np.random.default_rng(n)
+    covered, without = 0, 0
+    for _ in range(400):
+        truth = (rng.random(n + 1000) < mean).astype(float)
+        right = rng.random(n + 1000) < np.where(truth == 1, 0.97, 0.7)
+        judge = np.where(right, truth, 1 - truth)
+        parts = truth[:n], judge[:n], judge[n:]
+        found, plain = ppi_mean(*parts, bounds=(0, 1)), ppi_mean(*parts)
+        covered += found.low <= mean <= found.high
+        without += plain.low <= mean <= plain.high
+    assert covered >= 369  # 95 % of 400 less 2.5 standard errors
+    assert covered >= without
+
+
+# -- groups
+
+
+def test_one_group_is_the_corrected_mean():
+    y, f, others = _data()
+    labels = np.append(y, np.full(others.size, np.nan))
+    judge = np.append(f, others)
+    grouped = stratified_ppi_mean(labels, judge, np.zeros(judge.size), bounds=(0, 1))
+    plain = ppi_mean(y, f, others, bounds=(0, 1))
+    assert (grouped.estimate, grouped.low, grouped.high, grouped.lam) == pytest.approx(
+        (plain.estimate, plain.low, plain.high, plain.lam)
+    )
+
+
+def test_groups_are_weighted_by_their_queries_by_hand():
+    labels = [1, 0, np.nan, np.nan, np.nan, np.nan, 1, 1, np.nan, np.nan]
+    judge = [1, 1, 1, 1, 0, 1, 0, 1, 1, 0]
+    groups = list("aaaaaabbbb")
+    found = stratified_ppi_mean(labels, judge, groups)
+    first = ppi_mean([1, 0], [1, 1], [1, 1, 0, 1])
+    second = ppi_mean([1, 1], [0, 1], [1, 0])
+    assert found.estimate == pytest.approx(0.6 * first.estimate + 0.4 * second.estimate)
+    # Ten queries: another ten would have other shares of the groups.
+    of_shares = (0.6 * (first.estimate - found.estimate) ** 2) / 10
+    of_shares += (0.4 * (second.estimate - found.estimate) ** 2) / 10
+    parts = np.array([0.6 * first.standard_error, 0.4 * second.standard_error]) ** 2
+    parts = np.append(parts, of_shares)
+    assert found.standard_error == pytest.approx(np.sqrt(parts.sum()))
+    df = parts.sum() ** 2 / (parts**2 / [1, 1, 9]).sum()
+    reach = scipy.stats.t.ppf(0.975, df) * found.standard_error
+    assert found.high - found.estimate == pytest.approx(reach)
+
+
+def test_groups_with_other_shares_of_labels_have_no_bias():
+    rng = np.random.default_rng(6)
+    found, plain = [], []
+    for _ in range(300):
+        hard = rng.random(1000) < 0.3
+        truth = (rng.random(1000) < np.where(hard, 0.4, 0.95)).astype(float)
+        judge = np.where(rng.random(1000) < np.where(hard, 0.6, 0.95), truth, 1 - truth)
+        labels = np.where(rng.random(1000) < np.where(hard, 0.3, 0.05), truth, np.nan)
+        found.append(stratified_ppi_mean(labels, judge, hard).estimate)
+        known = ~np.isnan(labels)
+        plain.append(ppi_mean(labels[known], judge[known], judge[~known]).estimate)
+    expected = 0.3 * 0.4 + 0.7 * 0.95
+    assert np.mean(found) == pytest.approx(expected, abs=4 * np.std(found) / np.sqrt(300))
+    assert abs(np.mean(plain) - expected) > 10 * np.std(plain) / np.sqrt(300)
+
+
+def test_a_group_that_is_labelled_completely_needs_no_judge():
+    labels = [1, 0, 1, 1, 0, np.nan, np.nan]
+    judge = [1, 1, 0, 1, 1, 1, 0]
+    found = stratified_ppi_mean(labels, judge, list("aaabbbb"))
+    assert found.estimate == pytest.approx(
+        3 / 7 * 2 / 3 + 4 / 7 * ppi_mean([1, 0], [1, 1], [1, 0]).estimate
+    )
+
+
+def test_strata_of_another_length_are_refused():
+    with pytest.raises(DataError, match="must be of equal length"):
+        stratified_ppi_mean([1, 0], [1, 1], ["a"])
