@@ -119,12 +119,12 @@ def check_positive(name: str, value: float) -> float:
 
 def check_resamples(n_resamples: int) -> int:
     """The number of resamples, checked."""
-    return _check_integer("n_resamples", n_resamples, 1)
+    return check_integer("n_resamples", n_resamples, 1)
 
 
 def check_seed(seed: int) -> int:
     """The seed of the random numbers, checked."""
-    return _check_integer("seed", seed, 0)
+    return check_integer("seed", seed, 0)
 
 
 def check_queries(n: int) -> int:
@@ -135,10 +135,17 @@ def check_queries(n: int) -> int:
     >>> check_queries(40)
     40
     """
-    return _check_integer("n", n, 2)
+    return check_integer("n", n, 2)
 
 
-def _check_integer(name: str, value: int, least: int) -> int:
+def check_integer(name: str, value: int, least: int) -> int:
+    """A whole number that is at least `least`.
+
+    Examples
+    --------
+    >>> check_integer("looks", 5, 1)
+    5
+    """
     if not least <= value < float("inf") or int(value) != value:
         raise DataError(f"{name} must be an integer >= {least}; got {value}")
     return int(value)

@@ -1,0 +1,228 @@
+"""How much is staked on each score, before it is seen.
+
+A betting test of "the mean is m" starts with a capital of 1 and stakes a part of it on each score:
+the capital is multiplied by ``1 + stake * (score - m)`` where scores above m are expected, by
+``1 - stake * (score - m)`` where scores below m are. Whatever the stakes, the expected capital
+stays 1 if the mean is m, so that it reaches 1 / alpha with a probability of at most alpha, however
+often one looks (Ville 1939). The stakes decide only how soon a mean that is not m is noticed.
+
+A stake may depend on the scores before its own, never on its own. All bets here work on scores
+between 0 and 1; each has one or more rows of stakes, and the capital is shared evenly among the
+rows (a mixture).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+
+from rageval_report.errors import DataError
+from rageval_report.stats.base import check_positive
+from rageval_report.types import FloatArray
+
+# The mixture of a plan: effects are often larger than planned, and a stake for the planned one
+# alone is then slow.
+MULTIPLES = (1.0, 1.5, 2.25)
+
+# The numbers of queries of an evaluation of which nothing is known.
+_USUAL_SIZES = (25.0, 100.0, 400.0, 1600.0)
+
+# The variance that is assumed before the first score where something was planned. The largest
+# possible one, 1/4, makes the first stakes so small that 5 % more queries are needed; with 1/36,
+# scores of 0 and 1 need 5 to 10 % more, because early stakes are lost.
+_PLANNED_VARIANCE = 1 / 16
+
+# A stake that could lose the whole capital on one score would end the test there, because nothing
+# would be left to bet with. With a twentieth kept, scores of little variance with a plan of 100
+# queries and twice the planned effect need 0.43 of them, with a quarter kept 0.51.
+_LARGEST_LOSS = 0.95
+
+
+class Bets(Protocol):
+    """A rule for the stakes."""
+
+    @property
+    def largest_loss(self) -> float:
+        """The largest share of the capital that one score may cost, below 1."""
+        ...
+
+    def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:
+        """The stakes, of shape (n_rows, n), above 0; column i depends on the scores before i.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,)
+            Between 0 and 1.
+        alpha : float
+            The error rate, of both sides together.
+        """
+        ...
+
+    def describe(self) -> str:
+        """The rule in a few words, for settings and signatures."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SizeBets:
+    """Stakes for the narrowest interval after a planned number of queries, or a mixture of several.
+
+    Parameters
+    ----------
+    sizes : tuple of float
+        Numbers of queries. A single one gives the narrowest interval at this number.
+
+    Raises
+    ------
+    DataError
+        If there is no number, or one is not above 0.
+
+    Examples
+    --------
+    >>> SizeBets((100,)).stakes(np.array([0.4, 0.6]), 0.05).round(2)
+    array([[1.09, 1.51]])
+    >>> SizeBets.hedged().describe(), SizeBets.up_to(200).sizes
+    ('hedged over 25, 100, 400 and 1600 queries', (200.0, 88.88888888888889, 39.50617283950617))
+    """
+
+    sizes: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.sizes:
+            raise DataError("sizes must have at least one number of queries; got none")
+        for size in self.sizes:
+            check_positive("sizes", size)
+
+    @classmethod
+    def hedged(cls) -> Self:
+        """The stakes where nothing was planned: a mixture for 25, 100, 400 and 1600 queries."""
+        return cls(_USUAL_SIZES)
+
+    @classmethod
+    def up_to(cls, n: int) -> Self:
+        """The stakes where at most `n` queries can be asked.
+
+        The mixture is that of the effects which `n` queries just show, of 1.5 and of 2.25 times
+        these effects.
+        """
+        return cls(tuple(float(n) / multiple**2 for multiple in MULTIPLES))
+
+    @property
+    def largest_loss(self) -> float:
+        """19 of 20 parts."""
+        return _LARGEST_LOSS
+
+    def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:
+        """The stakes; see `Bets`."""
+        sizes = np.array(self.sizes)[:, np.newaxis]
+        variances = earlier_variances(scores, _PLANNED_VARIANCE)
+        stakes: FloatArray = np.sqrt(2.0 * math.log(2.0 / alpha) / (sizes * variances))
+        return stakes
+
+    def describe(self) -> str:
+        """The rule in a few words."""
+        *others, last = (f"{size:.0f}" for size in self.sizes)
+        start = f"hedged over {', '.join(others)} and " if others else ""
+        return f"{start}{last} queries"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectBets:
+    """Stakes for a mean that lies a planned distance from the one that is tested.
+
+    For each of three effects, 1, 1.5 and 2.25 times the planned one, the stake is the one under
+    which the capital grows fastest: the effect over the variance plus its own square.
+
+    Parameters
+    ----------
+    effect : float
+        The planned distance, as a share of the range of the scores. For a paired difference the
+        range is twice that of the scores of a side.
+
+    Examples
+    --------
+    >>> EffectBets(0.05).stakes(np.array([0.4, 0.6]), 0.05).round(2)
+    array([[0.77, 1.43],
+           [1.1 , 1.97],
+           [1.5 , 2.49]])
+    """
+
+    effect: float
+
+    def __post_init__(self) -> None:
+        check_positive("effect", self.effect)
+
+    @property
+    def largest_loss(self) -> float:
+        """19 of 20 parts."""
+        return _LARGEST_LOSS
+
+    def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:  # noqa: ARG002 - see `Bets`
+        """The stakes; see `Bets`."""
+        effects = self.effect * np.array(MULTIPLES)[:, np.newaxis]
+        stakes: FloatArray = effects / (earlier_variances(scores, _PLANNED_VARIANCE) + effects**2)
+        return stakes
+
+    def describe(self) -> str:
+        """The rule in a few words."""
+        return f"effect {self.effect:g} of the range"
+
+
+@dataclass(frozen=True, slots=True)
+class PlugInBets:
+    """The predictable plug-in stakes of Waudby-Smith and Ramdas, which fall with every score.
+
+    Kept to compare with other programs; `SizeBets.hedged` is better on all data of
+    docs/sequential.md but a few.
+
+    References
+    ----------
+    .. [1] Waudby-Smith, Ramdas (2024). Estimating means of bounded random variables by betting.
+           Journal of the Royal Statistical Society B 86:1-27, equation 26.
+
+    Examples
+    --------
+    >>> PlugInBets().stakes(np.array([0.0, 1.0, 0.5]), 0.05).round(2)
+    array([[6.52, 4.64, 3.08]])
+    """
+
+    @property
+    def largest_loss(self) -> float:
+        """One half, as in the paper."""
+        return 0.5
+
+    def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:
+        """The stakes; see `Bets`."""
+        place = np.arange(1, scores.size + 1)
+        spread = earlier_variances(scores) * place * np.log1p(place)
+        stakes: FloatArray = np.sqrt(2.0 * math.log(2.0 / alpha) / spread)[np.newaxis]
+        return stakes
+
+    def describe(self) -> str:
+        """The rule in a few words."""
+        return "plug-in"
+
+
+def earlier_variances(scores: FloatArray, first: float = 0.25) -> FloatArray:
+    """The variance of the scores before each one.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Between 0 and 1.
+    first : float
+        The variance that is assumed before the first score, with a score in the middle; 1/4 is the
+        largest possible.
+
+    Examples
+    --------
+    >>> earlier_variances(np.array([0.5, 0.5, 1.0])).round(4)
+    array([0.25  , 0.125 , 0.0833])
+    """
+    count = np.arange(2, scores.size + 2)
+    means = (0.5 + np.cumsum(scores)) / count
+    variances = (first + np.cumsum((scores - means) ** 2)) / count
+    return np.concatenate(([first], variances[:-1]))
