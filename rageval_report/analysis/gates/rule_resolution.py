@@ -151,12 +151,12 @@ def _resolve_call(rule: Rule, call: Call, subject: Subject) -> RuleRequest:
     if name in LIMITS:
         return _resolve_limit(rule, call, subject, name)
     figure = _find_figure(rule, call, subject)
-    words = _bind_arguments(rule, call, figure.parameters)
+    words = bind_arguments(rule, call, figure.parameters)
     number_words = {key: word for key, word in words.items() if key != "metric"}
     numbers = {key: rule.number(word) for key, word in number_words.items()}
     if "metric" not in words:
         return RuleRequest(rule, name, figure, None, numbers)
-    metric = _find_metric(rule, words["metric"], subject.metrics(figure))
+    metric = find_metric(rule, words["metric"], subject.metrics(figure))
     for word in number_words.values():
         _check_percentage(rule, word.text, word.place, metric.bounds, metric.name)
     if "threshold" in words:
@@ -174,8 +174,8 @@ def _resolve_limit(rule: Rule, call: Call, subject: Subject, limit: str) -> Rule
         if request.name == NO_REGRESSION or request.limit:
             rule.refuse(f"{request.figure_label} has no interval of its own", inner.place)
         return replace(request, limit=limit)
-    words = _bind_arguments(rule, call, ("metric",))
-    metric = _find_metric(rule, words["metric"], subject.run.evaluation.metrics)
+    words = bind_arguments(rule, call, ("metric",))
+    metric = find_metric(rule, words["metric"], subject.run.evaluation.metrics)
     return RuleRequest(rule, "mean", FIGURES["mean"], metric, limit=limit)
 
 
@@ -199,7 +199,7 @@ def _find_figure(rule: Rule, call: Call, subject: Subject) -> GateFigure:
             f"mean({_quote_if_needed(word)}). Known: {', '.join(sorted(known))}",
             word.place,
         )
-    raise _unknown_name(rule, word, UnknownNameError("figure", word.text, known))
+    raise unknown_name(rule, word, UnknownNameError("figure", word.text, known))
 
 
 def _is_metric(word: Word, subject: Subject) -> bool:
@@ -214,21 +214,44 @@ def _quote_if_needed(word: Word) -> str:
     return f'"{word.text}"' if word.is_quoted else word.text
 
 
-def _unknown_name(rule: Rule, word: Word, error: UnknownNameError) -> UnknownInRuleError:
+def unknown_name(rule: Rule, word: Word, error: UnknownNameError) -> UnknownInRuleError:
+    """The error that points at a word of a rule that is not a known name."""
     return UnknownInRuleError(str(error), rule.text, word.place, rule.source)
 
 
-def _find_metric(rule: Rule, word: Word, metrics: Mapping[str, Metric]) -> Metric:
+def find_metric(rule: Rule, word: Word, metrics: Mapping[str, Metric]) -> Metric:
+    """The metric that a word of a rule names.
+
+    Raises
+    ------
+    RuleError
+        If there is no such metric; the message points at the word.
+    """
     try:
         return metrics[resolver(metrics)(word.text)]
     except UnknownNameError as exc:
-        raise _unknown_name(rule, word, exc) from exc
+        raise unknown_name(rule, word, exc) from exc
     except DataError as exc:
         rule.refuse(str(exc), word.place)
 
 
-def _bind_arguments(rule: Rule, call: Call, parameters: tuple[str, ...]) -> dict[str, Word]:
-    """The words in the brackets, by the names of the parameters."""
+def bind_arguments(rule: Rule, call: Call, parameters: tuple[str, ...]) -> dict[str, Word]:
+    """The words in the brackets, by the names of the parameters.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule.
+    call : Call
+        The figure with its brackets.
+    parameters : tuple of str
+        The names in order; a name that ends with "?" may be omitted.
+
+    Raises
+    ------
+    RuleError
+        If an argument is missing, superfluous, repeated or unknown.
+    """
     names = [name.removesuffix("?") for name in parameters]
     usage = f"{call.figure.text}({', '.join(names)})" if names else call.figure.text
     words: dict[str, Word] = {}
@@ -250,7 +273,7 @@ def _bind_arguments(rule: Rule, call: Call, parameters: tuple[str, ...]) -> dict
 def _keyword(rule: Rule, argument: Argument, names: list[str]) -> str:
     word = argument.keyword or Word("", argument.place)
     if word.text not in names:
-        raise _unknown_name(rule, word, UnknownNameError("argument", word.text, names))
+        raise unknown_name(rule, word, UnknownNameError("argument", word.text, names))
     return word.text
 
 

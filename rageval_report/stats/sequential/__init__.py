@@ -5,7 +5,8 @@ at every look, or at a planned few:
 
 - `mean_evalues` and `paired_evalues`, `mean_sequence` and `paired_sequence`: bounded scores, by
   betting. Valid at every look, whatever the distribution of the scores.
-- `asymptotic_sequence`: scores without bounds, such as latencies. Valid for many queries.
+- `asymptotic_evalues` and `asymptotic_sequence`: scores without bounds, such as latencies. Valid
+  for many queries.
 - `adjust_evalues`: several metrics at once (e-Holm).
 - `look_levels`: levels for a planned few looks with a test of your own (alpha spending).
 
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 from rageval_report._registry import lazy_face
 
 if TYPE_CHECKING:
+    from rageval_report.stats.sequential.asymptotic import asymptotic_evalues as asymptotic_evalues
     from rageval_report.stats.sequential.asymptotic import (
         asymptotic_sequence as asymptotic_sequence,
     )

@@ -7,8 +7,15 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.stats.base import check_integer, check_level, finite_values
+from rageval_report.stats.base import (
+    Alternative,
+    check_alternative,
+    check_integer,
+    check_level,
+    finite_values,
+)
 from rageval_report.stats.sequential.confidence_sequences import ConfidenceSequence
+from rageval_report.stats.sequential.evalues import to_evalues
 from rageval_report.types import FloatArray
 
 # The number of scores from which on the interval is given. It is valid only for many scores: with a
@@ -79,19 +86,84 @@ def asymptotic_sequence(
     )
 
 
-def _means_and_reach(
-    scores: FloatArray, alpha: float, planned_n: int
-) -> tuple[FloatArray, FloatArray]:
-    """The mean after each score, and the distance of the limits from it."""
+def asymptotic_evalues(
+    values: npt.ArrayLike,
+    mean: float,
+    *,
+    alternative: Alternative = "two-sided",
+    planned_n: int = 400,
+    first_look: int = FIRST_LOOK,
+) -> FloatArray:
+    """The e-value against a mean of scores without bounds after each score.
+
+    A mean lies within the limits of `asymptotic_sequence` exactly while its two-sided e-value is
+    below 1 / alpha, if both are planned alike for alpha = 0.05.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        Scores, or paired differences, in the order in which they came; NaN is left out.
+    mean : float
+        The hypothesis.
+    alternative : {"two-sided", "greater", "less"}
+        "greater": the hypothesis is that the mean is `mean` or less. Then the e-value is 0 as long
+        as the scores lie on the other side.
+    planned_n, first_look
+        As for `asymptotic_sequence`; before the first look the e-value is 0.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        One e-value per score that is present.
+
+    Examples
+    --------
+    >>> evalues = asymptotic_evalues([1.2, 0.8, 1.9, 0.7] * 50, 1.0, alternative="greater")
+    >>> float(evalues[50]), evalues[[99, 199]].round(1)
+    (0.0, array([  16.7, 1444.3]))
+    """
+    check_alternative(alternative)
+    scores = finite_values(values)
+    if not scores.size:
+        return scores
+    count, means, variances = _running_moments(scores)
+    precision = _precision(0.05, check_integer("planned_n", planned_n, 1))
+    growth = count * precision + 1.0
+    away = means - mean
+    # The mixture of a normal bettor, with the variance that was seen. Scores without any spread
+    # have shown nothing yet about the spread that others may have.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        exponent = precision * (count * away) ** 2 / (2.0 * growth * variances)
+    logarithms = np.where(variances > 0.0, exponent, 0.0) - np.log(growth) / 2.0
+    evalues = to_evalues(logarithms)
+    sides = {"greater": away > 0.0, "less": away < 0.0}
+    is_seen = count >= check_integer("first_look", first_look, 2)
+    return np.where(is_seen & sides.get(alternative, is_seen), evalues, 0.0)
+
+
+def _running_moments(scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The number, the mean and the variance of the scores after each one."""
     count = np.arange(1, scores.size + 1, dtype=np.float64)
     shift = scores[0]  # scores far from zero would lose digits in the squares
     moved = scores - shift
     means = np.cumsum(moved) / count
     variances = np.maximum(np.cumsum(moved**2) / count - means**2, 0.0)
-    # The width of the mixture that is best for the planned number, equation 24 of the paper.
-    precision = (-2.0 * math.log(alpha) + math.log(1.0 - 2.0 * math.log(alpha))) / planned_n
+    return count, means + shift, variances
+
+
+def _precision(alpha: float, planned_n: int) -> float:
+    """The width of the mixture that is best for the planned number, equation 24 of the paper."""
+    return (-2.0 * math.log(alpha) + math.log(1.0 - 2.0 * math.log(alpha))) / planned_n
+
+
+def _means_and_reach(
+    scores: FloatArray, alpha: float, planned_n: int
+) -> tuple[FloatArray, FloatArray]:
+    """The mean after each score, and the distance of the limits from it."""
+    count, means, variances = _running_moments(scores)
+    precision = _precision(alpha, planned_n)
     growth = count * precision + 1.0
     reach = np.sqrt(
         variances * 2.0 * growth / (count**2 * precision) * np.log(np.sqrt(growth) / alpha)
     )
-    return means + shift, reach
+    return means, reach

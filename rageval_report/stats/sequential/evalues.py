@@ -128,13 +128,14 @@ def adjust_evalues(evalues: npt.ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    evalues : array-like of shape (n_tests,)
-        E-values at the same look; NaN is no test: it stays NaN and does not count.
+    evalues : array-like of shape (n_tests,) or (n_tests, n_looks)
+        E-values at the same look, one column per look if there are several; NaN is no test: it
+        stays NaN and does not count.
 
     Returns
     -------
     ndarray
-        Reject where it is at least 1 / alpha.
+        In the shape of `evalues`. Reject where it is at least 1 / alpha, at any look.
 
     Raises
     ------
@@ -152,17 +153,18 @@ def adjust_evalues(evalues: npt.ArrayLike) -> FloatArray:
     array([31. , 16.5,  3. ])
     """
     family = np.array(evalues, dtype=np.float64)
-    is_test = ~np.isnan(family)
-    tests = family[is_test]
-    if (tests < 0.0).any():
-        raise DataError(f"e-values must be numbers >= 0, or NaN; got {float(tests.min())}")
-    tests = np.minimum(tests, _LARGEST)
-    sizes = np.arange(1, tests.size + 1)
+    if (family < 0.0).any():
+        raise DataError(f"e-values must be numbers >= 0, or NaN; got {float(np.nanmin(family))}")
+    # A test that was not made goes to the end of the ascending order, where it changes nothing.
+    tests = np.minimum(np.where(np.isnan(family), _LARGEST, family), _LARGEST)
+    sizes = np.arange(1, len(tests) + 1).reshape(-1, *[1] * (tests.ndim - 1))
     # The worst subset for a test holds, besides it, the smallest ones of the family.
-    smallest = np.concatenate(([0.0], np.cumsum(np.sort(tests))[:-1]))
-    adjusted = ((tests[:, np.newaxis] + smallest) / sizes).min(axis=1) if tests.size else tests
-    family[is_test] = adjusted
-    return family
+    smallest = np.cumsum(np.sort(tests, axis=0), axis=0)
+    smallest = np.concatenate((np.zeros_like(smallest[:1]), smallest[:-1]))
+    adjusted = tests.copy()
+    for size, sum_of_others in zip(sizes, smallest, strict=True):
+        adjusted = np.minimum(adjusted, (tests + sum_of_others) / size)
+    return np.where(np.isnan(family), np.nan, adjusted)
 
 
 def log_evalues(

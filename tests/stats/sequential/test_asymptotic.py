@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from rageval_report.stats.sequential import asymptotic_sequence
+from rageval_report.stats.sequential import asymptotic_evalues, asymptotic_sequence
 
 
 def test_the_latest_limits_are_those_of_the_papers_formula():
@@ -41,3 +41,29 @@ def test_scores_far_from_zero_lose_no_digits():
     scores = np.random.default_rng(9).normal(size=300)
     near, far = asymptotic_sequence(scores), asymptotic_sequence(scores + 1e7)
     assert far.high - far.low == pytest.approx(near.high - near.low, rel=1e-6)
+
+
+def test_the_limits_are_where_the_evalues_reach_20():
+    scores = np.random.default_rng(3).lognormal(size=500)
+    interval = asymptotic_sequence(scores, planned_n=400)
+    for mean, is_excluded in (
+        (interval.low - 1e-6, True),
+        (interval.low + 1e-6, False),
+        (interval.high - 1e-6, False),
+        (interval.high + 1e-6, True),
+    ):
+        assert bool((asymptotic_evalues(scores, mean) >= 20).any()) == is_excluded
+
+
+def test_a_one_sided_evalue_is_0_on_the_other_side_and_before_the_first_look():
+    scores = np.random.default_rng(3).normal(1.0, 1.0, 200)
+    greater = asymptotic_evalues(scores, 0.0, alternative="greater")
+    less = asymptotic_evalues(scores, 0.0, alternative="less")
+    assert not less.any()
+    assert not greater[:99].any()
+    assert (greater[99:] > 20).all()
+    assert asymptotic_evalues([], 0.0).size == 0
+
+
+def test_scores_without_spread_show_nothing():
+    assert (asymptotic_evalues([2.0] * 150, 1.0)[99:] < 1.0).all()

@@ -111,6 +111,12 @@ def test_an_adjusted_evalue_is_the_smallest_mean_of_a_subset_that_holds_it(evalu
     np.testing.assert_allclose(adjust_evalues(evalues), expected, rtol=1e-12, atol=1e-12)
 
 
+def test_looks_are_adjusted_one_by_one():
+    looks = np.array([[60.0, 1.0, 5.0], [30.0, 80.0, 5.0]])
+    expected = [adjust_evalues(looks[:, look]) for look in range(3)]
+    np.testing.assert_allclose(adjust_evalues(looks), np.transpose(expected))
+
+
 def test_no_evalue_is_no_test():
     assert adjust_evalues([40.0, math.nan]).tolist() == pytest.approx([40.0, math.nan], nan_ok=True)
     assert adjust_evalues([]).tolist() == []

@@ -1,0 +1,381 @@
+"""How often early looks mislead, how many queries they save, and how wide their intervals are.
+
+    OMP_NUM_THREADS=1 python benchmarks/simulate_stopping.py -o docs/sequential.md
+
+Writes the whole page, or prints it. The same seed gives the same page. With the default of 10,000
+streams it takes about half an hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import special
+from scipy.optimize import brentq
+from simulate_coverage import per_cent
+from timing import markdown
+
+from rageval_report.stats.sequential import (
+    EffectBets,
+    PlugInBets,
+    SizeBets,
+    asymptotic_sequence,
+    look_levels,
+    mean_evalues,
+    mean_sequence,
+)
+from rageval_report.stats.sequential.bets import Bets
+from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
+
+LONGEST = 2_000
+PLANS = (100, 400)
+EFFECTS = (1.0, 1.5, 2.0)
+LOOKS = 5
+# The sum of the quantiles of 97.5 % and of 80 %: a difference of this many standard errors is found
+# with a probability of 80 %.
+DETECTED = 2.8016
+
+PAGE = """# Looking early: false alarms, queries saved, widths
+
+Simulated streams of paired differences. `hedged` is `SizeBets.hedged()`, where nothing was planned;
+`planned` is `SizeBets.up_to(n)`, which `evaluate(stop_when=...)` uses with the number of queries in
+the file; `effect` is `EffectBets`, for an effect that was named; `plug-in` are the stakes of the
+paper of Waudby-Smith and Ramdas. `looks` is the sign-flip test at {looks} looks with alpha
+spending, `peeking` a paired t test after every tenth query that stops at p <= 0.05. The number
+after ± is the Monte Carlo standard error, in percentage points.
+
+```
+{command}
+```
+
+## False alarms, in percent
+
+There is no difference. The share of {streams:,} streams in which a difference was found at any look
+up to {longest:,} queries, at the 5 % level. The bets are looked at after every query; the looks are
+planned for 100 or 400 queries, and {tests:,} streams were used for them and for peeking. Bets keep
+the level by their theory, also where rare whole losses balance many small gains. Alpha spending at
+20, 40, ... 100 queries does not keep it there: the test of a mean needs more queries than that,
+with early looks or without.
+
+{alarms}
+
+## Queries asked until a decision, as a share of the fixed design
+
+The fixed design asks as many queries as it needs to find the planned effect with a probability of
+80 %. The share of these queries that was asked, in the median over {tests:,} streams, and in
+brackets the percentage of streams that were decided by the time the fixed design ends.
+
+{shares}
+
+At the planned effect itself little is saved: a valid look at every query costs about as much as it
+gives. The larger the effect is than the planned one, the sooner the evaluation stops.
+
+## Widths of the intervals
+
+The median width of a 95 % confidence sequence after n queries, divided by the width of the interval
+for one look, 2 * 1.96 standard errors. `tuned` is `SizeBets((n,))`.
+
+{widths}
+
+## Scores without bounds
+
+The share of {tests:,} streams of lognormal scores (sigma 1) in which the asymptotic sequence always
+contained the mean, up to {longest:,} scores, in percent. It should be 95; with a long tail it needs
+a late first look.
+
+{asymptotic}
+"""
+
+Draw = Callable[[np.random.Generator, tuple[int, ...], float], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Differences:
+    """A law of paired differences: how they are drawn with a shift, and their largest size."""
+
+    draw: Draw
+    width: float = 1.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return -self.width, self.width
+
+
+def binary(rng: np.random.Generator, shape: tuple[int, ...], shift: float) -> np.ndarray:
+    """A tenth is won and a tenth is lost; the shift moves queries from lost to won."""
+    cell = rng.random(shape)
+    return np.where(cell < 0.1 + shift / 2, 1.0, np.where(cell < 0.2, -1.0, 0.0))
+
+
+def with_ties(gain: float, largest_gain: float, loss: float, largest_loss: float) -> Draw:
+    """Shares of gains and of losses, uniform up to a largest one; the shift moves both."""
+
+    def draw(rng: np.random.Generator, shape: tuple[int, ...], shift: float) -> np.ndarray:
+        cell, size = rng.random(shape), rng.random(shape)
+        moved = shift / (gain + loss)
+        won = np.where(cell < gain, largest_gain * size + moved, 0.0)
+        lost = np.where((cell >= gain) & (cell < gain + loss), moved - largest_loss * size, 0.0)
+        return np.clip(won + lost, -1.0, 1.0)
+
+    return draw
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...], shift: float) -> np.ndarray:
+    return np.clip(rng.normal(0.0, 0.2, shape) + shift, -1.0, 1.0)
+
+
+def lopsided(rng: np.random.Generator, shape: tuple[int, ...], shift: float) -> np.ndarray:
+    """One minus a beta score on one side, a constant on the other: a long tail of losses."""
+    return np.clip(rng.beta(8, 2, shape) - 0.8 + shift, -1.0, 1.0)
+
+
+def rare_losses(rng: np.random.Generator, shape: tuple[int, ...], shift: float) -> np.ndarray:
+    """A gain of 0.05 on 19 of 20 queries, balanced by a loss of 0.95 on the twentieth."""
+    return np.where(rng.random(shape) < 0.05, -0.95, 0.05) + shift
+
+
+def rarer_losses(rng: np.random.Generator, shape: tuple[int, ...], shift: float) -> np.ndarray:
+    """A gain of 0.01 on 99 of 100 queries, balanced by a loss of 0.99 on the hundredth."""
+    return np.where(rng.random(shape) < 0.01, -0.99, 0.01) + shift
+
+
+def ratings(rng: np.random.Generator, shape: tuple[int, ...], shift: float) -> np.ndarray:
+    """Ratings of 1 to 5 that differ by one step on 40 % of the queries; the shift raises some."""
+    steps = rng.integers(-1, 2, shape) * (rng.random(shape) < 0.6)
+    return np.clip(steps + (rng.random(shape) < shift), -4.0, 4.0)
+
+
+def lopsided_ratings(rng: np.random.Generator, shape: tuple[int, ...], shift: float) -> np.ndarray:
+    """Three tenths gain one step, a tenth loses three."""
+    cell = rng.random(shape)
+    steps = np.where(cell < 0.3, 1.0, np.where(cell < 0.4, -3.0, 0.0))
+    return np.clip(steps + (rng.random(shape) < shift), -4.0, 4.0)
+
+
+def reciprocal_ranks(rng: np.random.Generator, shape: tuple[int, ...], shift: float) -> np.ndarray:
+    """Two reciprocal ranks; the shift lifts some of the second to the first place."""
+    first, second = (np.where(r > 10, 0.0, 1 / r) for r in rng.geometric(0.4, (2, *shape)))
+    return np.where(rng.random(shape) < shift, 1.0, second) - first
+
+
+NULLS: Mapping[str, Differences] = {
+    "binary, 10 % won, 10 % lost": Differences(binary),
+    "70 % ties, symmetric": Differences(with_ties(0.15, 0.8, 0.15, 0.8)),
+    "70 % ties, lopsided": Differences(with_ties(0.24, 0.25, 0.06, 1.0)),
+    "normal, sd 0.2": Differences(normal),
+    "Beta(8, 2) - 0.8": Differences(lopsided),
+    "0.05 gained, 5 % whole losses": Differences(rare_losses),
+    "0.01 gained, 1 % whole losses": Differences(rarer_losses),
+    "ratings 1 to 5": Differences(ratings, 4.0),
+    "ratings, rare large losses": Differences(lopsided_ratings, 4.0),
+    "reciprocal ranks": Differences(reciprocal_ranks),
+}
+EFFECTIVE = (
+    *("binary, 10 % won, 10 % lost", "70 % ties, symmetric", "normal, sd 0.2", "ratings 1 to 5"),
+)
+
+
+def ever_rejects(differences: np.ndarray, bounds: tuple[float, float], bets: Bets) -> bool:
+    return bool((mean_evalues(differences, 0.0, bounds=bounds, bets=bets) >= 20.0).any())
+
+
+def rejects_at_a_look(differences: np.ndarray, n: int, spending: str) -> bool:
+    levels = look_levels(np.arange(1, LOOKS + 1) / LOOKS, spending=spending)
+    sizes = [n * look // LOOKS for look in range(1, LOOKS + 1)]
+    return any(
+        sign_flip_pvalue(differences[:size]) <= level
+        for size, level in zip(sizes, levels, strict=True)
+    )
+
+
+def peeking_rejects(differences: np.ndarray) -> bool:
+    """A paired t test after every tenth query, from the twentieth on."""
+    count = np.arange(1, differences.size + 1)
+    means = np.cumsum(differences) / count
+    deviations = np.sqrt(
+        np.maximum(np.cumsum(differences**2) - count * means**2, 0.0) / np.maximum(count - 1, 1)
+    )
+    looks = np.arange(20, differences.size + 1, 10) - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.abs(means[looks]) / (deviations[looks] / np.sqrt(count[looks]))
+    critical = special.stdtrit(count[looks] - 1.0, 0.975)
+    # Differences that are all equal have no spread; such looks are left out.
+    return bool((statistic > critical)[deviations[looks] > 1e-9].any())
+
+
+BETS: Mapping[str, Bets] = {
+    "hedged": SizeBets.hedged(),
+    "planned, 100": SizeBets.up_to(100),
+    "planned, 400": SizeBets.up_to(400),
+    "effect, 0.03": EffectBets(0.03),
+    "plug-in": PlugInBets(),
+}
+OTHERS: Mapping[str, Callable[[np.ndarray], bool]] = {
+    "looks, 100": lambda values: rejects_at_a_look(values, 100, "obrien-fleming"),
+    "looks, 400": lambda values: rejects_at_a_look(values, 400, "obrien-fleming"),
+    "peeking": peeking_rejects,
+}
+
+
+def alarms(options: argparse.Namespace) -> str:
+    rows = []
+    for number, (name, kind) in enumerate(NULLS.items()):
+        counts = dict.fromkeys([*BETS, *OTHERS], 0)
+        rng = np.random.default_rng([options.seed, 1, number])
+        for stream in range(options.streams):
+            differences = kind.draw(rng, (LONGEST,), 0.0)
+            for method, bets in BETS.items():
+                counts[method] += ever_rejects(differences, kind.bounds, bets)
+            if stream < options.tests:
+                for method, rejects in OTHERS.items():
+                    counts[method] += rejects(differences)
+        rows.append([name, *(per_cent(counts[each], options.streams) for each in BETS)])
+        rows[-1] += [per_cent(counts[each], options.tests) for each in OTHERS]
+    return markdown(["data", *BETS, *OTHERS], rows)
+
+
+def shift_to(kind: Differences, mean: float) -> float:
+    """The shift that gives the differences this mean."""
+
+    def miss(shift: float) -> float:
+        return float(kind.draw(np.random.default_rng(1), (200_000,), shift).mean()) - mean
+
+    return brentq(miss, 0.0, 0.9, xtol=1e-5)
+
+
+def planned_effect(kind: Differences, n: int) -> float:
+    """The mean difference that n queries find with a probability of 80 %."""
+
+    def miss(mean: float) -> float:
+        values = kind.draw(np.random.default_rng(2), (200_000,), shift_to(kind, mean))
+        return float(values.mean() / values.std()) * math.sqrt(n) - DETECTED
+
+    return brentq(miss, 0.001, 0.3 if kind.width == 1.0 else 0.6, xtol=1e-4)
+
+
+def first_look(values: np.ndarray, bounds: tuple[float, float], bets: Bets) -> float:
+    is_enough = mean_evalues(values, 0.0, bounds=bounds, bets=bets) >= 20.0
+    return float(is_enough.argmax() + 1) if is_enough.any() else math.inf
+
+
+def look_of(values: np.ndarray, n: int, spending: str) -> float:
+    levels = look_levels(np.arange(1, LOOKS + 1) / LOOKS, spending=spending)
+    for look, level in enumerate(levels, 1):
+        if sign_flip_pvalue(values[: n * look // LOOKS]) <= level:
+            return float(n * look // LOOKS)
+    return math.inf
+
+
+def shares(options: argparse.Namespace) -> str:
+    rows = []
+    methods = ["planned", "effect", "hedged", "plug-in", "O'Brien-Fleming", "Pocock"]
+    for number, name in enumerate(EFFECTIVE):
+        kind = NULLS[name]
+        for n in PLANS:
+            effect = planned_effect(kind, n)
+            planned: dict[str, Bets] = {
+                "planned": SizeBets.up_to(n),
+                "effect": EffectBets(effect / (2 * kind.width)),
+                "hedged": SizeBets.hedged(),
+                "plug-in": PlugInBets(),
+            }
+            for multiple in EFFECTS:
+                shift = shift_to(kind, multiple * effect)
+                rng = np.random.default_rng([options.seed, 2, number, n, int(10 * multiple)])
+                ends: dict[str, list[float]] = {method: [] for method in methods}
+                for _ in range(options.tests):
+                    values = kind.draw(rng, (4 * n,), shift)
+                    for method, bets in planned.items():
+                        ends[method].append(first_look(values, kind.bounds, bets))
+                    ends["O'Brien-Fleming"].append(look_of(values, n, "obrien-fleming"))
+                    ends["Pocock"].append(look_of(values, n, "pocock"))
+                cells = [median_share(ends[method], n) for method in methods]
+                rows.append([name, str(n), f"{multiple:g}", *cells])
+    return markdown(["data", "fixed n", "effect / plan", *methods], rows)
+
+
+def median_share(ends: list[float], n: int) -> str:
+    asked = float(np.median(ends)) / n
+    decided = np.mean(np.array(ends) <= n)
+    return f"{asked:.2f} ({100 * decided:.0f})" if asked < 4 else f"> 4 ({100 * decided:.0f})"
+
+
+def widths(options: argparse.Namespace) -> str:
+    rows = []
+    for number, (name, kind) in enumerate(NULLS.items()):
+        for n in PLANS:
+            methods: dict[str, Bets] = {
+                "tuned": SizeBets((float(n),)),
+                "planned": SizeBets.up_to(n),
+                "hedged": SizeBets.hedged(),
+                "plug-in": PlugInBets(),
+            }
+            ratios: dict[str, list[float]] = {method: [] for method in methods}
+            rng = np.random.default_rng([options.seed, 3, number, n])
+            for _ in range(options.widths):
+                values = kind.draw(rng, (n,), 0.0)
+                if values.std() < 1e-9:  # no rare loss was drawn: nothing to compare with
+                    continue
+                fixed = 2 * 1.96 * values.std(ddof=1) / math.sqrt(n)
+                for method, bets in methods.items():
+                    interval = mean_sequence(values, bounds=kind.bounds, bets=bets)
+                    ratios[method].append((interval.high - interval.low) / fixed)
+            rows.append([name, str(n), *(f"{np.median(ratios[each]):.2f}" for each in methods)])
+    return markdown(["data", "n", "tuned", "planned", "hedged", "plug-in"], rows)
+
+
+def asymptotic(options: argparse.Namespace) -> str:
+    rows = []
+    for first in (20, 50, 100, 200, 400):
+        rng = np.random.default_rng([options.seed, 4])
+        covered = 0
+        for _ in range(options.tests):
+            scores = rng.lognormal(size=LONGEST)
+            interval = asymptotic_sequence(scores, first_look=first)
+            covered += interval.low <= math.exp(0.5) <= interval.high
+        rows.append([str(first), per_cent(covered, options.tests)])
+    return markdown(["first look", "always contained"], rows)
+
+
+def page(options: argparse.Namespace) -> str:
+    return PAGE.format(
+        command=(
+            "OMP_NUM_THREADS=1 python benchmarks/simulate_stopping.py "
+            f"--streams {options.streams} --tests {options.tests} --widths {options.widths} "
+            f"--seed {options.seed} -o docs/sequential.md"
+        ),
+        looks=LOOKS,
+        streams=options.streams,
+        tests=options.tests,
+        longest=LONGEST,
+        alarms=alarms(options),
+        shares=shares(options),
+        widths=widths(options),
+        asymptotic=asymptotic(options),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--streams", type=int, default=10_000, help="streams for false alarms")
+    parser.add_argument("--tests", type=int, default=1_000, help="streams for the other tables")
+    parser.add_argument("--widths", type=int, default=200, help="streams for the widths")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "-o", "--output", type=Path, help="the file to write; if omitted, the page is printed"
+    )
+    options = parser.parse_args()
+    text = page(options)
+    if options.output is None:
+        print(text)
+    else:
+        options.output.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

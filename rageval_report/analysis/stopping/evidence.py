@@ -1,0 +1,112 @@
+"""Claims about a mean, and the evidence for them after each query."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rageval_report.stats.base import Alternative
+from rageval_report.stats.sequential.asymptotic import asymptotic_evalues, asymptotic_sequence
+from rageval_report.stats.sequential.bets import Bets, EffectBets, SizeBets
+from rageval_report.stats.sequential.confidence_sequences import ConfidenceSequence, mean_sequence
+from rageval_report.stats.sequential.evalues import mean_evalues
+from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
+from rageval_report.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """A statement about a mean that the scores can show.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_queries,)
+        Scores, or paired differences, in the order in which the queries were asked; NaN where
+        unscored.
+    bounds : tuple of float, optional
+        The smallest and the largest possible value; None if there is none.
+    limit : float
+        What the mean must differ from.
+    alternative : {"greater", "less", "two-sided"}
+        The side on which the mean must lie.
+    n_planned : int
+        The number of queries that can be asked.
+    share : float
+        The part of alpha that the claim may use: 1/2 for one side of a two-sided statement.
+    effect : float, optional
+        The distance from the limit that is expected, in the unit of the values.
+    """
+
+    values: FloatArray
+    bounds: tuple[float, float] | None
+    limit: float
+    alternative: Alternative
+    n_planned: int
+    share: float = 1.0
+    effect: float | None = None
+
+    @property
+    def is_scored(self) -> FloatArray:
+        """A mask of the queries that have a value."""
+        return ~np.isnan(self.values)
+
+    @property
+    def n(self) -> int:
+        """The number of queries that have a value."""
+        return int(self.is_scored.sum())
+
+    def bets(self) -> Bets:
+        """The stakes: for the expected effect, or for the number of queries that can be asked."""
+        if self.effect is None or self.bounds is None:
+            return SizeBets.up_to(self.n_planned)
+        return EffectBets(self.effect / (self.bounds[1] - self.bounds[0]))
+
+    def evalues(self, alpha: float) -> FloatArray:
+        """The e-value after each query, times the share; enough at 1 / alpha.
+
+        A query without a value leaves it as it was. Metrics without bounds have asymptotic
+        e-values, which are 0 before the first look.
+
+        Parameters
+        ----------
+        alpha : float
+            The error rate of the evaluation.
+        """
+        if self.bounds is None:
+            scored = asymptotic_evalues(
+                self.values, self.limit, alternative=self.alternative, planned_n=self.n_planned
+            )
+        else:
+            scored = mean_evalues(
+                self.values,
+                self.limit,
+                bounds=self.bounds,
+                alternative=self.alternative,
+                bets=self.bets(),
+                alpha=min(1.0, 2.0 * self.share) * alpha,
+            )
+        with_start = np.concatenate(([1.0], scored))
+        latest: FloatArray = with_start[np.cumsum(self.is_scored)] * self.share
+        return latest
+
+    def sequence(self, alpha: float) -> ConfidenceSequence:
+        """The interval whose limit passes `limit` as soon as the e-value alone is enough."""
+        level = 1.0 - min(0.5, alpha * (1.0 if self.alternative == "two-sided" else 2 * self.share))
+        if self.bounds is None:
+            return asymptotic_sequence(
+                self.values, planned_n=self.n_planned, confidence_level=level
+            )
+        return mean_sequence(
+            self.values, bounds=self.bounds, bets=self.bets(), confidence_level=level
+        )
+
+    def pvalue(self) -> float:
+        """The p-value of the sign-flip test that the mean is the limit; NaN without a value."""
+        moved = self.values[self.is_scored] - self.limit
+        if not moved.size:
+            return math.nan
+        # A difference that equals the limit up to rounding carries no information.
+        moved[np.abs(moved) <= 1e-12] = 0.0
+        return sign_flip_pvalue(moved, alternative=self.alternative)
