@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_report.stats.base import Alternative
+from rageval_report.stats.base import TIE_TOLERANCE, Alternative, Interval
+from rageval_report.stats.pairs.paired import paired_interval
 from rageval_report.stats.sequential.asymptotic import asymptotic_evalues, asymptotic_sequence
 from rageval_report.stats.sequential.bets import Bets, EffectBets, SizeBets
 from rageval_report.stats.sequential.confidence_sequences import ConfidenceSequence, mean_sequence
 from rageval_report.stats.sequential.evalues import mean_evalues
 from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray
+
+# The first looks of O'Brien and Fleming have levels that no interval needs to show.
+_SMALLEST_LEVEL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +52,7 @@ class Claim:
     effect: float | None = None
 
     @property
-    def is_scored(self) -> FloatArray:
+    def is_scored(self) -> BoolArray:
         """A mask of the queries that have a value."""
         return ~np.isnan(self.values)
 
@@ -66,8 +70,8 @@ class Claim:
     def evalues(self, alpha: float) -> FloatArray:
         """The e-value after each query, times the share; enough at 1 / alpha.
 
-        A query without a value leaves it as it was. Metrics without bounds have asymptotic
-        e-values, which are 0 before the first look.
+        A query without a value leaves it as it was. Values without bounds have asymptotic e-values,
+        which are 0 before the first look and two-sided in themselves, so that no share is taken.
 
         Parameters
         ----------
@@ -76,24 +80,33 @@ class Claim:
         """
         if self.bounds is None:
             scored = asymptotic_evalues(
-                self.values, self.limit, alternative=self.alternative, planned_n=self.n_planned
+                self.values,
+                self.limit,
+                alternative=self.alternative,
+                planned_n=self.n_planned,
+                alpha=alpha,
             )
         else:
-            scored = mean_evalues(
+            scored = self.share * mean_evalues(
                 self.values,
                 self.limit,
                 bounds=self.bounds,
                 alternative=self.alternative,
                 bets=self.bets(),
-                alpha=min(1.0, 2.0 * self.share) * alpha,
+                alpha=self._two_sided(alpha),
             )
-        with_start = np.concatenate(([1.0], scored))
-        latest: FloatArray = with_start[np.cumsum(self.is_scored)] * self.share
+        latest: FloatArray = np.concatenate(([0.0], scored))[np.cumsum(self.is_scored)]
         return latest
 
     def sequence(self, alpha: float) -> ConfidenceSequence:
-        """The interval whose limit passes `limit` as soon as the e-value alone is enough."""
-        level = 1.0 - min(0.5, alpha * (1.0 if self.alternative == "two-sided" else 2 * self.share))
+        """The interval whose limit passes `limit` as soon as the e-value is enough.
+
+        Parameters
+        ----------
+        alpha : float
+            The error rate of the evaluation.
+        """
+        level = 1.0 - self._two_sided(alpha)
         if self.bounds is None:
             return asymptotic_sequence(
                 self.values, planned_n=self.n_planned, confidence_level=level
@@ -102,11 +115,40 @@ class Claim:
             self.values, bounds=self.bounds, bets=self.bets(), confidence_level=level
         )
 
-    def pvalue(self) -> float:
-        """The p-value of the sign-flip test that the mean is the limit; NaN without a value."""
-        moved = self.values[self.is_scored] - self.limit
-        if not moved.size:
-            return math.nan
-        # A difference that equals the limit up to rounding carries no information.
-        moved[np.abs(moved) <= 1e-12] = 0.0
-        return sign_flip_pvalue(moved, alternative=self.alternative)
+    def _two_sided(self, alpha: float) -> float:
+        """The error rate of an interval with two limits, one of which is what the claim needs."""
+        if self.bounds is None or self.alternative == "two-sided":
+            return alpha
+        return min(0.5, 2.0 * self.share * alpha)
+
+    def pvalue(self, n_queries: int) -> float:
+        """The p-value of the sign-flip test that the mean is the limit; 1 without a value.
+
+        Parameters
+        ----------
+        n_queries : int
+            The number of queries, from the first one asked, that are looked at.
+        """
+        scored = self.values[:n_queries]
+        moved = scored[~np.isnan(scored)] - self.limit
+        # A value that equals the limit up to rounding carries no information.
+        moved[np.abs(moved) <= TIE_TOLERANCE * max(1.0, abs(self.limit))] = 0.0
+        return sign_flip_pvalue(moved, alternative=self.alternative) if moved.size else 1.0
+
+    def interval_at_look(self, level: float) -> Interval:
+        """The inversion of the sign-flip test at the level of a look.
+
+        Parameters
+        ----------
+        level : float
+            The largest p-value that shows the claim at this look.
+        """
+        scored = self.values[self.is_scored]
+        two_sided = level if self.alternative == "two-sided" else 2.0 * level
+        confidence_level = 1.0 - min(0.5, max(two_sided, _SMALLEST_LEVEL))
+        if not scored.size:
+            nothing = (math.nan, math.nan, math.nan, math.nan)
+            return Interval(*nothing, "sign-flip", confidence_level)
+        return paired_interval(
+            np.zeros_like(scored), scored, method="sign-flip", confidence_level=confidence_level
+        )

@@ -12,6 +12,7 @@ from rageval_report.stats.base import (
     check_alternative,
     check_integer,
     check_level,
+    check_probability,
     finite_values,
 )
 from rageval_report.stats.sequential.confidence_sequences import ConfidenceSequence
@@ -93,11 +94,12 @@ def asymptotic_evalues(
     alternative: Alternative = "two-sided",
     planned_n: int = 400,
     first_look: int = FIRST_LOOK,
+    alpha: float = 0.05,
 ) -> FloatArray:
     """The e-value against a mean of scores without bounds after each score.
 
     A mean lies within the limits of `asymptotic_sequence` exactly while its two-sided e-value is
-    below 1 / alpha, if both are planned alike for alpha = 0.05.
+    below 1 / alpha, if both are planned alike.
 
     Parameters
     ----------
@@ -110,6 +112,8 @@ def asymptotic_evalues(
         as the scores lie on the other side.
     planned_n, first_look
         As for `asymptotic_sequence`; before the first look the e-value is 0.
+    alpha : float
+        The error rate for which the e-values are planned; they are valid for every other one.
 
     Returns
     -------
@@ -127,7 +131,9 @@ def asymptotic_evalues(
     if not scores.size:
         return scores
     count, means, variances = _running_moments(scores)
-    precision = _precision(0.05, check_integer("planned_n", planned_n, 1))
+    precision = _precision(
+        check_probability("alpha", alpha), check_integer("planned_n", planned_n, 1)
+    )
     growth = count * precision + 1.0
     away = means - mean
     # The mixture of a normal bettor, with the variance that was seen. Scores without any spread
