@@ -61,6 +61,9 @@ class _EvalSection:
     resume: bool = False
     retry_failed: bool = False
     correct: Any = None
+    stop_when: tuple[str, ...] | str = ()
+    baseline: str | None = None
+    looks: int | None = None
     weights: dict[str, float] = field(default_factory=dict)
     objectives: dict[str, Any] = field(default_factory=dict)
     runs_dir: str | None = None
@@ -124,6 +127,12 @@ class EvalConfig:
         Rubrics that were handed in.
     correct : Correct, optional
         The rule for a correct answer; if omitted, reports choose it and say so.
+    stop_when : tuple of str
+        The rules at which the evaluation stops; if empty, all queries are asked.
+    baseline : path or evaluation, optional
+        The run that these rules compare with.
+    looks : int, optional
+        The number of planned looks at these rules; if omitted, they may hold at any time.
     """
 
     run: RunConfig
@@ -152,6 +161,9 @@ class EvalConfig:
     query_ids: tuple[str, ...] = ()
     rubrics: tuple[Rubric, ...] = ()
     correct: Correct | None = None
+    stop_when: tuple[str, ...] = ()
+    baseline: object | None = None
+    looks: int | None = None
 
 
 def read_eval_config(path: str | Path) -> EvalConfig:
@@ -235,6 +247,9 @@ def eval_config_of(document: Mapping[str, Any]) -> EvalConfig:
         strict=own.strict,
         allow=(own.allow,) if isinstance(own.allow, str) else own.allow,
         correct=own.correct if callable(own.correct) else _correct(own.correct),
+        stop_when=(own.stop_when,) if isinstance(own.stop_when, str) else own.stop_when,
+        baseline=own.baseline,
+        looks=own.looks,
     )
 
 

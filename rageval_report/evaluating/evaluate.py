@@ -31,6 +31,7 @@ from rageval_report.evaluating.scoring import (
     read_answers,
     score_answers,
 )
+from rageval_report.evaluating.staged_scoring import StagedScoring, staged_scoring
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
 from rageval_report.runner import FinishedRun, RunConfig, collect_answers, target_from
@@ -92,6 +93,16 @@ def evaluate(
     correct : str, (str, float), mapping of str to float, or callable
         What a correct answer is, as for `rageval_report.RAGPipelineEvaluation`; if omitted, reports
         choose a label, a judge or a metric, and say so.
+    stop_when : str or list of str
+        Rules such as "better(recall@5)", "no_regression(faithfulness, margin=0.02)" or
+        "ci_low(mrr) >= 0.5". The queries are asked in a random order, and as soon as a rule holds
+        no more are asked. The error rate of all rules together is 5 %, whenever one holds. See
+        `rageval_report.analysis.stopping.rules`.
+    baseline : str, Path or RAGPipelineEvaluation
+        The earlier run that these rules compare with, query by query.
+    looks : int
+        The rules are looked at so many times only, with alpha spending: this needs fewer queries if
+        the effect is as planned.
     weights, objectives : mapping
         The weighted score; see `rageval_report.rank`.
     gates : path, str or list of str
@@ -167,15 +178,20 @@ def run_evaluation(
     """
     log = _Log(tell)
     prepared = prepare(config, replace(setup, tell=log), log)
-    with _folder_of(config) as folder:
+    with _folder_of(config) as folder, _staged(config, prepared, folder, log) as staged:
         started = time.perf_counter()
-        finished = _ask(config, prepared, folder, log)
+        finished = _ask(config, prepared, folder, log, staged)
         check_answered(finished, prepared.queries.run.target_name)
         answered_at = time.perf_counter()
-        outcome = score_answers(finished, prepared.queries, config, prepared.plan, log)
+        if staged is None:
+            outcome = score_answers(finished, prepared.queries, config, prepared.plan, log)
+        else:
+            outcome = staged.outcome(finished)
         asking, scoring = answered_at - started, time.perf_counter() - answered_at
         seconds = StepSeconds(asking, scoring, finished.n_new)
         run = _run_of(config, finished, outcome, seconds)
+        if staged is not None:
+            run = replace(run, stopping=staged.result(run.costs))
         run = replace(run, evaluation=_with_rule(run.evaluation, config, log))
         return _decide(run, config, log)
 
@@ -230,7 +246,25 @@ def _folder_of(config: EvalConfig) -> Iterator[Path]:
 # -- asking
 
 
-def _ask(config: EvalConfig, prepared: PreparedEvaluation, folder: Path, log: _Log) -> FinishedRun:
+@contextmanager
+def _staged(
+    config: EvalConfig, prepared: PreparedEvaluation, folder: Path, log: _Log
+) -> Iterator[StagedScoring | None]:
+    """What scores the answers while others are still to be asked; None without stopping rules."""
+    if not config.stop_when:
+        yield None
+        return
+    with staged_scoring(config, prepared.queries, prepared.plan, folder, log) as staged:
+        yield staged
+
+
+def _ask(
+    config: EvalConfig,
+    prepared: PreparedEvaluation,
+    folder: Path,
+    log: _Log,
+    staged: StagedScoring | None,
+) -> FinishedRun:
     queries = prepared.queries
     with _target(config, queries.run) as target:
         try:
@@ -242,6 +276,7 @@ def _ask(config: EvalConfig, prepared: PreparedEvaluation, folder: Path, log: _L
                 resume=config.resume,
                 retry_failed=config.retry_failed,
                 check_first=first_check(config, prepared.plan),
+                stages=None if staged is None else staged.stages,
             )
         except FirstAnswersError:
             if config.folder is not None:

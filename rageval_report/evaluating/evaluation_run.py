@@ -49,6 +49,8 @@ class EvaluationRun:
         Why the judge failed. What was computed is in `evaluation` all the same.
     record_source : Path or DataFrame
         The file of records, or the records themselves.
+    stopping : Result, optional
+        The stopping rules: whether each holds, and the evidence; None without such rules.
     """
 
     evaluation: RAGPipelineEvaluation
@@ -61,6 +63,7 @@ class EvaluationRun:
     folder: Path | None
     failure: str | None
     record_source: Path | pd.DataFrame
+    stopping: Result | None = None
 
     @cached_property
     def records(self) -> pd.DataFrame:
@@ -83,6 +86,8 @@ class EvaluationRun:
     def tables(self) -> dict[str, Result]:
         """The tables besides that of the scores, by name, e.g. noise, weighted, gates, costs."""
         tables = {**judges_results(self.evaluation, self.judged), **noise_results(self.judged)}
+        if self.stopping is not None:
+            tables["stopping"] = self.stopping
         if self.weighted is not None:
             tables["weighted"] = self.weighted
         if self.gates is not None:
@@ -144,6 +149,7 @@ class EvaluationRun:
         tables = {
             "costs": self.costs,
             "timings": self.timings,
+            "stopping": self.stopping,
             "weighted": self.weighted,
             "gates": self.gates,
         }

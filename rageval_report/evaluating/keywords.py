@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         HttpSection,
         Table,
     )
-    from rageval_report.scores import Correct
+    from rageval_report.scores import Correct, Scored
     from rageval_report.scores.catalogue.dialects import DialectName
 
 Settings = str | Path | Mapping[str, Any]
@@ -51,6 +51,9 @@ class EvaluateOptions(TypedDict, total=False):
     judge: str | bool | Chat | Callable[[str], Any] | Mapping[str, Any] | None
     prices: Prices
     correct: Correct | None
+    stop_when: str | Sequence[str]
+    baseline: str | Path | Scored | None
+    looks: int | None
     weights: Mapping[str, float]
     objectives: Mapping[str, Objective | str | Sequence[str]]
     gates: str | Path | Gates | Sequence[str] | None
@@ -154,6 +157,8 @@ def _separate_objects(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict
     for name in ("queries", "records"):
         if name in settings and not isinstance(settings[name], str):
             objects["table"] = settings.pop(name)
+    if settings.get("baseline") is not None and not isinstance(settings["baseline"], str):
+        objects["baseline"] = settings.pop("baseline")
     target: Any = settings.get("target")
     if callable(target):
         section = {**settings.get("callable", {}), "function": _place_of(target)}

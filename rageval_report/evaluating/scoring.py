@@ -127,13 +127,13 @@ def score_answers(
     blocks = RecordBlocks(finished, tell) if is_large(finished) else None
     records = read_answers(finished) if blocks is None else blocks.sketch()
     named = config.judge.generator if config.judge is not None else None
-    generator = named or _generator(finished.config)
-    model, price_notes = _priced_model(records, config, generator)
-    computed, rubrics = _metrics(records, finished, config, plan)
-    for message in _notes_on_fields(records, computed, dialect_of_name(config.dialect)):
+    generator = named or generator_of(finished.config)
+    model, price_notes = priced_model(records, config, generator)
+    computed, rubrics = metrics_of_records(records, finished.records, config, plan)
+    for message in notes_on_fields(records, computed, dialect_of_name(config.dialect)):
         tell(message)
     judging: JudgeOptions = {**plan.how, "generator": generator}
-    name = config.run.name or _name_of(config.folder)
+    name = config.run.name or name_of_folder(config.folder)
     about = {**queries.about, **finished.config, **config.run.about}
     tools = replace(tools_of(config), prices=config.prices or None, model=model)
     notes = (*filter(is_doubt, finished.notes), *price_notes)
@@ -186,7 +186,8 @@ def score_answers(
     return ScoredRun(scored, failure, model)
 
 
-def _name_of(folder: Path | None) -> str:
+def name_of_folder(folder: Path | None) -> str:
+    """The name of a pipeline whose run has this folder."""
     return "pipeline" if folder is None else folder.absolute().name
 
 
@@ -219,10 +220,25 @@ def read_answers(finished: FinishedRun) -> pd.DataFrame:
     return read_records(finished.records, unretrieved_citations="keep", unplaced_gold="drop")
 
 
-def _metrics(
-    records: pd.DataFrame, finished: FinishedRun, config: EvalConfig, plan: ScoringPlan
+def metrics_of_records(
+    records: pd.DataFrame, place: Path, config: EvalConfig, plan: ScoringPlan
 ) -> tuple[list[str], list[str | Rubric]]:
-    """The metrics and rubrics that are named, else those that the fields allow."""
+    """The metrics and rubrics that are named, else those that the fields allow.
+
+    Parameters
+    ----------
+    records : DataFrame
+        The records.
+    place : Path
+        Where the answers are, for the error message.
+    config, plan
+        The settings, and what they compute and judge.
+
+    Raises
+    ------
+    DataError
+        If nothing can be computed or judged.
+    """
     is_named = bool(plan.computed or (plan.rubrics and (config.run.metrics or config.rubrics)))
     computed = (
         [*plan.computed] if is_named else allowed_metrics(records, config.groups, config.dialect)
@@ -235,7 +251,7 @@ def _metrics(
     if not computed and not rubrics:
         fields = [str(column) for column in records if records[column].notna().any()]
         raise DataError(
-            f"the answers are in {finished.records}, but no metric can be computed from what they "
+            f"the answers are in {place}, but no metric can be computed from what they "
             f"and the queries hold ({', '.join(fields)}): recall needs relevant and retrieved, "
             "exact_match needs reference and answer; name other metrics with metrics=[...]"
         )
@@ -250,10 +266,20 @@ def _has_costs(records: pd.DataFrame, config: EvalConfig) -> bool:
     return bool(config.prices or (config.is_weighted and is_stated))
 
 
-def _priced_model(
+def priced_model(
     records: pd.DataFrame, config: EvalConfig, generator: str | None
 ) -> tuple[str | None, tuple[str, ...]]:
-    """The model of answers that do not name one, and a note if it is a guess."""
+    """The model of answers that do not name one, and a note if it is a guess.
+
+    Parameters
+    ----------
+    records : DataFrame
+        The records.
+    config : EvalConfig
+        The settings, with the prices of models.
+    generator : str, optional
+        The model, if the settings or the pipeline name it.
+    """
     is_named = "model" in records and records["model"].notna().any()
     if generator is not None or is_named or len(config.prices) != 1:
         return generator, ()
@@ -262,7 +288,7 @@ def _priced_model(
     return model, (note,)
 
 
-def _notes_on_fields(
+def notes_on_fields(
     records: pd.DataFrame, computed: list[str], dialect: Dialect | None
 ) -> Iterator[str]:
     """Which metrics stay without a score, one sentence for each set of missing fields."""
@@ -275,7 +301,7 @@ def _notes_on_fields(
         yield f"{', '.join(names)}: not applicable, the records have no {' and no '.join(fields)}"
 
 
-def _generator(config: Mapping[str, Any]) -> str | None:
+def generator_of(config: Mapping[str, Any]) -> str | None:
     """The model that gives the answers, if the server's configuration names it."""
     values = (config.get(name) for name in _GENERATORS)
     return next((value for value in values if isinstance(value, str) and value.strip()), None)

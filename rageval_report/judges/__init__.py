@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from rageval_report.judges.estimating import estimate_preference as estimate_preference
     from rageval_report.judges.judge_options import JudgeOptions as JudgeOptions
     from rageval_report.judges.judged import Judged as Judged
+    from rageval_report.judges.judging import GrowingJudging as GrowingJudging
+    from rageval_report.judges.judging import growing_judging as growing_judging
     from rageval_report.judges.judging import judge as judge
     from rageval_report.judges.judging import judge_blocks as judge_blocks
     from rageval_report.judges.preference_results import Preferences as Preferences

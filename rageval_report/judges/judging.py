@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -129,12 +130,101 @@ def judge(
     table = record_table(records, unretrieved_citations="keep")
     for rubric in rubrics:
         check_fields(rubric, table)
-    rows = as_rows(table)
+    with growing_judging(chat, n_repeats=n_repeats, generator=generator, **options) as growing:
+        return growing.judge(table, rubrics)
+
+
+@contextmanager
+def growing_judging(
+    chat: object,
+    *,
+    n_repeats: int = 1,
+    generator: str | None = None,
+    **options: Unpack[CallOptions],
+) -> Iterator[GrowingJudging]:
+    """Judge records that come little by little: one budget, one cache and one pace for all.
+
+    Parameters
+    ----------
+    chat, n_repeats, generator, **options
+        As for `judge`.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat
+    >>> rows = [{"query_id": n, "question": "Where is Oslo?", "answer": "There."} for n in "ab"]
+    >>> chat = ScriptedChat(['{"reasoning": "Vague.", "score": 1}'] * 2)
+    >>> with growing_judging(chat) as growing:
+    ...     first = growing.judge(rows[:1], "answer_relevancy")
+    ...     both = growing.judge(rows, "answer_relevancy")
+    >>> len(first.scores), len(both.scores), int(both.usage["n_calls"].iloc[0])
+    (1, 2, 2)
+    """
+    _check_repeats(n_repeats)
     with open_sessions(chats_of(chat), **options) as sessions:
-        # Before the first call: a gap is cheaper to see before the judge is paid.
-        gaps = sessions[0].announce(gap_notes(rubrics, rows))
-        verdicts = _judge_rows(rows, rubrics, n_repeats, sessions)
-    return _build_results(table, rubrics, verdicts, sessions, n_repeats, generator, gaps)
+        yield GrowingJudging(sessions, n_repeats, generator)
+
+
+class GrowingJudging:
+    """The verdicts so far on records that come little by little; see `growing_judging`.
+
+    Parameters
+    ----------
+    sessions : sequence of JudgeSession
+        One per chat model.
+    n_repeats : int
+        How often each record is judged.
+    generator : str, optional
+        The model that wrote the answers.
+    """
+
+    def __init__(self, sessions: Sequence[JudgeSession], n_repeats: int, generator: str | None):
+        self._sessions = sessions
+        self._n_repeats = n_repeats
+        self._generator = generator
+        self._n_rows = 0
+        self._verdicts: list[Verdicts] = [{} for _ in sessions]
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing more will be judged: an interruption, a spent budget, a failure."""
+        return all(session.brake.reason is not None for session in self._sessions)
+
+    def judge(self, records: object, judges: str | Rubric | Iterable[str | Rubric]) -> Judged:
+        """Judge the records that are new, and return the result for all of them.
+
+        Parameters
+        ----------
+        records : frame, dict of lists, or list of dicts
+            All records so far; the new ones follow those of earlier calls.
+        judges : str, Rubric, or iterable of them
+            As for `judge`; the same in every call.
+
+        Raises
+        ------
+        DataError
+            If the records lack a field that a rubric needs.
+        JudgeError
+            If the model cannot be asked at all.
+        """
+        rubrics = rubrics_of(judges)
+        table = record_table(records, unretrieved_citations="keep")
+        for rubric in rubrics:
+            check_fields(rubric, table)
+        rows = as_rows(table)
+        gaps = gap_notes(rubrics, rows)
+        if not self._n_rows:
+            # Before the first call: a gap is cheaper to see before the judge is paid.
+            self._sessions[0].announce(gaps)
+        new_rows, self._n_rows = rows[self._n_rows :], len(rows)
+        added = _judge_rows(new_rows, rubrics, self._n_repeats, self._sessions)
+        for known, new in zip(self._verdicts, added, strict=True):
+            for name, queries in new.items():
+                known.setdefault(name, []).extend(queries)
+        return _build_results(
+            *(table, rubrics, self._verdicts, self._sessions),
+            *(self._n_repeats, self._generator, gaps),
+        )
 
 
 def judge_blocks(

@@ -32,10 +32,11 @@ from rageval_report.runner.reply_keys import (
 from rageval_report.runner.run_blocks import record_blocks
 from rageval_report.runner.run_config import RunConfig
 from rageval_report.runner.run_journal import RunJournal
+from rageval_report.runner.staged_asking import Stages
 from rageval_report.runner.targets import TARGETS, Target
 from rageval_report.runner.targets.functions import FunctionTarget
 from rageval_report.runner.worker_threads import WorkerPool
-from rageval_report.types import Sleep
+from rageval_report.types import IndexArray, Sleep
 
 JOURNAL, RUN = "journal.jsonl", "run.json"
 
@@ -100,6 +101,7 @@ def collect_answers(
     retry_failed: bool = False,
     sleep: Sleep | None = None,
     check_first: CheckFirst | None = None,
+    stages: Stages | None = None,
 ) -> FinishedRun:
     """Ask a pipeline every query, and store its answers as records.
 
@@ -127,6 +129,9 @@ def collect_answers(
         Takes the records of the first 20 answers, those of earlier parts of the run included, and
         the doubts about the keys of the replies; if it raises, nothing more is asked, and the
         answers so far are kept.
+    stages : Stages, optional
+        Queries are asked in a random order, in stages, until these say that it is enough. If
+        omitted, all queries are asked in the order of the file.
 
     Returns
     -------
@@ -162,17 +167,19 @@ def collect_answers(
     source = queries_of(queries)
     # The sample is drawn before anything is written and again when resuming: same seed, same
     # queries.
-    started = _StartedRun(source, sample_mask(len(source), config.samples, config.seed), config)
+    chosen = sample_mask(len(source), config.samples, config.seed)
+    started = _StartedRun(source, chosen, config, stages)
     target = target if isinstance(target, Target) else FunctionTarget.of(target)
     with started.open_journal(target, Path(folder), resume or retry_failed) as journal:
         rows = started.find_unanswered(journal, retry_failed)
         samples: list[SampledReply] = []
         first = None if check_first is None else FirstAnswers(check_first, samples)
-        snapshot = {}
-        if rows.any():
+        snapshot: dict[str, Any] = {}
+        n_new = 0
+        if rows.any() or stages is not None:
             pool = WorkerPool(target, config, sleep, samples, first)
-            snapshot = started.ask(pool, journal, rows)
-        return started.finish(journal, kind, snapshot, int(rows.sum()), samples)
+            snapshot, n_new = started.ask(pool, journal, rows)
+        return started.finish(journal, kind, snapshot, n_new, samples)
 
 
 def target_from(config: RunConfig) -> Target:
@@ -208,6 +215,7 @@ class _StartedRun:
     queries: Queries
     chosen: np.ndarray
     config: RunConfig
+    stages: Stages | None = None
 
     def open_journal(self, target: Target, folder: Path, resume: bool) -> RunJournal:
         path = folder / JOURNAL
@@ -218,12 +226,14 @@ class _StartedRun:
             )
         # What must be equal when a run is resumed. Speed and retries are left out, because they do
         # not change an answer.
-        settings = {
+        settings: dict[str, Any] = {
             "the pipeline": target.identity(),
             "the queries": {"n": len(self.queries), "hash": self.queries.fingerprint},
             "samples": self.config.samples,
             "seed": self.config.seed,
         }
+        if self.stages is not None:
+            settings["the stopping rules"] = dict(self.stages.identity)
         header = {"id": uuid.uuid4().hex[:8], "created_at": _now(), "asked": settings}
         journal = RunJournal(path, header, len(self.queries))
         n_lines = _earlier_document(folder).get("journal_lines")
@@ -241,8 +251,8 @@ class _StartedRun:
         pool: WorkerPool,
         journal: RunJournal,
         rows: np.ndarray,
-    ) -> dict[str, Any]:
-        """Ask the queries, and return the configuration that the pipeline reports."""
+    ) -> tuple[dict[str, Any], int]:
+        """Ask the queries; the configuration that the pipeline reports, and how many were asked."""
         target = pool.target
         if pool.first_answers is not None:
             self._add_earlier(pool.first_answers, journal)
@@ -253,13 +263,40 @@ class _StartedRun:
             target.check()
             snapshot = target.snapshot()
             pool.warm_up(islice(self._select_queries(self.chosen), self.config.warm_up))
-            pool.ask_all(self._select_queries(rows), journal, int(rows.sum()))
+            n_new = self._ask_in_stages(pool, journal, rows)
         # BaseException, because Ctrl-C before the first answer leaves an empty journal as well.
         except BaseException:
             # A run that could not begin must not occupy its folder.
             journal.delete_if_empty()
             raise
-        return snapshot
+        return snapshot, n_new
+
+    def _ask_in_stages(self, pool: WorkerPool, journal: RunJournal, rows: np.ndarray) -> int:
+        """Ask all queries at once, or part after part until it is enough; returns how many."""
+        if self.stages is None:
+            pool.ask_all(self._select_queries(rows), journal, int(rows.sum()))
+            return int(rows.sum())
+        n_new = 0
+        for part in self.stages.parts(self.chosen, self.config.seed):
+            in_part = np.zeros_like(rows)
+            in_part[part] = True
+            todo = in_part & rows
+            if todo.any():
+                pool.ask_all(self._select_queries(todo), journal, int(todo.sum()))
+                n_new += int(todo.sum())
+            if self.stages.watch(self._records_of(part, journal)):
+                break
+        return n_new
+
+    def _records_of(self, part: IndexArray, journal: RunJournal) -> list[dict[str, Any]]:
+        """The records of some queries, in the order of the rows."""
+        in_part = np.zeros_like(self.chosen)
+        in_part[part] = True
+        records = {
+            query.row: {**query.kept_fields(), **(journal.entry(query.row) or {})}
+            for query in self._select_queries(in_part)
+        }
+        return [records[row] for row in part.tolist()]
 
     def _add_earlier(self, first: FirstAnswers, journal: RunJournal) -> None:
         """Add the answers of an earlier part of the run, which may be enough for the check."""

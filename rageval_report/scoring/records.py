@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
@@ -39,6 +40,9 @@ from rageval_report.scoring.guard import doubts_about_records, needed_fields
 
 if TYPE_CHECKING:
     from rageval_report.judges import Judged, JudgeOptions, Rubric
+
+# Takes records and rubrics.
+AskJudge: TypeAlias = "Callable[[object, list[Rubric]], Judged]"
 
 _REPEATS = "_repeats"  # the ending of the column that counts a judge's repeats
 
@@ -213,6 +217,7 @@ def score_and_judge(
     further: ScoredRecords | None = None,
     strict: bool = False,
     allow: str | Iterable[str] = (),
+    ask_judge: AskJudge | None = None,
 ) -> JudgedEvaluation:
     """The evaluation of `score`, and beside it the result of the judging for reports.
 
@@ -228,6 +233,8 @@ def score_and_judge(
         What some metrics need: a function that embeds texts, prices, the rule for refusals.
     lacking : {"error", "unscored"}
         As for `rageval_report.scoring.compute.score_records`.
+    ask_judge : callable, optional
+        Judges records by rubrics, instead of `chat` with `judging`.
 
     Examples
     --------
@@ -237,7 +244,7 @@ def score_and_judge(
     (1.0, None)
     """
     tools = check_tools(tools)
-    computed, rubrics = check_metrics(metrics, chat, tools.dialect)
+    computed, rubrics = check_metrics(metrics, chat or ask_judge, tools.dialect)
     if match_ids:
         table = record_table(records, unretrieved_citations="keep")
         records, match_note = match_record_ids(table, match_ids)
@@ -253,7 +260,8 @@ def score_and_judge(
     notes_with_doubts(notes, doubts, strict=strict, allow=allow)
     judged: Judged | None = None
     if rubrics:
-        judged = judges.judge(records, rubrics, chat, **(judging or {}))
+        ask = ask_judge or partial(judges.judge, chat=chat, **(judging or {}))
+        judged = ask(records, rubrics)
     return join_scores(
         *(name, scored, judged),
         rules=tools.dialect,
