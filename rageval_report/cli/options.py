@@ -295,3 +295,28 @@ class TestOptions(ConfidenceOption, ResamplingOptions):
         metavar="COLUMN",
         help="Match queries by the text in this column, such as question, if their ids differ.",
     )
+
+
+class StopOptions(Options):
+    """When no more queries are asked."""
+
+    stop_when: tuple[str, ...] = option(
+        "--stop-when",
+        "--or",
+        multiple=True,
+        metavar="RULE",
+        help="Ask in a random order, and stop when this rule holds, such as 'better(recall@5)', "
+        "'no_regression(faithfulness, margin=0.02)', 'ci_low(mrr) >= 0.5' or "
+        "'ci_width(faithfulness) <= 0.05'; more rules follow with --or.",
+    )
+    baseline: str | None = option(
+        "--baseline",
+        metavar="RUN",
+        help="The earlier run, a run file or its folder, that stopping rules compare with.",
+    )
+    looks: int | None = option(
+        "--looks",
+        metavar="N",
+        help="Look at the stopping rules N times only, with alpha spending; at any time if "
+        "omitted.",
+    )

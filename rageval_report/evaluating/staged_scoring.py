@@ -17,6 +17,7 @@ from rageval_report.analysis.stopping.rules import parse_stop_rules
 from rageval_report.errors import DataError, is_doubt
 from rageval_report.evaluating.config import EvalConfig
 from rageval_report.evaluating.eval_queries import QuerySource
+from rageval_report.evaluating.evaluation_run import SCORES
 from rageval_report.evaluating.scoring import (
     ScoredRun,
     ScoringPlan,
@@ -72,17 +73,11 @@ def staged_scoring(
     DataError
         If the baseline has none of the queries.
     """
-    baseline = _read_baseline(config.baseline)
-    rules = parse_stop_rules(config.stop_when, has_baseline=baseline is not None)
+    baseline = read_baseline(config.baseline)
     ids = [query.query_id for query in queries_of(queries.queries)]
-    n_planned = min(len(ids), config.run.samples or len(ids))
-    stop_plan = StopPlan(rules, n_planned, looks=config.looks)
-    _check_metrics(stop_plan, plan, baseline)
-    if baseline is not None and not set(ids) & set(map(str, baseline.scores.index)):
-        raise DataError(
-            f"baseline: {baseline.name} has none of these queries; name a run with the same ids"
-        )
-    _warn_of_early_looks(stop_plan, tell)
+    names = [*plan.computed, *(rubric.name for rubric in plan.rubrics)]
+    n_planned = min(len(ids), queries.run.samples or len(ids))
+    stop_plan = make_plan(config.stop_when, baseline, ids, n_planned, config.looks, names, tell)
     parts = StagedScoring(config, queries, plan, stop_plan, baseline, folder, tell)
     if not plan.chats:
         yield parts
@@ -92,34 +87,82 @@ def staged_scoring(
         yield parts
 
 
-def _read_baseline(baseline: object | None) -> Scored | None:
+def read_baseline(baseline: object | None) -> Scored | None:
+    """The run that rules compare with, from its file or its folder; an evaluation as it is.
+
+    Parameters
+    ----------
+    baseline : path or RAGPipelineEvaluation, optional
+        The run.
+
+    Raises
+    ------
+    DataError
+        If it is something else.
+    """
     if baseline is None or isinstance(baseline, RAGPipelineEvaluation):
         return baseline
-    if isinstance(baseline, str | Path):
-        path = Path(baseline)
-        return RAGPipelineEvaluation.load(path.stem or "baseline", path)
-    raise DataError(
-        f"baseline must be a run file, its folder, or an evaluation; got {type(baseline).__name__}"
-    )
+    if not isinstance(baseline, str | Path):
+        raise DataError(
+            "baseline must be a run file, its folder, or an evaluation; "
+            f"got {type(baseline).__name__}"
+        )
+    path = Path(baseline)
+    return RAGPipelineEvaluation.load(None, path / SCORES if path.is_dir() else path)
 
 
-def _check_metrics(stop_plan: StopPlan, plan: ScoringPlan, baseline: Scored | None) -> None:
-    """Find a misspelt metric before anything is asked, as far as the metrics are known."""
-    names = [*plan.computed, *(rubric.name for rubric in plan.rubrics)]
-    for rule in stop_plan.rules:
-        if names:
-            find_metric(rule.rule, rule.metric, {name: Metric(name) for name in names})
+def make_plan(
+    stop_when: Sequence[str],
+    baseline: Scored | None,
+    query_ids: Sequence[str],
+    n_planned: int,
+    looks: int | None,
+    metrics: Sequence[str],
+    tell: Tell,
+) -> StopPlan:
+    """The stopping rules, checked before anything is asked.
+
+    Parameters
+    ----------
+    stop_when : sequence of str
+        The rules.
+    baseline : Scored, optional
+        The run that they compare with.
+    query_ids : sequence of str
+        The ids of all queries.
+    n_planned : int
+        The number of queries that can be asked.
+    looks : int, optional
+        The number of planned looks.
+    metrics : sequence of str
+        The names of what will be computed and judged; empty if that is not known yet.
+    tell : callable
+        Is called with a warning if the first look is early.
+
+    Raises
+    ------
+    RuleError
+        If a rule makes no sense, or names a metric that will not be there.
+    DataError
+        If the baseline has none of the queries.
+    """
+    rules = parse_stop_rules(stop_when, has_baseline=baseline is not None)
+    plan = StopPlan(rules, n_planned, looks=looks)
+    for rule in rules:
+        if metrics:
+            find_metric(rule.rule, rule.metric, {name: Metric(name) for name in metrics})
         if rule.kind.needs_baseline and baseline is not None:
             find_metric(rule.rule, rule.metric, baseline.metrics)
-
-
-def _warn_of_early_looks(stop_plan: StopPlan, tell: Tell) -> None:
-    if stop_plan.looks is not None and stop_plan.look_sizes[0] < ENOUGH_FOR_A_LOOK:
-        tell(
-            f"the first look is after {stop_plan.look_sizes[0]} queries: if rare large losses "
-            "balance many small gains, a test with so few is often wrong; rules without looks are "
-            "not"
+    if baseline is not None and set(query_ids).isdisjoint(map(str, baseline.scores.index)):
+        raise DataError(
+            f"baseline: {baseline.name} has none of these queries; name a run with the same ids"
         )
+    if looks is not None and plan.look_sizes[0] < ENOUGH_FOR_A_LOOK:
+        tell(
+            f"the first look is after {plan.look_sizes[0]} queries: if rare large losses balance "
+            "many small gains, a test with so few queries is often wrong; without looks it is not"
+        )
+    return plan
 
 
 @dataclass(eq=False)
@@ -244,34 +287,41 @@ class StagedScoring:
             The costs of the run.
         """
         decision = cast("Decision", self.decision)
-        n, n_planned = len(self.rows), self.stop_plan.n_planned
-        order = f"in a random order (seed {self.config.run.seed})"
-        notes = [f"asked {n} of {n_planned} queries {order}"]
-        if n < n_planned:
-            notes.append(saved_note(n, n_planned, costs))
-        if not decision.may_stop:
-            notes.append(f"no rule holds after {n} queries")
+        spent = costs.frame["cost_usd"].sum(min_count=1)
+        n_planned = self.stop_plan.n_planned
+        notes = notes_on_end(decision, len(self.rows), n_planned, self.config.run.seed, spent)
         for message in notes:
             self.tell(message)
         return decision.result.with_notes(*notes)
 
 
-def saved_note(n: int, n_planned: int, costs: Result) -> str:
-    """How many queries were not asked, and what they would have cost.
+def notes_on_end(
+    decision: Decision, n: int, n_planned: int, seed: int, spent: float
+) -> tuple[str, ...]:
+    """In which order was asked, how many queries were not, and what these would have cost.
 
     Parameters
     ----------
+    decision : Decision
+        The latest look at the rules.
     n, n_planned : int
         The number of queries that were asked, and that could have been.
-    costs : Result
-        The costs of those that were asked, as `EvaluationRun.costs` has them.
+    seed : int
+        The seed of the order.
+    spent : float
+        The cost of what was asked, in US dollars; NaN if unknown.
 
     Examples
     --------
-    >>> saved_note(40, 100, Result("Costs", pd.DataFrame({"cost_usd": [0.2, 0.6]})))
-    'saved 60 queries (60 %), about 1.2 USD'
+    >>> decision = Decision(Result("Stopping rules", pd.DataFrame({"holds": [True]})))
+    >>> notes_on_end(decision, 40, 100, 0, 0.8)
+    ('asked 40 of 100 queries in a random order (seed 0)', 'saved 60 queries (60 %), about 1.2 USD')
     """
+    notes = [f"asked {n} of {n_planned} queries in a random order (seed {seed})"]
     n_saved = n_planned - n
-    spent = costs.frame["cost_usd"].sum(min_count=1)
-    money = "" if pd.isna(spent) else f", about {float(spent) / n * n_saved:.3g} USD"
-    return f"saved {n_saved} queries ({100 * n_saved / n_planned:.0f} %){money}"
+    if n_saved:
+        money = "" if pd.isna(spent) else f", about {spent / n * n_saved:.3g} USD"
+        notes.append(f"saved {n_saved} queries ({100 * n_saved / n_planned:.0f} %){money}")
+    if not decision.may_stop:
+        notes.append(f"no rule holds after {n} queries")
+    return tuple(notes)

@@ -15,6 +15,7 @@ from rageval_report.cli.options import (
     MatchingOptions,
     QueryIdsOption,
     RetrievalOptions,
+    StopOptions,
 )
 from rageval_report.cli.parsing import parse_pairs
 from rageval_report.files.strict_json import load_json
@@ -188,7 +189,13 @@ class ResultOptions(RetrievalOptions, MatchingOptions, CorrectOption):
 
 
 class EvalArguments(
-    QueryOptions, TargetOptions, RunOptions, ResultOptions, JudgingOptions, FormatOption
+    QueryOptions,
+    TargetOptions,
+    RunOptions,
+    ResultOptions,
+    StopOptions,
+    JudgingOptions,
+    FormatOption,
 ):
     """Ask a pipeline every query, score its answers, and report.
 
@@ -221,6 +228,8 @@ evaluate = Command(
         "--samples 2 --seed 7 --metric recall@5 --metric exact_match",
         "rageval-report eval --callable my_rag:answer -o run --datasets beir=nfcorpus.zip "
         "--samples 2",
+        "rageval-report eval --callable my_rag:answer --records queries.jsonl -o run "
+        "--stop-when 'ci_low(exact_match) >= 0.5' --or 'ci_high(exact_match) <= 0.5'",
         "rageval-report eval --config eval.yaml -o run --weight retrieval=2 --weight accuracy=1",
     ),
 )

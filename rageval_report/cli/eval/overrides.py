@@ -54,6 +54,9 @@ def override_config(config: EvalConfig, options: EvalArguments) -> EvalConfig:
         match_ids=options.match_ids or config.match_ids,
         strict=options.strict or config.strict,
         allow=options.allow or config.allow,
+        stop_when=options.stop_when or config.stop_when,
+        baseline=options.baseline or config.baseline,
+        looks=options.looks or config.looks,
         correct=config.correct if options.correct is None else _parse_correct(options.correct),
     )
 

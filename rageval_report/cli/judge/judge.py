@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.judge.options import JudgingOptions
-from rageval_report.cli.options import OutputOptions
+from rageval_report.cli.options import OutputOptions, StopOptions
 
 
-class JudgeArguments(JudgingOptions, OutputOptions):
+class JudgeArguments(StopOptions, JudgingOptions, OutputOptions):
     """Let a chat model judge records by rubrics.
 
     RECORDS holds one row per query: question, answer, contexts, reference. Keys come from the
@@ -43,6 +43,9 @@ class JudgeArguments(JudgingOptions, OutputOptions):
         metavar="N",
         help="Number of calls of the judge at the same time; 8 if omitted.",
     )
+    seed: int = option(
+        "--seed", default=0, metavar="N", help="Seed of the random order with --stop-when."
+    )
     dry_run: bool = option("--dry-run", help="Call no model; show the calls and tokens needed.")
     queries: str | None = option(
         "--queries",
@@ -58,5 +61,7 @@ judge = Command(
         "rageval-report judge records.jsonl --judge faithfulness --model llama3.1 --dry-run",
         "rageval-report judge records.jsonl --rubric tone.yaml --base-url http://localhost:8000/v1 "
         "--model qwen3 --price 0.15:0.6 --dry-run",
+        "rageval-report judge records.jsonl --judge faithfulness --model llama3.1 --dry-run "
+        "--stop-when 'ci_low(faithfulness) >= 0.8' --or 'ci_high(faithfulness) <= 0.8'",
     ),
 )

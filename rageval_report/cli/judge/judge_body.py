@@ -16,6 +16,7 @@ from rageval_report.cli.output import Output, check_files
 from rageval_report.errors import JudgeError
 from rageval_report.evaluating.judge_setup import JudgeSetup, judges_results, noise_results
 from rageval_report.evaluating.preference_tables import preference_results
+from rageval_report.evaluating.stopped_judging import judge_until
 from rageval_report.files.writing import write_atomically
 from rageval_report.judges import (
     Judged,
@@ -26,10 +27,11 @@ from rageval_report.judges import (
     prefer,
     read_rubric,
 )
+from rageval_report.judges.judge_options import JudgeOptions
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.scores.write import csv_text
-from rageval_report.scoring.records import score_and_judge
+from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
 
 _DEFAULT = ("faithfulness", "answer_relevancy")
 
@@ -90,20 +92,10 @@ def _preference_rubric(options: JudgeArguments) -> Rubric | str:
 
 
 def _judge_records(options: JudgeArguments, setup: JudgeSetup, output: Output) -> int:
-    chats = setup.chats()
-    scored = score_and_judge(
-        _read(options, options.records),
-        setup.rubrics(_DEFAULT),
-        name=options.name or _stem(options.records),
-        chat=chats,
-        judging={
-            **setup.how(chats),
-            "n_repeats": setup.repeats,
-            "generator": options.generator,
-        },
-    )
+    scored, stopping = _scored(options, setup)
     evaluation = scored.evaluation
     tables = {
+        **stopping,
         **judges_results(evaluation, scored.judged),
         **noise_results(scored.judged),
     }
@@ -112,6 +104,32 @@ def _judge_records(options: JudgeArguments, setup: JudgeSetup, output: Output) -
         note(f"wrote {evaluation.save(options.queries)}")
     _check_judged(scored.judged)
     return INTERRUPTED if scored.is_interrupted else OK
+
+
+def _scored(
+    options: JudgeArguments, setup: JudgeSetup
+) -> tuple[JudgedEvaluation, dict[str, Result]]:
+    """The judged records, and the table of the stopping rules if there are any."""
+    chats = setup.chats()
+    records, rubrics = _read(options, options.records), setup.rubrics(_DEFAULT)
+    name = options.name or _stem(options.records)
+    judging: JudgeOptions = {
+        **setup.how(chats),
+        "n_repeats": setup.repeats,
+        "generator": options.generator,
+    }
+    if not options.stop_when:
+        return score_and_judge(records, rubrics, name=name, chat=chats, judging=judging), {}
+    scored, stopping = judge_until(
+        *(records, rubrics, chats, options.stop_when),
+        judging=judging,
+        baseline=options.baseline,
+        looks=options.looks,
+        seed=options.seed,
+        name=name,
+        tell=note,
+    )
+    return scored, {"stopping": stopping}
 
 
 def _compare(options: JudgeArguments, setup: JudgeSetup, output: Output) -> int:
