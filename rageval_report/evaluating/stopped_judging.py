@@ -87,7 +87,7 @@ def judge_until(
     ...     table, [rubric], [chat], ["ci_low(answer_relevancy) >= 0.5"], judging={}
     ... )
     >>> scored.evaluation.n_queries, stopping.notes[-1]
-    (20, 'saved 40 queries (67 %)')
+    (10, 'saved 50 queries (83 %)')
     """
     if not len(records):
         raise DataError("records must have at least one row; got none")

@@ -1,0 +1,181 @@
+import math
+
+import numpy as np
+import pytest
+
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.analysis.stopping.decision import StopPlan, decide, open_looks
+from rageval_report.analysis.stopping.looks import planned_looks, rejected_at_looks
+from rageval_report.analysis.stopping.rules import parse_stop_rules
+from rageval_report.errors import DataError
+from rageval_report.stats.sequential import SizeBets, look_levels, paired_evalues, paired_sequence
+from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
+
+N = 200
+
+
+def evaluation(name, n=N, **scores):
+    ids = [f"q{row}" for row in range(n)]
+    return RAGPipelineEvaluation(name, {"query_id": ids, **scores}, metrics=list(scores))
+
+
+def plan_of(*rules, n_planned=N, looks=None):
+    return StopPlan(parse_stop_rules(rules, has_baseline=True), n_planned, looks=looks)
+
+
+@pytest.fixture
+def pair():
+    rng = np.random.default_rng(4)
+    before, after = rng.uniform(0.0, 0.7, (2, N))
+    return (
+        evaluation("old", recall=before, mrr=before),
+        evaluation("new", recall=after + 0.15, mrr=after),
+    )
+
+
+def test_a_rule_holds_from_the_query_at_which_the_evidence_is_enough(pair):
+    old, new = pair
+    frame = decide(plan_of("better(recall)"), new, old).result.frame
+    evalues = paired_evalues(
+        old.scores["recall"],
+        new.scores["recall"],
+        bounds=(0, 1),
+        alternative="greater",
+        bets=SizeBets.up_to(N),
+    )
+    expected = int((evalues >= 40).argmax()) + 1  # half of alpha for one side: 2 / 0.05
+    assert frame["decided_at"].tolist() == [expected]
+    assert frame["evidence"].iloc[0] == pytest.approx(evalues.max() / 2)
+
+
+def test_the_interval_passes_0_exactly_if_the_rule_holds():
+    rng = np.random.default_rng(5)
+    for shift in np.linspace(0.0, 0.25, 12):
+        before, after = rng.uniform(0.0, 0.7, (2, N))
+        old, new = evaluation("old", recall=before), evaluation("new", recall=after + shift)
+        row = decide(plan_of("better(recall)"), new, old).result.frame.iloc[0]
+        interval = paired_sequence(before, after + shift, bounds=(0, 1), bets=SizeBets.up_to(N))
+        assert (row["ci_low"], row["ci_high"]) == pytest.approx((interval.low, interval.high))
+        assert row["holds"] == (row["ci_low"] > 0)
+
+
+def test_the_interval_of_no_regression_passes_the_margin_exactly_if_the_rule_holds():
+    rng = np.random.default_rng(6)
+    outcomes = set()
+    for shift in np.linspace(0.0, 0.25, 12):
+        before, after = rng.uniform(0.0, 0.7, (2, N))
+        old, new = evaluation("old", recall=before), evaluation("new", recall=after + shift)
+        plan = plan_of("no_regression(recall, margin=0.02)")
+        row = decide(plan, new, old).result.frame.iloc[0]
+        assert row["confidence_level"] == pytest.approx(0.9)
+        assert row["holds"] == (row["ci_low"] > -0.02)
+        outcomes.add(bool(row["holds"]))
+    assert outcomes == {True, False}
+
+
+def test_several_claims_share_the_error_rate(pair):
+    old, new = pair
+    alone = decide(plan_of("better(recall)"), new, old).result.frame
+    together = decide(plan_of("better(recall)", "better(mrr)"), new, old).result.frame
+    assert together["evidence"].iloc[0] < alone["evidence"].iloc[0]
+    assert together["decided_at"].iloc[0] >= alone["decided_at"].iloc[0]
+
+
+def test_more_queries_never_take_a_decision_back(pair):
+    old, new = pair
+    plan = plan_of("better(recall)", "better(mrr)")
+    decided = []
+    for n in range(10, N + 1, 10):
+        part = RAGPipelineEvaluation("new", new.scores.iloc[:n].reset_index())
+        decided.append(decide(plan, part, old).result.frame["decided_at"].tolist())
+    first = next(values for values in decided if not math.isnan(values[0]))
+    after = decided[decided.index(first) :]
+    assert all(values[0] == first[0] for values in after)
+
+
+def test_a_decision_that_is_not_made_says_what_is_known(pair):
+    old, new = pair
+    decision = decide(plan_of("better(mrr)"), new, old)
+    assert not decision.may_stop
+    [verdict] = decision.result.sentences
+    assert verdict.startswith("better(mrr) is not shown with 200 scored queries: ")
+    assert decision.result.settings == {"alpha": 0.05, "looks": "at any time", "n_planned": N}
+
+
+def test_scores_without_bounds_are_decided_by_the_asymptotic_sequence():
+    rng = np.random.default_rng(7)
+    before, after = rng.lognormal(7, 0.3, (2, N))
+    old, new = evaluation("old", latency_ms=before), evaluation("new", latency_ms=after * 0.8)
+    row = decide(plan_of("better(latency_ms)"), new, old).result.frame.iloc[0]
+    assert row["decided_at"] == 100  # its first look
+    assert row["ci_high"] < 0
+
+
+# -- looks
+
+
+def test_looks_at_any_time_are_dense_at_first_and_end_with_the_last_query():
+    sizes = open_looks(1000)
+    assert sizes[:3] == [10, 20, 30]
+    assert sizes[-1] == 1000
+    assert max(np.diff(sizes) / sizes[:-1]) <= 1.0
+    assert open_looks(7) == [7]
+
+
+@pytest.mark.parametrize(
+    ("n", "looks", "expected"),
+    [(500, 5, [100, 200, 300, 400, 500]), (300, 3, [100, 200, 300]), (80, 2, [40, 80])],
+)
+def test_planned_looks_are_spread_and_not_before_100_queries(n, looks, expected):
+    assert planned_looks(n, looks) == expected
+    assert planned_looks(250, 5)[0] == 100
+    assert planned_looks(n, 1) == [n]
+
+
+def test_looks_must_be_a_number_of_looks():
+    with pytest.raises(DataError, match="looks must be an integer >= 1; got 0"):
+        planned_looks(100, 0)
+
+
+def test_a_claim_at_a_look_is_tested_at_its_nominal_level(pair):
+    old, new = pair
+    frame = decide(plan_of("better(recall)", looks=2), new, old).result.frame
+    difference = (new.scores["recall"] - old.scores["recall"]).to_numpy()
+    levels = look_levels([0.5, 1.0]) / 2
+    pvalues = [sign_flip_pvalue(difference[:n], alternative="greater") for n in (100, 200)]
+    look = next(k for k in range(2) if pvalues[k] <= levels[k])
+    assert frame["decided_at"].tolist() == [(100, 200)[look]]
+
+
+def test_between_looks_nothing_is_tested(pair):
+    old, new = pair
+    part = RAGPipelineEvaluation("new", new.scores.iloc[:99].reset_index())
+    row = decide(plan_of("better(recall)", looks=2), part, old).result.frame.iloc[0]
+    assert not row["holds"]
+    assert math.isnan(row["evidence"])
+
+
+def test_a_claim_that_is_shown_leaves_its_level_to_the_others():
+    # Two one-sided claims of two-sided statements at a single look: Holm at 0.05 / 2 and 0.05 / 1.
+    options = {"shares": np.array([1.0]), "alpha": 0.05, "weights": [1.0, 1.0]}
+    pvalues = np.array([[0.012], [0.024]])
+    _, decided = rejected_at_looks(pvalues, are_two_sided=[False, False], **options)
+    assert decided == [0, 0]
+    _, decided = rejected_at_looks(
+        np.array([[0.013], [0.024]]), are_two_sided=[False] * 2, **options
+    )
+    assert decided == [None, None]
+
+
+def test_two_claims_at_five_looks_are_rarely_both_wrong():
+    rng = np.random.default_rng(9)
+    shares = np.arange(1, 6) / 5
+    wrong = 0
+    for _ in range(400):
+        # correlated normal statistics at five looks, both nulls true
+        steps = rng.normal(size=(2, 5)) + 0.5 * rng.normal(size=5)
+        statistics = np.cumsum(steps, axis=1) / np.sqrt(np.arange(1, 6) * 1.25)
+        pvalues = 2 * np.vectorize(lambda z: 0.5 * math.erfc(abs(z) / math.sqrt(2)))(statistics)
+        _, decided = rejected_at_looks(pvalues, shares, 0.05, [1.0, 1.0], [True, True])
+        wrong += any(look is not None for look in decided)
+    assert wrong <= 34  # 5 % of 400 is 20, and 34 is exceeded with a probability below 0.1 %
