@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,12 +16,14 @@ from rageval_report.cli import rageval_report
 PAGE = (Path(__file__).parent.parent / "docs" / "stop_early.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^rageval-report .*$", PAGE, re.MULTILINE)
 
+# Other tests import a pipeline of the name on the page.
+MODULE = "rag_of_the_page_on_stopping"
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    sys.modules.pop("my_rag", None)  # other tests have a pipeline of this name
     rows = [
         f'{{"query_id": "q{n}", "question": "Is {n} right?", "relevant": ["d{n}"], '
         '"reference": "yes"}\n'
@@ -34,7 +35,7 @@ def folder(tmp_path, monkeypatch):
         for n in range(30)
     )
     Path("answered.jsonl").write_text("".join(answered), encoding="utf-8")
-    Path("my_rag.py").write_text(
+    Path(f"{MODULE}.py").write_text(
         "def answer(question):\n"
         "    n = question.split()[1]\n"
         "    return {'answer': 'yes', 'retrieved': [f'd{n}']}\n",
@@ -43,8 +44,6 @@ def folder(tmp_path, monkeypatch):
     Path("old").mkdir()
     scores = {"query_id": [f"q{n}" for n in range(60)], "recall@5": [0.0, 1.0] * 30}
     RAGPipelineEvaluation("old", {**scores, "exact_match": [1.0] * 60}).save("old/scores.json")
-    yield
-    sys.modules.pop("my_rag", None)
 
 
 def test_the_blocks_of_python_run():
@@ -58,7 +57,8 @@ def test_the_blocks_of_python_run():
 def test_the_commands_run():
     assert len(COMMANDS) >= 2
     for command in COMMANDS:
-        result = CliRunner().invoke(rageval_report, shlex.split(command)[1:])
+        words = shlex.split(command.replace("my_rag", MODULE))[1:]
+        result = CliRunner().invoke(rageval_report, words)
         assert result.exit_code == 0, (command, result.stderr)
     run = RAGPipelineEvaluation.load(None, "new/scores.json")
     assert run.n_queries < 60
