@@ -10,7 +10,7 @@ from rageval_report import RAGPipelineEvaluation
 
 
 @pytest.fixture
-def many_queries(folder):
+def many_queries(demo_folder):
     """A hundred questions that the pipeline answers right, and a run that did not."""
     rows = [
         {
@@ -21,11 +21,11 @@ def many_queries(folder):
         }
         for n in range(100)
     ]
-    (folder / "many.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (demo_folder / "many.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     ids = [row["query_id"] for row in rows]
     old = RAGPipelineEvaluation("old", {"query_id": ids, "exact_match": [0.0, 1.0] * 50})
-    old.save(folder / "old.json")
-    return folder
+    old.save(demo_folder / "old.json")
+    return demo_folder
 
 
 ASK = "eval --callable my_rag:answer --records many.jsonl -o run --metric exact_match --seed 4"
