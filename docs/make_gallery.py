@@ -15,6 +15,7 @@ from rageval_report import RAGPipelineEvaluation, calibrate, compare, history, r
 from rageval_report.analysis.agreement.calibration import Calibration
 from rageval_report.demo import demo_evaluations
 from rageval_report.plots import save_plot
+from rageval_report.run_history.monitoring import monitor
 
 FOLDER = Path(__file__).parent / "gallery"
 DPI = 80
@@ -44,12 +45,24 @@ def calls() -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
         "groups": (ranking, ("recall@5",), {}),
         "leaderboard": (ranking, (), {}),
         "noise": (variance(*runs, runs=_RUNS, judges=_JUDGES), (), {}),
+        "monitor": (monitor(_weeks(hybrid)), ("faithfulness",), {}),
         "outcomes": (comparison, (), {}),
         "pareto": (ranking, (), {}),
         "scatter": (bm25, ("faithfulness",), {"other": hybrid}),
         "slices": (comparison, ("faithfulness",), {"by": "question_type"}),
         "trends": (history([bm25, hybrid]), (), {}),
     }
+
+
+def _weeks(run: RAGPipelineEvaluation) -> list[RAGPipelineEvaluation]:
+    """The run as the reference, and twelve weeks of it; in the last four a fifth fails."""
+    weeks = []
+    for week in range(1, 13):
+        table = run.scores.sample(60, random_state=week).reset_index()
+        if week > 8:
+            table.loc[::5, "faithfulness"] = 0.0
+        weeks.append(RAGPipelineEvaluation(f"week {week}", table))
+    return [run, *weeks]
 
 
 def _calibration(run: RAGPipelineEvaluation) -> Calibration:

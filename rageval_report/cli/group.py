@@ -40,6 +40,7 @@ COMMANDS: Registry[click.Command] = Registry(
         "compare": f"{_CLI}.compare:compare",
         "rank": f"{_CLI}.rank:rank",
         "history": f"{_CLI}.history:history",
+        "monitor": f"{_CLI}.monitor:monitor",
         "repeats": f"{_CLI}.repeats:repeats",
         "variance": f"{_CLI}.variance:variance",
         "plan": f"{_CLI}.plan:plan",

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from rageval_report.cli.history import HistoryArguments
+from rageval_report.cli.monitor import MonitorArguments
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files
 from rageval_report.cli.sources import Loading
@@ -23,7 +24,7 @@ def history(options: HistoryArguments) -> None:
     output = Output.of(options)
     check_files(options.picture, force=options.force)
     trends = run_history.history(
-        _runs(options),
+        runs_of_files(options.runs, options),
         baseline=options.baseline,
         metrics=options.metrics or None,
         pipeline=options.pipeline,
@@ -54,12 +55,21 @@ def load_repeated_runs(
     return list(loading.load_runs(names, metrics))
 
 
-def _runs(options: HistoryArguments) -> run_history.Store | list[RAGPipelineEvaluation]:
+def runs_of_files(
+    files: tuple[str, ...], options: HistoryArguments | MonitorArguments
+) -> run_history.Store | list[RAGPipelineEvaluation]:
+    """The runs of the only folder, or the evaluations of the files, in the order of time.
+
+    Raises
+    ------
+    UsageError
+        If a folder is named beside something else, or with a reader.
+    """
     loading = Loading.of(options, options.metrics)
-    folders = [name for name in options.runs if Path(name).is_dir()]
+    folders = [name for name in files if Path(name).is_dir()]
     if not folders:
-        return loading.load_runs(options.runs)
-    if len(options.runs) > 1:
+        return loading.load_runs(files)
+    if len(files) > 1:
         raise click.UsageError(f"{folders[0]} is a folder; name it alone, or files only.")
     if loading.reader is not None:
         raise click.UsageError("--reader is for files; a folder holds run files.")

@@ -18,6 +18,7 @@ from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.plots import PLOTS, save_plot
 from rageval_report.plots.kinds import Plot, PlotSubject
+from rageval_report.run_history.monitoring import monitor
 from rageval_report.run_history.runs import history
 
 Evaluations: TypeAlias = list[RAGPipelineEvaluation]
@@ -102,6 +103,10 @@ def _trends(evaluations: Evaluations, _options: DrawArguments) -> Drawing:
     return history(evaluations), {}
 
 
+def _monitoring(evaluations: Evaluations, options: DrawArguments) -> Drawing:
+    return monitor(evaluations, by=options.by), {}
+
+
 def _rank(evaluations: Evaluations, options: DrawArguments) -> Ranking:
     if len(evaluations) < 2:
         raise click.UsageError(f"The plot {options.kind!r} draws a ranking: name a second file.")
@@ -132,7 +137,7 @@ def _noise(evaluations: Evaluations, options: DrawArguments) -> Drawing:
 
 
 # Their FILEs are runs, which may be of one pipeline and have one name.
-_OF_RUNS: frozenset[PlotSubject] = frozenset({"history", "noise"})
+_OF_RUNS: frozenset[PlotSubject] = frozenset({"history", "monitoring", "noise"})
 
 _DRAWINGS: dict[PlotSubject, Drawer] = {
     "calibration": _calibration,
@@ -141,6 +146,7 @@ _DRAWINGS: dict[PlotSubject, Drawer] = {
     "evaluations": _side_by_side,
     "front": _front,
     "history": _trends,
+    "monitoring": _monitoring,
     "noise": _noise,
     "pair": _pair,
     "ranking": _ranking,

@@ -39,6 +39,7 @@ _ENTRIES = (
     Plot("groups", f"{_HERE}.ranking:groups", "ranking", 1, ("metric",)),
     Plot("leaderboard", f"{_HERE}.ranking:leaderboard", "ranking"),
     Plot("noise", f"{_HERE}.noise:noise", "noise"),
+    Plot("monitor", f"{_HERE}.monitoring:monitor", "monitoring", 1, ("metric",)),
     Plot("outcomes", f"{_HERE}.outcomes:outcomes", "comparison"),
     Plot("pareto", f"{_HERE}.pareto:pareto", "front", 2, ()),
     Plot("scatter", f"{_HERE}.relations:scatter", "pair", 2, ("x", "y")),

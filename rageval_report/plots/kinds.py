@@ -25,6 +25,7 @@ PlotSubject: TypeAlias = Literal[
     "calibration",
     "history",
     "noise",
+    "monitoring",
 ]
 DrawFunction: TypeAlias = "Callable[..., Axes]"
 
@@ -56,6 +57,8 @@ class Plot:
         - "calibration": ``calibrate(judged, metric, people)``; two FILEs and one metric.
         - "history": ``history(runs)``; the FILEs are runs or folders of runs.
         - "noise": ``variance(*runs)``; the FILEs are runs of one pipeline.
+        - "monitoring": ``monitor(runs)``; the FILEs are runs or folders of runs, the first of them
+          is the reference.
     most_metrics : int, optional
         The largest number of metrics; any number if omitted.
     metric_parameters : tuple of str

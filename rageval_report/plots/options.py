@@ -35,8 +35,10 @@ RankingPlot: TypeAlias = Literal["groups", "leaderboard", "pareto"]
 FrontPlot: TypeAlias = Literal["pareto"]
 CalibrationPlot: TypeAlias = Literal["agreement"]
 HistoryPlot: TypeAlias = Literal["trends"]
+MonitorPlot: TypeAlias = Literal["monitor"]
 NoisePlot: TypeAlias = Literal["noise"]
-BuiltInPlot: TypeAlias = EvaluationPlot | RankingPlot | CalibrationPlot | HistoryPlot | NoisePlot
+RunsPlot: TypeAlias = HistoryPlot | MonitorPlot | NoisePlot
+BuiltInPlot: TypeAlias = EvaluationPlot | RankingPlot | CalibrationPlot | RunsPlot
 
 
 class ArtistOptions(TypedDict, total=False):
@@ -73,6 +75,7 @@ class PlotOptions(ArtistOptions, total=False):
 
     by: str | None
     candidate: str | None
+    group: str | None
     metric: MetricNames
     metrics: MetricNames
     other: Scored | Sequence[Scored] | None

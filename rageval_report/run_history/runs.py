@@ -130,8 +130,8 @@ def history(
     >>> history(nights).frame[["run", "mean", "change"]].values.tolist()
     [['hybrid', 1.0, nan], ['hybrid (2)', 1.0, 0.0], ['hybrid (3)', 0.0, -1.0]]
     """
-    store = _to_store(runs)
-    dated_runs, notes = _runs_of_pipeline(store, pipeline)
+    store = to_store(runs)
+    dated_runs, notes = runs_of_pipeline(store, pipeline)
     plan = ComparisonPlan(
         test=test,
         interval=interval,
@@ -151,7 +151,14 @@ def history(
     return replace(result.with_notes(*origin), origin=origin)
 
 
-def _to_store(runs: str | Path | Store | Iterable[RAGPipelineEvaluation]) -> Store:
+def to_store(runs: str | Path | Store | Iterable[RAGPipelineEvaluation]) -> Store:
+    """The runs of a folder, or evaluations, in the order of time; a store as it is.
+
+    Parameters
+    ----------
+    runs : str, Path, Store, or iterable of RAGPipelineEvaluation
+        As for `history`.
+    """
     if isinstance(runs, Store):
         return runs
     return read_runs(runs) if isinstance(runs, str | Path) else _store_evaluations(runs)
@@ -353,8 +360,21 @@ def number_repeats(names: Sequence[str]) -> list[str]:
     return list(unique)
 
 
-def _runs_of_pipeline(store: Store, pipeline: str | None) -> tuple[list[DatedRun], list[str]]:
-    """The runs of one pipeline; a note if there are several pipelines of several runs."""
+def runs_of_pipeline(store: Store, pipeline: str | None) -> tuple[list[DatedRun], list[str]]:
+    """The runs of one pipeline; a note if there are several pipelines of several runs.
+
+    Parameters
+    ----------
+    store : Store
+        The runs.
+    pipeline : str, optional
+        The name of the pipeline; all runs if omitted.
+
+    Raises
+    ------
+    UnknownNameError
+        If no run is of this pipeline.
+    """
     counts = Counter(run.evaluation.name for run in store.runs)
     if pipeline is not None:
         if pipeline not in counts:

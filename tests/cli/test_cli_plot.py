@@ -23,6 +23,7 @@ KINDS = {
     "groups": f"{BOTH} --metric recall@5",
     "leaderboard": BOTH,
     "noise": f"{BOTH} --metric recall@5",
+    "monitor": f"{BOTH} --metric recall@5",
     "outcomes": BOTH,
     "pareto": f"{BOTH} --metric recall@5 --metric faithfulness",
     "scatter": f"{OLD} --metric recall@5 --metric faithfulness",

@@ -32,6 +32,7 @@ CALLS = {
     "groups": ("ranking", ("recall@5",), {}),
     "leaderboard": ("ranking", (), {}),
     "noise": ("noise", (), {}),
+    "monitor": ("monitored", (), {}),
     "outcomes": ("comparison", (), {}),
     "pareto": ("ranking", (), {}),
     "scatter": ("bm25", ("recall@5", "latency_ms"), {}),

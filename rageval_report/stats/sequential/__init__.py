@@ -8,6 +8,7 @@ at every look, or at a planned few:
 - `asymptotic_evalues` and `asymptotic_sequence`: scores without bounds, such as latencies. Valid
   for many queries.
 - `adjust_evalues`: several metrics at once (e-Holm).
+- `change_evalues`: a mean that gets worse at some time of a stream without an end.
 - `look_levels`: levels for a planned few looks with a test of your own (alpha spending).
 
 An e-value is the capital of a bettor who doubts a hypothesis and started with 1: if the hypothesis
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from rageval_report.stats.sequential.bets import EffectBets as EffectBets
     from rageval_report.stats.sequential.bets import PlugInBets as PlugInBets
     from rageval_report.stats.sequential.bets import SizeBets as SizeBets
+    from rageval_report.stats.sequential.change_detection import change_evalues as change_evalues
     from rageval_report.stats.sequential.confidence_sequences import (
         ConfidenceSequence as ConfidenceSequence,
     )
