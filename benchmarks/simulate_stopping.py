@@ -184,13 +184,17 @@ def ever_rejects(differences: np.ndarray, bounds: tuple[float, float], bets: Bet
     return bool((mean_evalues(differences, 0.0, bounds=bounds, bets=bets) >= 20.0).any())
 
 
-def rejects_at_a_look(differences: np.ndarray, n: int, spending: str) -> bool:
-    levels = look_levels(np.arange(1, LOOKS + 1) / LOOKS, spending=spending)
-    sizes = [n * look // LOOKS for look in range(1, LOOKS + 1)]
-    return any(
-        sign_flip_pvalue(differences[:size]) <= level
-        for size, level in zip(sizes, levels, strict=True)
-    )
+LEVELS = {
+    name: look_levels(np.arange(1, LOOKS + 1) / LOOKS, spending=name)
+    for name in ("obrien-fleming", "pocock")
+}
+
+
+def look_of(values: np.ndarray, n: int, spending: str) -> float:
+    for look, level in enumerate(LEVELS[spending], 1):
+        if sign_flip_pvalue(values[: n * look // LOOKS]) <= level:
+            return float(n * look // LOOKS)
+    return math.inf
 
 
 def peeking_rejects(differences: np.ndarray) -> bool:
@@ -216,8 +220,8 @@ BETS: Mapping[str, Bets] = {
     "plug-in": PlugInBets(),
 }
 OTHERS: Mapping[str, Callable[[np.ndarray], bool]] = {
-    "looks, 100": lambda values: rejects_at_a_look(values, 100, "obrien-fleming"),
-    "looks, 400": lambda values: rejects_at_a_look(values, 400, "obrien-fleming"),
+    "looks, 100": lambda values: look_of(values, 100, "obrien-fleming") < math.inf,
+    "looks, 400": lambda values: look_of(values, 400, "obrien-fleming") < math.inf,
     "peeking": peeking_rejects,
 }
 
@@ -261,14 +265,6 @@ def planned_effect(kind: Differences, n: int) -> float:
 def first_look(values: np.ndarray, bounds: tuple[float, float], bets: Bets) -> float:
     is_enough = mean_evalues(values, 0.0, bounds=bounds, bets=bets) >= 20.0
     return float(is_enough.argmax() + 1) if is_enough.any() else math.inf
-
-
-def look_of(values: np.ndarray, n: int, spending: str) -> float:
-    levels = look_levels(np.arange(1, LOOKS + 1) / LOOKS, spending=spending)
-    for look, level in enumerate(levels, 1):
-        if sign_flip_pvalue(values[: n * look // LOOKS]) <= level:
-            return float(n * look // LOOKS)
-    return math.inf
 
 
 def shares(options: argparse.Namespace) -> str:
