@@ -11,13 +11,10 @@ import pytest
 
 from rageval_report import Comparison, RAGPipelineEvaluation, calibrate, compare
 from rageval_report.analysis.agreement.calibration import Calibration
-from rageval_report.analysis.history.trends import History
-from rageval_report.analysis.ranking.leaderboard import Ranking, rank
-from rageval_report.analysis.repeating.variance import Variance, variance
-from rageval_report import Calibration, Comparison, RAGPipelineEvaluation, calibrate, compare
 from rageval_report.analysis.history.monitoring import Monitoring
 from rageval_report.analysis.history.trends import History
 from rageval_report.analysis.ranking.leaderboard import Ranking, rank
+from rageval_report.analysis.repeating.variance import Variance, variance
 from rageval_report.run_history.monitoring import monitor
 from rageval_report.run_history.runs import history
 
@@ -92,6 +89,7 @@ def noise(bm25, hyde) -> Variance:
     return variance(bm25, hyde.with_name("bm25"), metrics=["recall@5", "exact_match"])
 
 
+@pytest.fixture(scope="session")
 def monitored(bm25, hyde) -> Monitoring:
     """A batch with the scores of hyde after the run of bm25."""
     return monitor([bm25, hyde.with_name("monday")])
