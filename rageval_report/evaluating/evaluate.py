@@ -31,7 +31,12 @@ from rageval_report.evaluating.scoring import (
     read_answers,
     score_answers,
 )
-from rageval_report.evaluating.staged_scoring import StagedScoring, staged_scoring
+from rageval_report.evaluating.staged_scoring import (
+    StagedScoring,
+    StopSetup,
+    staged_scoring,
+    stop_setup,
+)
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
 from rageval_report.runner import FinishedRun, RunConfig, collect_answers, target_from
@@ -215,6 +220,7 @@ class PreparedEvaluation:
 
     queries: QuerySource
     plan: ScoringPlan
+    stop: StopSetup | None = None
 
 
 def prepare(config: EvalConfig, setup: JudgeSetup, tell: Tell) -> PreparedEvaluation:
@@ -230,7 +236,7 @@ def prepare(config: EvalConfig, setup: JudgeSetup, tell: Tell) -> PreparedEvalua
     if config.folder is not None and config.folder.is_file():
         raise DataError(f"{config.folder} is a file; name a folder")
     check_gold(plan.rubrics, queries.queries)
-    return PreparedEvaluation(queries, plan)
+    return PreparedEvaluation(queries, plan, stop_setup(config, queries, plan, tell))
 
 
 @contextmanager
@@ -251,10 +257,11 @@ def _staged(
     config: EvalConfig, prepared: PreparedEvaluation, folder: Path, log: _Log
 ) -> Iterator[StagedScoring | None]:
     """What scores the answers while others are still to be asked; None without stopping rules."""
-    if not config.stop_when:
+    if prepared.stop is None:
         yield None
         return
-    with staged_scoring(config, prepared.queries, prepared.plan, folder, log) as staged:
+    queries, plan = prepared.queries, prepared.plan
+    with staged_scoring(config, queries, plan, prepared.stop, folder, log) as staged:
         yield staged
 
 

@@ -47,44 +47,88 @@ NOTE_ON_ORDER = (
 )
 
 
-@contextmanager
-def staged_scoring(
-    config: EvalConfig, queries: QuerySource, plan: ScoringPlan, folder: Path, tell: Tell
-) -> Iterator[StagedScoring]:
-    """What scores the answers of an evaluation with stopping rules, stage by stage.
+@dataclass(frozen=True, eq=False)
+class StopSetup:
+    """The stopping rules of an evaluation, and the run that they compare with.
+
+    Parameters
+    ----------
+    plan : StopPlan
+        The rules.
+    baseline : Scored, optional
+        The run.
+    """
+
+    plan: StopPlan
+    baseline: Scored | None
+
+
+def stop_setup(
+    config: EvalConfig, queries: QuerySource, plan: ScoringPlan, tell: Tell
+) -> StopSetup | None:
+    """The stopping rules that the settings name, checked before anything is asked.
 
     Parameters
     ----------
     config : EvalConfig
-        The settings, with the rules.
+        The settings.
     queries : QuerySource
         The queries.
     plan : ScoringPlan
         What is computed and judged.
-    folder : Path
-        The folder of the run.
     tell : callable
         Is called with each note as soon as it is known.
 
     Raises
     ------
     RuleError
-        If a rule makes no sense, or names a metric that is not computed; before anything is asked.
+        If a rule makes no sense, or names a metric that is not computed.
     DataError
         If the baseline has none of the queries.
     """
+    if not config.stop_when:
+        return None
     baseline = read_baseline(config.baseline)
     ids = [query.query_id for query in queries_of(queries.queries)]
     names = [*plan.computed, *(rubric.name for rubric in plan.rubrics)]
     n_planned = min(len(ids), queries.run.samples or len(ids))
-    stop_plan = make_plan(config.stop_when, baseline, ids, n_planned, config.looks, names, tell)
-    parts = StagedScoring(config, queries, plan, stop_plan, baseline, folder, tell)
+    rules = make_plan(config.stop_when, baseline, ids, n_planned, config.looks, names, tell)
+    return StopSetup(rules, baseline)
+
+
+@contextmanager
+def staged_scoring(
+    config: EvalConfig,
+    queries: QuerySource,
+    plan: ScoringPlan,
+    stop: StopSetup,
+    folder: Path,
+    tell: Tell,
+) -> Iterator[StagedScoring]:
+    """What scores the answers of an evaluation with stopping rules, stage by stage.
+
+    Parameters
+    ----------
+    config : EvalConfig
+        The settings.
+    queries : QuerySource
+        The queries.
+    plan : ScoringPlan
+        What is computed and judged.
+    stop : StopSetup
+        The rules.
+    folder : Path
+        The folder of the run.
+    tell : callable
+        Is called with each note as soon as it is known.
+    """
+    staged = StagedScoring(config, queries, plan, stop.plan, stop.baseline, folder, tell)
     if not plan.chats:
-        yield parts
+        yield staged
         return
     with growing_judging(plan.chats, **cast("dict[str, Any]", plan.how)) as judging:
-        parts.judging = judging
-        yield parts
+        staged.judging = judging
+        yield staged
 
 
 def read_baseline(baseline: object | None) -> Scored | None:

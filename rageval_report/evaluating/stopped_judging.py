@@ -112,4 +112,6 @@ def judge_until(
                 break
     spent = float("nan") if scored.judged is None else scored.judged.usage["cost_usd"].sum()
     notes = notes_on_end(decision, size, len(records), seed, spent or float("nan"))
+    for message in notes:
+        tell(message)
     return scored, decision.result.with_notes(*notes)

@@ -60,6 +60,8 @@ def test_a_rule_that_makes_no_sense_is_one_line_that_says_where(many_queries, ru
     result = run(*ASK.split(), "--stop-when", "better(exact_match)")
     assert result.exit_code == 2
     assert "better needs a baseline" in result.stderr
+    rehearsed = run(*ASK.split(), "--stop-when", "better(exact_match)", "--dry-run")
+    assert (rehearsed.exit_code, rehearsed.stderr) == (2, result.stderr)
 
 
 def test_the_rules_may_stand_in_the_file(many_queries, run):
