@@ -113,6 +113,13 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
     Returns
     -------
     Decision
+        Its table has one row per rule: ``rule``, ``holds``, ``metric``, ``n`` (scored queries, or
+        complete pairs), ``estimate`` of the mean or of the mean difference with ``ci_low``,
+        ``ci_high`` and their ``confidence_level``, ``evidence``, ``needed``, ``decided_at`` (the
+        number of queries after which the rule held for the first time), ``verdict``. The evidence
+        is the largest e-value so far, which must be at least what is needed; with planned looks the
+        p-value at the latest look, which must be at most the level of this look; of a width the
+        width, which must be at most the goal.
 
     Raises
     ------

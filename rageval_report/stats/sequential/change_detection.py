@@ -10,13 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import check_choice
-from rageval_report.stats.base import check_positive, check_probability
+from rageval_report.stats.base import check_probability
 from rageval_report.stats.sequential.bets import SizeBets
 from rageval_report.stats.sequential.evalues import to_evalues
 from rageval_report.stats.sequential.unit_scores import UnitScores
 from rageval_report.types import FloatArray, IndexArray
 
 _SIDES = ("greater", "less")
+
+# Of scores between 0 and 1. A reference whose scores are all equal would make the stakes infinite.
+_LARGEST_VARIANCE, _SMALLEST_VARIANCE = 0.25, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +108,10 @@ def _growth(
 ) -> FloatArray:
     """The logarithm by which a batch multiplies the capital of each row of stakes."""
     bets = SizeBets.hedged()
-    spread = 0.25
+    spread = _LARGEST_VARIANCE
     if variance is not None:
-        # A reference without any variance would make the stakes infinite.
-        scaled = check_positive("variance", variance + 1e-12) / (scores.high - scores.low) ** 2
-        spread = min(0.25, max(scaled, 1e-4))
+        spread = variance / (scores.high - scores.low) ** 2
+        spread = min(_LARGEST_VARIANCE, max(_SMALLEST_VARIANCE, spread))
     stakes = np.sqrt(2.0 * math.log(2.0 / alpha) / (np.array(bets.sizes) * spread))
     tested = min(1.0, max(0.0, scores.to_unit(limit)))
     values = scores.values
