@@ -11,7 +11,7 @@ from typing import Any, cast
 import pandas as pd
 
 from rageval_report.analysis.gates.rule_resolution import find_metric
-from rageval_report.analysis.stopping.decision import Decision, StopPlan, decide
+from rageval_report.analysis.stopping.decision import StopDecision, StopPlan, decide
 from rageval_report.analysis.stopping.looks import ENOUGH_FOR_A_LOOK
 from rageval_report.analysis.stopping.rules import parse_stop_rules
 from rageval_report.errors import DataError, is_doubt
@@ -232,7 +232,7 @@ class StagedScoring:
     tell: Tell
     judging: GrowingJudging | None = None
     rows: list[dict[str, Any]] = field(default_factory=list)
-    decision: Decision | None = None
+    decision: StopDecision | None = None
     model: str | None = None
 
     @property
@@ -330,7 +330,7 @@ class StagedScoring:
         costs : Result
             The costs of the run.
         """
-        decision = cast("Decision", self.decision)
+        decision = cast("StopDecision", self.decision)
         spent = costs.frame["cost_usd"].sum(min_count=1)
         n_planned = self.stop_plan.n_planned
         notes = notes_on_end(decision, len(self.rows), n_planned, self.config.run.seed, spent)
@@ -340,13 +340,13 @@ class StagedScoring:
 
 
 def notes_on_end(
-    decision: Decision, n: int, n_planned: int, seed: int, spent: float
+    decision: StopDecision, n: int, n_planned: int, seed: int, spent: float
 ) -> tuple[str, ...]:
     """In which order was asked, how many queries were not, and what these would have cost.
 
     Parameters
     ----------
-    decision : Decision
+    decision : StopDecision
         The latest look at the rules.
     n, n_planned : int
         The number of queries that were asked, and that could have been.
@@ -357,7 +357,7 @@ def notes_on_end(
 
     Examples
     --------
-    >>> decision = Decision(Result("Stopping rules", pd.DataFrame({"holds": [True]})))
+    >>> decision = StopDecision(Result("Stopping rules", pd.DataFrame({"holds": [True]})))
     >>> notes_on_end(decision, 40, 100, 0, 0.8)
     ('asked 40 of 100 queries in a random order (seed 0)', 'saved 60 queries (60 %), about 1.2 USD')
     """

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pandas as pd
 
-from rageval_report.analysis.stopping.decision import Decision, decide
+from rageval_report.analysis.stopping.decision import StopDecision, decide
 from rageval_report.errors import DataError
 from rageval_report.evaluating.scoring import Tell
 from rageval_report.evaluating.staged_scoring import (
@@ -107,7 +107,7 @@ def judge_until(
                 notes=(NOTE_ON_ORDER,),
                 config={"stopping": settings},
             )
-            decision: Decision = decide(plan, scored.evaluation, known)
+            decision: StopDecision = decide(plan, scored.evaluation, known)
             if decision.may_stop or growing.is_stopped:
                 break
     spent = float("nan") if scored.judged is None else scored.judged.usage["cost_usd"].sum()

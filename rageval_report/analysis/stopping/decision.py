@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.stopping.evidence import Claim
+from rageval_report.analysis.stopping.evidence import MeanClaim
 from rageval_report.analysis.stopping.looks import planned_looks, rejected_at_looks
 from rageval_report.analysis.stopping.rules import ParsedStopRule, StopRequest, Width
 from rageval_report.results import Result
@@ -81,7 +81,7 @@ def open_looks(n_planned: int) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class StopDecision:
     """Whether the evaluation may stop, and the table that says why.
 
     Parameters
@@ -98,7 +98,7 @@ class Decision:
         return bool(self.result.frame["holds"].any())
 
 
-def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) -> Decision:
+def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) -> StopDecision:
     """Whether a rule holds with the scores so far.
 
     Parameters
@@ -112,7 +112,7 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
 
     Returns
     -------
-    Decision
+    StopDecision
         Its table has one row per rule: ``rule``, ``holds``, ``metric``, ``n`` (scored queries, or
         complete pairs), ``estimate`` of the mean or of the mean difference with ``ci_low``,
         ``ci_high`` and their ``confidence_level``, ``evidence``, ``needed``, ``decided_at`` (the
@@ -138,14 +138,14 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
     """
     requests = [rule.request(candidate, baseline, plan.n_planned) for rule in plan.rules]
     goals = [rule.kind.goal(request) for rule, request in zip(plan.rules, requests, strict=True)]
-    claims = [goal for goal in goals if isinstance(goal, Claim)]
+    claims = [goal for goal in goals if isinstance(goal, MeanClaim)]
     states = iter(_states_of_claims(plan, claims, len(candidate.scores)))
     rows = []
     for rule, request, goal in zip(plan.rules, requests, goals, strict=True):
-        state = next(states) if isinstance(goal, Claim) else _state_of_width(goal)
+        state = next(states) if isinstance(goal, MeanClaim) else _state_of_width(goal)
         rows.append(_row(rule, request, state))
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    return Decision(Result("Stopping rules", frame, _settings(plan), headline=HEADLINE))
+    return StopDecision(Result("Stopping rules", frame, _settings(plan), headline=HEADLINE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class _State:
         return not math.isnan(self.decided_at)
 
 
-def _states_of_claims(plan: StopPlan, claims: Sequence[Claim], n_queries: int) -> list[_State]:
+def _states_of_claims(plan: StopPlan, claims: Sequence[MeanClaim], n_queries: int) -> list[_State]:
     if not claims:
         return []
     if plan.looks is not None:
@@ -189,7 +189,7 @@ def _first_place(path: FloatArray, needed: float) -> float:
     return float(is_enough.argmax() + 1) if is_enough.any() else math.nan
 
 
-def _states_at_looks(plan: StopPlan, claims: Sequence[Claim], n_queries: int) -> list[_State]:
+def _states_at_looks(plan: StopPlan, claims: Sequence[MeanClaim], n_queries: int) -> list[_State]:
     sizes = [size for size in plan.look_sizes if size <= n_queries]
     pvalues = [[claim.pvalue(size) for size in sizes] for claim in claims]
     shares = np.array(plan.look_sizes) / plan.n_planned

@@ -21,7 +21,7 @@ _SMALLEST_LEVEL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Claim:
+class MeanClaim:
     """A statement about a mean that the scores can show.
 
     Parameters

@@ -8,7 +8,7 @@
     ci_width(metric) <= 0.05                             of the mean
 
 The first three take ``effect=``, the size of the difference that is expected. One more rule is one
-function, which makes a `Claim` or a `Width` of a `StopRequest`, and one line in ``STOP_RULES``.
+function, which makes a `MeanClaim` or a `Width` of a `StopRequest`, and one line in ``STOP_RULES``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rageval_report.analysis.gates.rule_resolution import (
     find_metric,
     unknown_name,
 )
-from rageval_report.analysis.stopping.evidence import Claim
+from rageval_report.analysis.stopping.evidence import MeanClaim
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.base import Alternative
@@ -120,7 +120,7 @@ class StopRule:
     description : str
         What has been shown when the rule holds.
     goal : callable
-        Makes a `Claim` or a `Width` of a `StopRequest`.
+        Makes a `MeanClaim` or a `Width` of a `StopRequest`.
     parameters : tuple of str
         The names of the arguments; one that ends with "?" may be omitted.
     operator : str
@@ -130,18 +130,18 @@ class StopRule:
     """
 
     description: str
-    goal: Callable[[StopRequest], Claim | Width]
+    goal: Callable[[StopRequest], MeanClaim | Width]
     parameters: tuple[str, ...] = ("metric",)
     operator: str = ""
     needs_baseline: bool = False
 
 
-def _difference(request: StopRequest, *, is_better: bool | None) -> Claim:
+def _difference(request: StopRequest, *, is_better: bool | None) -> MeanClaim:
     """The claim that there is a difference: to the better, to the worse, or in any direction."""
     alternative: Alternative = "two-sided"
     if is_better is not None:
         alternative = "greater" if is_better == request.metric.greater_is_better else "less"
-    return Claim(
+    return MeanClaim(
         request.differences,
         request.difference_bounds,
         0.0,
@@ -153,7 +153,7 @@ def _difference(request: StopRequest, *, is_better: bool | None) -> Claim:
     )
 
 
-def _no_regression(request: StopRequest) -> Claim:
+def _no_regression(request: StopRequest) -> MeanClaim:
     """The claim that the candidate is not worse by the margin or more; one-sided, as in gates."""
     margin, rises = request.numbers["margin"], request.metric.greater_is_better
     bounds = request.difference_bounds
@@ -162,7 +162,7 @@ def _no_regression(request: StopRequest) -> Claim:
             f"no difference of {request.metric.name} is larger than {bounds[1]:g}",
             request.rule.call.end - 1,
         )
-    return Claim(
+    return MeanClaim(
         request.differences,
         bounds,
         -margin if rises else margin,
@@ -171,7 +171,7 @@ def _no_regression(request: StopRequest) -> Claim:
     )
 
 
-def _mean_beyond(request: StopRequest, *, alternative: Alternative) -> Claim:
+def _mean_beyond(request: StopRequest, *, alternative: Alternative) -> MeanClaim:
     """The claim that the mean lies on one side of the threshold."""
     bounds, threshold = request.metric.bounds, request.rule.threshold
     if bounds is not None and not bounds[0] <= threshold <= bounds[1]:
@@ -180,7 +180,7 @@ def _mean_beyond(request: StopRequest, *, alternative: Alternative) -> Claim:
             f"{threshold:g} decides nothing",
             request.rule.threshold_place,
         )
-    return Claim(request.scores, bounds, threshold, alternative, request.n_planned, share=0.5)
+    return MeanClaim(request.scores, bounds, threshold, alternative, request.n_planned, share=0.5)
 
 
 def _ci_width(request: StopRequest) -> Width:

@@ -4,7 +4,7 @@ import pytest
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.gates.grammar import RuleError
 from rageval_report.analysis.stopping.decision import StopPlan, decide
-from rageval_report.analysis.stopping.evidence import Claim
+from rageval_report.analysis.stopping.evidence import MeanClaim
 from rageval_report.analysis.stopping.rules import STOP_RULES, Width, parse_stop_rules
 from rageval_report.errors import DataError, UnknownNameError
 
@@ -140,7 +140,7 @@ def test_every_rule_has_a_description_and_a_goal(runs):
     assert set(texts) == set(STOP_RULES)
     for name, text in texts.items():
         assert STOP_RULES[name].description
-        assert isinstance(goal_of(text, new, old), Claim | Width)
+        assert isinstance(goal_of(text, new, old), MeanClaim | Width)
 
 
 def test_a_metric_without_a_score_shows_nothing(runs):
