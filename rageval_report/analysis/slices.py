@@ -157,7 +157,10 @@ def slice_comparison(
     column = _column_for(by, comparison.frame)
     for pairing in comparison.pairings:
         labels = group_labels(pairing.baseline, by).reindex(pairing.alignment.ids)
-        notes += _label_notes(labels, by)
+        notes += [
+            *_label_notes(labels, by),
+            *_shared_cluster_notes(pairing, labels, comparison, by),
+        ]
         for ours, theirs in _choose_pairs(pairing, metrics):
             all_groups.append(
                 [
@@ -265,6 +268,23 @@ def _label_notes(labels: pd.Series, by: str) -> tuple[str, ...]:
     n_without = int((labels == NO_GROUP).sum())
     verb = "query has" if n_without == 1 else "queries have"
     return (f"{n_without} {verb} no {by}",) if n_without else ()
+
+
+def _shared_cluster_notes(
+    pairing: Pairing, labels: pd.Series, comparison: ComparisonLike, by: str
+) -> Iterator[str]:
+    """That groups depend on each other, because a cluster has queries in several of them."""
+    rows = pairing.alignment.baseline_rows
+    units = comparison.plan.units.select(slice(None) if rows is None else rows)
+    if units.codes is None:
+        return
+    groups = labels.groupby(units.codes).nunique()
+    n_shared = int((groups > 1).sum())
+    if n_shared:
+        yield (
+            f"{n_shared} of {len(groups)} clusters have queries in several groups of {by}, so the "
+            "groups are not independent, as the test of heterogeneity assumes"
+        )
 
 
 def _records(groups: _Groups, column: str) -> list[dict[str, object]]:

@@ -158,3 +158,13 @@ def test_a_small_group_has_estimates_and_no_test():
     assert tax[["pvalue", "pvalue_adjusted", "ci_low", "ci_high"]].isna().all()
     assert tax["difference"] == pytest.approx(np.mean((after - before)[6:]))
     assert law["pvalue_adjusted"] == law["pvalue"]  # one test, so nothing to correct
+
+
+def test_a_cluster_with_queries_in_several_groups_is_noted():
+    topics = ["law", "tax"] * 8
+    a, b = run("a", np.linspace(0.1, 0.5, 16), topics), run("b", np.linspace(0.3, 0.4, 16), topics)
+    across = compare(a, b, clusters={f"q{i}": i // 4 for i in range(16)}).slices("topic")
+    assert any("4 of 4 clusters have queries in several groups of topic" in n for n in across.notes)
+    within = compare(a, b, clusters={f"q{i}": i % 8 for i in range(16)}).slices("topic")
+    assert not any("clusters have queries in several" in note for note in within.notes)
+    assert not any("clusters" in note for note in compare(a, b).slices("topic").notes)

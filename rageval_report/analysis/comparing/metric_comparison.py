@@ -15,7 +15,7 @@ from rageval_report.analysis.comparing.pairing import (
     Pairing,
     extreme_differences,
 )
-from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, MetricFinding
+from rageval_report.analysis.comparing.verdicts import CLUSTERS, AdjustedPvalues, MetricFinding
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.scores import Metric, is_binary
 from rageval_report.stats import (
@@ -167,7 +167,7 @@ class MetricComparison:
             is_fragile=is_shown and self._is_fragile(adjusted.pvalue, plan),
             equivalence=self.equivalence,
             alpha=plan.alpha,
-            unit="clusters" if self.units.are_clusters else "paired queries",
+            unit=CLUSTERS if self.units.are_clusters else "paired queries",
             is_identical=not self.pairs.differences.any(),
             fewest_units=plan.fewest_units,
         )

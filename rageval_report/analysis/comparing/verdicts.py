@@ -16,6 +16,7 @@ from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
 from rageval_report.stats.units import FEWEST_UNITS
 
+CLUSTERS = "clusters"
 _MOST_QUERIES_NAMED = 1_000_000
 
 
@@ -137,7 +138,7 @@ def _shown_sentence(finding: MetricFinding) -> str:
     if finding.equivalence is not None and finding.is_equivalent:
         sentence += f", but by less than the margin of {number(finding.equivalence.margin)}"
     if finding.is_fragile:
-        unit = "cluster" if finding.unit == "clusters" else "query"
+        unit = "cluster" if finding.unit == CLUSTERS else "query"
         sentence += f"; fragile: one more {unit} against it, as large as the largest, would undo it"
     return sentence
 
@@ -190,9 +191,16 @@ def _needed_part(finding: MetricFinding) -> str:
     if not (difference > 0 and sd > 0 and math.isfinite(sd)):
         return ""
     needed = max(finding.fewest_units, required_n(difference / sd, alpha=finding.alpha))
+    # Clusters are named, because the set would need more documents, not more questions on them.
+    clusters = " clusters" if finding.unit == CLUSTERS else ""
     if needed > _MOST_QUERIES_NAMED:
-        return f"; over a million are needed to see {number(difference)}"
-    return f"; about {rounded_count(needed)} are needed to see {number(difference)}"
+        return f"; over a million{clusters} are needed to see {number(difference)}"
+    more = needed - finding.test.n
+    more_part = f", {rounded_count(more)} more," if clusters and more > 0 else ""
+    return (
+        f"; about {rounded_count(needed)}{clusters}{more_part} are needed to see "
+        f"{number(difference)}"
+    )
 
 
 def _too_few_sentence(finding: MetricFinding) -> str:
