@@ -129,9 +129,15 @@ def family_of_pairings(
 
 
 def correct_in_family(
-    family: CorrectionFamily, names: Sequence[str], pvalues: FloatArray, method: str
+    family: CorrectionFamily,
+    names: Sequence[str],
+    pvalues: FloatArray,
+    method: str,
+    smallest: Sequence[float] | None = None,
 ) -> FloatArray:
     """The corrected p-values by a method of the table ``rageval_report.stats.CORRECTIONS``.
+
+    ``smallest`` has the smallest p-value that each test can have, for "tarone".
 
     Examples
     --------
@@ -139,6 +145,11 @@ def correct_in_family(
     >>> correct_in_family(family, ["recall", "n_found"], np.array([0.04, 0.01]), "holm").tolist()
     [0.04, 0.02]
     """
+    floors = np.zeros(len(pvalues)) if smallest is None else np.asarray(smallest, dtype=np.float64)
     return family.correct(
-        names, pvalues, lambda positions: adjust_pvalues(pvalues[positions], method=method)
+        names,
+        pvalues,
+        lambda positions: adjust_pvalues(
+            pvalues[positions], method=method, smallest=floors[positions]
+        ),
     )

@@ -179,7 +179,8 @@ def slice_comparison(
     ]
     family = family_of_pairings(chosen, are_requested=metrics is not None)
     of_rows, pvalues = frame["metric"].tolist(), frame["pvalue"].to_numpy(dtype=np.float64)
-    adjusted = correct_in_family(family, of_rows, pvalues, correction)
+    smallest = [row.smallest_pvalue for groups in all_groups for _, row in groups]
+    adjusted = correct_in_family(family, of_rows, pvalues, correction, smallest)
     n_tests = family.size(of_rows, pvalues)
     frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", adjusted)
     table = _SliceTable(by, correction, n_tests, comparison.plan)

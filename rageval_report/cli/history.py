@@ -50,7 +50,7 @@ class HistoryArguments(
         "--correction",
         default="holm",
         metavar="NAME",
-        help="Correction for several tests: holm, bh, by, hochberg, bonferroni, none.",
+        help="Correction for several tests: holm, tarone, bh, by, hochberg, bonferroni, none.",
     )
 
 

@@ -281,8 +281,8 @@ class TestOptions(ConfidenceOption, ResamplingOptions):
         "--correction",
         default="holm",
         metavar="NAME",
-        help="Correction for several tests: holm, bh, by, hochberg, bonferroni, westfall-young, "
-        "none.",
+        help="Correction for several tests: holm, tarone, bh, by, hochberg, bonferroni, "
+        "westfall-young, none.",
     )
     missing: MissingTreatment = option(
         "--missing",

@@ -22,11 +22,14 @@ from rageval_report.stats._entries import (
     BatchInterval,
     ClosedFormInterval,
     Correction,
+    DiscreteCorrection,
     Effect,
     MeanInterval,
     PairedInterval,
     PairedTest,
     PairedTestFunction,
+    smallest_of_signs,
+    smallest_of_signs_midp,
 )
 
 if TYPE_CHECKING:
@@ -118,16 +121,28 @@ TESTS: Registry[PairedTestFunction] = Registry(
             interval="percentile",
         ),
         "mcnemar": PairedTest(
-            f"{_HERE}.pairs.paired_tests:mcnemar", statistic="number of wins", interval="auto"
+            f"{_HERE}.pairs.paired_tests:mcnemar",
+            statistic="number of wins",
+            interval="auto",
+            smallest=smallest_of_signs,
         ),
         "mcnemar-midp": PairedTest(
-            f"{_HERE}.pairs.paired_tests:mcnemar_midp", statistic="number of wins", interval="auto"
+            f"{_HERE}.pairs.paired_tests:mcnemar_midp",
+            statistic="number of wins",
+            interval="auto",
+            smallest=smallest_of_signs_midp,
         ),
         "sign": PairedTest(
-            f"{_HERE}.pairs.paired_tests:sign", statistic="number of wins", interval="auto"
+            f"{_HERE}.pairs.paired_tests:sign",
+            statistic="number of wins",
+            interval="auto",
+            smallest=smallest_of_signs,
         ),
         "sign-flip": PairedTest(
-            f"{_HERE}.sign_flips.signflip:sign_flip", statistic="mean difference", interval="auto"
+            f"{_HERE}.sign_flips.signflip:sign_flip",
+            statistic="mean difference",
+            interval="auto",
+            smallest=smallest_of_signs,
         ),
         "sign-flip-mc": PairedTest(
             f"{_HERE}.pairs.paired_tests:sign_flip_mc", statistic="mean difference", interval="auto"
@@ -136,6 +151,7 @@ TESTS: Registry[PairedTestFunction] = Registry(
             f"{_HERE}.sign_flips.signflip:sign_flip_midp",
             statistic="mean difference",
             interval="auto",
+            smallest=smallest_of_signs_midp,
         ),
         "t": PairedTest(
             f"{_HERE}.pairs.paired_tests:student_t", statistic="t statistic", interval="t"
@@ -165,6 +181,7 @@ CORRECTIONS: Registry[Correction] = Registry(
         "hochberg": f"{_HERE}.corrections:hochberg",
         "holm": f"{_HERE}.corrections:holm",
         "none": f"{_HERE}.corrections:keep_uncorrected",
+        "tarone": DiscreteCorrection(f"{_HERE}.corrections:tarone"),
     },
 )
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+import numpy as np
+
 from rageval_report._registry import resolve
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.moments import Moments, moments
@@ -130,6 +132,28 @@ class PairedTestFunction(Protocol):
     ) -> tuple[float, float]: ...
 
 
+def smallest_of_signs(n: int) -> float:
+    """The smallest two-sided p-value of n signs: all of them alike.
+
+    Examples
+    --------
+    >>> smallest_of_signs(0), smallest_of_signs(5)
+    (1.0, 0.0625)
+    """
+    return min(1.0, 2.0 ** (1 - n))
+
+
+def smallest_of_signs_midp(n: int) -> float:
+    """The same if the observed signs count half.
+
+    Examples
+    --------
+    >>> smallest_of_signs_midp(0), smallest_of_signs_midp(5)
+    (1.0, 0.03125)
+    """
+    return 2.0**-n
+
+
 @dataclass(frozen=True, slots=True)
 class PairedTest:
     """A member of ``TESTS``: the function, and what its results mean.
@@ -144,6 +168,8 @@ class PairedTest:
         The member of ``PAIRED_INTERVALS`` that belongs to the test, or "auto" for the default one:
         the inversion of the sign-flip test, Bonett and Price's interval for scores of 0 and 1. If
         omitted, no interval belongs to the test, and whoever compares with it must choose one.
+    smallest : callable, optional
+        The smallest two-sided p-value of a number of pairs that differ; any, if omitted.
 
     Examples
     --------
@@ -155,6 +181,7 @@ class PairedTest:
     function: PairedTestFunction | str
     statistic: str = ""
     interval: str | None = None
+    smallest: Callable[[int], float] | None = None
 
     def __call__(
         self, pairs: PairedScores, *, alternative: str, n_resamples: int, seed: int
@@ -168,6 +195,32 @@ class Correction(Protocol):
     """Adjusted p-values of a family without NaN, in the same order."""
 
     def __call__(self, pvalues: FloatArray) -> FloatArray: ...
+
+
+class CorrectionOfAttainable(Protocol):
+    """Adjusted p-values of a family, from the p-values and the smallest that each can have."""
+
+    def __call__(self, pvalues: FloatArray, smallest: FloatArray) -> FloatArray: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteCorrection:
+    """A member of ``CORRECTIONS`` that takes account of the p-values that a test can have.
+
+    Parameters
+    ----------
+    function : CorrectionOfAttainable or str
+        The correction, or "module:attribute", loaded when it is first needed.
+    """
+
+    function: CorrectionOfAttainable | str
+
+    def __call__(self, pvalues: FloatArray) -> FloatArray:
+        return self.of_attainable(pvalues, np.zeros_like(pvalues))
+
+    def of_attainable(self, pvalues: FloatArray, smallest: FloatArray) -> FloatArray:
+        """The adjusted p-values, if the smallest that each test can have is known."""
+        return resolve(self.function)(pvalues, smallest)
 
 
 class Effect(Protocol):

@@ -21,7 +21,7 @@ from rageval_report.stats import CORRECTIONS, TESTS
 from rageval_report.stats.base import TIE_TOLERANCE, check_resamples, check_seed
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.stats.pairs.discordant import coin_midp, is_binary
-from rageval_report.stats.pairs.paired import run_test
+from rageval_report.stats.pairs.paired import run_test, smallest_pvalue
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.resampling import sign_flip_means
 from rageval_report.stats.sign_flips.lattice import lattice_step
@@ -63,6 +63,8 @@ class AllPairs:
         Rows in which the second score is larger, equal, smaller.
     tests : tuple of str
         The test of each pair, never "auto".
+    smallest : ndarray
+        The smallest p-value that each test can have.
     """
 
     first: IntArray
@@ -77,6 +79,7 @@ class AllPairs:
     ties: IntArray
     losses: IntArray
     tests: tuple[str, ...]
+    smallest: FloatArray
 
     def matrix(self, values: npt.NDArray[np.generic], *, diagonal: object) -> np.ndarray:
         """Values of pairs as a symmetric matrix, with one row and one column per pipeline."""
@@ -141,7 +144,7 @@ def all_pairs_test(
     if correction == WESTFALL_YOUNG:
         [adjusted] = shared_flips([matrix], n_resamples=n_resamples, seed=seed)
     else:
-        adjusted = adjust_pvalues(pairs.pvalue, correction)
+        adjusted = adjust_pvalues(pairs.pvalue, correction, smallest=pairs.smallest)
     return replace(pairs, pvalue_adjusted=adjusted)
 
 
@@ -341,11 +344,13 @@ def _pairs_of(size: int, end: int) -> tuple[IntArray, IntArray]:
 
 def _test_pair_by_pair(matrix: FloatArray, units: Units, pair_test: _PairTest) -> AllPairs:
     results: list[_TestAndPvalue] = []
+    smallest: list[float] = []
     numbers: list[tuple[float, float, int, int]] = []
     for i, j in combinations(range(matrix.shape[1]), 2):
         pairs = PairedScores(matrix[:, i], matrix[:, j])
         by_unit = units.collapse(pairs)
         results.append(pair_test(i, j, by_unit))
+        smallest.append(smallest_pvalue(by_unit, results[-1][0]))
         numbers.append(_difference_numbers(pairs.differences, by_unit))
     difference, deviation, wins, losses = (np.array(part) for part in zip(*numbers, strict=True))
     first, second = np.triu_indices(matrix.shape[1], 1)
@@ -363,6 +368,7 @@ def _test_pair_by_pair(matrix: FloatArray, units: Units, pair_test: _PairTest) -
         ties=len(matrix) - wins - losses,
         losses=losses,
         tests=tuple(test for test, _ in results),
+        smallest=np.array(smallest),
     )
 
 

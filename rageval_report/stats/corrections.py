@@ -11,10 +11,13 @@ import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.stats import CORRECTIONS
+from rageval_report.stats._entries import DiscreteCorrection
 from rageval_report.types import FloatArray, IndexArray
 
 
-def adjust_pvalues(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
+def adjust_pvalues(
+    pvalues: npt.ArrayLike, method: str = "holm", *, smallest: npt.ArrayLike | None = None
+) -> FloatArray:
     """Adjust the p-values of a family for their number.
 
     Parameters
@@ -23,9 +26,11 @@ def adjust_pvalues(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
         Of any shape; all of it is one family. NaN is a test that could not be made: it stays NaN
         and does not count.
     method : str
-        A member of ``CORRECTIONS``: "holm", "hochberg" and "bonferroni" control the probability of
-        a single false finding, "bh" and "by" the expected share of false ones among the findings,
-        "none" nothing.
+        A member of ``CORRECTIONS``: "holm", "tarone", "hochberg" and "bonferroni" control the
+        probability of a single false finding, "bh" and "by" the expected share of false ones among
+        the findings, "none" nothing.
+    smallest : array-like, optional
+        The smallest p-value that each test can have, for "tarone", which is "holm" without it.
 
     Returns
     -------
@@ -51,7 +56,11 @@ def adjust_pvalues(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
     outside = family[is_test & ~((family >= 0.0) & (family <= 1.0))]
     if outside.size:
         raise DataError(f"p-values must lie between 0 and 1, or be NaN; got {float(outside[0])}")
-    family[is_test] = member(family[is_test])
+    if smallest is not None and isinstance(member, DiscreteCorrection):
+        floors = np.asarray(smallest, dtype=np.float64)[is_test]
+        family[is_test] = member.of_attainable(family[is_test], floors)
+    else:
+        family[is_test] = member(family[is_test])
     return family
 
 
@@ -95,6 +104,38 @@ def holm(pvalues: FloatArray) -> FloatArray:
     order = np.argsort(pvalues)
     steps = np.arange(pvalues.size, 0, -1) * pvalues[order]
     # The running maximum: a larger p-value must not be adjusted to a smaller one.
+    return _restore_order(np.minimum(1.0, np.maximum.accumulate(steps)), order)
+
+
+def tarone(pvalues: FloatArray, smallest: FloatArray) -> FloatArray:
+    """Holm's correction without the tests that cannot be significant at the level in question.
+
+    Each p-value is multiplied by the number of tests, of those not yet passed, whose smallest
+    possible p-value does not exceed it. A metric on which hardly any query differs can have no
+    small p-value, so it costs the others nothing.
+
+    Notes
+    -----
+    If p times this number is at most the level, p is too, and so are all smaller p-values; the
+    tests that can reach p reject by chance in p of all cases each. So the probability of a false
+    finding stays below the level, under any dependence.
+
+    References
+    ----------
+    .. [1] Tarone (1990). A modified Bonferroni method for discrete data. Biometrics 46:515-522.
+    .. [2] Hommel, Krummenauer (1998). Improvements and modifications of Tarone's multiple test
+           procedure for discrete data. Biometrics 54:673-681.
+
+    Examples
+    --------
+    >>> tarone(np.array([0.01, 0.5, 0.03]), np.array([0.001, 0.25, 0.001]))
+    array([0.02, 0.5 , 0.03])
+    """
+    order = np.argsort(pvalues, kind="stable")
+    ascending, floors = pvalues[order], smallest[order]
+    # Equal but for rounding is reached.
+    can_reach = np.triu(floors[np.newaxis, :] <= ascending[:, np.newaxis] * (1.0 + 1e-9))
+    steps = np.maximum(can_reach.sum(axis=1), 1) * ascending
     return _restore_order(np.minimum(1.0, np.maximum.accumulate(steps)), order)
 
 

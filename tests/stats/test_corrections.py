@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 from statsmodels.stats.multitest import multipletests
 
 from rageval_report.errors import DataError, UnknownNameError
@@ -98,3 +99,62 @@ def test_a_pvalue_that_is_no_probability_is_refused(wrong):
 def test_an_unknown_correction_answers_with_the_nearest_one():
     with pytest.raises(UnknownNameError, match="Did you mean 'bonferroni'"):
         adjust_pvalues([0.5], "bonferoni")
+
+
+# Tarone's form of Holm
+
+
+def tarone_by_closed_testing(pvalues, smallest):
+    """The largest p-value over all sets of tests that hold a test, as closed testing defines it.
+
+    A set's p-value is its smallest one times the number of its tests that can be as small.
+    """
+    n = len(pvalues)
+    adjusted = np.zeros(n)
+    for chosen in range(1, 2**n):
+        members = [i for i in range(n) if chosen >> i & 1]
+        least = min(pvalues[i] for i in members)
+        able = max(1, sum(smallest[i] <= least for i in members))
+        for i in members:
+            adjusted[i] = max(adjusted[i], min(1.0, able * least))
+    return adjusted
+
+
+ATTAINABLE = st.lists(
+    st.tuples(st.integers(0, 8), st.floats(0.0, 1.0)), min_size=1, max_size=7
+).map(lambda rows: [(2.0**-m, 2.0**-m + (1 - 2.0**-m) * share) for m, share in rows])
+
+
+@settings(max_examples=80)
+@given(rows=ATTAINABLE)
+def test_tarones_correction_is_that_of_closed_testing(rows):
+    smallest, pvalues = np.array(rows).T
+    found = adjust_pvalues(pvalues, "tarone", smallest=smallest)
+    np.testing.assert_allclose(found, tarone_by_closed_testing(pvalues, smallest), rtol=1e-12)
+    assert (found <= adjust_pvalues(pvalues, "holm") * (1 + 1e-12)).all()
+
+
+def test_a_test_that_cannot_be_significant_costs_the_others_nothing():
+    # Two discordant pairs: McNemar's mid-p cannot fall below 0.25.
+    assert adjust_pvalues([0.03, 1.0, 0.25], "tarone", smallest=[1e-9, 1.0, 0.25])[0] == 0.03
+    assert adjust_pvalues([0.03, 1.0, 0.25], "holm")[0] == pytest.approx(0.09)
+
+
+def test_without_the_attainable_pvalues_it_is_holms():
+    pvalues = [0.03, 0.2, 0.01, math.nan]
+    assert adjust_pvalues(pvalues, "tarone") == pytest.approx(
+        adjust_pvalues(pvalues, "holm"), nan_ok=True
+    )
+
+
+def test_false_findings_stay_at_the_level():
+    # Eight tests of few coins each, with the exact two-sided p-value; false finding in any of them.
+    rng = np.random.default_rng(5)
+    coins = np.array([2, 3, 4, 5, 6, 7, 9, 12])
+    heads = rng.binomial(coins, 0.5, size=(4000, 8))
+    fewer = np.minimum(heads, coins - heads)
+    tail = binom.cdf(fewer, coins, 0.5)  # scipy.stats
+    pvalues = np.minimum(1.0, 2 * tail)
+    smallest = 2.0 ** (1.0 - coins)
+    found = [(adjust_pvalues(row, "tarone", smallest=smallest) <= 0.05).any() for row in pvalues]
+    assert np.mean(found) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 4000)

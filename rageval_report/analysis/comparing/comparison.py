@@ -320,8 +320,8 @@ def compare(
         "auto" is the exact sign-flip test of the mean difference (for 0/1 scores McNemar's mid-p);
         else a name of the table ``rageval_report.stats.TESTS``.
     correction : str
-        "holm" over every row of the table; "westfall-young", "bh", "by", "hochberg", "bonferroni",
-        "none".
+        "holm" over every row of the table; "tarone", which is Holm's without the rows that cannot
+        be significant; "westfall-young", "bh", "by", "hochberg", "bonferroni", "none".
     confidence_level : float
         The level of the intervals; one minus it is the error rate of the verdicts.
     missing : {"drop", "worst", "bounds"}
@@ -514,7 +514,8 @@ def _adjust_rows(
     def correct_differences(positions: IndexArray) -> FloatArray:
         if correction == WESTFALL_YOUNG:
             return _westfall_young_pvalues([rows[i] for i in positions], plan, n_queries)
-        return adjust_pvalues(raw[positions], method=method)
+        smallest = [rows[i].smallest_pvalue for i in positions]
+        return adjust_pvalues(raw[positions], method=method, smallest=smallest)
 
     pvalues = family.correct(names, raw, correct_differences)
     equivalence_pvalues = family.correct(

@@ -30,6 +30,7 @@ from rageval_report.stats.pairs.paired import (
     interval_of_test,
     is_fragile,
     run_test,
+    smallest_pvalue,
 )
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 from rageval_report.types import BoolArray, FloatArray, IntArray
@@ -133,6 +134,8 @@ class MetricComparison:
         The test against the user's margin.
     units : Units
         The independent units of the queries that both scored.
+    smallest_pvalue : float
+        The smallest p-value that the test can have on as many units that differ.
     """
 
     metric: Metric
@@ -149,6 +152,7 @@ class MetricComparison:
     numbers: dict[str, object]
     equivalence: EquivalenceResult | None
     units: Units
+    smallest_pvalue: float
 
     def finding(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> MetricFinding:
         """The facts for the verdict, once the p-values are adjusted."""
@@ -216,6 +220,7 @@ def compare_metric(
     units = plan.units.select(baseline_rows)
     by_unit = units.collapse(pairs)
     test, interval = _test_units(by_unit, plan)
+    smallest = smallest_pvalue(by_unit, test.test)
     if units.are_clusters and test.test != UNTESTED:
         test = replace(test, test=f"cluster-{test.test}")
         interval = replace(interval, method=f"cluster-{interval.method}")
@@ -261,6 +266,7 @@ def compare_metric(
         },
         equivalence=_test_equivalence(by_unit, ours, plan),
         units=units,
+        smallest_pvalue=smallest,
     )
 
 

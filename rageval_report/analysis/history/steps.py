@@ -230,7 +230,8 @@ def _adjust_steps(
         [float("nan") if step.row is None else step.row.test.pvalue for step in steps.values()]
     )
     names = [metric for metric, _, _ in steps]
-    corrected = correct_in_family(family, names, pvalues, correction)
+    smallest = [0.0 if step.row is None else step.row.smallest_pvalue for step in steps.values()]
+    corrected = correct_in_family(family, names, pvalues, correction, smallest)
     sizes = family.sizes(names, pvalues)
     adjusted_steps = {}
     for (key, step), pvalue, size in zip(steps.items(), corrected.tolist(), sizes, strict=True):

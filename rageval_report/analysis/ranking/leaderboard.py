@@ -306,7 +306,7 @@ def rank(
         The defaults of `Ranking.weighted` and `Ranking.pareto`; checked here.
     correction : str
         "holm" over all pairs of all metrics; "westfall-young" (all pairs share the sign flips),
-        "bh", "by", "hochberg", "bonferroni", "none".
+        "tarone", "bh", "by", "hochberg", "bonferroni", "none".
     confidence_level : float
         The level of the intervals; one minus it is the error rate of the comparisons.
     missing : {"drop", "worst", "bounds"}
@@ -484,10 +484,11 @@ def _correct_tests(
         return tests
     names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
     raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
+    smallest = np.concatenate([pairs.smallest for pairs in tests.values()])
 
     def correct_pairs(positions: IndexArray) -> FloatArray:
         if correction != WESTFALL_YOUNG:
-            return adjust_pvalues(raw[positions], correction)
+            return adjust_pvalues(raw[positions], correction, smallest=smallest[positions])
         # With the rows that are left out, as NaN: metrics must have the same queries to share
         # flips.
         chosen = dict.fromkeys(names[i] for i in positions)

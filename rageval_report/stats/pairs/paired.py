@@ -109,6 +109,22 @@ def run_test(
     return PairedResult(mean, statistic, pvalue, test, pairs.n, wins, ties, losses)
 
 
+def smallest_pvalue(pairs: PairedScores, test: str) -> float:
+    """The smallest p-value that a test can have on pairs of which as many differ.
+
+    Examples
+    --------
+    >>> smallest_pvalue(PairedScores.of([0] * 9, [1] * 5 + [0] * 4), "mcnemar-midp")
+    0.03125
+    """
+    if not pairs.differences.any():
+        return 1.0
+    entry = TESTS.get(test)
+    if not isinstance(entry, PairedTest) or entry.smallest is None:
+        return 0.0
+    return entry.smallest(int(np.count_nonzero(pairs.differences)))
+
+
 def paired_interval(
     baseline: npt.ArrayLike,
     candidate: npt.ArrayLike,

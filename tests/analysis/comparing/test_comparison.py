@@ -7,7 +7,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report import RAGPipelineEvaluation, compare, rank
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, UnknownOptionError
 
 COLUMNS = [
@@ -467,3 +467,36 @@ def test_runs_that_are_identical_to_the_last_bit_are_asked_about():
 def test_runs_without_a_pair_are_not_called_identical():
     a, b = run("a", recall=[0.1, None]), run("b", recall=[None, 0.1])
     assert not any("last bit" in note for note in compare(a, b).notes)
+
+
+def test_by_tarone_a_metric_on_which_nothing_differs_costs_nothing():
+    rng = np.random.default_rng(8)
+    recall = rng.uniform(0.2, 0.6, 20)
+    gains = np.r_[rng.uniform(0.01, 0.1, 17), rng.uniform(-0.06, -0.01, 3)]
+    same = {"mrr": recall, "exact_match": [0, 1] * 10}
+    changed = {"mrr": recall, "exact_match": [1, 1] + [0, 1] * 9}  # one query differs: p >= 0.5
+    a, b = run("a", recall=recall, **same), run("b", recall=recall + gains, **changed)
+    by_tarone = compare(a, b, correction="tarone").frame.set_index("metric")
+    by_holm = compare(a, b).frame.set_index("metric")
+    raw = by_holm.loc["recall", "pvalue"]
+    assert by_tarone.loc["recall", "pvalue_adjusted"] == raw
+    assert by_holm.loc["recall", "pvalue_adjusted"] == pytest.approx(3 * raw)
+    assert "Tarone–Holm-adjusted p" in by_tarone.loc["recall", "verdict"]
+
+
+@pytest.mark.parametrize("correction", ["tarone", "holm"])
+def test_slices_and_rankings_know_what_their_tests_can_reach(correction):
+    rng = np.random.default_rng(9)
+    recall, topics = rng.uniform(0.2, 0.6, 26), ["law"] * 20 + ["tax"] * 6
+    gains = np.r_[rng.uniform(0.0, 0.1, 20), [0, 0, 0, 0, 0, 0.01]]
+    a, b = run("a", recall=recall, topic=topics), run("b", recall=recall + gains)
+    slices = compare(a, b).slices("topic", correction=correction).frame
+    factor = 1 if correction == "tarone" else 2  # in the second slice one query differs
+    assert slices["pvalue_adjusted"][0] == pytest.approx(factor * slices["pvalue"][0])
+    c = run("c", recall=recall, topic=topics)
+    pairs = rank(a, c, b, correction=correction).pairs.frame
+    # a and c are equal: one of three pairs cannot differ.
+    least = pairs["pvalue"].idxmin()
+    factor = 2 if correction == "tarone" else 3
+    expected = pytest.approx(factor * pairs["pvalue"][least])
+    assert pairs["pvalue_adjusted"][least] == expected
