@@ -10,7 +10,7 @@ from rageval_report.cli.parsing import parse_pairs
 
 
 class MonitorArguments(MetricsOption, LoadingOptions, OutputOptions):
-    """Watch batches of production scores, and raise an alarm if they get worse.
+    """Watch batches of scores for a mean that gets worse.
 
     FOLDER holds run files: the reference, which was good, and after it the batches in the order of
     time. The exit code is 1 if there is an alarm, for cron. The probability of a false alarm is 5 %
