@@ -14,7 +14,7 @@ from rageval_report.cli.options import (
 
 
 class VarianceArguments(MetricsOption, ConfidenceOption, LoadingOptions, OutputOptions):
-    """Show whether the noise of a mean comes from queries, runs or judges.
+    """Show the noise of a mean from queries, runs and judges.
 
     The files are runs of one pipeline on the same queries, or one folder of run files. Scores by
     several judges count by judge. The interval of each mean counts all sources of noise.
