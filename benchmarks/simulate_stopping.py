@@ -20,6 +20,7 @@ from scipy.optimize import brentq
 from simulate_coverage import per_cent
 from timing import markdown
 
+from rageval_report.stats import mean_interval
 from rageval_report.stats.sequential import (
     EffectBets,
     PlugInBets,
@@ -81,6 +82,14 @@ The median width of a 95 % confidence sequence after n queries, divided by the w
 for one look, 2 * 1.96 standard errors. `tuned` is `SizeBets((n,))`.
 
 {widths}
+
+## Stopping at a width
+
+`ci_width(metric) <= w` looks at Gaffke's 95 % interval after every twentieth query. How often the
+interval contained the mean when it was narrow enough, in {tests:,} streams, in percent, and the
+median number of queries asked.
+
+{stopped_widths}
 
 ## Scores without bounds
 
@@ -325,6 +334,42 @@ def widths(options: argparse.Namespace) -> str:
     return markdown(["data", "n", "tuned", "planned", "hedged", "plug-in"], rows)
 
 
+SCORES: Mapping[str, tuple[Callable[[np.random.Generator, int], np.ndarray], float]] = {
+    "binary, p = 0.95": (lambda rng, n: (rng.random(n) < 0.95).astype(float), 0.95),
+    "binary, p = 0.5": (lambda rng, n: (rng.random(n) < 0.5).astype(float), 0.5),
+    "Beta(8, 2)": (lambda rng, n: rng.beta(8, 2, n), 0.8),
+    "97.5 % in 0.9 to 1, else 0": (
+        lambda rng, n: np.where(rng.random(n) < 0.975, rng.uniform(0.9, 1.0, n), 0.0),
+        0.975 * 0.95,
+    ),
+}
+WIDTHS = (0.05, 0.1, 0.2)
+
+
+def stopped_at_width(scores: np.ndarray, mean: float, widest: float) -> tuple[bool, int]:
+    """Whether the first interval that is narrow enough contains the mean, and after how many."""
+    for n in range(20, scores.size + 1, 20):
+        interval = mean_interval(scores[:n], method="gaffke", bounds=(0.0, 1.0))
+        if interval.high - interval.low <= widest:
+            break
+    return interval.low <= mean <= interval.high, n
+
+
+def stopped_widths(options: argparse.Namespace) -> str:
+    rows = []
+    for number, (name, (draw, mean)) in enumerate(SCORES.items()):
+        cells = []
+        for widest in WIDTHS:
+            rng = np.random.default_rng([options.seed, 5, number, int(100 * widest)])
+            ends = [
+                stopped_at_width(draw(rng, LONGEST), mean, widest) for _ in range(options.tests)
+            ]
+            covered = per_cent(sum(is_covered for is_covered, _ in ends), options.tests)
+            cells.append(f"{covered} ({np.median([n for _, n in ends]):.0f})")
+        rows.append([name, *cells])
+    return markdown(["scores", *(f"width {widest:g}" for widest in WIDTHS)], rows)
+
+
 def asymptotic(options: argparse.Namespace) -> str:
     rows = []
     for first in (20, 50, 100, 200, 400):
@@ -352,6 +397,7 @@ def page(options: argparse.Namespace) -> str:
         alarms=alarms(options),
         shares=shares(options),
         widths=widths(options),
+        stopped_widths=stopped_widths(options),
         asymptotic=asymptotic(options),
     )
 

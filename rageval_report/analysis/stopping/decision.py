@@ -28,7 +28,7 @@ HEADLINE = ("rule", "holds", "n", "estimate", "ci_low", "ci_high", "evidence", "
 
 # The interval of a width rule is looked at after so many queries. A width says little about where
 # the mean is, so that stopping at it does hardly any harm: the interval then contained the mean in
-# 94.5 to 99.6 % of the evaluations of a simulation, looked at every 20 queries.
+# 94.5 to 99 % of the evaluations of a simulation (docs/sequential.md), looked at every 20 queries.
 WIDTH_LOOK = 20
 
 
