@@ -14,6 +14,7 @@ from rageval_report.records import cells
 from rageval_report.records.gold_texts import first_text_holders
 from rageval_report.records.id_places import preferred_places, with_note
 from rageval_report.records.levels import GoldSection
+from rageval_report.records.named_shapes import with_usual_names
 from rageval_report.records.passage_ids import NO_PLACES, IdPlaces
 from rageval_report.records.spans import Span, first_holders, map_gold_to_chunks
 from rageval_report.scores.frames import to_pandas
@@ -150,7 +151,7 @@ def record_table(
     check_choice("unplaced_gold", unplaced_gold, get_args(UnplacedGold))
     if not 0.0 < overlap <= 1.0:
         raise DataError(f"overlap must be > 0 and <= 1, e.g. 0.5; got {overlap!r}")
-    frame = to_pandas(data, parameter="records", file_reader="read_records")
+    frame = with_usual_names(to_pandas(data, parameter="records", file_reader="read_records"))
     ids, id_column = _unique_ids(frame, query_id)
     columns, source_columns = _known_columns(frame, id_column)
     records = _RecordColumns(ids, columns)
