@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
 from statistics import median
 from typing import Any
@@ -27,6 +28,7 @@ from rageval_report.types import FloatArray, IntArray
 
 _CITATIONS = ("citations", "citation_ids", "cited_ids")
 _REFUSALS = ("refused", "refusal", "abstained")
+_OUTCOMES = ("refused", "answered", "skipped")  # of the scorer of traces
 
 
 def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
@@ -139,32 +141,54 @@ def _flips_note(frame: pd.DataFrame) -> str:
 def _detail_columns(runs: Sequence[Scored], ids: pd.Index) -> dict[str, list[float]]:
     """The columns for which all runs have details."""
     columns = {}
-    for name, detail_names, measure in (
-        ("refusal_agreement", _REFUSALS, _refusal_agreement),
-        ("citation_stability", _CITATIONS, _citation_stability),
-        ("answer_distance", ANSWER, _answer_distance),
+    for name, cells_of, measure in (
+        ("refusal_agreement", _refusals, _refusal_agreement),
+        ("citation_stability", partial(_details, names=_CITATIONS), _citation_stability),
+        ("answer_distance", partial(_details, names=ANSWER), _answer_distance),
     ):
-        rows = _detail_rows(runs, ids, detail_names)
+        rows = _detail_rows(runs, ids, cells_of)
         if rows is not None:
             columns[name] = [measure([cell for cell in row if cell is not None]) for row in rows]
     return columns
 
 
 def _detail_rows(
-    runs: Sequence[Scored], ids: pd.Index, names: Sequence[str]
+    runs: Sequence[Scored], ids: pd.Index, cells_of: Callable[[Scored], pd.Series | None]
 ) -> list[tuple[Any, ...]] | None:
-    """One row of cells per query, one cell per run; None if a run lacks the column.
+    """One row of cells per query, one cell per run; None if a run lacks them."""
+    columns = []
+    for run in runs:
+        cells = cells_of(run)
+        if cells is None:
+            return None
+        columns.append(map(plain_value, cells.reindex(ids).tolist()))
+    return list(zip(*columns, strict=True))
+
+
+def _details(run: Scored, names: Sequence[str]) -> pd.Series | None:
+    """The first column of these names.
 
     The scores are searched too, as a column of truth values may have been taken for a metric.
     """
-    columns = []
-    for run in runs:
-        cells = join_details(run.scores, run.details)
-        name = first_named(map(str, cells), names)
-        if name is None:
-            return None
-        columns.append(map(plain_value, cells[name].reindex(ids).tolist()))
-    return list(zip(*columns, strict=True))
+    cells = join_details(run.scores, run.details)
+    name = first_named(map(str, cells), names)
+    return None if name is None else cells[name]
+
+
+def _refusals(run: Scored) -> pd.Series | None:
+    """Whether the run refused each question: a column, the outcome of a trace, or two scores."""
+    known = _details(run, _REFUSALS)
+    if known is not None:
+        return known
+    outcome = _details(run, ("outcome",))
+    if outcome is not None and outcome.isin(_OUTCOMES).all():
+        return outcome.map({"refused": True, "answered": False})
+    names = {metric.known_as: name for name, metric in run.metrics.items()}
+    if not {"false_refusal", "hallucinated_answer"} <= set(names):
+        return None
+    # Each question has one of the two: the first if it has an answer, the second if it has none.
+    invented = run.scores[names["hallucinated_answer"]]
+    return run.scores[names["false_refusal"]].fillna(1.0 - invented)
 
 
 def _refusal_agreement(refusals: list[Any]) -> float:
