@@ -276,6 +276,7 @@ def notes_of(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
         *_applicability_notes(row),
         *_dropped_notes(row),
         *row.interval.notes,
+        *_contradiction_notes(row, plan),
         *_ratio_notes(row, plan),
     )
 
@@ -406,6 +407,24 @@ def _dropped_notes(row: MetricComparison) -> tuple[str, ...]:
     return (
         note + "; with the missing ones as low or as high as they can be, the difference lies "
         f"between {low:+.3f} and {high:+.3f}",
+    )
+
+
+def _contradiction_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
+    """A note if the interval excludes 0 and the test shows nothing, or the other way round.
+
+    The default interval inverts its test, or nearly so; other pairs of the two may disagree.
+    """
+    low, high, pvalue = row.interval.low, row.interval.high, row.test.pvalue
+    if math.isnan(low + high) or math.isnan(pvalue):
+        return ()
+    excludes_zero = low > 0.0 or high < 0.0
+    if excludes_zero == (pvalue <= plan.alpha):
+        return ()
+    says = "excludes 0" if excludes_zero else "includes 0"
+    return (
+        f"the interval ({row.interval.method}) {says}, and the test ({row.test.test}, "
+        f"p = {number(pvalue)}) says otherwise; the p-value decides what is shown",
     )
 
 
