@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from real_columns import real_section
 from scipy import special
+from simulate_claims import claims_section
 from timing import markdown
 
 from rageval_report.stats import mean_interval, paired_test
@@ -63,7 +64,8 @@ points.
 {real}## Rejections of a true null hypothesis at the 5 % level, in percent
 
 {rejections}
-"""
+
+{claims}"""
 
 
 METHODS = ("wilson", "gaffke", "bounded", "t", "percentile", "studentised")
@@ -240,6 +242,7 @@ def page(options: argparse.Namespace) -> str:
         worst=worst_cells(coverages),
         real=real_section(options.datasets * 3 // 10, options.seed),
         rejections=table(PAIRS, rejections, list(TESTS), options),
+        claims=claims_section(options.datasets, options.seed),
     )
 
 

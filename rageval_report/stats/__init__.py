@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from rageval_report.stats.pairs.paired import paired_interval as paired_interval
     from rageval_report.stats.pairs.paired import paired_test as paired_test
     from rageval_report.stats.pairs.paired_scores import PairedScores as PairedScores
+    from rageval_report.stats.pairs.rare_losses import rare_loss_bound as rare_loss_bound
     from rageval_report.stats.planning import (
         minimum_detectable_difference as minimum_detectable_difference,
     )

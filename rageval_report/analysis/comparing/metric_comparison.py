@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.arguments import loss_bounds
 from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
     Pairing,
@@ -287,7 +288,7 @@ def _test_equivalence(
     margin = plan.margin_of(metric)
     if margin is None or by_unit.n < plan.fewest_units:
         return None
-    return run_equivalence(by_unit, margin, alpha=plan.alpha)
+    return run_equivalence(by_unit, margin, alpha=plan.alpha, bounds=loss_bounds(metric))
 
 
 def _baseline_rows(pairing: Pairing, complete: BoolArray) -> IntArray:

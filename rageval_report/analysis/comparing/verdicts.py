@@ -135,12 +135,27 @@ def _shown_sentence(finding: MetricFinding) -> str:
         f"{number(abs(difference))} ({_magnitude(finding)}), {_pvalue(finding)}, "
         f"{finding.test.n} {finding.unit}"
     )
-    if finding.equivalence is not None and finding.is_equivalent:
-        sentence += f", but by less than the margin of {number(finding.equivalence.margin)}"
+    sentence += _margin_part(finding)
     if finding.is_fragile:
         unit = "cluster" if finding.unit == CLUSTERS else "query"
         sentence += f"; fragile: one more {unit} against it, as large as the largest, would undo it"
     return sentence
+
+
+def _margin_part(finding: MetricFinding) -> str:
+    """That a difference is smaller, or larger, than the margin; empty if neither is shown."""
+    equivalence = finding.equivalence
+    if equivalence is None:
+        return ""
+    margin = number(equivalence.margin)
+    if finding.is_equivalent:
+        return f", but by less than the margin of {margin}{_notes_part(equivalence)}"
+    is_beyond = equivalence.is_below or equivalence.is_above
+    return f", by more than the margin of {margin}" if is_beyond else ""
+
+
+def _notes_part(equivalence: EquivalenceResult) -> str:
+    return "".join(f"; {note}" for note in equivalence.notes)
 
 
 def _equivalent_sentence(finding: MetricFinding, equivalence: EquivalenceResult) -> str:
@@ -149,6 +164,7 @@ def _equivalent_sentence(finding: MetricFinding, equivalence: EquivalenceResult)
     return (
         f"{finding.candidate} and {finding.baseline} are equivalent on {finding.metric} within "
         f"±{number(equivalence.margin)} ({interval}, equivalence p {pvalue})"
+        f"{_notes_part(equivalence)}"
     )
 
 

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 import pandas as pd
 
 from rageval_report._registry import Registry
+from rageval_report.analysis.arguments import loss_bounds
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     independent_pairs,
@@ -104,7 +105,7 @@ def _no_regression(pair: ComparedPair, margin: float) -> Measurement:
     # Where lower is better the test exchanged the sides: its interval is baseline minus candidate.
     if not pair.metric.greater_is_better:
         low, high = -high, -low
-    return pair.measurement(difference, low, high)
+    return replace(pair.measurement(difference, low, high), notes=test.notes)
 
 
 def non_inferiority(pair: ComparedPair, margin: float) -> EquivalenceResult | None:
@@ -114,7 +115,13 @@ def non_inferiority(pair: ComparedPair, margin: float) -> EquivalenceResult | No
         return None
     # The test asks whether its second side is not lower; if lower is better, the sides swap.
     sides = pairs if pair.metric.greater_is_better else pairs.swapped()
-    return run_equivalence(sides, margin, alpha=plan.alpha, alternative="non-inferior")
+    return run_equivalence(
+        sides,
+        margin,
+        alpha=plan.alpha,
+        alternative="non-inferior",
+        bounds=loss_bounds(pair.metric),
+    )
 
 
 def _difference_range(metric: Metric) -> ValueRange | None:

@@ -165,14 +165,25 @@ class Outcome:
     @property
     def _claim_sentence(self) -> str:
         metric, margin = self.request.metric, number(self.request.numbers["margin"])
-        shown = "is shown not to be" if self.passed else "is not shown not to be"
+        claim = f"{self._claim_verb} worse on {metric.name if metric else ''} by"
+        claim += f" more than {margin}" if self._is_worse else f" {margin} or more"
         is_corrected = self.family_size > 1
         kind = f"Holm-adjusted over {self.family_size} rules p" if is_corrected else "p"
         return (
-            f"{self.subject.name} {shown} worse on {metric.name if metric else ''} by {margin} or "
-            f"more: difference {number(self.measurement.value)} ({self._basis}), {kind} "
-            f"{pvalue_text(self.pvalue_adjusted)}"
+            f"{self.subject.name} {claim}: difference {number(self.measurement.value)} "
+            f"({self._basis}), {kind} {pvalue_text(self.pvalue_adjusted)}"
         )
+
+    @property
+    def _is_worse(self) -> bool:
+        """Whether the whole interval lies beyond the margin, on the side of worse."""
+        return self.test is not None and self.test.is_below
+
+    @property
+    def _claim_verb(self) -> str:
+        if self._is_worse:
+            return "is"
+        return "is shown not to be" if self.passed else "is not shown not to be"
 
     def notes(self) -> Iterator[str]:
         """What a reader of the table must know of this rule."""

@@ -101,6 +101,25 @@ def dirichlet_quantile(values: FloatArray, counts: FloatArray, tail: float) -> F
     return result
 
 
+def dirichlet_share(values: FloatArray, counts: FloatArray, m: float) -> float:
+    """The probability that a sum with random weights is at most m.
+
+    Parameters
+    ----------
+    values, counts : ndarray of shape (n_values,)
+        As a row of `dirichlet_quantile`.
+    m : float
+        Above 0 and below the largest number.
+
+    Examples
+    --------
+    >>> round(dirichlet_share(np.array([0.0, 0.5]), np.array([1.0, 1.0]), 0.0125), 9)
+    0.025
+    """
+    contour = _Contour.through(values[np.newaxis, :], counts[np.newaxis, :], np.array([m]))
+    return float(np.clip(contour.terms.imag.sum(), 0.0, 1.0))
+
+
 def _beta_quantile(values: FloatArray, counts: FloatArray, tail: float) -> FloatArray:
     """The quantile of the beta distribution with the same mean and variance.
 

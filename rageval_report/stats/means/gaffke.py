@@ -18,8 +18,8 @@ import numpy as np
 from rageval_report.stats._entries import Bounds
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.closed_forms import require_finite_bounds
-from rageval_report.stats.means.dirichlet_sums import dirichlet_quantile
-from rageval_report.stats.means.moments import Moments
+from rageval_report.stats.means.dirichlet_sums import dirichlet_quantile, dirichlet_share
+from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.stats.means.score_bins import CountedScores, bin_scores
 from rageval_report.types import FloatArray
 
@@ -103,6 +103,34 @@ def gaffke(
         )
         for each, (low, high), to_low, to_high in zip(known, ends, from_low, from_high, strict=True)
     ]
+
+
+def gaffke_pvalue(scores: FloatArray, threshold: float, bounds: Bounds) -> float:
+    """The p-value of a mean above a threshold: one half of 1 - level where the limit reaches it.
+
+    Parameters
+    ----------
+    scores : ndarray
+        Scores without NaN, at least one, within the bounds.
+    threshold : float
+        The mean under the null hypothesis.
+    bounds : tuple of float
+        The smallest and the largest possible score.
+
+    Examples
+    --------
+    >>> gaffke_pvalue(np.array([0.5]), 0.0125, (0, 1))  # the lower 95 % limit of one score of 0.5
+    0.025
+    """
+    low, high = bounds
+    if threshold >= scores.max():
+        return 1.0
+    if threshold <= low:
+        return 0.0
+    weighted = _weigh(scores, moments(scores), (low, high))
+    values = np.append(0.0, weighted.scores - low)
+    counts = np.append(1.0, weighted.counts)
+    return dirichlet_share(values, counts, threshold - low)
 
 
 def _weigh(scores: FloatArray, known: Moments, bounds: Bounds) -> CountedScores:

@@ -1,18 +1,32 @@
-"""Saying "no difference": a test that the difference is smaller than a margin that matters."""
+"""Saying "no difference": a test that the difference is smaller than a margin that matters.
+
+The default follows the paired tests: for scores of 0 and 1 the interval of Bonett and Price, else
+the sign-flip test after the margin has been subtracted from every difference, whose inversion is
+the interval. Like every test of the sampled differences it sees only losses that were sampled;
+"strict" also counts those that were not, up to the bounds of the scores.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
+import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from rageval_report.errors import check_choice
+from rageval_report.errors import DataError, check_choice
+from rageval_report.stats._entries import Bounds
 from rageval_report.stats.base import check_positive, check_probability
+from rageval_report.stats.means.closed_forms import are_finite
+from rageval_report.stats.means.gaffke import gaffke, gaffke_pvalue
+from rageval_report.stats.means.intervals import BOUNDS_TOLERANCE
+from rageval_report.stats.means.moments import moments
 from rageval_report.stats.pairs.paired_intervals import bonett_price_centre
 from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.pairs.rare_losses import rare_losses_of
 from rageval_report.stats.pairs.spread import standard_deviation
 from rageval_report.stats.sign_flips.inversion import pvalue_of_shift, sign_flip
 
@@ -41,6 +55,10 @@ class EquivalenceResult:
         The mean difference, candidate minus baseline.
     n : int
         Pairs in which both scores are present.
+    method : str
+        The method that was used, never "auto".
+    notes : tuple of str
+        What a reader must know: that rare large losses, or differences, could hide.
     """
 
     pvalue: float
@@ -51,6 +69,18 @@ class EquivalenceResult:
     alternative: Claim
     difference: float
     n: int
+    method: str = "sign-flip"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_below(self) -> bool:
+        """Whether the whole interval lies below minus the margin: worse by more than that."""
+        return self.high < -self.margin
+
+    @property
+    def is_above(self) -> bool:
+        """Whether the whole interval lies above the margin."""
+        return self.low > self.margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +92,10 @@ class _OneSidedTests:
     low: float
     high: float
 
+    def pvalue(self, claim: Claim) -> float:
+        """The p-value of a claim; for equivalence both tests must reject."""
+        return self.below if claim == "non-inferior" else max(self.below, self.above)
+
 
 def equivalence_test(
     baseline: npt.ArrayLike,
@@ -70,11 +104,10 @@ def equivalence_test(
     *,
     alpha: float = 0.05,
     alternative: Claim = "equivalence",
+    method: str = "auto",
+    bounds: Bounds | None = None,
 ) -> EquivalenceResult:
     """Test whether two pipelines differ by less than a margin: two one-sided tests.
-
-    Scores of 0 and 1 use the standard error of Bonett and Price, all others the paired t test. If
-    all differences are equal the exact sign-flip p-value, 2^(-n), stands in for a p of zero.
 
     Parameters
     ----------
@@ -87,6 +120,14 @@ def equivalence_test(
     alternative : {"equivalence", "non-inferior"}
         "non-inferior": the candidate is not worse by the margin or more, if larger scores are
         better; if smaller ones are, exchange the sides.
+    method : {"auto", "sign-flip", "bonett-price", "t", "strict"}
+        "auto" is "bonett-price" for scores of 0 and 1, else "sign-flip": the test of the
+        differences after the margin has been subtracted from each. "t" is the paired t test, which
+        claims too much if a few differences dominate. "strict" is Gaffke's interval of the
+        differences; it also counts losses that are too rare to be among these queries.
+    bounds : (float, float), optional
+        The smallest and largest possible score. "strict" needs them; with the other methods, a
+        claim that "strict" would not make has a note.
 
     Returns
     -------
@@ -95,15 +136,22 @@ def equivalence_test(
     Raises
     ------
     DataError
-        If no query has a score on both sides, or the margin is not above 0.
+        If no query has a score on both sides, the margin is not above 0, a score is outside the
+        bounds, or "strict" has no bounds.
     UnknownNameError
         If the alternative is neither of the two.
+
+    Notes
+    -----
+    With a true difference of minus the margin, t claims non-inferiority in 25 % of cases at n = 20
+    instead of 5 % if most differences are 0, and in up to 61 % with rare large losses [2]_.
 
     References
     ----------
     .. [1] Schuirmann (1987). A comparison of the two one-sided tests procedure and the power
            approach for assessing the equivalence of average bioavailability. Journal of
            Pharmacokinetics and Biopharmaceutics 15:657-680.
+    .. [2] docs/coverage.md
 
     Examples
     --------
@@ -114,11 +162,19 @@ def equivalence_test(
     """
     check_choice("alternative", alternative, CLAIMS)
     pairs = PairedScores.of(baseline, candidate)
-    return run_equivalence(pairs, margin, alpha=alpha, alternative=alternative)
+    return run_equivalence(
+        pairs, margin, alpha=alpha, alternative=alternative, method=method, bounds=bounds
+    )
 
 
 def run_equivalence(
-    pairs: PairedScores, margin: float, *, alpha: float = 0.05, alternative: Claim = "equivalence"
+    pairs: PairedScores,
+    margin: float,
+    *,
+    alpha: float = 0.05,
+    alternative: Claim = "equivalence",
+    method: str = "auto",
+    bounds: Bounds | None = None,
 ) -> EquivalenceResult:
     """`equivalence_test` of pairs that are complete, and may be clusters.
 
@@ -132,16 +188,21 @@ def run_equivalence(
     """
     check_positive("margin", margin)
     check_probability("alpha", alpha)
-    if pairs.n == 1:
-        tests = _OneSidedTests(1.0, 1.0, math.nan, math.nan)
-    elif pairs.sizes is not None:
-        tests = _flip_at_margin(pairs, margin, alpha)
-    elif pairs.is_binary:
-        tests = _test_shares(pairs, margin, alpha)
-    else:
-        tests = _test_means(pairs, margin, alpha)
-    # Both one-sided tests must reject, so the larger of the two p-values decides.
-    pvalue = tests.below if alternative == "non-inferior" else max(tests.below, tests.above)
+    name = ("bonett-price" if pairs.is_binary else "sign-flip") if method == "auto" else method
+    check_choice("method", name, _METHODS)
+    width = _width_of(bounds, pairs)
+    if name == "strict" and width is None:
+        raise DataError(
+            "method 'strict' needs independent queries, and the smallest and largest possible "
+            "score: give bounds, e.g. (0, 1)"
+        )
+    tests = _METHODS[name](pairs, margin, alpha, width) if pairs.n > 1 else _NO_TESTS
+    pvalue = tests.pvalue(alternative)
+    notes: tuple[str, ...] = ()
+    if pvalue <= alpha and width is not None and name != "strict":
+        strict = _test_strictly(pairs, margin, alpha, width).pvalue(alternative)
+        if strict > alpha:
+            notes = (_rare_losses_note(pairs, width, alpha, alternative),)
     return EquivalenceResult(
         pvalue,
         pvalue <= alpha,
@@ -151,10 +212,42 @@ def run_equivalence(
         alternative,
         float(pairs.differences.mean()),
         pairs.n,
+        name,
+        notes,
     )
 
 
-def _test_shares(pairs: PairedScores, margin: float, alpha: float) -> _OneSidedTests:
+def _rare_losses_note(pairs: PairedScores, width: float, alpha: float, claim: Claim) -> str:
+    """The share of differences of the whole range that the sample cannot exclude."""
+    if claim == "non-inferior":
+        bound = rare_losses_of(pairs, width, confidence_level=1 - alpha)
+        return f"rare large losses could hide: {bound.sentence()}"
+    sizes = np.abs(pairs.differences)
+    bound = rare_losses_of(PairedScores(sizes, 0.0 * sizes), width, confidence_level=1 - alpha)
+    return f"rare large differences could hide: {bound.sentence('differ by')}"
+
+
+def _width_of(bounds: Bounds | None, pairs: PairedScores) -> float | None:
+    """The largest possible difference; None without bounds, or if the pairs are clusters."""
+    if not are_finite(bounds) or pairs.sizes is not None:
+        return None
+    low, high = bounds
+    for side in (pairs.baseline, pairs.candidate):
+        outside = side[(side < low - BOUNDS_TOLERANCE) | (side > high + BOUNDS_TOLERANCE)]
+        if outside.size:
+            raise DataError(
+                f"scores must lie within the bounds {low:g} and {high:g}; found {outside[0]:g}: "
+                "correct the score or give other bounds"
+            )
+    return float(high - low)
+
+
+_NO_TESTS = _OneSidedTests(1.0, 1.0, math.nan, math.nan)
+
+
+def _test_shares(
+    pairs: PairedScores, margin: float, alpha: float, _width: float | None
+) -> _OneSidedTests:
     centre, standard_error = bonett_price_centre(pairs.count_discordant("equivalence"))
     # A one-sided quantile: the interval at level 1 - 2 alpha lies within the margin exactly if both
     # tests reject at alpha.
@@ -167,8 +260,12 @@ def _test_shares(pairs: PairedScores, margin: float, alpha: float) -> _OneSidedT
     )
 
 
-def _flip_at_margin(pairs: PairedScores, margin: float, alpha: float) -> _OneSidedTests:
+def _flip_at_margin(
+    pairs: PairedScores, margin: float, alpha: float, _width: float | None
+) -> _OneSidedTests:
     interval = sign_flip(pairs, confidence_level=1 - 2 * alpha)
+    if interval.method != "sign-flip":  # with so few pairs no shift at all can be rejected
+        return _NO_TESTS
     return _OneSidedTests(
         pvalue_of_shift(pairs, -margin, "greater"),
         pvalue_of_shift(pairs, margin, "less"),
@@ -177,7 +274,25 @@ def _flip_at_margin(pairs: PairedScores, margin: float, alpha: float) -> _OneSid
     )
 
 
-def _test_means(pairs: PairedScores, margin: float, alpha: float) -> _OneSidedTests:
+def _test_strictly(
+    pairs: PairedScores, margin: float, alpha: float, width: float | None
+) -> _OneSidedTests:
+    """Gaffke's limits of the differences, which lie between minus and plus the width."""
+    widest = cast(float, width)
+    bounds = (-widest, widest)
+    differences = np.clip(pairs.differences, *bounds)
+    interval = gaffke([differences], [moments(differences)], [bounds], 1 - 2 * alpha)[0]
+    return _OneSidedTests(
+        gaffke_pvalue(differences, -margin, bounds),
+        gaffke_pvalue(-differences, -margin, bounds),
+        interval.low,
+        interval.high,
+    )
+
+
+def _test_means(
+    pairs: PairedScores, margin: float, alpha: float, _width: float | None
+) -> _OneSidedTests:
     n, mean = pairs.n, float(pairs.differences.mean())
     deviation = standard_deviation(pairs.differences, pairs.tolerance)
     if deviation == 0.0:  # the t statistic would be infinite; only one sign pattern is as extreme
@@ -192,3 +307,11 @@ def _test_means(pairs: PairedScores, margin: float, alpha: float) -> _OneSidedTe
         mean - reach,
         mean + reach,
     )
+
+
+_METHODS: Mapping[str, Callable[[PairedScores, float, float, float | None], _OneSidedTests]] = {
+    "bonett-price": _test_shares,
+    "sign-flip": _flip_at_margin,
+    "strict": _test_strictly,
+    "t": _test_means,
+}

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -28,19 +29,148 @@ def table(both, wins, losses, neither):
 
 
 @pytest.mark.parametrize("margin", [0.005, 0.02, 0.05])
-def test_equivalence_is_that_of_statsmodels(scores, margin):
+def test_equivalence_by_t_is_that_of_statsmodels(scores, margin):
     expected, not_below, _ = ttost_paired(scores[1], scores[0], -margin, margin)  # statsmodels 0.15
-    found = equivalence_test(*scores, margin)
+    found = equivalence_test(*scores, margin, method="t")
     assert found.pvalue == pytest.approx(expected, rel=1e-9, abs=0.0)
     assert found.equivalent == (expected <= 0.05)
-    one_sided = equivalence_test(*scores, margin, alternative="non-inferior")
+    assert found.method == "t"
+    one_sided = equivalence_test(*scores, margin, alternative="non-inferior", method="t")
     assert one_sided.pvalue == pytest.approx(not_below[1], rel=1e-9, abs=0.0)
 
 
 def test_the_interval_is_the_t_interval_at_one_less_two_alpha(scores):
     expected = scipy_stats.ttest_rel(scores[1], scores[0]).confidence_interval(0.98)  # scipy 1.17.1
-    found = equivalence_test(*scores, 0.05, alpha=0.01)
+    found = equivalence_test(*scores, 0.05, alpha=0.01, method="t")
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
+
+
+def test_the_default_flips_the_signs_of_the_differences_from_the_margin():
+    rng = np.random.default_rng(7)
+    before = rng.random(11)
+    after = before + rng.normal(0.01, 0.05, 11)
+    signs = np.array(list(itertools.product((-1, 1), repeat=11)))
+    for margin in (0.02, 0.04):
+        not_below, not_above = (
+            np.mean(signs @ moved >= moved.sum() - 1e-12)
+            for moved in (after - before + margin, before - after + margin)
+        )
+        found = equivalence_test(before, after, margin)
+        assert found.method == "sign-flip"
+        assert found.pvalue == pytest.approx(max(not_below, not_above), rel=1e-9)
+        one_sided = equivalence_test(before, after, margin, alternative="non-inferior")
+        assert one_sided.pvalue == pytest.approx(not_below, rel=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+def test_the_interval_is_the_inversion_of_the_sign_flip_test(scores, alpha):
+    expected = paired_interval(*scores, method="sign-flip", confidence_level=1 - 2 * alpha)
+    found = equivalence_test(*scores, 0.05, alpha=alpha)
+    assert (found.low, found.high) == (expected.low, expected.high)
+
+
+@pytest.mark.parametrize("n", [20, 50])
+def test_rare_large_losses_are_claimed_less_often_than_by_t(n):
+    # 95 % of the queries gain 0.05 and 5 % lose 1, so the true difference is minus the margin.
+    rng, n_sets = np.random.default_rng(n), 300
+    claims = dict.fromkeys(("t", "strict"), 0)
+    for _ in range(n_sets):
+        after = np.where(rng.random(n) < 0.05, 0.0, 1.0)
+        before = np.where(after > 0, 0.95, 1.0)
+        for method in claims:
+            found = equivalence_test(
+                *(before, after, 0.0025),
+                alternative="non-inferior",
+                method=method,
+                bounds=(0, 1),
+            )
+            claims[method] += found.equivalent
+    assert claims["t"] / n_sets > 0.05
+    assert claims["strict"] == 0
+
+
+# The whole difference beyond the margin
+
+
+def test_an_interval_wholly_beyond_the_margin_is_recognised():
+    before = np.linspace(0.3, 0.7, 20)
+    noise = np.tile([-0.01, 0.01, 0.003, -0.003], 5)
+    below = equivalence_test(before, before - 0.2 + noise, 0.1)
+    assert (below.is_below, below.is_above, below.equivalent) == (True, False, False)
+    above = equivalence_test(before, before + 0.2 + noise, 0.1)
+    assert (above.is_below, above.is_above, above.equivalent) == (False, True, False)
+    within = equivalence_test(before, before + noise, 0.1)
+    assert (within.is_below, within.is_above, within.equivalent) == (False, False, True)
+
+
+# Strict
+
+
+@pytest.mark.parametrize("losses", [0, 1, 3])
+@pytest.mark.parametrize("n", [10, 60])
+def test_strict_on_whole_losses_is_clopper_pearson(n, losses):
+    # Differences of -1 and 0 between -1 and 1 are a share of 0s on half of that range.
+    before = np.ones(n)
+    after = np.repeat([0.0, 1.0], [losses, n - losses])
+    found = equivalence_test(
+        *(before, after, 0.2), alternative="non-inferior", method="strict", bounds=(0, 1)
+    )
+    share = scipy_stats.beta(n - losses, losses + 1)  # scipy 1.17.1
+    assert found.low == pytest.approx(share.ppf(0.05) - 1, rel=1e-9)
+    assert found.pvalue == pytest.approx(share.cdf(0.8), rel=1e-9)
+    assert found.method == "strict"
+
+
+@settings(max_examples=40)
+@given(
+    gains=st.lists(st.integers(-10, 10), min_size=1, max_size=25),
+    margin=st.floats(0.01, 0.99),
+)
+def test_strict_claims_exactly_when_its_interval_lies_within_the_margin(gains, margin):
+    before, after = np.full(len(gains), 0.5), 0.5 + np.array(gains) / 20
+    found = equivalence_test(before, after, margin, method="strict", bounds=(0, 1))
+    if len(gains) > 1 and abs(found.pvalue - 0.05) > 1e-9:
+        assert found.equivalent == (-margin <= found.low and found.high <= margin)
+    assert len(gains) == 1 or found.low <= found.difference <= found.high
+
+
+def test_a_claim_that_strict_would_not_make_has_a_note(scores):
+    found = equivalence_test(*scores, 0.05, bounds=(-1, 2))
+    assert found.equivalent
+    share = 100 * (1 - 0.05 ** (1 / 40))
+    assert found.notes == (
+        f"rare large differences could hide: up to {share:.1f} % of queries could differ by 3 "
+        "without one among these 40",
+    )
+    one_sided = equivalence_test(*scores, 0.05, bounds=(-1, 2), alternative="non-inferior")
+    assert one_sided.notes == (
+        f"rare large losses could hide: up to {share:.1f} % of queries could lose 3 without one "
+        "among these 40",
+    )
+    assert equivalence_test(*scores, 0.05).notes == ()
+    assert equivalence_test(*scores, 0.001, bounds=(-1, 2)).notes == ()  # nothing is claimed
+
+
+def test_a_claim_that_strict_makes_too_has_no_note():
+    rng = np.random.default_rng(0)
+    before = rng.random(2000)
+    found = equivalence_test(before, before + rng.normal(0, 0.01, 2000), 0.2, bounds=(-1, 2))
+    assert (found.equivalent, found.notes) == (True, ())
+
+
+def test_strict_without_bounds_says_what_to_give(scores):
+    with pytest.raises(DataError, match="give bounds"):
+        equivalence_test(*scores, 0.05, method="strict")
+
+
+def test_scores_outside_the_bounds_are_named():
+    with pytest.raises(DataError, match=r"found 1\.5: correct the score or give other bounds"):
+        equivalence_test([0.5, 0.2], [1.5, 0.3], 0.05, bounds=(0, 1))
+
+
+def test_an_unknown_method_is_refused(scores):
+    with pytest.raises(ValueError, match='method must be "bonett-price", "sign-flip"'):
+        equivalence_test(*scores, 0.05, method="wald")
 
 
 @settings(max_examples=60)
@@ -105,17 +235,36 @@ def test_identical_shares_are_not_equivalent_until_there_are_enough_of_them():
 @pytest.mark.parametrize("n", [2, 4, 5, 9])
 def test_equal_differences_within_the_margin_have_the_sign_flip_pvalue_not_zero(n):
     before = np.linspace(0.1, 0.7, n)
-    found = equivalence_test(before, before + 0.02, 0.05)
+    found = equivalence_test(before, before + 0.02, 0.05, method="t")
     assert found.pvalue == 0.5**n
     assert found.equivalent == (n >= 5)
     assert found.low == found.high == pytest.approx(0.02)
 
 
-def test_equal_differences_beyond_the_margin_are_neither_equivalent_nor_inferior():
+@pytest.mark.parametrize("n", [5, 9])
+def test_equal_differences_count_half_of_the_one_pattern_of_signs(n):
+    before = np.linspace(0.1, 0.7, n)
+    found = equivalence_test(before, before + 0.02, 0.05)
+    assert found.pvalue == 0.5 ** (n + 1)  # mid-p, as equal differences are a lattice
+    assert found.low == found.high == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_with_so_few_pairs_that_no_shift_can_be_rejected_nothing_is_shown(n):
+    before = np.linspace(0.1, 0.7, n)
+    found = equivalence_test(before, before + 0.02, 0.05)
+    assert (found.pvalue, found.equivalent) == (1.0, False)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
+@pytest.mark.parametrize("method", ["t", "auto"])
+def test_equal_differences_beyond_the_margin_are_neither_equivalent_nor_inferior(method):
     before = np.linspace(0.1, 0.7, 8)
-    assert equivalence_test(before, before + 0.2, 0.05).pvalue == 1.0
-    assert equivalence_test(before, before + 0.2, 0.05, alternative="non-inferior").pvalue == 0.5**8
-    assert equivalence_test(before, before - 0.2, 0.05, alternative="non-inferior").pvalue == 1.0
+    one_sided = {"alternative": "non-inferior", "method": method}
+    assert equivalence_test(before, before + 0.2, 0.05, method=method).pvalue > 0.99
+    assert equivalence_test(before, before + 0.2, 0.05, **one_sided).pvalue <= 0.5**8
+    assert equivalence_test(before, before - 0.2, 0.05, **one_sided).pvalue > 0.99
 
 
 @pytest.mark.parametrize("score", [0.3, 1.0])

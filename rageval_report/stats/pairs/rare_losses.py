@@ -1,0 +1,123 @@
+"""What the sampled queries cannot exclude: large losses that are too rare to be among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from rageval_report.stats.base import check_level, check_positive
+from rageval_report.stats.pairs.paired_scores import PairedScores
+
+
+@dataclass(frozen=True, slots=True)
+class RareLossBound:
+    """The largest share of queries with a large loss that the sample cannot exclude.
+
+    Parameters
+    ----------
+    size : float
+        The loss, above 0.
+    n : int
+        Pairs in which both scores are present.
+    n_losses : int
+        Pairs that lose at least as much.
+    share : float
+        The upper limit of the share of such losses among all queries.
+    difference : float
+        The mean difference, candidate minus baseline, if there were so many of them and the other
+        queries were as those that were sampled.
+    """
+
+    size: float
+    n: int
+    n_losses: int
+    share: float
+    difference: float
+
+    def sentence(self, verb: str = "lose") -> str:
+        """The bound in words.
+
+        Parameters
+        ----------
+        verb : str
+            What queries do by the size: "lose" it, or "differ by" it.
+
+        Examples
+        --------
+        >>> rare_loss_bound([0.5] * 50, [0.55] * 50, 1.0).sentence()
+        'up to 5.8 % of queries could lose 1 without one among these 50'
+        """
+        share = f"up to {100 * self.share:.1f} % of queries could {verb} {self.size:g}"
+        if self.n_losses:
+            return f"{share}, as {self.n_losses} of these {self.n} do"
+        return f"{share} without one among these {self.n}"
+
+
+def rare_loss_bound(
+    baseline: npt.ArrayLike,
+    candidate: npt.ArrayLike,
+    size: float,
+    *,
+    confidence_level: float = 0.95,
+) -> RareLossBound:
+    """How many queries could lose much although the sample hardly shows it.
+
+    Parameters
+    ----------
+    baseline, candidate : array-like of shape (n_queries,)
+        One score per query, both sides in the same order; larger scores are better. Queries with
+        NaN on a side are left out.
+    size : float
+        The loss, above 0, in the unit of the scores; the range of the scores is the worst one.
+    confidence_level : float
+        The nominal coverage of the limit, which has one side.
+
+    Returns
+    -------
+    RareLossBound
+
+    Raises
+    ------
+    DataError
+        If no query has a score on both sides, the size is not above 0, or the level makes no sense.
+
+    Notes
+    -----
+    The share has Clopper and Pearson's upper limit. If no pair loses so much it is
+    1 - (1 - level)^(1 / n), about 3 / n at a level of 95 %.
+
+    Examples
+    --------
+    >>> bound = rare_loss_bound([0.5] * 50, [0.55] * 50, 1.0)
+    >>> round(bound.share, 4), round(bound.difference, 4)  # the gain of 0.05 could be a loss
+    (0.0582, -0.0111)
+    """
+    return rare_losses_of(
+        PairedScores.of(baseline, candidate), size, confidence_level=confidence_level
+    )
+
+
+def rare_losses_of(
+    pairs: PairedScores, size: float, *, confidence_level: float = 0.95
+) -> RareLossBound:
+    """`rare_loss_bound` of pairs that are complete.
+
+    Examples
+    --------
+    >>> rare_losses_of(PairedScores.of([1, 1, 1], [1, 1, 0]), 1.0).n_losses
+    1
+    """
+    check_positive("size", size)
+    level = check_level(confidence_level)
+    is_loss = pairs.differences <= -size + pairs.tolerance
+    n_losses = int(np.count_nonzero(is_loss))
+    if n_losses == pairs.n:
+        share, others = 1.0, 0.0
+    else:
+        share = float(special.betaincinv(n_losses + 1, pairs.n - n_losses, level))
+        others = float(pairs.differences[~is_loss].mean())
+    difference = (1.0 - share) * others - share * size
+    return RareLossBound(float(size), pairs.n, n_losses, share, difference)
