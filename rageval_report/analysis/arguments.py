@@ -130,19 +130,6 @@ def kind_of_mean(metric: Metric) -> Kind:
     return metric.kind if known is None else known.kind
 
 
-def loss_bounds(metric: Metric) -> tuple[float, float] | None:
-    """The bounds that say how much a query can lose; None if they are a formality, or missing.
-
-    Examples
-    --------
-    >>> loss_bounds(Metric("recall", kind="proportion"))
-    (0.0, 1.0)
-    >>> loss_bounds(Metric("semantic_answer_similarity", kind="real", bounds=(-1, 1))) is None
-    True
-    """
-    return None if kind_of_mean(metric) == "real" else metric.bounds
-
-
 def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     """The percentiles, if each lies between 0 and 100."""
     wrong = [p for p in percentiles if not 0 <= p <= 100]

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import loss_bounds
+from rageval_report.analysis.arguments import kind_of_mean
 from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
     Pairing,
@@ -288,7 +288,13 @@ def _test_equivalence(
     margin = plan.margin_of(metric)
     if margin is None or by_unit.n < plan.fewest_units:
         return None
-    return run_equivalence(by_unit, margin, alpha=plan.alpha, bounds=loss_bounds(metric))
+    return run_equivalence(
+        by_unit,
+        margin,
+        alpha=plan.alpha,
+        bounds=metric.bounds,
+        bounds_are_formal=kind_of_mean(metric) == "real",
+    )
 
 
 def _baseline_rows(pairing: Pairing, complete: BoolArray) -> IntArray:

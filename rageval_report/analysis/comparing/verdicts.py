@@ -150,8 +150,9 @@ def _margin_part(finding: MetricFinding) -> str:
     margin = number(equivalence.margin)
     if finding.is_equivalent:
         return f", but by less than the margin of {margin}{_notes_part(equivalence)}"
-    is_beyond = equivalence.is_below or equivalence.is_above
-    return f", by more than the margin of {margin}" if is_beyond else ""
+    # By the interval that the sentence shows, not by the narrower one of the test of equivalence.
+    nearest = max(finding.interval.low, -finding.interval.high)
+    return f", by more than the margin of {margin}" if nearest > equivalence.margin else ""
 
 
 def _notes_part(equivalence: EquivalenceResult) -> str:

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.arguments import loss_bounds
+from rageval_report.analysis.arguments import kind_of_mean
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     independent_pairs,
@@ -120,7 +120,8 @@ def non_inferiority(pair: ComparedPair, margin: float) -> EquivalenceResult | No
         margin,
         alpha=plan.alpha,
         alternative="non-inferior",
-        bounds=loss_bounds(pair.metric),
+        bounds=pair.metric.bounds,
+        bounds_are_formal=kind_of_mean(pair.metric) == "real",
     )
 
 

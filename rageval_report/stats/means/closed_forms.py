@@ -96,8 +96,8 @@ def bounded(known: Moments, level: float, bounds: Bounds | None) -> Interval:
         s~² = ((n - 1) s² + p (1 - p)) / n        n_eff = n p (1 - p) / s~²
 
     Against rare low scores it protects less than Gaffke's limits, which are the default: if 2.5 %
-    of the scores are 0 and the others close to 1, 50 of them give a 95 % interval that contains the
-    mean in 81 % of cases.
+    of the scores are 0 and the others close to 1, 30 of them give a 95 % interval that contains the
+    mean in 71 % of cases (docs/coverage.md).
 
     References
     ----------

@@ -122,7 +122,8 @@ def equivalence_test(
         better; if smaller ones are, exchange the sides.
     method : {"auto", "sign-flip", "bonett-price", "t", "strict"}
         "auto" is "bonett-price" for scores of 0 and 1, else "sign-flip": the test of the
-        differences after the margin has been subtracted from each. "t" is the paired t test, which
+        differences after the margin has been subtracted from each; it is "strict" if all
+        differences are equal and there are bounds. "t" is the paired t test, which
         claims too much if a few differences dominate. "strict" is Gaffke's interval of the
         differences; it also counts losses that are too rare to be among these queries.
     bounds : (float, float), optional
@@ -175,11 +176,13 @@ def run_equivalence(
     alternative: Claim = "equivalence",
     method: str = "auto",
     bounds: Bounds | None = None,
+    bounds_are_formal: bool = False,
 ) -> EquivalenceResult:
     """`equivalence_test` of pairs that are complete, and may be clusters.
 
     Clusters are tested by the sign-flip test, after the margin has been subtracted from every
-    query, and the interval is its inversion.
+    query, and the interval is its inversion. Bounds that are a formality, such as those of a
+    cosine, say nothing about rare losses: with them there is no note.
 
     Examples
     --------
@@ -188,9 +191,9 @@ def run_equivalence(
     """
     check_positive("margin", margin)
     check_probability("alpha", alpha)
-    name = ("bonett-price" if pairs.is_binary else "sign-flip") if method == "auto" else method
-    check_choice("method", name, _METHODS)
     width = _width_of(bounds, pairs)
+    name = _choose_method(pairs, width) if method == "auto" else method
+    check_choice("method", name, _METHODS)
     if name == "strict" and width is None:
         raise DataError(
             "method 'strict' needs independent queries, and the smallest and largest possible "
@@ -199,7 +202,7 @@ def run_equivalence(
     tests = _METHODS[name](pairs, margin, alpha, width) if pairs.n > 1 else _NO_TESTS
     pvalue = tests.pvalue(alternative)
     notes: tuple[str, ...] = ()
-    if pvalue <= alpha and width is not None and name != "strict":
+    if pvalue <= alpha and width is not None and name != "strict" and not bounds_are_formal:
         strict = _test_strictly(pairs, margin, alpha, width).pvalue(alternative)
         if strict > alpha:
             notes = (_rare_losses_note(pairs, width, alpha, alternative),)
@@ -215,6 +218,19 @@ def run_equivalence(
         name,
         notes,
     )
+
+
+def _choose_method(pairs: PairedScores, width: float | None) -> str:
+    """The method that "auto" stands for."""
+    if pairs.is_binary:
+        return "bonett-price"
+    # Equal differences have an interval without width, however few they are; with bounds it is
+    # known how much others may differ.
+    return "strict" if width is not None and _are_equal(pairs) else "sign-flip"
+
+
+def _are_equal(pairs: PairedScores) -> bool:
+    return standard_deviation(pairs.differences, pairs.tolerance) == 0.0
 
 
 def _rare_losses_note(pairs: PairedScores, width: float, alpha: float, claim: Claim) -> str:
@@ -264,6 +280,8 @@ def _flip_at_margin(
     pairs: PairedScores, margin: float, alpha: float, _width: float | None
 ) -> _OneSidedTests:
     interval = sign_flip(pairs, confidence_level=1 - 2 * alpha)
+    if pairs.sizes is None and _are_equal(pairs):
+        return _test_equal_differences(pairs, margin)
     if interval.method != "sign-flip":  # with so few pairs no shift at all can be rejected
         return _NO_TESTS
     return _OneSidedTests(
@@ -272,6 +290,13 @@ def _flip_at_margin(
         interval.low,
         interval.high,
     )
+
+
+def _test_equal_differences(pairs: PairedScores, margin: float) -> _OneSidedTests:
+    """Of all patterns of signs only the observed one is as extreme."""
+    mean, same_side = float(pairs.differences.mean()), 0.5**pairs.n
+    below, above = (same_side if inside else 1.0 for inside in (-margin < mean, mean < margin))
+    return _OneSidedTests(below, above, mean, mean)
 
 
 def _test_strictly(
@@ -295,10 +320,8 @@ def _test_means(
 ) -> _OneSidedTests:
     n, mean = pairs.n, float(pairs.differences.mean())
     deviation = standard_deviation(pairs.differences, pairs.tolerance)
-    if deviation == 0.0:  # the t statistic would be infinite; only one sign pattern is as extreme
-        same_side = 0.5**n
-        below, above = (same_side if inside else 1.0 for inside in (-margin < mean, mean < margin))
-        return _OneSidedTests(below, above, mean, mean)
+    if deviation == 0.0:  # the t statistic would be infinite
+        return _test_equal_differences(pairs, margin)
     standard_error = deviation / math.sqrt(n)
     reach = float(stdtrit(n - 1, 1 - alpha)) * standard_error
     return _OneSidedTests(

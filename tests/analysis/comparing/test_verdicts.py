@@ -8,6 +8,7 @@ import scipy.stats
 from statsmodels.stats.power import TTestPower
 
 from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report.stats import paired_interval
 
 
 def verdict_of(before, after, name="recall", **options):
@@ -174,6 +175,14 @@ def test_a_difference_that_is_shown_and_large_is_not_called_small():
     worse = verdict_of(*near(shift=0.05)[::-1], margin=0.02)
     assert worse.startswith("b is worse on recall by 0.050 ")
     assert worse.endswith(", by more than the margin of 0.020")
+
+
+def test_beyond_the_margin_is_said_by_the_interval_that_is_shown():
+    before, after = near(shift=0.0195, spread=0.03)
+    limits = paired_interval(before, after, confidence_level=0.95)
+    between = (limits.low + paired_interval(before, after, confidence_level=0.9).low) / 2
+    assert "margin" not in verdict_of(before, after, margin=between)
+    assert "by more than the margin" in verdict_of(before, after, margin=limits.low - 1e-4)
 
 
 def test_a_difference_that_may_be_smaller_than_the_margin_says_nothing_of_it():

@@ -123,6 +123,22 @@ def test_one_claim_is_not_adjusted(comparison):
     )
 
 
+def test_ten_identical_scores_do_not_show_that_nothing_is_lost():
+    same = pipeline("old", recall=BEFORE[:10]), pipeline("new", recall=BEFORE[:10])
+    found = compare(*same).gate("no_regression(recall, margin=0.05)").frame.iloc[0]
+    assert not found["passed"]
+    # Gaffke's lower limit of ten differences of 0 between -1 and 1
+    assert found["ci_low"] == pytest.approx(0.05**0.1 - 1, rel=1e-9)
+
+
+def test_formal_bounds_have_no_note_on_rare_losses():
+    noise = np.random.default_rng(2).normal(0, 0.01, 60)
+    runs = pipeline("old", sas=BEFORE), pipeline("new", sas=BEFORE + noise)
+    result = compare(*runs).gate("no_regression(sas, margin=0.02)")
+    assert result.frame["passed"][0]
+    assert result.notes == ()
+
+
 def test_a_difference_wholly_beyond_the_margin_is_worse_and_not_undecided():
     worse = pipeline("new", faithfulness=BEFORE - 0.1 + (AFTER - BEFORE))
     sentence = compare(OLD, worse).gate("no_regression(faithfulness, margin=0.02)").frame["why"][0]
@@ -265,7 +281,9 @@ def test_one_pair_shows_nothing():
 
 
 def test_missing_scores_may_count_as_the_worst():
-    old, new = pipeline("old", recall=[0.5] * 8), pipeline("new", recall=[0.5] * 7 + [NAN])
+    # Not all equal, as equal differences do not show how much others may differ.
+    scores = [0.51, 0.49, 0.52, 0.48, 0.505, 0.495, 0.5]
+    old, new = pipeline("old", recall=[0.5] * 8), pipeline("new", recall=[*scores, NAN])
     rules = ("no_regression(recall, margin=0.1)", "mean(recall) >= 0.45")
     assert compare(old, new).gate(*rules).passed
     worst = compare(old, new, missing="worst").gate(*rules)

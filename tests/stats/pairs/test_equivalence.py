@@ -232,27 +232,30 @@ def test_identical_shares_are_not_equivalent_until_there_are_enough_of_them():
 # Degenerate data
 
 
+@pytest.mark.parametrize("method", ["t", "auto"])
 @pytest.mark.parametrize("n", [2, 4, 5, 9])
-def test_equal_differences_within_the_margin_have_the_sign_flip_pvalue_not_zero(n):
+def test_equal_differences_within_the_margin_have_the_sign_flip_pvalue_not_zero(n, method):
     before = np.linspace(0.1, 0.7, n)
-    found = equivalence_test(before, before + 0.02, 0.05, method="t")
+    found = equivalence_test(before, before + 0.02, 0.05, method=method)
     assert found.pvalue == 0.5**n
     assert found.equivalent == (n >= 5)
     assert found.low == found.high == pytest.approx(0.02)
 
 
-@pytest.mark.parametrize("n", [5, 9])
-def test_equal_differences_count_half_of_the_one_pattern_of_signs(n):
+@pytest.mark.parametrize(("n", "shown"), [(10, False), (29, False), (150, True)])
+def test_equal_differences_within_bounds_leave_room_for_others(n, shown):
+    # All differences are 0, between -1 and 1: the limit 0.05^(1/n) - 1 is above -0.02 from 149 on.
     before = np.linspace(0.1, 0.7, n)
-    found = equivalence_test(before, before + 0.02, 0.05)
-    assert found.pvalue == 0.5 ** (n + 1)  # mid-p, as equal differences are a lattice
-    assert found.low == found.high == pytest.approx(0.02)
+    found = equivalence_test(before, before, 0.02, bounds=(0, 1), alternative="non-inferior")
+    assert (found.method, found.equivalent) == ("strict", shown)
+    assert found.low == pytest.approx(0.05 ** (1 / n) - 1, rel=1e-9)
+    assert found.pvalue == pytest.approx(0.98**n, rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 4])
 def test_with_so_few_pairs_that_no_shift_can_be_rejected_nothing_is_shown(n):
     before = np.linspace(0.1, 0.7, n)
-    found = equivalence_test(before, before + 0.02, 0.05)
+    found = equivalence_test(before, before + np.linspace(0.01, 0.02, n), 0.05)
     assert (found.pvalue, found.equivalent) == (1.0, False)
     assert math.isnan(found.low)
     assert math.isnan(found.high)
@@ -262,9 +265,9 @@ def test_with_so_few_pairs_that_no_shift_can_be_rejected_nothing_is_shown(n):
 def test_equal_differences_beyond_the_margin_are_neither_equivalent_nor_inferior(method):
     before = np.linspace(0.1, 0.7, 8)
     one_sided = {"alternative": "non-inferior", "method": method}
-    assert equivalence_test(before, before + 0.2, 0.05, method=method).pvalue > 0.99
-    assert equivalence_test(before, before + 0.2, 0.05, **one_sided).pvalue <= 0.5**8
-    assert equivalence_test(before, before - 0.2, 0.05, **one_sided).pvalue > 0.99
+    assert equivalence_test(before, before + 0.2, 0.05, method=method).pvalue == 1.0
+    assert equivalence_test(before, before + 0.2, 0.05, **one_sided).pvalue == 0.5**8
+    assert equivalence_test(before, before - 0.2, 0.05, **one_sided).pvalue == 1.0
 
 
 @pytest.mark.parametrize("score", [0.3, 1.0])
