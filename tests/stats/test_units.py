@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.stats import PairedScores
+from rageval_report.stats import PairedScores, equivalence_test, paired_interval, paired_test
 from rageval_report.stats.clusters import clustered_standard_error, mean_error
 from rageval_report.stats.pairs.equivalence import run_equivalence
-from rageval_report.stats.pairs.paired import find_interval, is_fragile, run_test
+from rageval_report.stats.pairs.paired import find_interval, fragile, is_fragile, run_test
 from rageval_report.stats.sign_flips.inversion import pvalue_of_shift
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 
@@ -238,3 +238,31 @@ def test_fewer_units_than_these_never_reject(alpha, expected):
     assert fewest_units(alpha) == expected
     if expected > 6:
         assert 2.0 ** (1 - expected) <= alpha < 2.0 ** (2 - expected)
+
+
+# -- arrays with clusters
+
+
+def test_arrays_with_clusters_have_the_test_the_interval_and_the_margin_of_their_units():
+    pairs, by_unit = clustered(7, shift=0.12)
+    arrays = pairs.baseline, pairs.candidate
+    assert paired_test(*arrays, clusters=LABELS) == run_test(by_unit)
+    assert paired_interval(*arrays, clusters=LABELS) == find_interval(by_unit)
+    margin = equivalence_test(*arrays, 0.3, clusters=LABELS)
+    assert margin == run_equivalence(by_unit, 0.3)
+    assert fragile(*arrays, clusters=LABELS) == is_fragile(by_unit)
+
+
+def test_unscored_queries_leave_their_clusters():
+    pairs, by_unit = clustered(8)
+    before = np.r_[pairs.baseline, 0.5, math.nan]
+    after = np.r_[pairs.candidate, math.nan, 0.5]
+    labels = [*LABELS, "a", "another"]
+    assert paired_test(before, after, clusters=labels) == run_test(by_unit)
+
+
+def test_clusters_of_another_length_are_an_error():
+    with pytest.raises(DataError, match="clusters must have one label per query"):
+        paired_test([0.1, 0.2], [0.2, 0.3], clusters=["a"])
+    with pytest.raises(DataError, match="every query needs a cluster"):
+        paired_interval([0.1, 0.2], [0.2, 0.3], clusters=["a", None])

@@ -29,6 +29,7 @@ from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.pairs.rare_losses import rare_losses_of
 from rageval_report.stats.pairs.spread import standard_deviation
 from rageval_report.stats.sign_flips.inversion import pvalue_of_shift, sign_flip
+from rageval_report.stats.units import independent_pairs
 
 Claim: TypeAlias = Literal["equivalence", "non-inferior"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
@@ -106,6 +107,7 @@ def equivalence_test(
     alternative: Claim = "equivalence",
     method: str = "auto",
     bounds: Bounds | None = None,
+    clusters: npt.ArrayLike | None = None,
 ) -> EquivalenceResult:
     """Test whether two pipelines differ by less than a margin: two one-sided tests.
 
@@ -129,6 +131,9 @@ def equivalence_test(
     bounds : (float, float), optional
         The smallest and largest possible score. "strict" needs them; with the other methods, a
         claim that "strict" would not make has a note.
+    clusters : array-like of shape (n_queries,), optional
+        The cluster of each query, if some are not independent: the test then flips the signs of
+        clusters, after the margin has been subtracted from every query.
 
     Returns
     -------
@@ -162,7 +167,7 @@ def equivalence_test(
     (True, -0.0088, 0.0138)
     """
     check_choice("alternative", alternative, CLAIMS)
-    pairs = PairedScores.of(baseline, candidate)
+    pairs = independent_pairs(baseline, candidate, clusters)
     return run_equivalence(
         pairs, margin, alpha=alpha, alternative=alternative, method=method, bounds=bounds
     )

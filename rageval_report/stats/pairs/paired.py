@@ -23,6 +23,7 @@ from rageval_report.stats.base import (
 )
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.sign_flips.inversion import limits_that_agree
+from rageval_report.stats.units import independent_pairs
 
 
 def paired_test(
@@ -33,6 +34,7 @@ def paired_test(
     alternative: Alternative = "two-sided",
     n_resamples: int = 9999,
     seed: int = 0,
+    clusters: npt.ArrayLike | None = None,
 ) -> PairedResult:
     """Test whether the mean paired difference, candidate minus baseline, is zero.
 
@@ -47,6 +49,9 @@ def paired_test(
         "greater": the candidate's mean is the larger one.
     n_resamples, seed : int
         Used only by the tests that draw: "sign-flip-mc" and "bootstrap".
+    clusters : array-like of shape (n_queries,), optional
+        The cluster of each query, if some are not independent. The result is then of clusters:
+        ``n``, ``wins``, ``ties`` and ``losses`` count them.
 
     Returns
     -------
@@ -71,7 +76,7 @@ def paired_test(
     1.0
     """
     _check_test_options(test, alternative, n_resamples, seed)
-    pairs = PairedScores.of(baseline, candidate)
+    pairs = independent_pairs(baseline, candidate, clusters)
     return run_test(pairs, test=test, alternative=alternative, n_resamples=n_resamples, seed=seed)
 
 
@@ -133,6 +138,7 @@ def paired_interval(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     seed: int = 0,
+    clusters: npt.ArrayLike | None = None,
 ) -> Interval:
     """Interval of the mean paired difference, candidate minus baseline.
 
@@ -147,6 +153,8 @@ def paired_interval(
         Between 0 and 1.
     n_resamples, seed : int
         Used only by the methods that draw.
+    clusters : array-like of shape (n_queries,), optional
+        The cluster of each query, if some are not independent.
 
     Returns
     -------
@@ -170,7 +178,7 @@ def paired_interval(
     """
     _check_interval_options(method, confidence_level, n_resamples, seed)
     return find_interval(
-        PairedScores.of(baseline, candidate),
+        independent_pairs(baseline, candidate, clusters),
         method=method,
         confidence_level=confidence_level,
         n_resamples=n_resamples,
@@ -257,6 +265,7 @@ def fragile(
     alpha: float = 0.05,
     n_resamples: int = 9999,
     seed: int = 0,
+    clusters: npt.ArrayLike | None = None,
 ) -> bool:
     """Whether one more query, going against the result, would undo a significant difference.
 
@@ -266,8 +275,8 @@ def fragile(
 
     Parameters
     ----------
-    baseline, candidate, test, n_resamples, seed
-        As in `paired_test`; the test is two-sided.
+    baseline, candidate, test, n_resamples, seed, clusters
+        As in `paired_test`; the test is two-sided. With clusters, one more cluster is entered.
     alpha : float
         The level of significance.
 
@@ -282,7 +291,7 @@ def fragile(
     >>> fragile([0] * 6, [1] * 6), fragile([0] * 20, [1] * 20)
     (True, False)
     """
-    pairs = PairedScores.of(baseline, candidate)
+    pairs = independent_pairs(baseline, candidate, clusters)
     return is_fragile(pairs, test=test, alpha=alpha, n_resamples=n_resamples, seed=seed)
 
 
