@@ -12,7 +12,15 @@ import pandas as pd
 
 from rageval_report.analysis.comparing.comparison import Comparison, compare_pairings
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
-from rageval_report.analysis.comparing.pairing import Pairing, check_evaluations, pair_runs
+from rageval_report.analysis.comparing.pairing import (
+    Clusters,
+    Pairing,
+    check_evaluations,
+    clusters_setting,
+    pair_runs,
+    resolve_units,
+    unnamed_clusters,
+)
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.errors import DataError, explain_keywords, named
 from rageval_report.scores import Metric, Scored
@@ -126,6 +134,7 @@ def main_effects(
     seed: int = 0,
     interval: str = "auto",
     n_resamples: int = 9999,
+    clusters: Clusters | None = None,
 ) -> MainEffects:
     """The effect of each setting in a grid of pipelines that has every combination once.
 
@@ -137,8 +146,9 @@ def main_effects(
         Names in ``config``; if omitted, all whose values differ among the evaluations.
     metrics : str or iterable of str, optional
         The metrics; all common ones if omitted.
-    test, correction, confidence_level, seed, interval, n_resamples
-        As for `rageval_report.compare`; the correction is over all rows of the table.
+    test, correction, confidence_level, seed, interval, n_resamples, clusters
+        As for `rageval_report.compare`; a column of clusters is one of the first pipeline's
+        details. The correction is over all rows of the table.
 
     Returns
     -------
@@ -183,6 +193,7 @@ def main_effects(
             candidate = grid.average({factor: level})
             pairings.append(pair_runs(reference, candidate, metrics))
             labels[candidate.name] = (factor, first, level)
+    plan = replace(plan, units=resolve_units(pairings[0].baseline, clusters))
     comparison = compare_pairings(
         f"Effects of {_listed(grid.levels)}", tuple(pairings), plan, correction=correction
     )
@@ -198,8 +209,13 @@ def main_effects(
     return MainEffects(
         comparison.title,
         frame,
-        {**comparison.settings, **dialect_settings(runs)},
-        (*doubts_of(runs), *grid.notes(), *comparison.notes),
+        {**comparison.settings, **clusters_setting(clusters), **dialect_settings(runs)},
+        (
+            *doubts_of(runs),
+            *unnamed_clusters(runs[0], clusters),
+            *grid.notes(),
+            *comparison.notes,
+        ),
         headline=_HEADLINE,
         pairings=comparison.pairings,
         plan=comparison.plan,

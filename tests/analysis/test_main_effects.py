@@ -261,3 +261,21 @@ def test_effects_made_by_hand_have_no_grid(effects):
     bare = MainEffects("by hand", effects.frame, pairings=effects.pairings)
     with pytest.raises(DataError, match=r"create them with main_effects\(\)"):
         bare.interactions()
+
+
+def test_effects_and_interactions_take_clusters(runs, effects):
+    clusters = {f"q{n}": f"d{n // 5}" for n in range(N)}
+    clustered = main_effects(runs, clusters=clusters)
+    assert clustered.settings["clusters"] == "given"
+    assert (clustered.frame["n_clusters"] == N / 5).all()
+    # Eight sums of five queries each: all 256 patterns of signs.
+    signs = np.array(list(itertools.product([1, -1], repeat=N // 5)))
+    for result in (clustered, clustered.interactions()):
+        row = result.frame.iloc[0]
+        sums = (
+            result.differences("recall@5", row["candidate"]).to_numpy().reshape(-1, 5).sum(axis=1)
+        )
+        expected = np.mean(np.abs(signs @ sums) >= abs(sums.sum()) * (1 - 1e-9))
+        assert row["pvalue"] == pytest.approx(expected)
+        assert row["test"] == "cluster-sign-flip"
+    assert effects.frame["difference"].tolist() == clustered.frame["difference"].tolist()
