@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -12,11 +13,12 @@ from scipy.stats import binomtest
 from rageval_report import RAGPipelineEvaluation, compare, rank, score
 from rageval_report.cli import rageval_report
 from rageval_report.datasets.golden_items import golden_item
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.evaluating.config import eval_config_of
 from rageval_report.judges.parsing import UnreadableError, read_grade
 from rageval_report.judges.parsing.grades import GradeScale
 from rageval_report.metrics.refusal import RefusalRule
+from rageval_report.scores.review_sheets import review_sheet
 from rageval_report.stats import adjust_pvalues, paired_interval, paired_test
 
 RAGBENCH = {"dialect": "ragbench"}
@@ -463,3 +465,94 @@ def test_its_questions_and_passages_are_golden_items():
 def test_a_question_of_the_type_unanswerable_has_no_answer():
     item = golden_item({"question": "Who?", "answer": "", "query_type": "unanswerable"})
     assert item.answerable is False
+
+
+# -- its run files
+
+
+def run_file(tmp_path, **metrics):
+    """A run file in its shape: the details of each metric by its name."""
+    document = {
+        "id": "0a1b2c3d",
+        "name": "eval-0a1b2c3d",
+        "created_at": "2026-01-27T10:00:00",
+        "completed_at": "2026-01-27T10:05:00",
+        "config": {"llm_model": "gemma3:4b", "llm_provider": "ollama", "retrieval_top_k": 10},
+        "datasets": ["ragbench"],
+        "scorecard": {
+            "metrics": [
+                {
+                    "name": name,
+                    "value": 0.5,
+                    "group": "retrieval",
+                    "sample_size": 2,
+                    "details": details,
+                }
+                for name, details in metrics.items()
+            ]
+        },
+        "weighted_score": None,
+        "question_count": 3,
+        "error_count": 1,
+        "metadata": {"seed": 42, "tier": "end_to_end"},
+    }
+    path = tmp_path / "0a1b2c3d_20260127_100000.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_a_run_with_scores_by_question_is_read_and_null_is_not_applicable(tmp_path):
+    path = run_file(
+        tmp_path,
+        recall_at_5={"per_question": {"q1": 1.0, "q2": 0.0, "q3": None}},
+        abstention_false_positive_rate={"per_question": {"q1": 0.0, "q2": 1.0, "q3": None}},
+    )
+    run = RAGPipelineEvaluation.load(None, path)
+    assert run.name == "eval-0a1b2c3d"
+    assert run.get_aggregated_scores("recall@5") == 0.5
+    assert run.states.loc["q3"].tolist() == ["not applicable"] * 2
+    assert not run.metrics["abstention_false_positive_rate"].greater_is_better
+    assert run.config == {
+        "llm_model": "gemma3:4b",
+        "llm_provider": "ollama",
+        "retrieval_top_k": 10,
+        "datasets": ["ragbench"],
+        "metadata": {"seed": 42, "tier": "end_to_end"},
+    }
+    assert run.created.isoformat() == "2026-01-27T10:00:00+00:00"
+
+
+def test_a_run_of_means_alone_is_refused_and_not_guessed(tmp_path):
+    path = run_file(tmp_path, recall_at_5={"std_dev": 0.4})
+    with pytest.raises(ReaderError, match="has means but no scores"):
+        RAGPipelineEvaluation.load(None, path)
+
+
+def test_scores_without_ids_pair_with_no_other_run(tmp_path):
+    path = run_file(tmp_path, recall_at_5={"individual_scores": [1.0, 0.0]})
+    run = RAGPipelineEvaluation.load("old", path)
+    assert run.get_aggregated_scores("recall@5") == 0.5
+    # Versions without scores by question write 10 whatever the pipeline does.
+    assert "retrieval_top_k" not in run.config
+    (tmp_path / "other").mkdir()
+    other = run_file(tmp_path / "other", recall_at_5={"per_question": {"q1": 1.0, "q2": 0.0}})
+    with pytest.raises(DataError, match="no query"):
+        compare(run, RAGPipelineEvaluation.load("new", other))
+
+
+def test_a_sheet_for_reviewers_has_its_blank_columns():
+    run = RAGPipelineEvaluation(
+        "mine", {"query_id": ["a"], "question": ["Who?"], "answer": ["Ada."], "faithfulness": [1.0]}
+    )
+    sheet = review_sheet(run)
+    assert list(sheet)[-4:] == ["answer_correct", "citations_correct", "faithfulness", "notes"]
+    assert sheet[["answer_correct", "notes"]].isna().all(axis=None) or (
+        sheet[["answer_correct", "notes"]] == ""
+    ).all(axis=None)
+
+
+def test_a_model_without_a_price_is_not_free():
+    rows = [{"query_id": "a", "model": "ollama/llama3", "prompt_tokens": 9, "completion_tokens": 1}]
+    assert score(rows, "cost_usd", prices={"small": (1, 1)}).scores["cost_usd"].isna().all()
+    free = {"ollama/llama3": (0, 0)}
+    assert score(rows, "cost_usd", prices=free).scores["cost_usd"].tolist() == [0.0]

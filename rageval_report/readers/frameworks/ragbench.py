@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
-from rageval_report.errors import ReaderError, named
+from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.files.inputs import is_file
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ScoreFile, in_dialect
@@ -13,6 +14,7 @@ from rageval_report.readers.json_shapes import ShapeError, check_object, check_r
 from rageval_report.readers.record_columns import columns_of, frame_of, score_columns
 from rageval_report.scores.catalogue.dialects import DialectName
 from rageval_report.scores.metric import Catalogue, Override
+from rageval_report.scores.run_file import time_of
 from rageval_report.types import JsonObject
 
 _SURE = 0.95
@@ -115,7 +117,37 @@ def _score_file(
         },
         metric_columns=tuple(names),
         notes=tuple(notes),
+        config=_config_of(run, metrics),
+        created=_created_of(run),
     )
+
+
+# Versions without scores by question write constants here, whatever the pipeline does.
+_CONSTANTS = ("retrieval_top_k", "hybrid_search_enabled", "contextual_retrieval_enabled")
+
+
+def _config_of(run: JsonObject, metrics: list[JsonObject]) -> dict[str, Any]:
+    """The settings that the run knows; null is unknown."""
+    written = check_object(run.get("config"), "config")
+    settings = {
+        **written,
+        "datasets": run.get("datasets"),
+        "metadata": run.get("metadata"),
+    }
+    unknown = () if any(map(_has_ids, metrics)) else _CONSTANTS
+    return {
+        str(name): value
+        for name, value in settings.items()
+        if value not in (None, {}, []) and name not in unknown
+    }
+
+
+def _created_of(run: JsonObject) -> datetime | None:
+    written = run.get("created_at")
+    try:
+        return time_of(written) if isinstance(written, str) else None
+    except DataError:
+        return None
 
 
 def _metric_override(name: str, group: object) -> Override | None:
