@@ -328,6 +328,7 @@ EVERY_COMMAND = {
     "compare": [f"{BOTH} -o comparison.html", f"{BOTH} --regressions answer_correctness"],
     "rank": [f"{BOTH} -o ranking.md"],
     "history": [". --plot trends.png -o history.html"],
+    "monitor": [f"{BOTH} --plot alarm.png -o monitor.html"],
     "repeats": [f"{BOTH} --queries -o repeats.html"],
     "variance": [f"{BOTH} --plot noise.png -o variance.html", f"{BOTH} --planning"],
     "plan": ["out/scores.json --candidate again/scores.json -o plan.html"],
