@@ -102,8 +102,8 @@ def audit(
     Examples
     --------
     >>> result = audit(0.70, 1.00, n=10)
-    >>> result.frame[["case", "is_shown"]].iloc[0].tolist()
-    ['3 queries won, 0 lost (best case)', False]
+    >>> result.frame["case"][0], bool(result.frame["is_shown"][0])
+    ('3 queries won, 0 lost (best case)', False)
     >>> round(float(result.frame["pvalue"][0]), 3)
     0.125
     """
