@@ -164,7 +164,7 @@ def failures(folder):
     recall = evaluation("a", recall=[0.5, 1.0])
     two = evaluation("a", recall=[0.5, 1.0]), evaluation("b", recall=[0.1, 1.0])
     cost = evaluation("a", cost=[0.5, None, 1.0]), evaluation("b", cost=[0.5, 2.0, 3.0])
-    full = evaluation("a", loss=[0.5, 1.0]), evaluation("b", loss=[2.0, 3.0])
+    full = evaluation("a", loss=[1.5, 4.0]), evaluation("b", loss=[2.0, 3.0])
     loss = (
         RAGPipelineEvaluation("old", {"query_id": ["a", "b"], "loss": [0.5, 1.0]}),
         RAGPipelineEvaluation(
