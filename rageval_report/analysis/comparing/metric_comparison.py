@@ -33,6 +33,7 @@ from rageval_report.stats.pairs.paired import (
     run_test,
     smallest_pvalue,
 )
+from rageval_report.stats.pairs.rare_losses import rare_losses_of
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -279,6 +280,7 @@ def notes_of(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
         *row.interval.notes,
         *_contradiction_notes(row, plan),
         *_ratio_notes(row, plan),
+        *_rare_loss_notes(row, plan),
     )
 
 
@@ -451,6 +453,24 @@ def _ratio_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]
         f"a typical query takes {ratio} times {row.names[0]}'s with "
         f"{row.names[1]} (ratio of geometric means, "
         f"{100 * plan.confidence_level:g} % CI {low} to {high})",
+    )
+
+
+def _rare_loss_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
+    """That losses too rare to be among the queries could turn an improvement into a loss."""
+    metric, pairs = row.metric, row.pairs
+    if metric.bounds is None or kind_of_mean(metric) == "real" or row.units.are_clusters:
+        return ()
+    low, high = metric.bounds
+    sides = pairs if metric.greater_is_better else pairs.swapped()
+    if not (row.test.pvalue <= plan.alpha and sides.differences.mean() > 0):
+        return ()
+    bound = rare_losses_of(sides, high - low, confidence_level=plan.confidence_level)
+    if bound.difference > 0:
+        return ()
+    return (
+        f"rare large losses could hide: {bound.sentence()}; {row.names[1]} would then be worse by "
+        f"{number(-bound.difference)}",
     )
 
 

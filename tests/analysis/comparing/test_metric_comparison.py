@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from statsmodels.stats.power import TTestPower
@@ -213,6 +214,35 @@ def test_queries_that_cancel_out_within_their_clusters_are_not_identical():
 
 
 # -- the interval
+
+
+def test_a_gain_that_unseen_losses_could_undo_has_a_note():
+    before = np.linspace(0.2, 0.7, 20)
+    after = before + np.tile([0.04, 0.05, 0.06, 0.05], 5)
+    share = 1 - 0.05 ** (1 / 20)  # none of 20 queries lost 1
+    worse = share - (1 - share) * 0.05
+    expected = (
+        f"rare large losses could hide: up to {100 * share:.1f} % of queries could lose 1 without "
+        f"one among these 20; b would then be worse by {worse:.3f}"
+    )
+    assert [note for note in notes_of(before, after) if "rare" in note] == [f"recall: {expected}"]
+    swapped = notes_of(1 - before, 1 - after, name="hallucination")
+    assert [note for note in swapped if "rare" in note] == [f"hallucination: {expected}"]
+
+
+@pytest.mark.parametrize(
+    ("gain", "options"),
+    [
+        (0.3, {}),  # too large to be undone
+        (-0.05, {}),  # no gain
+        (0.05, {"name": "sas"}),  # its bounds are a formality
+        (0.05, {"clusters": pd.Series({f"q{i}": f"c{i // 2}" for i in range(20)})}),
+    ],
+)
+def test_other_results_have_no_note_on_rare_losses(gain, options):
+    before = np.linspace(0.3, 0.6, 20)
+    after = before + gain + np.tile([-0.01, 0.0, 0.01, 0.0], 5)
+    assert not any("rare" in note for note in notes_of(before, after, **options))
 
 
 def test_an_interval_does_not_leave_the_range_of_differences():
