@@ -12,10 +12,11 @@ from rageval_report.cli.options import CorrectOption, LoadingOptions, OutputOpti
 
 if TYPE_CHECKING:
     from rageval_report.analysis.gates.figures import GateMissing
+    from rageval_report.analysis.gates.result import UndecidedPolicy
 
 
 class GateArguments(CorrectOption, LoadingOptions, OutputOptions):
-    """Check a pipeline against rules; exit code 1 if one fails.
+    """Check a pipeline against rules; exit code 1 if one fails, 3 if one is undecided.
 
     A rule is a figure, an operator, a number. Figures: mean, median, p95 (any percentile), min,
     max, std, n, unscored, share_below(METRIC, T), share_above(METRIC, T), correct; ci_low and
@@ -49,6 +50,13 @@ class GateArguments(CorrectOption, LoadingOptions, OutputOptions):
         "--comment",
         metavar="FILE",
         help="Also write Markdown for a pull request, with the queries to look at.",
+    )
+    undecided: UndecidedPolicy = option(
+        "--undecided",
+        type=click.Choice(["fail", "warn", "pass"]),
+        default="fail",
+        help="What to do if there are not enough queries to tell whether a rule holds: exit code 3 "
+        "(fail), or 0 (warn, pass).",
     )
     missing: GateMissing | None = option(
         "--missing",

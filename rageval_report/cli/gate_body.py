@@ -15,11 +15,12 @@ from rageval_report.analysis.gates.figures import GateKeywords
 from rageval_report.analysis.gates.gates_file import Gates, read_gates
 from rageval_report.analysis.gates.grammar import Call, Rule, RuleError, parse_rule
 from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gates.rule_outcomes import UNDECIDED
 from rageval_report.analysis.gates.rule_resolution import IN_PYTHON
 from rageval_report.cli.compare_body import notes_of
 from rageval_report.cli.gate import GateArguments
 from rageval_report.cli.github import report_to_github
-from rageval_report.cli.group import FAILED, OK
+from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_text
 from rageval_report.cli.parsing import parse_correct_rule
 from rageval_report.cli.sources import Loading
@@ -28,6 +29,13 @@ from rageval_report.rankings.score_tables import VIEW as RANKINGS
 from rageval_report.render.junit import render as render_junit
 from rageval_report.render.pull_request import pull_request_comment
 from rageval_report.scores.metric import Catalogue
+
+_UNDECIDED_NOTES = {
+    "fail": "undecided rules count as failed: exit code 3 (--undecided warn or pass lets them "
+    "pass)",
+    "warn": "undecided rules let pass (--undecided warn)",
+    "pass": "undecided rules let pass (--undecided pass)",
+}
 
 
 def gate(options: GateArguments) -> int:
@@ -43,8 +51,10 @@ def gate(options: GateArguments) -> int:
         write_text(render_junit(result), options.junit)
     if options.comment is not None:
         write_text(comment(), options.comment)
-    report_to_github(result, comment)
-    return OK if result.passed else FAILED
+    report_to_github(result, comment, undecided=options.undecided)
+    if result.state == UNDECIDED:
+        note(_UNDECIDED_NOTES[options.undecided])
+    return result.exit_code(options.undecided)
 
 
 def _request(options: GateArguments) -> Gates:

@@ -15,13 +15,18 @@ import click
 from rageval_report.cli.notes import note
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.gates.result import GateResult
+    from rageval_report.analysis.gates.result import GateResult, UndecidedPolicy
 
+UNDECIDED = "undecided"
+_OF_UNDECIDED = {"fail": "error", "warn": "warning", "pass": "notice"}
 MOST_ANNOTATIONS = 10  # of each kind: GitHub shows no more for one step
 
 
 def report_to_github(
-    result: GateResult, comment: Callable[[], str], environment: Mapping[str, str] | None = None
+    result: GateResult,
+    comment: Callable[[], str],
+    environment: Mapping[str, str] | None = None,
+    undecided: UndecidedPolicy = "fail",
 ) -> None:
     """Report the outcome of gates to GitHub, if this is a step of a workflow.
 
@@ -34,19 +39,29 @@ def report_to_github(
     environment : mapping of str to str, optional
         The environment of the process if omitted: ``GITHUB_ACTIONS`` asks for annotations,
         ``GITHUB_STEP_SUMMARY`` and ``GITHUB_OUTPUT`` name files to append to.
+    undecided : {"fail", "warn", "pass"}
+        What undecided rules are annotated as: errors, warnings, notices.
     """
     variables = os.environ if environment is None else environment
     if variables.get("GITHUB_ACTIONS") == "true":
-        for line in annotation_lines(result):
+        for line in annotation_lines(result, undecided):
             click.echo(line, err=True)  # a workflow reads both streams; standard output is ours
     if variables.get("GITHUB_STEP_SUMMARY"):
         _append(variables["GITHUB_STEP_SUMMARY"], comment())
     if variables.get("GITHUB_OUTPUT"):
-        _append(variables["GITHUB_OUTPUT"], f"passed={str(result.passed).lower()}\n")
+        outputs = f"passed={str(result.passed).lower()}\nstate={result.state}\n"
+        _append(variables["GITHUB_OUTPUT"], outputs)
 
 
-def annotation_lines(result: GateResult) -> list[str]:
+def annotation_lines(result: GateResult, undecided: UndecidedPolicy = "fail") -> list[str]:
     """The workflow commands: an error for a rule that does not hold, a warning if it might not.
+
+    Parameters
+    ----------
+    result : GateResult
+        The gates.
+    undecided : {"fail", "warn", "pass"}
+        What undecided rules are: errors, warnings or notices.
 
     Examples
     --------
@@ -55,17 +70,20 @@ def annotation_lines(result: GateResult) -> list[str]:
     >>> annotation_lines(v1.gate("mean(mrr) > 0.9"))[0].partition("::mean")[0]
     '::error title=mean(mrr) > 0.9'
     """
-    errors = [
-        (outcome.request.rule.text, outcome.why)
-        for outcome in result.outcomes
-        if not outcome.passed
-    ]
-    warnings = [
-        (outcome.request.rule.text, outcome.why)
-        for outcome in result.outcomes
-        if outcome.passed and outcome.straddles
-    ]
-    return [*_commands("error", errors), *_commands("warning", warnings)]
+    messages: dict[str, list[tuple[str, str]]] = {
+        kind: [] for kind in ("error", "warning", "notice")
+    }
+    for outcome in result.outcomes:
+        if outcome.state == UNDECIDED:
+            kind = _OF_UNDECIDED[undecided]
+        elif not outcome.passed:
+            kind = "error"
+        elif outcome.straddles:
+            kind = "warning"
+        else:
+            continue
+        messages[kind].append((outcome.request.rule.text, outcome.why))
+    return [line for kind, found in messages.items() for line in _commands(kind, found)]
 
 
 def _commands(kind: str, messages: list[tuple[str, str]]) -> Iterable[str]:

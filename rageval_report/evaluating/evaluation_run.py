@@ -165,7 +165,9 @@ class EvaluationRun:
         if self.weighted is not None:
             parts.append(f"weighted score {self.weighted.frame['value'].iloc[0]:.3f}")
         if self.gates is not None:
-            parts.append(f"gates {'passed' if self.gates.passed else 'FAILED'}")
+            parts.append(
+                f"gates {self.gates.state if self.gates.passed else self.gates.state.upper()}"
+            )
         cost = self.costs.frame["cost_usd"].sum(min_count=1)
         if not pd.isna(cost):
             parts.append(f"{cost:.4g} USD")

@@ -153,7 +153,7 @@ class Experiment:
             "n_failed": int((run.evaluation.states == "failed").any(axis="columns").sum()),
             **{str(name): float(mean) for name, mean in scores.mean().items()},
             "cost_usd": run.costs.frame["cost_usd"].sum(min_count=1),
-            "gates": None if run.gates is None else "passed" if run.passed else "failed",
+            "gates": None if run.gates is None else run.gates.state,
             "error": None if run.failure is None else f"the judge failed: {run.failure}",
         }
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from rageval_report.analysis.comparing.comparison import Comparison
 from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gates.rule_outcomes import PASSED, UNDECIDED
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.render.pull_request import pull_request_comment
 from rageval_report.results import Result
@@ -154,15 +155,20 @@ def _cut(text: str) -> str:
 def _gate_numbers(gates: GateResult | None) -> dict[str, float]:
     if gates is None:
         return {}
-    n_passed = int(gates.frame["passed"].sum())
-    return {"gates/n_passed": n_passed, "gates/n_failed": len(gates.frame) - n_passed}
+    states = gates.frame["state"]
+    n_passed, n_undecided = int((states == PASSED).sum()), int((states == UNDECIDED).sum())
+    return {
+        "gates/n_passed": n_passed,
+        "gates/n_undecided": n_undecided,
+        "gates/n_failed": len(states) - n_passed - n_undecided,
+    }
 
 
 def _gate_texts(gates: GateResult | None) -> dict[str, str]:
     if gates is None:
         return {}
     reasons = "\n".join(gates.frame.loc[~gates.frame["passed"], "why"])
-    return {"gates/state": "passed" if gates.passed else "failed", "gates/reasons": reasons}
+    return {"gates/state": gates.state, "gates/reasons": reasons}
 
 
 def _gate_files(gates: GateResult | None) -> dict[str, str]:

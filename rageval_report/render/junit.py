@@ -1,8 +1,9 @@
 """A result as JUnit XML, which Jenkins, GitLab, GitHub's actions and most other CI systems show.
 
 There is no official schema. This writes the part on which all of them agree: one suite per result,
-one case per row, and in a case ``failure`` if a gate does not hold or ``error`` if it could not be
-evaluated. GitLab does not show messages in attributes, so the element's text has everything.
+one case per row, and in a case ``failure`` if a gate does not hold, ``error`` if it could not be
+evaluated, or ``skipped`` if it is undecided. GitLab does not show messages in attributes, so the
+element's text has everything.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from rageval_report.render.cell_text import cell, is_missing
 from rageval_report.render.display import clean, shorten
 from rageval_report.results import Result
 
+_KINDS = {"not evaluated": "error", "undecided": "skipped"}
 _LONGEST_NAME = 300
 _LONGEST_WHY = 1000
 # Columns that have an attribute or element of their own in a case, so its text leaves them out.
@@ -26,8 +28,9 @@ def render(result: Result) -> str:
     Parameters
     ----------
     result : Result
-        If it has a column ``passed``, as gates have, a row that did not pass is a failure, or an
-        error if its ``state`` is "not evaluated"; its ``why`` is the message. The rows of any other
+        If it has a column ``passed``, as gates have, a row that did not pass is a failure, an error
+        if its ``state`` is "not evaluated", and skipped if it is "undecided"; its ``why`` is the
+        message. The rows of any other
         result are cases that passed.
 
     Examples
@@ -59,7 +62,7 @@ def _counts(cases: list[ET.Element]) -> dict[str, str]:
         "tests": len(cases),
         "failures": sum(case.find("failure") is not None for case in cases),
         "errors": sum(case.find("error") is not None for case in cases),
-        "skipped": 0,
+        "skipped": sum(case.find("skipped") is not None for case in cases),
         "time": 0,
     }
     return {name: str(n) for name, n in counts.items()}
@@ -81,8 +84,11 @@ def _case(row: Mapping[str, object], result: Result) -> ET.Element:
         ET.SubElement(case, "system-out").text = text
     else:
         state = str(row.get("state", "failed"))
-        kind = "error" if state == "not evaluated" else "failure"
-        ET.SubElement(case, kind, message=why, type=state).text = text
+        kind = _KINDS.get(state, "failure")
+        element = ET.SubElement(case, kind, message=why)
+        element.text = text
+        if kind != "skipped":  # which has no type in the schema of Jenkins
+            element.set("type", state)
     return case
 
 

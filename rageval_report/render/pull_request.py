@@ -19,7 +19,9 @@ LONGEST = 64_500
 MARKER = "<!-- rageval-report gate -->"
 """The first line, by which a program finds its earlier comment."""
 
-_SIGNS = {"passed": "✅", "failed": "❌", "not evaluated": "⚠️"}
+_SIGNS = {"passed": "✅", "failed": "❌", "not evaluated": "⚠️", "undecided": "❔"}
+# The worst first.
+_ORDER = ("failed", "not evaluated", "undecided", "passed")
 _MOST_RULES, _MOST_QUERIES, _MOST_NOTES = 200, 20, 20
 _COLUMNS = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored")
 
@@ -67,15 +69,21 @@ def pull_request_comment(
 
 
 def _head_line(result: Result) -> str:
-    broken, n = int((~result.frame["passed"].astype(bool)).sum()), len(result.frame)
-    sign = _SIGNS["failed" if broken else "passed"]
-    count = f"{broken} of {n} failed" if broken else f"all {n} passed"
+    states, n = result.frame["state"], len(result.frame)
+    undecided = int((states == "undecided").sum())
+    broken = n - undecided - int((states == "passed").sum())
+    sign = _SIGNS["failed" if broken else "undecided" if undecided else "passed"]
+    parts = [f"{broken} of {n} failed"] if broken else []
+    parts += [f"{undecided} of {n} undecided"] if undecided else []
+    count = ", ".join(parts) or f"all {n} passed"
     return f"### {sign} {escape_sentence(result.title)}: {count}"
 
 
 def _gates(result: Result, most: int) -> str:
     """One row per rule, those that do not hold first."""
-    frame = result.frame.sort_values("passed", kind="stable")
+    frame = result.frame.sort_values(
+        "state", kind="stable", key=lambda states: states.map(_ORDER.index)
+    )
     columns = [name for name in _COLUMNS if name in frame.columns]
     shown = replace(result, frame=frame, grouped_by="")
     signs = [_SIGNS.get(str(state), "") for state in frame["state"]]

@@ -30,6 +30,33 @@ def gate(folder, run):
 # -- exit codes
 
 
+def test_undecided_gates_end_with_3_or_as_asked(gate):
+    rule = "ci_low(recall@5) >= 0.5"
+    result = gate("old.csv", "--rule", rule, "--junit", "gates.xml")
+    assert result.exit_code == 3, result.stdout
+    assert "UNDECIDED: not enough queries to tell: ci_low(recall@5)" in " ".join(
+        result.stdout.split()
+    )
+    assert "undecided rules count as failed: exit code 3" in " ".join(result.stderr.split())
+    assert ET.parse("gates.xml").getroot().get("skipped") == "1"
+    for policy in ("warn", "pass"):
+        result = gate("old.csv", "--rule", rule, "--undecided", policy)
+        assert result.exit_code == 0
+        assert f"let pass (--undecided {policy})" in " ".join(result.stderr.split())
+    # A rule that fails decides.
+    assert gate("old.csv", "--rule", rule, "--rule", BAD, "--undecided", "pass").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind"), [("fail", "error"), ("warn", "warning"), ("pass", "notice")]
+)
+def test_undecided_gates_are_annotated_as_the_policy_says(gate, monkeypatch, policy, kind):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    rule = "ci_low(recall@5) >= 0.5"
+    result = gate("old.csv", "--rule", rule, "--undecided", policy)
+    assert f"::{kind} title={rule}::not enough queries to tell" in result.stderr
+
+
 def test_gates_that_hold_end_with_0(gate):
     result = gate("old.csv", "--rule", GOOD)
     assert (result.exit_code, result.stderr) == (0, "")

@@ -47,7 +47,7 @@ def test_a_step_of_a_workflow_is_told(folder, run, monkeypatch):
     assert result.stdout.startswith("{")
     summary = (folder / "summary.md").read_text()
     assert summary.startswith("before\n<!-- rageval-report gate -->\n### ❌ Gates of old: 1 of 1")
-    assert (folder / "output").read_text() == "passed=false\n"
+    assert (folder / "output").read_text() == "passed=false\nstate=failed\n"
 
 
 def test_nothing_is_told_elsewhere(folder, run, monkeypatch):

@@ -21,7 +21,8 @@ SHAPE = {
     ),
     "properties": (set(), set(), ["property"]),
     "property": ({"name", "value"}, set(), []),
-    "testcase": ({"name", "classname"}, {"time"}, ["error", "failure", "system-out"]),
+    "testcase": ({"name", "classname"}, {"time"}, ["skipped", "error", "failure", "system-out"]),
+    "skipped": (set(), {"message"}, []),
     "failure": (set(), {"message", "type"}, []),
     "error": (set(), {"message", "type"}, []),
     "system-out": (set(), set(), []),
@@ -113,3 +114,12 @@ def test_any_texts_make_xml_that_parses(rows):
     result = gates(*((rule, ok, "failed", why, why, 0.0) for rule, ok, why in rows))
     root = parsed(result)
     assert root.get("failures") == str(sum(not ok for _, ok, _ in rows))
+
+
+def test_an_undecided_gate_is_skipped_with_its_message():
+    undecided = ("ci_low(a) >= 0.8", False, "undecided", "not enough queries to tell", "v1", 0.7)
+    root = parsed(gates(PASSED, undecided))
+    assert (root.get("skipped"), root.get("failures"), root.get("errors")) == ("1", "0", "0")
+    skipped = root.find(".//skipped")
+    assert skipped.get("message") == "not enough queries to tell"
+    assert skipped.text.startswith("not enough queries to tell")

@@ -44,7 +44,7 @@ def test_the_first_line_is_the_marker():
 def test_what_failed_stands_first_with_its_sign_and_its_reason():
     told = pull_request_comment(gates(GOOD, UNKNOWN, BAD))
     rows = [line for line in told.splitlines() if line.startswith("| ")][1:]
-    assert [row.split("|")[1].strip() for row in rows] == ["⚠️", "❌", "✅"]
+    assert [row.split("|")[1].strip() for row in rows] == ["❌", "⚠️", "✅"]
     assert "- mean(a) &gt;= 0.8 is 0.7" in told
     assert "- n(a)" not in told
 

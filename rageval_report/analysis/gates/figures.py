@@ -85,6 +85,8 @@ class Measurement:
         Why no rule on the value can be evaluated, although there is one; else empty.
     n_clusters : int
         The number of clusters to which the scores belong; 0 if each query counts by itself.
+    estimate : float
+        What the interval is around, if `value` is a limit of it.
     """
 
     value: float
@@ -95,6 +97,7 @@ class Measurement:
     notes: tuple[str, ...] = ()
     undecidable: str = ""
     n_clusters: int = 0
+    estimate: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)

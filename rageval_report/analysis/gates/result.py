@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 from rageval_report.analysis.gates.failing_queries import failing_queries
-from rageval_report.analysis.gates.rule_outcomes import PASSED, Outcome
-from rageval_report.errors import GateError
+from rageval_report.analysis.gates.rule_outcomes import (
+    FAILED,
+    NOT_EVALUATED,
+    PASSED,
+    STATES,
+    UNDECIDED,
+    Outcome,
+)
+from rageval_report.errors import GateError, check_choice
 from rageval_report.results import Result
 
 COLUMNS = (
     *("rule", "figure", "metric", "value", "ci_low", "ci_high", "operator", "threshold"),
     *("n", "n_unscored", "passed", "why", "state", "pipeline", "confidence_level"),
 )
+UndecidedPolicy: TypeAlias = Literal["fail", "warn", "pass"]
+UNDECIDED_POLICIES: tuple[UndecidedPolicy, ...] = get_args(UndecidedPolicy)
+# Not 2, which is wrong use.
+EXIT_UNDECIDED = 3
 HEADLINE = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored", "state")
 
 
@@ -26,7 +37,7 @@ class GateResult(Result):
     title, frame, settings, notes, headline, grouped_by
         As in `Result`. The frame's columns: ``rule``, ``figure``, ``metric``, ``value``,
         ``ci_low``, ``ci_high``, ``operator``, ``threshold``, ``n``, ``n_unscored``, ``passed``,
-        ``why``, ``state`` ("passed", "failed", "not evaluated"), ``pipeline``, and
+        ``why``, ``state`` ("passed", "failed", "undecided", "not evaluated"), ``pipeline``, and
         ``confidence_level`` (of the interval; rules may differ in it). With a baseline also
         ``pvalue`` and ``pvalue_adjusted`` of the no_regression rules.
     outcomes : tuple of Outcome
@@ -44,6 +55,33 @@ class GateResult(Result):
         """Whether every rule holds; one that could not be evaluated does not."""
         return bool(self.frame["passed"].all())
 
+    @property
+    def state(self) -> str:
+        """In a word: "passed", "undecided" if some rules are and no other fails, or "failed"."""
+        states = set(self.frame["state"])
+        if states & {FAILED, NOT_EVALUATED}:
+            return FAILED
+        return UNDECIDED if UNDECIDED in states else PASSED
+
+    def exit_code(self, undecided: UndecidedPolicy = "fail") -> int:
+        """The exit code of a command: 0 if the gates let pass, 1 if they fail, 3 if undecided.
+
+        Parameters
+        ----------
+        undecided : {"fail", "warn", "pass"}
+            What to do with rules that are neither shown to hold nor shown not to hold: "fail" gives
+            3, the others give 0.
+
+        Raises
+        ------
+        UnknownValueError
+            If there is no such policy.
+        """
+        check_choice("undecided", undecided, UNDECIDED_POLICIES)
+        if self.state == UNDECIDED:
+            return EXIT_UNDECIDED if undecided == "fail" else 0
+        return int(self.state == FAILED)
+
     def __bool__(self) -> bool:
         return self.passed
 
@@ -56,8 +94,7 @@ class GateResult(Result):
         )
 
     def _states_and_reasons(self) -> list[tuple[str, str]]:
-        # False sorts before True.
-        frame = self.frame.sort_values("passed", kind="stable")
+        frame = self.frame.sort_values("state", kind="stable", key=lambda s: s.map(STATES.index))
         return list(zip(frame["state"], frame["why"], strict=True))
 
     def check(self) -> Self:

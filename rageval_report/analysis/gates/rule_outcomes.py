@@ -8,11 +8,17 @@ from dataclasses import dataclass
 
 from rageval_report.analysis.gates.figures import Measurement
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject
-from rageval_report.analysis.sentence_parts import number, pvalue_text
+from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
 
 PASSED, FAILED, NOT_EVALUATED = "passed", "failed", "not evaluated"
+# Neither shown to hold nor shown not to hold: more queries would decide.
+UNDECIDED = "undecided"
+# The worst first, as a reader looks at them.
+STATES = (FAILED, NOT_EVALUATED, UNDECIDED, PASSED)
+# More queries than this are not a plan.
+_MOST_QUERIES_NAMED = 1_000_000
 
 _PHRASES = {">=": "at least", ">": "above", "<=": "at most", "<": "below", "==": "equal to"}
 
@@ -81,10 +87,52 @@ class Outcome:
 
     @property
     def state(self) -> str:
-        """In a word: "passed", "failed" or "not evaluated"."""
+        """In a word: "passed", "failed", "undecided" or "not evaluated"."""
         if not self.is_evaluated:
             return NOT_EVALUATED
-        return PASSED if self.passed else FAILED
+        if self.passed:
+            return PASSED
+        return UNDECIDED if self._may_hold else FAILED
+
+    @property
+    def _may_hold(self) -> bool:
+        """Whether a rule that asks for certainty is not shown to hold, nor shown not to hold.
+
+        A rule on a value, such as a mean, asks for the value of these queries, which is known.
+        """
+        if self.request.is_claim:
+            return not self._is_worse
+        if not self.request.limit:
+            return False
+        low, high = self.measurement.low, self.measurement.high
+        other = high if self.request.limit == "ci_low" else low
+        return holds(other, self.operator, self.threshold)
+
+    @property
+    def _more_to_decide(self) -> str:
+        """How many more queries would decide if the value stays as it is.
+
+        The reach of an interval shrinks with the root of the number of queries, until the threshold
+        is outside it.
+        """
+        value, low, high = self._estimate, self.measurement.low, self.measurement.high
+        gap = abs(value - self.threshold)
+        reach = value - low if value > self.threshold else high - value
+        n = self.measurement.n
+        if not (gap > 0.0 and math.isfinite(reach)):
+            return "no number of queries decides if the value stays at the threshold"
+        more = n * ((reach / gap) ** 2 - 1.0)
+        if more <= 0.0:
+            return "without the correction for the other rules it would pass"
+        if more > _MOST_QUERIES_NAMED:
+            return "over a million more queries would decide if the value stays"
+        return f"about {rounded_count(max(1, math.ceil(more)))} more queries would decide"
+
+    @property
+    def _estimate(self) -> float:
+        """The value itself, also where the rule is on a limit of its interval."""
+        measurement = self.measurement
+        return measurement.estimate if self.request.limit else measurement.value
 
     @property
     def straddles(self) -> bool:
@@ -133,10 +181,13 @@ class Outcome:
     def _value_sentence(self) -> str:
         value, limit = distinct(self.measurement.value, self.threshold)
         negation = "" if self.passed else "not "
-        return (
+        sentence = (
             f"{self.request.text} is {value}, {negation}{_PHRASES[self.operator]} {limit} "
-            f"({self._basis})" + ("; the interval contains the threshold" if self.straddles else "")
+            f"({self._basis})"
         )
+        if self.state == UNDECIDED:
+            return f"not enough queries to tell: {sentence}; {self._more_to_decide}"
+        return sentence + ("; the interval contains the threshold" if self.straddles else "")
 
     @property
     def _basis(self) -> str:
@@ -165,14 +216,18 @@ class Outcome:
     @property
     def _claim_sentence(self) -> str:
         metric, margin = self.request.metric, number(self.request.numbers["margin"])
-        claim = f"{self._claim_verb} worse on {metric.name if metric else ''} by"
-        claim += f" more than {margin}" if self._is_worse else f" {margin} or more"
+        name = metric.name if metric else ""
+        how_much = f"more than {margin}" if self._is_worse else f"{margin} or more"
+        claim = f"{self.subject.name} {self._claim_verb} worse on {name} by {how_much}"
+        if self.state == UNDECIDED:
+            claim = f"not enough queries to tell whether {claim}"
         is_corrected = self.family_size > 1
         kind = f"Holm-adjusted over {self.family_size} rules p" if is_corrected else "p"
-        return (
-            f"{self.subject.name} {claim}: difference {number(self.measurement.value)} "
-            f"({self._basis}), {kind} {pvalue_text(self.pvalue_adjusted)}"
+        sentence = (
+            f"{claim}: difference {number(self.measurement.value)} ({self._basis}), {kind} "
+            f"{pvalue_text(self.pvalue_adjusted)}"
         )
+        return f"{sentence}; {self._more_to_decide}" if self.state == UNDECIDED else sentence
 
     @property
     def _is_worse(self) -> bool:
@@ -181,9 +236,7 @@ class Outcome:
 
     @property
     def _claim_verb(self) -> str:
-        if self._is_worse:
-            return "is"
-        return "is shown not to be" if self.passed else "is not shown not to be"
+        return "is shown not to be" if self.passed else "is"
 
     def notes(self) -> Iterator[str]:
         """What a reader of the table must know of this rule."""

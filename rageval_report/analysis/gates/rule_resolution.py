@@ -76,7 +76,7 @@ class Subject:
         measurement = figure.measure(target, **request.numbers)
         if request.limit:
             value = measurement.low if request.limit == "ci_low" else measurement.high
-            return replace(measurement, value=value)
+            return replace(measurement, value=value, estimate=measurement.value)
         return measurement
 
 

@@ -10,7 +10,7 @@ from rageval_report._command_process import INTERRUPTED
 from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.cli.eval.overrides import check_queries, override_config, required_folder
 from rageval_report.cli.eval.rehearsal import rehearse
-from rageval_report.cli.group import FAILED, OK
+from rageval_report.cli.group import OK
 from rageval_report.cli.judge.setup import judge_setup
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
@@ -73,4 +73,4 @@ def _report(run: EvaluationRun, output: Output) -> int:
         )
     if run.is_interrupted:
         return INTERRUPTED
-    return OK if run.passed else FAILED
+    return OK if run.gates is None else run.gates.exit_code()

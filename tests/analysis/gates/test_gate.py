@@ -557,3 +557,32 @@ def test_clusters_are_in_the_signature():
 def test_clusters_that_are_not_there_are_an_error():
     with pytest.raises(UnknownNameError, match="detail column"):
         CLUSTERED.gate("mean(faithfulness) >= 0.1", clusters="topic")
+
+
+# -- three outcomes
+
+
+@pytest.mark.parametrize(
+    ("rule", "state"),
+    [
+        ("ci_low(f1) >= 0.3", "passed"),
+        ("ci_low(f1) >= 0.5", "undecided"),
+        ("ci_low(f1) >= 0.9", "failed"),
+        ("ci_high(f1) <= 0.9", "passed"),
+        ("ci_high(f1) <= 0.55", "undecided"),
+        ("ci_high(f1) <= 0.2", "failed"),
+        # Rules on a value ask for that of these queries, which is known.
+        ("mean(f1) >= 0.51", "failed"),
+        ("mean(f1) >= 0.49", "passed"),
+    ],
+)
+def test_a_rule_on_a_limit_is_undecided_if_the_threshold_is_inside_the_interval(rule, state):
+    scores = np.tile([0.2, 0.8], 20)
+    result = RAGPipelineEvaluation("v1", {"query_id": range(40), "f1": scores}).gate(rule)
+    assert result.state == state
+    assert ("not enough queries to tell" in result.frame["why"][0]) == (state == "undecided")
+
+
+def test_one_rule_that_fails_makes_all_fail():
+    v1 = RAGPipelineEvaluation("v1", {"query_id": range(40), "f1": np.tile([0.2, 0.8], 20)})
+    assert v1.gate("ci_low(f1) >= 0.5", "mean(f1) >= 0.9").state == "failed"

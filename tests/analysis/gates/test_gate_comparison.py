@@ -11,7 +11,7 @@ from statsmodels.stats.multitest import multipletests
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.gates.grammar import RuleError
 from rageval_report.analysis.gates.pair_figures import PAIR_FIGURES
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
 from rageval_report.render import render
 from rageval_report.render.pull_request import pull_request_comment
 from rageval_report.stats import equivalence_test, paired_interval
@@ -431,3 +431,94 @@ def test_gates_work_on_runs_that_were_matched_by_question():
         RAGPipelineEvaluation("old", ours), RAGPipelineEvaluation("new", theirs), on="question"
     )
     assert comparison.gate("losses(recall) == 0", "mean(recall) == 0.7").passed
+
+
+# -- three outcomes
+
+
+def moved(name, shift, n=40, sd=0.1, seed=11):
+    rng = np.random.default_rng(seed)
+    base = rng.uniform(0.3, 0.6, n)
+    return (
+        pipeline("old", faithfulness=base),
+        pipeline(name, faithfulness=(base + shift + rng.normal(0, sd, n)).clip(0, 1)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("shift", "state", "words"),
+    [
+        (0.1, "passed", "new is shown not to be worse on faithfulness by 0.050 or more"),
+        (-0.2, "failed", "new is worse on faithfulness by more than 0.050"),
+        (-0.05, "undecided", "not enough queries to tell whether new is worse on faithfulness by"),
+    ],
+)
+def test_a_claim_passes_fails_or_is_undecided(shift, state, words):
+    result = compare(*moved("new", shift)).gate("no_regression(faithfulness, margin=0.05)")
+    row = result.frame.iloc[0]
+    assert row["state"] == result.state == state
+    assert words in row["why"]
+    assert result.passed == (state == "passed")
+    # Undecided is the interval that contains minus the margin.
+    assert (row["ci_low"] < -0.05 < row["ci_high"]) == (state == "undecided")
+    assert ("more queries would decide" in row["why"]) == (state == "undecided")
+
+
+def test_the_opposite_claim_where_lower_is_better():
+    rng = np.random.default_rng(3)
+    base = rng.uniform(100, 200, 40)
+    for shift, state in ((-20, "passed"), (40, "failed"), (10, "undecided")):
+        slow = pipeline("new", latency_ms=base + shift + rng.normal(0, 15, 40))
+        rule = "no_regression(latency_ms, margin=10)"
+        assert compare(pipeline("old", latency_ms=base), slow).gate(rule).state == state
+
+
+def test_the_queries_that_would_decide_by_hand():
+    old, new = moved("new", -0.03, sd=0.15)
+    row = compare(old, new).gate("no_regression(faithfulness, margin=0.05)").frame.iloc[0]
+    # The distance to the limit shrinks with the root of n until it is that to the margin.
+    factor = ((row["value"] - row["ci_low"]) / (row["value"] + 0.05)) ** 2
+    more = 40 * (factor - 1)
+    number = int(row["why"].split("about ")[1].split(" more")[0])
+    assert more <= number <= max(more * 1.1, more + 1)
+
+
+def test_so_many_more_queries_do_decide():
+    rule = "no_regression(faithfulness, margin=0.05)"
+    decided = 0
+    for seed in range(40):
+        why = compare(*moved("new", -0.02, seed=seed)).gate(rule).frame["why"][0]
+        if "more queries would decide" in why:
+            n = 40 + int(why.split("about ")[1].split(" more")[0])
+            big = compare(*moved("new", -0.02, n=n, seed=seed + 1000)).gate(rule)
+            decided += big.state != "undecided"
+        else:
+            decided += 1
+    # The number is for half of the cases: the mean may come out nearer to the margin.
+    assert decided >= 20
+
+
+def test_undecided_rules_have_an_exit_code_of_their_own():
+    undecided = compare(*moved("new", -0.05)).gate("no_regression(faithfulness, margin=0.05)")
+    assert [undecided.exit_code(policy) for policy in ("fail", "warn", "pass")] == [3, 0, 0]
+    failed = compare(*moved("new", -0.05)).gate(
+        "no_regression(faithfulness, margin=0.05)", "mean(faithfulness) >= 0.9"
+    )
+    assert (failed.state, failed.exit_code("pass")) == ("failed", 1)
+    assert failed.sentences[0].startswith("FAILED: mean(faithfulness)")
+    assert failed.sentences[1].startswith("UNDECIDED: not enough queries to tell")
+    with pytest.raises(UnknownValueError, match='undecided must be "fail", "warn" or "pass"'):
+        undecided.exit_code("skip")
+
+
+def test_a_claim_that_only_the_correction_holds_back_says_so():
+    rng = np.random.default_rng(2)
+    base = rng.uniform(0.3, 0.6, 40)
+    old = pipeline("old", **{f"metric_{i}": base for i in range(6)})
+    new = pipeline("new", **{f"metric_{i}": base - 0.02 + rng.normal(0, 0.1, 40) for i in range(6)})
+    rules = [f"no_regression(metric_{i}, margin=0.05)" for i in range(6)]
+    frame = compare(old, new).gate(*rules).frame
+    held_back = frame[(frame["pvalue"] <= 0.05) & (frame["pvalue_adjusted"] > 0.05)]
+    assert len(held_back)
+    assert (held_back["state"] == "undecided").all()
+    assert held_back["why"].str.contains("without the correction for the other rules").all()
