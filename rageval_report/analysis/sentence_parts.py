@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+# Scores differ by rounding, or by more than this.
+_BESIDE_ZERO = 1e-12
+
 
 def number(value: float) -> str:
     """A number in a sentence: three decimals for shares, fewer for large values.
 
     Examples
     --------
-    >>> number(0.0432), number(12.345), number(1234.5)
-    ('0.043', '12.3', '1234')
+    >>> number(0.0432), number(12.345), number(1234.5), number(2.2e-308)
+    ('0.043', '12.3', '1234', 'just above 0')
     """
     size = abs(value)
+    # The limit of an interval that does not contain 0, but all numbers beside it.
+    if 0.0 < size < _BESIDE_ZERO:
+        return "just above 0" if value > 0 else "just below 0"
     if size >= 100:
         return f"{value:.0f}"
     if size >= 10:

@@ -83,7 +83,7 @@ def annotation_lines(result: GateResult, undecided: UndecidedPolicy = "fail") ->
         else:
             continue
         messages[kind].append((outcome.request.rule.text, outcome.why))
-    return [line for kind, found in messages.items() for line in _commands(kind, found)]
+    return [line for kind, texts in messages.items() for line in _commands(kind, texts)]
 
 
 def _commands(kind: str, messages: list[tuple[str, str]]) -> Iterable[str]:

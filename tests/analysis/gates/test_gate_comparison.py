@@ -474,7 +474,7 @@ def test_the_opposite_claim_where_lower_is_better():
 
 
 def test_the_queries_that_would_decide_by_hand():
-    old, new = moved("new", -0.03, sd=0.15)
+    old, new = moved("new", -0.04, sd=0.15)
     row = compare(old, new).gate("no_regression(faithfulness, margin=0.05)").frame.iloc[0]
     # The distance to the limit shrinks with the root of n until it is that to the margin.
     factor = ((row["value"] - row["ci_low"]) / (row["value"] + 0.05)) ** 2
