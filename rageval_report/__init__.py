@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from rageval_report.analysis.comparing.comparison import Comparison as Comparison
     from rageval_report.analysis.comparing.comparison import compare as compare
     from rageval_report.analysis.gates.gates_file import read_gates as read_gates
-    from rageval_report.analysis.gates.result import GateResult as GateResult
     from rageval_report.analysis.ranking.leaderboard import Ranking as Ranking
     from rageval_report.analysis.ranking.leaderboard import rank as rank
     from rageval_report.analysis.ranking.objective_definitions import Objective as Objective
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from rageval_report.readers.record_files import read_records as read_records
     from rageval_report.reports.report import Report as Report
     from rageval_report.results import Result as Result
+    from rageval_report.run_history.monitoring import monitor as monitor
     from rageval_report.run_history.runs import history as history
     from rageval_report.run_history.runs import read_runs as read_runs
     from rageval_report.scores import METRICS as METRICS
