@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class GateArguments(CorrectOption, LoadingOptions, OutputOptions):
-    """Check a pipeline against rules; exit code 1 if one fails, 3 if one is undecided.
+    """Check a pipeline against rules; exit code 1 if one fails.
+
+    The exit code is 3 if none fails, but the queries are too few to tell whether one holds.
 
     A rule is a figure, an operator, a number. Figures: mean, median, p95 (any percentile), min,
     max, std, n, unscored, share_below(METRIC, T), share_above(METRIC, T), correct; ci_low and
