@@ -38,7 +38,9 @@ def here(demo_folder, judge_server, monkeypatch):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
     monkeypatch.setenv("RAG_API_KEY", "sk-of-a-test")
-    rows = [QUERY, *({**row, "language": "en"} for row in demo_queries()[:4])]
+    demo = [{**row, "language": "en"} for row in demo_queries()[:4]]
+    # The page has references; one file has one name for them.
+    rows = [QUERY, *({"references": row.pop("reference"), **row} for row in demo)]
     (demo_folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     judge_server.answer = lambda _: {"choices": [{"message": {"content": "On Mondays."}}]}
     with ReferenceServer(ExtractiveRag(demo_documents())) as server:

@@ -110,7 +110,7 @@ def bounded(known: Moments, level: float, bounds: Bounds | None) -> Interval:
     --------
     >>> interval = bounded(Moments(4, 3.0, 0.8, 2.0, 4.0, is_binary=False), 0.95, (1, 5))
     >>> round(interval.low, 2), round(interval.high, 2)
-    (1.93, 4.07)
+    (1.61, 4.39)
     """
     low, high = bounds = require_finite_bounds(bounds, "bounded")
     if known.n == 1:

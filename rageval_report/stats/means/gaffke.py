@@ -119,7 +119,8 @@ def gaffke_pvalue(scores: FloatArray, threshold: float, bounds: Bounds) -> float
 
     Examples
     --------
-    >>> gaffke_pvalue(np.array([0.5]), 0.0125, (0, 1))  # the lower 95 % limit of one score of 0.5
+    >>> pvalue = gaffke_pvalue(np.array([0.5]), 0.0125, (0, 1))  # the lower 95 % limit of 0.5
+    >>> round(pvalue, 12)
     0.025
     """
     low, high = bounds

@@ -95,7 +95,7 @@ def mean_interval(
     ('wilson', 0.75, 0.409, 0.929)
     >>> interval = mean_interval([0.2, 0.9, 1.0, float("nan"), 0.7], bounds=(0, 1))
     >>> interval.method, round(interval.low, 3), round(interval.high, 3)
-    ('gaffke', 0.184, 0.96)
+    ('gaffke', 0.237, 0.943)
     """
     scores = finite_values(values)
     return described_interval(
