@@ -130,6 +130,31 @@ def kind_of_mean(metric: Metric) -> Kind:
     return metric.kind if known is None else known.kind
 
 
+def check_count(parameter: str, count: int) -> int:
+    """A number of things to count, if it is an integer from 1 on.
+
+    Parameters
+    ----------
+    parameter : str
+        Its name, as the caller writes it.
+    count : int
+        What the caller passed.
+
+    Raises
+    ------
+    DataError
+        If it is something else.
+
+    Examples
+    --------
+    >>> check_count("repeats", 3)
+    3
+    """
+    if isinstance(count, bool) or int(count) != count or count < 1:
+        raise DataError(f"{parameter} must be an integer >= 1; got {count!r}")
+    return int(count)
+
+
 def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     """The percentiles, if each lies between 0 and 100."""
     wrong = [p for p in percentiles if not 0 <= p <= 100]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from rageval_report.analysis.arguments import check_count
 from rageval_report.analysis.planning.assumptions import (
     CORRELATIONS,
     USUAL_CORRELATION,
@@ -119,7 +120,7 @@ def plan(
     level = check_level(confidence_level)
     check_probability("power", power)
     known = _assumptions(evaluations, metrics, candidate, mean, sd, n, correlation)
-    tests = _check_count("n_tests", n_tests) if n_tests is not None else len(known)
+    tests = check_count("n_tests", n_tests) if n_tests is not None else len(known)
     alpha = (1.0 - level) / tests
     is_guessed = correlation is None and candidate is None
     rows = [
@@ -158,7 +159,7 @@ def _assumptions(
     correlation: float | None,
 ) -> list[Assumptions]:
     shared = USUAL_CORRELATION if correlation is None else _check_correlation(correlation)
-    count = None if n is None else _check_count("n", n)
+    count = None if n is None else check_count("n", n)
     if not evaluations:
         if candidate is not None:
             raise DataError("candidate needs a baseline: plan(baseline, candidate=pilot)")
@@ -186,12 +187,6 @@ def _check_correlation(correlation: float) -> float:
     if not -1.0 < correlation < 1.0:
         raise DataError(f"correlation must lie between -1 and 1; got {correlation}")
     return float(correlation)
-
-
-def _check_count(parameter: str, count: int) -> int:
-    if isinstance(count, bool) or int(count) != count or count < 1:
-        raise DataError(f"{parameter} must be an integer >= 1; got {count!r}")
-    return int(count)
 
 
 def _differences_of(parts: Assumptions, differences: float | Iterable[float] | None) -> list[float]:
@@ -228,7 +223,7 @@ def _designs(
 
 def _counts(parameter: str, counts: int | Iterable[int]) -> list[int]:
     values = [counts] if isinstance(counts, int) else list(counts)
-    return [_check_count(parameter, count) for count in values]
+    return [check_count(parameter, count) for count in values]
 
 
 # -- the rows

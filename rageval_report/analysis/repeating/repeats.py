@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.arguments import check_count
 from rageval_report.analysis.repeating.repeats_notes import (
     noise_limit,
     repeats_notes,
@@ -91,8 +92,8 @@ class Repeats(Result):
         DataError
             If a number is below 1.
         """
-        counts = [_check_count("repeats", count) for count in repeats]
-        n = None if n_queries is None else _check_count("n_queries", n_queries)
+        counts = [check_count("repeats", count) for count in repeats]
+        n = None if n_queries is None else check_count("n_queries", n_queries)
         level = float(str(self.settings["confidence_level"]))
         rows = [
             _plan_row(name, components, count, n or components.n, level)
@@ -201,12 +202,6 @@ def repeats(
         components=components,
         correct=correct,
     )
-
-
-def _check_count(parameter: str, count: int) -> int:
-    if isinstance(count, bool) or int(count) != count or count < 1:
-        raise DataError(f"{parameter} must be an integer >= 1; got {count!r}")
-    return int(count)
 
 
 # -- the scores
