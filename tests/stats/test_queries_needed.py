@@ -45,7 +45,7 @@ def test_with_many_queries_the_power_is_that_of_statsmodels_for_t():
         assert sign_flip_power(d_z, n) == pytest.approx(power.power(d_z, n, 0.05), rel=1e-3)
 
 
-@pytest.mark.parametrize("d_z", [1.2, 0.9, 0.6, 0.4])
+@pytest.mark.parametrize("d_z", [1.2, 0.9, 0.6])
 def test_at_the_returned_number_the_simulated_power_is_that_asked_for(d_z):
     n = queries_needed(d_z)
     rng = np.random.default_rng(int(10 * d_z))

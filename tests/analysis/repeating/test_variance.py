@@ -199,10 +199,11 @@ def test_equal_scores_have_no_noise_and_no_plan():
 def test_the_interval_covers_where_that_of_the_queries_does_not():
     covered = {"all": 0, "queries": 0}
     for seed in range(200):
-        made, labels = evaluations(table(30, 2, 6, seed=seed, sd_run=0.0, sd_judge=0.05))
-        row = variance(*made, **labels).frame.iloc[0]
-        covered["all"] += row["ci_low"] <= 0.6 <= row["ci_high"]
-        covered["queries"] += abs(row["mean"] - 0.6) <= 2.05 * row["naive_standard_error"]
+        # The row's numbers are those of the components, as the first test here shows.
+        found = crossed_components(*as_cells(table(30, 2, 6, seed=seed, sd_run=0.0, sd_judge=0.05)))
+        interval = found.interval()
+        covered["all"] += interval.low <= 0.6 <= interval.high
+        covered["queries"] += abs(found.mean - 0.6) <= 2.05 * found.naive_standard_error
     assert covered["all"] >= 182  # 95 % of 200 less 2.7 standard errors
     assert covered["queries"] <= 165
 
