@@ -129,7 +129,7 @@ class MetricComparison:
     test, interval
         The test of the mean difference, and its interval.
     detectable : float
-        The difference that a test of this size shows with 80 % power; NaN if there is no test.
+        The smallest difference that these pairs show with 80 % power; NaN if there is no test.
     numbers : dict of str to object
         The row of the table, without what needs the other rows.
     equivalence : EquivalenceResult, optional

@@ -37,7 +37,7 @@ def apply_gates(gates: Gates, evaluation: Scored, baseline: Scored | None = None
     RuleError
         If a rule makes no sense; the message points at the character.
     DataError
-        If there is no rule, or a setting has no valid value.
+        If there are no rules, or a setting has a value that is not valid.
 
     Examples
     --------

@@ -486,7 +486,7 @@ def test_the_queries_that_would_decide_by_hand():
 def test_so_many_more_queries_do_decide():
     rule = "no_regression(faithfulness, margin=0.05)"
     decided = 0
-    for seed in range(16):
+    for seed in range(40):
         why = compare(*moved("new", -0.02, seed=seed)).gate(rule).frame["why"][0]
         if "more queries would decide" in why:
             n = 40 + int(why.split("about ")[1].split(" more")[0])
@@ -495,7 +495,7 @@ def test_so_many_more_queries_do_decide():
         else:
             decided += 1
     # The number is for half of the cases: the mean may come out nearer to the margin.
-    assert decided >= 8
+    assert decided >= 20
 
 
 def test_undecided_rules_have_an_exit_code_of_their_own():
