@@ -59,6 +59,12 @@ class PlanArguments(MetricsOption, ConfidenceOption, LoadingOptions, OutputOptio
         metavar="P",
         help="The probability with which the difference should be shown.",
     )
+    clusters: str | None = option(
+        "--clusters",
+        metavar="COLUMN",
+        help="Column of clusters of the FILE: queries with the same value are not independent; "
+        "clusters are counted.",
+    )
 
 
 class AuditArguments(ConfidenceOption, OutputOptions):
@@ -87,6 +93,7 @@ plan = Command(
     examples=(
         "rageval-report plan new.csv --metric faithfulness --difference 0.05",
         "rageval-report plan old.csv --candidate new.csv --difference 0.02",
+        "rageval-report plan new.csv --clusters document --difference 0.05",
         "rageval-report plan --mean 0.85 --difference 0.05 -n 100",
     ),
 )

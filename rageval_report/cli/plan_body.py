@@ -32,6 +32,7 @@ def plan(options: PlanArguments) -> None:
         n_tests=options.n_tests,
         power=options.power,
         confidence_level=options.confidence_level,
+        clusters=options.clusters,
     )
     output.write({result.title: result})
 

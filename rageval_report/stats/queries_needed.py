@@ -116,7 +116,7 @@ def queries_needed(d_z: float, power: float = 0.8, *, alpha: float = 0.05) -> in
     """
     effect = abs(check_positive("d_z", abs(d_z)))
     check_probability("power", power)
-    return _smallest(lambda n: sign_flip_power(effect, n, alpha=alpha), power)
+    return smallest_number(lambda n: sign_flip_power(effect, n, alpha=alpha), power)
 
 
 def binary_queries_needed(
@@ -151,7 +151,7 @@ def binary_queries_needed(
     check_probability("power", power)
     if p10 == p01:
         raise DataError(f"p10 and p01 must differ: no number of queries shows none; got {p10}")
-    n = _smallest(lambda n: mcnemar_power(p10, p01, n, alpha=alpha), power)
+    n = smallest_number(lambda n: mcnemar_power(p10, p01, n, alpha=alpha), power)
     while True:
         low = [m for m in range(n, n + _STEADY) if mcnemar_power(p10, p01, m, alpha=alpha) < power]
         if not low:
@@ -217,11 +217,29 @@ def non_inferiority_queries_needed(
     27
     """
     check_probability("power", power)
-    return _smallest(lambda n: non_inferiority_power(margin_z, n, alpha=alpha), power)
+    return smallest_number(lambda n: non_inferiority_power(margin_z, n, alpha=alpha), power)
 
 
-def _smallest(power_of: Callable[[int], float], power: float) -> int:
-    """The smallest n from 6 on with this power: double, then halve the interval."""
+def smallest_number(power_of: Callable[[int], float], power: float) -> int:
+    """The smallest number of units with this power: double, then halve the interval.
+
+    Parameters
+    ----------
+    power_of : callable
+        The power with a number of queries or clusters, which does not fall.
+    power : float
+        The power that is needed.
+
+    Returns
+    -------
+    int
+        At least 6.
+
+    Raises
+    ------
+    DataError
+        If more than ten million are needed.
+    """
     if power_of(FEWEST_UNITS) >= power:
         return FEWEST_UNITS
     too_few, enough = FEWEST_UNITS, 2 * FEWEST_UNITS

@@ -15,9 +15,10 @@ from rageval_report.errors import AlignmentError, DataError
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import VOTES
 from rageval_report.stats.base import check_positive
+from rageval_report.stats.clusters_needed import ClusterVariance
 from rageval_report.stats.crossed_components import CrossedComponents, crossed_components
 from rageval_report.stats.pairs.spread import standard_deviation
-from rageval_report.types import FloatArray
+from rageval_report.stats.units import QUERIES, Units
 
 # The correlation of two pipelines' scores of one query. In 45 pairs of pipelines of public
 # evaluations the quartiles were 0.31, 0.51 and 0.76, the tenth and ninetieth percentiles 0.15 and
@@ -51,6 +52,9 @@ class Assumptions:
         pipeline alone gets right; NaN if it is derived.
     noise : CrossedComponents or None
         The sources of noise, from repeated runs or several judges.
+    clusters : ClusterVariance or None
+        How the scores of the baseline, or the measured differences, vary between and within
+        clusters; None if each query counts for itself.
     """
 
     metric: Metric
@@ -62,6 +66,7 @@ class Assumptions:
     sd_difference: float = math.nan
     changed: float = math.nan
     noise: CrossedComponents | None = None
+    clusters: ClusterVariance | None = None
 
     def sd_of_differences(self, repeats: int = 1, judges: int = 1) -> float:
         """The standard deviation of a query's difference between two pipelines.
@@ -88,6 +93,27 @@ class Assumptions:
             + parts("residual") / (repeats * judges)
         )
         return math.sqrt(own * parts("query") + 2.0 * noise)
+
+    def in_clusters(self, clusters: ClusterVariance, variance: float) -> ClusterVariance:
+        """How differences of this variance vary between and within clusters.
+
+        Parameters
+        ----------
+        clusters : ClusterVariance
+            Those of these assumptions.
+        variance : float
+            The variance of a query's difference.
+
+        Notes
+        -----
+        Clusters differ in their differences to the extent to which they differ in the baseline's
+        scores, unless differences were measured. Noise from run to run, or from judge to judge, is
+        within clusters.
+        """
+        if self.noise is None:
+            return clusters.rescaled(variance, clusters.share_between)
+        between = 2.0 * (1.0 - self.correlation) * clusters.between
+        return clusters.rescaled(variance, min(1.0, between / variance))
 
     def with_correlation(self, correlation: float) -> Assumptions:
         """The same with another correlation of the pipelines."""
@@ -165,7 +191,11 @@ def assume(
 
 
 def learn(
-    runs: Sequence[Scored], own: Sequence[Metric], correlation: float, candidate: Scored | None
+    runs: Sequence[Scored],
+    own: Sequence[Metric],
+    correlation: float,
+    candidate: Scored | None,
+    units: Units = QUERIES,
 ) -> Assumptions | None:
     """Assumptions from the scores of a baseline; None if they do not vary.
 
@@ -179,11 +209,15 @@ def learn(
         Of the two pipelines' scores; not used with a candidate.
     candidate : Scored, optional
         A pilot run of the candidate, from which differences are measured.
+    units : Units
+        The unit of each row of the first run.
 
     Raises
     ------
     AlignmentError
         If the candidate shares no scored query with the baseline, or has not the metric.
+    DataError
+        If there are clusters, and all scored queries are in one.
     """
     metric = own[0]
     scores = runs[0].scores[metric.name].dropna()
@@ -198,10 +232,12 @@ def learn(
         is_binary=metric.kind == "binary",
         n=len(scores),
         noise=_noise(runs, own),
+        clusters=_cluster_variance(runs[0], scores, units),
     )
     if candidate is None:
         return known
-    differences = _differences(runs[0], metric, candidate)
+    by_query = _differences(runs[0], metric, candidate)
+    differences = by_query.to_numpy(dtype=np.float64)
     sd = standard_deviation(differences, 0.0) if len(differences) > 1 else 0.0
     if sd == 0.0:
         return None
@@ -212,10 +248,20 @@ def learn(
         correlation=math.nan,
         n=len(differences),
         noise=None,
+        clusters=_cluster_variance(runs[0], by_query, units),
     )
 
 
-def _differences(baseline: Scored, metric: Metric, candidate: Scored) -> FloatArray:
+def _cluster_variance(
+    baseline: Scored, by_query: pd.Series, units: Units
+) -> ClusterVariance | None:
+    """How the values of queries of the baseline vary between and within their clusters."""
+    rows = baseline.scores.index.get_indexer(by_query.index)
+    codes = units.select(rows).codes
+    return None if codes is None else ClusterVariance.of(by_query.to_numpy(np.float64), codes)
+
+
+def _differences(baseline: Scored, metric: Metric, candidate: Scored) -> pd.Series:
     twin = twin_of(metric, candidate)
     if twin is None:
         raise AlignmentError(f"{candidate.name} has no metric {metric.name!r}")
@@ -225,7 +271,7 @@ def _differences(baseline: Scored, metric: Metric, candidate: Scored) -> FloatAr
         raise AlignmentError(
             f"no query has a score of {metric.name!r} in both {baseline.name} and {candidate.name}"
         )
-    return differences.to_numpy(dtype=np.float64)
+    return differences
 
 
 def _noise(runs: Sequence[Scored], own: Sequence[Metric]) -> CrossedComponents | None:

@@ -9,6 +9,12 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.analysis.arguments import check_count
+from rageval_report.analysis.comparing.pairing import (
+    Clusters,
+    clusters_setting,
+    resolve_units,
+    unnamed_clusters,
+)
 from rageval_report.analysis.planning.assumptions import (
     CORRELATIONS,
     USUAL_CORRELATION,
@@ -23,7 +29,7 @@ from rageval_report.errors import DataError, explain_keywords
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored
 from rageval_report.stats.base import check_level, check_probability
-from rageval_report.stats.units import FEWEST_UNITS
+from rageval_report.stats.units import FEWEST_UNITS, QUERIES, Units
 
 # Differences that people ask about, as shares of the metric's scale.
 _USUAL_DIFFERENCES = (0.02, 0.05, 0.1)
@@ -31,6 +37,13 @@ _HEADLINE = (
     *("metric", "difference", "repeats", "judges", "n_needed", "n_needed_low", "n_needed_high"),
     *("n_no_regression", "n", "power"),
 )
+_CLUSTER_HEADLINE = (
+    *("metric", "difference", "repeats", "judges", "n_clusters_needed", "n_needed"),
+    *("n_needed_low", "n_needed_high", "n_no_regression", "n", "n_clusters", "cluster_size"),
+    *("share_between", "power"),
+)
+# The spread between fewer clusters than this is known to a third at best.
+_FEW_CLUSTERS = 20
 # Half of the evaluations would miss the difference.
 _TOSS_OF_A_COIN = 0.5
 
@@ -50,6 +63,7 @@ def plan(
     n_tests: int | None = None,
     power: float = 0.8,
     confidence_level: float = 0.95,
+    clusters: Clusters | None = None,
 ) -> Result:
     """How many queries show a difference that matters: from a baseline, a mean or nothing.
 
@@ -84,6 +98,10 @@ def plan(
         The probability with which the difference should be shown.
     confidence_level : float
         One minus the level of significance.
+    clusters : str, Series or mapping, optional
+        Queries of the baseline that belong together and are not independent: the name of a details
+        column or a cluster label by query id. Then clusters are counted, of as many queries as
+        those of the baseline, and vary as those do.
 
     Returns
     -------
@@ -93,12 +111,15 @@ def plan(
         show the difference, ``n_needed_low`` and ``n_needed_high`` (for correlations of 0.8 and
         0.2; NaN if the correlation is known), ``n_no_regression`` (queries with which a pipeline
         that is no worse passes ``no_regression`` with this margin), ``n`` (queries of the set),
-        ``power`` with these, ``smallest_pvalue`` that they can give, ``verdict``.
+        ``power`` with these, ``smallest_pvalue`` that they can give, ``verdict``. With clusters
+        also ``n_clusters_needed``, ``n_clusters`` (of the set), ``cluster_size`` (queries of a
+        cluster, on average) and ``share_between`` (of the variance, between clusters); all numbers
+        of queries are then those of whole clusters.
 
     Raises
     ------
     DataError
-        If a setting makes no sense, or no metric varies.
+        If a setting makes no sense, no metric varies, a query has no cluster, or all are in one.
     AlignmentError
         If the candidate has no scored query or metric in common with the baseline.
     UnknownNameError
@@ -109,7 +130,11 @@ def plan(
     The tests are those of `compare`: the sign-flip test (see
     `rageval_report.stats.queries_needed`), McNemar's mid-p test for scores of 0 and 1. The level of
     each test is one minus the confidence level over `n_tests`, as for the first step of Holm's
-    correction. Never fewer than 6 queries.
+    correction. Never fewer than 6 queries, or clusters.
+
+    With clusters the test flips whole clusters, also for scores of 0 and 1. How much the pipelines'
+    differences vary between clusters is known from a pilot run alone; without one the share is
+    taken that the baseline's scores have, by the mean squares between and within clusters.
 
     Examples
     --------
@@ -119,7 +144,8 @@ def plan(
     """
     level = check_level(confidence_level)
     check_probability("power", power)
-    known = _assumptions(evaluations, metrics, candidate, mean, sd, n, correlation)
+    units = _units(evaluations, clusters)
+    known = _assumptions(evaluations, metrics, candidate, mean, sd, n, correlation, units)
     tests = check_count("n_tests", n_tests) if n_tests is not None else len(known)
     alpha = (1.0 - level) / tests
     is_guessed = correlation is None and candidate is None
@@ -140,13 +166,28 @@ def plan(
             "correlation": "measured" if candidate is not None else known[0].correlation,
             "n_tests": tests,
             "power": power,
+            **clusters_setting(clusters),
         },
-        tuple(_notes(known, tests, evaluations, is_guessed=is_guessed)),
-        headline=_HEADLINE,
+        (
+            *_notes(known, tests, evaluations, is_guessed=is_guessed),
+            *(unnamed_clusters(evaluations[0], clusters) if evaluations else ()),
+        ),
+        headline=_HEADLINE if clusters is None else _CLUSTER_HEADLINE,
     )
 
 
 # -- what is known
+
+
+def _units(evaluations: Sequence[Scored], clusters: Clusters | None) -> Units:
+    if clusters is None:
+        return QUERIES
+    if not evaluations:
+        raise DataError(
+            "clusters needs a baseline, whose clusters show how much they differ: "
+            'plan(baseline, clusters="document")'
+        )
+    return resolve_units(evaluations[0], clusters)
 
 
 def _assumptions(
@@ -157,6 +198,7 @@ def _assumptions(
     sd: float | None,
     n: int | None,
     correlation: float | None,
+    units: Units,
 ) -> list[Assumptions]:
     shared = USUAL_CORRELATION if correlation is None else _check_correlation(correlation)
     count = None if n is None else check_count("n", n)
@@ -169,7 +211,7 @@ def _assumptions(
     learned = [
         parts
         for own in shared_metrics(evaluations, metrics)
-        if (parts := learn(evaluations, own, shared, candidate)) is not None
+        if (parts := learn(evaluations, own, shared, candidate, units)) is not None
     ]
     if not learned:
         raise DataError("nothing to plan: no metric has two different scores")
@@ -233,8 +275,10 @@ def _row(needs: Needs, *, is_correlation_guessed: bool) -> dict[str, object]:
     known = needs.known
     nan = math.nan
     fewest, most = (
-        (needs.queries(other) if is_correlation_guessed else nan) for other in CORRELATIONS
+        (needs.units(other) if is_correlation_guessed else nan) for other in CORRELATIONS
     )
+    size = 1.0 if known.clusters is None else known.clusters.size
+    needed = needs.units()
     row = {
         "metric": known.metric.name,
         "title": known.metric.title,
@@ -242,41 +286,69 @@ def _row(needs: Needs, *, is_correlation_guessed: bool) -> dict[str, object]:
         "repeats": needs.repeats,
         "judges": needs.judges,
         "sd_difference": needs.sd_difference,
-        "n_needed": needs.queries(),
-        "n_needed_low": fewest,
-        "n_needed_high": most,
-        "n_no_regression": needs.queries_of_a_gate(),
+        "n_needed": _queries(needed, size),
+        "n_needed_low": _queries(fewest, size),
+        "n_needed_high": _queries(most, size),
+        "n_no_regression": _queries(needs.units_of_a_gate(), size),
         "n": nan if known.n is None else known.n,
         "power": needs.power_now(),
-        "smallest_pvalue": nan if known.n is None else 2.0 ** (1 - known.n),
+        "smallest_pvalue": 2.0 ** (1 - needs.units_now),
     }
+    if known.clusters is not None:
+        row |= {
+            "n_clusters_needed": needed,
+            "n_clusters": needs.units_now,
+            "cluster_size": size,
+            "share_between": known.clusters.share_between,
+        }
     return row | {"verdict": _verdict(needs, row)}
+
+
+def _queries(units: float, size: float) -> float:
+    """The queries of so many units, of so many queries each."""
+    return units if math.isnan(units) else math.ceil(units * size - 1e-9)
 
 
 def _verdict(needs: Needs, row: Mapping[str, Any]) -> str:
     what = f"{row['metric']}: a difference of {number(needs.difference)}"
     if math.isnan(row["n_needed"]):
         return f"{what} cannot be resolved: the mean cannot move so far, or no set is large enough"
-    design = _design_text(needs)
-    sentence = f"{what} needs about {rounded_count(int(row['n_needed']))} queries{design}"
+    sentence = f"{what} needs {_needed_text(needs, row)}{_design_text(needs)}"
     if not math.isnan(row["n_needed_low"]):
         low, high = (_count_or_many(row[name]) for name in ("n_needed_low", "n_needed_high"))
-        sentence += f" ({low} to {high} if the pipelines' scores are more or less alike)"
-    return sentence + _set_part(needs.known.n, row)
+        unit = "" if needs.known.clusters is None else " queries"
+        sentence += f" ({low} to {high}{unit} if the pipelines' scores are more or less alike)"
+    return sentence + _set_part(needs, row)
 
 
-def _set_part(n: int | None, row: Mapping[str, Any]) -> str:
-    """What the queries of the set can do."""
-    if n is None:
+def _needed_text(needs: Needs, row: Mapping[str, Any]) -> str:
+    queries = f"{rounded_count(int(row['n_needed']))} queries"
+    if needs.known.clusters is None:
+        return f"about {queries}"
+    n, size = int(row["n_clusters_needed"]), needs.known.clusters.size
+    return f"about {rounded_count(n)} clusters of {size:.3g} queries, {queries} in all"
+
+
+def _set_part(needs: Needs, row: Mapping[str, Any]) -> str:
+    """What the queries, or clusters, of the set can do."""
+    if needs.known.n is None:
         return ""
+    n, word = int(needs.units_now), "queries"
+    counted = f"{n}"
+    if needs.known.clusters is not None:
+        word = "clusters"
+        counted = f"{n} clusters"
     if n < FEWEST_UNITS:
-        return f"; {n} queries are too few for any test"
+        return f"; {n} {word} are too few for any test"
     chance = f"{100 * row['power']:.0f} % of the comparisons"
-    if n >= row["n_needed"]:
-        return f"; the {n} of this set are enough"
+    if row["n"] >= row["n_needed"]:
+        return f"; the {counted} of this set are enough"
     if row["power"] < _TOSS_OF_A_COIN:
-        return f"; it cannot be resolved with the {n} of this set, which would show it in {chance}"
-    return f"; the {n} of this set would show it in {chance}"
+        return (
+            f"; it cannot be resolved with the {counted} of this set, which would show it in "
+            f"{chance}"
+        )
+    return f"; the {counted} of this set would show it in {chance}"
 
 
 def _design_text(needs: Needs) -> str:
@@ -314,6 +386,7 @@ def _notes(
             "without the standard deviation of the scores they are taken as 0 and 1, which vary "
             "most; give sd= if they do not"
         )
+    yield from _cluster_notes(known)
     if tests > 1:
         yield f"the level is that of {tests} tests corrected together (n_tests=)"
     shifted = [
@@ -325,4 +398,21 @@ def _notes(
         yield (
             f"{', '.join(shifted)}: whole runs are shifted against each other, which no number of "
             "queries removes; compare several runs, and see variance()"
+        )
+
+
+def _cluster_notes(known: Sequence[Assumptions]) -> Iterator[str]:
+    """How much clusters differ, and how that is known."""
+    counts = [parts.clusters.n for parts in known if parts.clusters is not None]
+    if not counts:
+        return
+    if any(math.isnan(parts.sd_difference) for parts in known):
+        yield (
+            "clusters are taken to differ as much in the pipelines' differences as in the "
+            "baseline's scores; a pilot run as candidate= measures it"
+        )
+    if min(counts) < _FEW_CLUSTERS:
+        yield (
+            f"how much clusters differ was measured on {min(counts)} clusters only, so the plan is "
+            "rough"
         )

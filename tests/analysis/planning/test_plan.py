@@ -11,6 +11,12 @@ from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.planning.plan import plan
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.stats import paired_test
+from rageval_report.stats.clusters_needed import (
+    ClusterVariance,
+    cluster_power,
+    clusters_needed,
+    clusters_needed_of_non_inferiority,
+)
 from rageval_report.stats.queries_needed import binary_queries_needed, queries_needed
 
 RNG = np.random.default_rng(5)
@@ -190,3 +196,132 @@ def test_a_pilot_run_without_common_scores_is_refused():
         plan(run(f1=SKILL), candidate=other)
     with pytest.raises(AlignmentError, match="new has no metric 'f1'"):
         plan(run(f1=SKILL), candidate=run("new", recall=SKILL))
+
+
+def clustered(name="base", shift=0.0, sizes=(8,) * 40, seed=3):
+    rng = np.random.default_rng(seed)
+    document = np.repeat([f"d{i}" for i in range(len(sizes))], sizes)
+    n = len(document)
+    of_document = np.repeat(rng.normal(0, 0.1, len(sizes)), sizes)
+    scores = 0.5 + of_document + rng.normal(shift, 0.1, n)
+    data = {"query_id": [f"q{i}" for i in range(n)], "document": document, "rating": scores}
+    return RAGPipelineEvaluation(name, data)
+
+
+def test_with_clusters_clusters_are_counted():
+    baseline = clustered()
+    result = plan(baseline, differences=0.05, correlation=0.5, clusters="document")
+    row = result.frame.iloc[0]
+    scores = baseline.scores["rating"].to_numpy()
+    known = ClusterVariance.of(scores, baseline.details["document"])
+    # With a correlation of a half the differences vary as the scores do.
+    scaled = known.rescaled(scores.var(ddof=1), known.share_between)
+    assert row["n_clusters_needed"] == clusters_needed(0.05, scaled)
+    assert row["n_needed"] == 8 * row["n_clusters_needed"]
+    assert (row["n_clusters"], row["cluster_size"], row["n"]) == (40, 8.0, 320)
+    assert row["power"] == pytest.approx(cluster_power(0.05, scaled, 40))
+    assert row["smallest_pvalue"] == 2 / 2**40
+    assert row["n_no_regression"] == 8 * clusters_needed_of_non_inferiority(0.05, scaled)
+    alone = plan(baseline, differences=0.05, correlation=0.5).frame.iloc[0]
+    assert row["n_needed"] > 2 * alone["n_needed"]
+    assert f"about {row['n_clusters_needed']:.0f} clusters of 8 queries" in result.sentences[0]
+    assert result.settings["clusters"] == "document"
+    labels = dict(zip(baseline.scores.index, baseline.details["document"], strict=True))
+    by_label = plan(baseline, differences=0.05, correlation=0.5, clusters=labels).frame
+    assert by_label.equals(result.frame)
+
+
+def test_a_pilot_run_measures_how_much_clusters_differ():
+    baseline, candidate = clustered(), clustered("new", seed=4)
+    result = plan(baseline, candidate=candidate, differences=0.05, clusters="document")
+    row = result.frame.iloc[0]
+    gains = (candidate.scores["rating"] - baseline.scores["rating"]).to_numpy()
+    known = ClusterVariance.of(gains, baseline.details["document"])
+    assert row["n_clusters_needed"] == clusters_needed(
+        0.05, known.rescaled(gains.var(ddof=1), known.share_between)
+    )
+    assert not any("taken to differ" in note for note in result.notes)
+
+
+def test_scores_of_0_and_1_in_clusters_vary_as_the_shares_that_change():
+    baseline = clustered()
+    right = (baseline.scores["rating"] > 0.5).astype(float)
+    binary = RAGPipelineEvaluation(
+        "base",
+        {
+            "query_id": right.index,
+            "document": baseline.details["document"],
+            "exact_match": right.to_numpy(),
+        },
+    )
+    row = plan(binary, differences=0.1, correlation=0.0, clusters="document").frame.iloc[0]
+    before = right.mean()
+    after = before + 0.1
+    variance = before * (1 - before) + after * (1 - after)  # of independent answers
+    known = ClusterVariance.of(right.to_numpy(), binary.details["document"])
+    assert row["n_clusters_needed"] == clusters_needed(
+        0.1, known.rescaled(variance, known.share_between)
+    )
+
+
+def test_noise_of_repeated_runs_is_within_clusters():
+    rng = np.random.default_rng(6)
+    base = clustered()
+    runs = [
+        RAGPipelineEvaluation(
+            "base",
+            {
+                "query_id": base.scores.index,
+                "document": base.details["document"],
+                "rating": base.scores["rating"].to_numpy() + rng.normal(0, 0.3, 320),
+            },
+        )
+        for _ in range(3)
+    ]
+    frame = plan(*runs, differences=0.05, repeats=[1, 10], clusters="document").frame
+    once, often = frame["n_clusters_needed"]
+    quiet = plan(base, differences=0.05, clusters="document").frame["n_clusters_needed"][0]
+    assert once > often > 0.8 * quiet
+
+
+def test_few_clusters_are_said_and_too_few_are_no_set():
+    few = plan(clustered(sizes=(20,) * 5), differences=0.02, clusters="document")
+    assert "5 clusters are too few for any test" in few.sentences[0]
+    assert any("measured on 5 clusters only" in note for note in few.notes)
+    other_set = plan(clustered(), differences=0.05, n=80, clusters="document").frame
+    assert other_set["n_clusters"][0] == 10
+
+
+def test_clusters_are_hinted_at_and_checked():
+    baseline = clustered()
+    hint = "320 queries come from 40 documents"
+    assert any(hint in note for note in plan(baseline).notes)
+    assert not any(hint in note for note in plan(baseline, clusters="document").notes)
+    with pytest.raises(DataError, match="clusters needs a baseline"):
+        plan(mean=0.8, clusters="document")
+    with pytest.raises(UnknownNameError, match="documnt"):
+        plan(baseline, clusters="documnt")
+    with pytest.raises(DataError, match="clusters must be at least two"):
+        plan(clustered(sizes=(30,)), clusters="document")
+    with pytest.raises(DataError, match="clusters must have a label for every query"):
+        plan(baseline, clusters={"q0": "a"})
+
+
+@pytest.mark.parametrize("sizes", [(8,) * 40, tuple(range(1, 16)) * 3], ids=["equal", "unequal"])
+def test_at_the_clusters_needed_comparisons_show_the_difference_as_often_as_planned(sizes):
+    pilot = plan(
+        clustered(sizes=sizes),
+        candidate=clustered("new", sizes=sizes, seed=4),
+        differences=0.08,
+        clusters="document",
+    ).frame.iloc[0]
+    needed = int(pilot["n_clusters_needed"])
+    between = math.sqrt(pilot["share_between"]) * pilot["sd_difference"]
+    within = math.sqrt(1 - pilot["share_between"]) * pilot["sd_difference"]
+    rng, shown = np.random.default_rng(2), 0
+    for _ in range(300):
+        document = np.repeat(np.arange(needed), rng.choice(sizes, needed))
+        gains = rng.normal(0.08, between, needed)[document]
+        gains += rng.normal(0, within, document.size)
+        shown += paired_test(np.zeros_like(gains), gains, clusters=document).pvalue <= 0.05
+    assert 0.75 <= shown / 300 <= 0.87
