@@ -1,4 +1,4 @@
-"""The examples of pages of docs/ on statistics run as they stand, and print what stands under them."""
+"""The examples of pages on statistics run as they stand, and print what stands under them."""
 
 import contextlib
 import io

@@ -93,7 +93,7 @@ plan = Command(
     examples=(
         "rageval-report plan new.csv --metric faithfulness --difference 0.05",
         "rageval-report plan old.csv --candidate new.csv --difference 0.02",
-        "rageval-report plan new.csv --clusters document --difference 0.05",
+        "rageval-report plan new.csv --clusters topic --difference 0.05",
         "rageval-report plan --mean 0.85 --difference 0.05 -n 100",
     ),
 )
