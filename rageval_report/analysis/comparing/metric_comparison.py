@@ -221,7 +221,7 @@ def compare_metric(
     baseline_rows = _baseline_rows(pairing, complete)
     units = plan.units.select(baseline_rows)
     by_unit = units.collapse(pairs)
-    test, interval = _test_units(by_unit, plan)
+    test, interval = _test_units(by_unit, pairs, plan)
     smallest = smallest_pvalue(by_unit, test.test)
     if units.are_clusters and test.test != UNTESTED:
         test = replace(test, test=f"cluster-{test.test}")
@@ -313,10 +313,12 @@ def _clip_to_range(interval: Interval, metric: Metric) -> Interval:
     return replace(interval, low=max(interval.low, -widest), high=min(interval.high, widest))
 
 
-def _test_units(by_unit: PairedScores, plan: ComparisonPlan) -> tuple[PairedResult, Interval]:
+def _test_units(
+    by_unit: PairedScores, pairs: PairedScores, plan: ComparisonPlan
+) -> tuple[PairedResult, Interval]:
     """The test of independent units, and its interval; neither if the units are too few."""
     if by_unit.n < plan.fewest_units:
-        return _untested(by_unit, plan)
+        return _untested(by_unit, pairs, plan)
     test = run_test(by_unit, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
     interval = find_interval(
         by_unit,
@@ -328,11 +330,16 @@ def _test_units(by_unit: PairedScores, plan: ComparisonPlan) -> tuple[PairedResu
     return test, interval
 
 
-def _untested(by_unit: PairedScores, plan: ComparisonPlan) -> tuple[PairedResult, Interval]:
-    """The estimates alone; pairs that are identical have a p-value of 1 all the same."""
+def _untested(
+    by_unit: PairedScores, pairs: PairedScores, plan: ComparisonPlan
+) -> tuple[PairedResult, Interval]:
+    """The estimates alone; pairs that are identical have a p-value of 1 all the same.
+
+    Differences of the queries of a cluster may cancel; these are not identical.
+    """
     differences, nan = by_unit.differences, float("nan")
     wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
-    is_identical = by_unit.n > 0 and wins == losses == 0
+    is_identical = pairs.n > 0 and not pairs.differences.any()
     mean = _mean(differences)
     return (
         PairedResult(

@@ -500,3 +500,16 @@ def test_slices_and_rankings_know_what_their_tests_can_reach(correction):
     factor = 2 if correction == "tarone" else 3
     expected = pytest.approx(factor * pairs["pvalue"][least])
     assert pairs["pvalue_adjusted"][least] == expected
+
+
+def test_differences_that_cancel_in_few_clusters_are_not_identical():
+    ids, documents = list("abcdef"), list("xxyyzz")
+    old, new = (
+        RAGPipelineEvaluation(name, {"query_id": ids, "document": documents, "my_score": scores})
+        for name, scores in (("old", [0.5] * 6), ("new", [0.25, 0.75] * 3))
+    )
+    row = compare(old, new, clusters="document").frame.iloc[0]
+    assert np.isnan(row["pvalue"])
+    assert row["verdict"].startswith("too few clusters")
+    same = compare(old, old.with_name("new"), clusters="document").frame.iloc[0]
+    assert same["pvalue"] == 1.0
