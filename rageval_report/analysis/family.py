@@ -17,6 +17,7 @@ import numpy as np
 
 from rageval_report.scores import Metric
 from rageval_report.stats import adjust_pvalues
+from rageval_report.stats.corrections import level_left
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 
 # Takes the positions of the tests that are corrected together, and returns their p-values.
@@ -153,3 +154,47 @@ def correct_in_family(
             pvalues[positions], method=method, smallest=floors[positions]
         ),
     )
+
+
+# Their factor depends on more than the number of tests. With Tarone's, metrics that cannot be
+# significant count nothing, but they can be with more queries. Holm's factor is never smaller.
+_PLANNED_AS_HOLM = frozenset({"tarone", "westfall-young"})
+
+
+def levels_left(
+    family: CorrectionFamily,
+    names: Sequence[str],
+    pvalues: FloatArray,
+    correction: str,
+    alpha: float,
+) -> FloatArray:
+    """The level that a correction leaves to each test that is not shown.
+
+    Parameters
+    ----------
+    family : CorrectionFamily
+        The metrics whose tests are corrected together.
+    names : sequence of str
+        The metric of each test.
+    pvalues : ndarray of shape (n_tests,)
+        The p-values before correction; NaN where no test was possible.
+    correction : str
+        The name of the correction.
+    alpha : float
+        The error rate.
+
+    Examples
+    --------
+    >>> family = CorrectionFamily(("recall", "mrr"), ("n_found",))
+    >>> pvalues = np.array([0.04, 0.01, 0.5])
+    >>> levels_left(family, ["recall", "mrr", "n_found"], pvalues, "bonferroni", 0.05).round(3)
+    array([0.025, 0.025, 0.017])
+    """
+    method = "holm" if correction in _PLANNED_AS_HOLM else correction
+
+    def level_of(positions: IndexArray) -> FloatArray:
+        adjusted = adjust_pvalues(pvalues[positions], method)
+        n_tests, n_shown = int(np.isfinite(adjusted).sum()), int((adjusted <= alpha).sum())
+        return np.full(len(positions), level_left(n_tests, n_shown, method, alpha=alpha))
+
+    return family.correct(names, pvalues, level_of)

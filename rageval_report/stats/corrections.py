@@ -64,6 +64,44 @@ def adjust_pvalues(
     return family
 
 
+def level_left(n_tests: int, n_shown: int, method: str = "holm", *, alpha: float = 0.05) -> float:
+    """The p-value with which one more test would be shown, beside those that are.
+
+    For "holm" the error rate over the number of tests that are not shown.
+
+    Parameters
+    ----------
+    n_tests : int
+        The number of tests of the family.
+    n_shown : int
+        The number of those that are shown; if all are, the level of the last one.
+    method : str
+        A member of ``CORRECTIONS``.
+    alpha : float
+        The error rate.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such method.
+
+    Examples
+    --------
+    >>> from rageval_report.stats.corrections import level_left
+    >>> [round(level_left(10, 6, method), 6) for method in ("holm", "bonferroni", "bh", "none")]
+    [0.0125, 0.005, 0.035, 0.05]
+    """
+    place = min(n_shown, n_tests - 1)
+    if place < 0:
+        return alpha
+    # Each correction multiplies a small p-value by a number that does not depend on it.
+    probe = alpha * 1e-3 / n_tests**2
+    family = np.ones(n_tests)
+    family[:place], family[place] = 0.0, probe
+    factor = float(adjust_pvalues(family, method)[place]) / probe
+    return alpha / max(factor, 1.0)
+
+
 def keep_uncorrected(pvalues: FloatArray) -> FloatArray:
     """The p-values without a correction; a table that shows them should say so.
 

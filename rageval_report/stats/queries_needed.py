@@ -24,8 +24,8 @@ MOST_QUERIES = 10_000_000
 _STEADY = 30
 
 
-def attainable_level(n: int, alpha: float = 0.05) -> float:
-    """The largest p-value of the two-sided sign-flip test that is not above `alpha`.
+def attainable_level(n: int, alpha: float = 0.05, *, midp: bool = False) -> float:
+    """The largest probability of a rejection of the two-sided sign-flip test at a level.
 
     Parameters
     ----------
@@ -33,6 +33,9 @@ def attainable_level(n: int, alpha: float = 0.05) -> float:
         Paired queries with different absolute differences, at least 2.
     alpha : float
         The level of significance.
+    midp : bool
+        Whether the observed pattern of signs counts half, as it does where ties are possible. The
+        probability may then be a little above `alpha`.
 
     Returns
     -------
@@ -43,14 +46,17 @@ def attainable_level(n: int, alpha: float = 0.05) -> float:
     --------
     >>> attainable_level(5), attainable_level(6), attainable_level(7)
     (0.0, 0.03125, 0.046875)
+    >>> attainable_level(6, 0.02), attainable_level(6, 0.02, midp=True)
+    (0.0, 0.03125)
     """
     check_queries(n)
     check_probability("alpha", alpha)
     steps = 2.0 ** min(n - 1, 60)
-    return math.floor(alpha * steps * (1 + 1e-12)) / steps
+    # The j-th smallest p-value is j steps, with mid-p half a step less.
+    return math.floor(alpha * steps * (1 + 1e-12) + (0.5 if midp else 0.0)) / steps
 
 
-def sign_flip_power(d_z: float, n: int, *, alpha: float = 0.05) -> float:
+def sign_flip_power(d_z: float, n: int, *, alpha: float = 0.05, midp: bool = False) -> float:
     """Probability that the two-sided sign-flip test shows a difference of this effect size.
 
     Parameters
@@ -61,6 +67,8 @@ def sign_flip_power(d_z: float, n: int, *, alpha: float = 0.05) -> float:
         Paired queries, at least 2.
     alpha : float
         The level of significance.
+    midp : bool
+        As in `attainable_level`.
 
     Returns
     -------
@@ -79,7 +87,7 @@ def sign_flip_power(d_z: float, n: int, *, alpha: float = 0.05) -> float:
     (0.597, 0.808)
     """
     effect = abs(float(d_z))
-    level = attainable_level(n, alpha)
+    level = attainable_level(n, alpha, midp=midp)
     if level == 0.0:
         return 0.0
     if level < 2.0 ** (2 - n):
@@ -87,7 +95,9 @@ def sign_flip_power(d_z: float, n: int, *, alpha: float = 0.05) -> float:
     return power(effect, n, alpha=level)
 
 
-def queries_needed(d_z: float, power: float = 0.8, *, alpha: float = 0.05) -> int:
+def queries_needed(
+    d_z: float, power: float = 0.8, *, alpha: float = 0.05, midp: bool = False
+) -> int:
     """The smallest number of paired queries with which the sign-flip test has this power.
 
     Parameters
@@ -98,6 +108,8 @@ def queries_needed(d_z: float, power: float = 0.8, *, alpha: float = 0.05) -> in
         The probability with which the difference should be shown.
     alpha : float
         The level of significance; after a correction, the level that it leaves to one test.
+    midp : bool
+        As in `attainable_level`.
 
     Returns
     -------
@@ -116,7 +128,7 @@ def queries_needed(d_z: float, power: float = 0.8, *, alpha: float = 0.05) -> in
     """
     effect = abs(check_positive("d_z", abs(d_z)))
     check_probability("power", power)
-    return smallest_number(lambda n: sign_flip_power(effect, n, alpha=alpha), power)
+    return smallest_number(lambda n: sign_flip_power(effect, n, alpha=alpha, midp=midp), power)
 
 
 def binary_queries_needed(

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, history, rank
-from rageval_report.analysis.family import CorrectionFamily
+from rageval_report.analysis.family import CorrectionFamily, levels_left
 from rageval_report.scores import Metric, score_table
 
 RNG = np.random.default_rng(11)
@@ -138,3 +138,20 @@ def test_a_description_of_the_caller_may_leave_a_metric_out():
         pd.DataFrame(data), metrics={"mine": {"in_family": False, "bounds": (0, 1)}}
     )
     assert not table.metrics["mine"].in_family
+
+
+def test_the_level_left_is_that_of_the_family_of_each_metric():
+    family = CorrectionFamily(("recall", "mrr", "f1"), ("n_found",))
+    names = ["recall", "mrr", "f1", "n_found"]
+    pvalues = np.array([0.001, 0.3, np.nan, 0.4])  # f1 was not tested
+    levels = levels_left(family, names, pvalues, "holm", 0.05)
+    # One of two members is shown; among all three tests one of three.
+    assert levels.tolist() == pytest.approx([0.05, 0.05, 0.05, 0.025])
+
+
+@pytest.mark.parametrize("correction", ["tarone", "westfall-young"])
+def test_corrections_that_need_more_than_pvalues_are_planned_as_holms(correction):
+    family = CorrectionFamily(("recall", "mrr"))
+    pvalues = np.array([0.2, 0.3])
+    levels = levels_left(family, ["recall", "mrr"], pvalues, correction, 0.05)
+    assert levels.tolist() == pytest.approx([0.025, 0.025])

@@ -10,6 +10,7 @@ from statsmodels.stats.multitest import multipletests
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import CORRECTIONS, adjust_pvalues
+from rageval_report.stats.corrections import level_left
 
 STATSMODELS = {
     "bonferroni": "bonferroni",
@@ -158,3 +159,24 @@ def test_false_findings_stay_at_the_level():
     smallest = 2.0 ** (1.0 - coins)
     found = [(adjust_pvalues(row, "tarone", smallest=smallest) <= 0.05).any() for row in pvalues]
     assert np.mean(found) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 4000)
+
+
+# -- the level that a correction leaves
+
+
+@pytest.mark.parametrize("method", STATSMODELS)
+@pytest.mark.parametrize(("n_tests", "n_shown"), [(1, 0), (6, 0), (6, 4), (24, 5)])
+def test_a_pvalue_at_the_level_left_is_shown_and_one_above_is_not(method, n_tests, n_shown):
+    level = level_left(n_tests, n_shown, method, alpha=0.05)
+    for pvalue, is_shown in ((level * (1 - 1e-6), True), (level * (1 + 1e-6), False)):
+        family = [1e-9] * n_shown + [pvalue] + [1.0] * (n_tests - n_shown - 1)
+        with patch("gc.collect"):
+            rejected = multipletests(family, 0.05, STATSMODELS[method])[0]
+        assert rejected[n_shown] == is_shown
+
+
+def test_holm_leaves_the_error_rate_over_the_tests_that_are_not_shown():
+    assert level_left(10, 6, "holm", alpha=0.05) == pytest.approx(0.05 / 4)
+    # If all are shown, the last of them had the whole error rate.
+    assert level_left(10, 10, "holm", alpha=0.05) == pytest.approx(0.05)
+    assert level_left(0, 0, "holm", alpha=0.05) == 0.05

@@ -33,6 +33,17 @@ def test_the_attainable_level_is_the_largest_p_of_all_patterns_that_is_not_above
     assert attainable_level(n, alpha) == pytest.approx(expected, abs=0)
 
 
+@pytest.mark.parametrize(("n", "alpha"), [(6, 0.05), (6, 0.02), (6, 0.015), (7, 0.05), (8, 0.01)])
+def test_with_midp_the_attainable_level_is_the_share_of_patterns_that_are_rejected(n, alpha):
+    differences = 2.0 ** np.arange(n)  # all sums of signs differ
+    signs = np.array(list(itertools.product([1.0, -1.0], repeat=n)))
+    sums = signs @ differences
+    reached = np.abs(sums) >= np.abs(sums)[:, np.newaxis]
+    equal = np.abs(sums) == np.abs(sums)[:, np.newaxis]
+    pvalues = reached.mean(axis=1) - equal.mean(axis=1) / 2
+    assert attainable_level(n, alpha, midp=True) == (pvalues <= alpha).mean()
+
+
 def test_with_six_queries_the_power_is_that_of_equal_signs():
     d_z = 1.2
     positive = stats.norm.cdf(d_z)

@@ -32,8 +32,13 @@ from rageval_report.analysis.comparing.pairing import (
     resolve_units,
     unnamed_clusters,
 )
-from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
-from rageval_report.analysis.family import CorrectionFamily, family_of_pairings
+from rageval_report.analysis.comparing.verdicts import (
+    AdjustedPvalues,
+    MetricFinding,
+    NeededUnits,
+    verdict,
+)
+from rageval_report.analysis.family import CorrectionFamily, family_of_pairings, levels_left
 from rageval_report.analysis.gates.gate import gate_comparison
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
@@ -351,9 +356,9 @@ def compare(
         Columns: metric, baseline, candidate, n, n_dropped, baseline_mean, candidate_mean,
         difference, ci_low, ci_high, test, statistic, pvalue, pvalue_adjusted, effect_size,
         effect_name, wins, ties, losses, min_detectable_difference, verdict; then improvement,
-        ci_method, hedges_g_z, odds_ratio, fragile, and the columns that the settings add. Fewer
-        than six queries, or clusters, are not tested: they have estimates, but neither a p-value
-        nor an interval of the difference.
+        ci_method, hedges_g_z, odds_ratio, fragile, the columns of planning (see Notes), and those
+        that the settings add. Fewer than six queries, or clusters, are not tested: they have
+        estimates, but neither a p-value nor an interval of the difference.
 
     Raises
     ------
@@ -366,6 +371,13 @@ def compare(
     -----
     Means and differences are over the queries that both runs scored. See the documentation of
     `rageval_report.stats` for the tests.
+
+    ``level_left`` is the level that the correction leaves to a test that is not shown, with Holm's
+    the error rate over the number of these tests. At this level ``min_detectable_difference`` is
+    shown with 80 % power (infinite if no difference can be shown), and ``planned_difference`` needs
+    ``n_needed`` queries, or clusters: the margin, or 5 % of the metric's range, and then
+    ``smaller_planned_difference``, 2 %, needs ``n_needed_smaller``. They never contradict each
+    other, and none depends on the observed difference, from which such a number is mostly noise.
     """
     if not candidates:
         raise DataError(
@@ -522,10 +534,11 @@ def _adjust_rows(
         names, equivalence, lambda positions: adjust_pvalues(equivalence[positions], method=method)
     )
     sizes = family.sizes(names, raw)
+    levels = levels_left(family, names, raw, correction, plan.alpha)
     return [
-        AdjustedPvalues(float(pvalue), float(equivalence_pvalue), correction, int(size))
-        for pvalue, equivalence_pvalue, size in zip(
-            pvalues, equivalence_pvalues, sizes, strict=True
+        AdjustedPvalues(float(pvalue), float(equivalence_pvalue), correction, int(size), level)
+        for pvalue, equivalence_pvalue, size, level in zip(
+            pvalues, equivalence_pvalues, sizes, levels.tolist(), strict=True
         )
     ]
 
@@ -574,12 +587,27 @@ def _frame_row(
     columns: dict[str, object] = {
         **row.numbers,
         "pvalue_adjusted": adjusted.pvalue,
+        "min_detectable_difference": finding.min_detectable_difference,
         "verdict": sentence,
         "fragile": finding.is_fragile,
+        **_planning_columns(finding, adjusted.level_left(plan.alpha)),
     }
     if plan.margin is not None:
         columns["equivalence_pvalue_adjusted"] = adjusted.equivalence_pvalue
     return columns
+
+
+def _planning_columns(finding: MetricFinding, level: float) -> dict[str, object]:
+    """The level that the correction leaves, and the units that differences need at it."""
+    nothing = NeededUnits(math.nan, math.nan)
+    first, second = (*finding.needed, nothing, nothing)[:2]
+    return {
+        "level_left": level,
+        "planned_difference": first.difference,
+        "n_needed": first.n,
+        "smaller_planned_difference": second.difference,
+        "n_needed_smaller": second.n,
+    }
 
 
 def _comparison_notes(

@@ -16,14 +16,16 @@ from rageval_report.analysis.comparing.pairing import (
     Pairing,
     extreme_differences,
 )
-from rageval_report.analysis.comparing.verdicts import CLUSTERS, AdjustedPvalues, MetricFinding
-from rageval_report.analysis.sentence_parts import number
-from rageval_report.scores import Metric, is_binary
-from rageval_report.stats import (
-    EFFECTS,
-    PairedScores,
-    minimum_detectable_difference,
+from rageval_report.analysis.comparing.verdicts import (
+    CLUSTERS,
+    AdjustedPvalues,
+    MetricFinding,
+    NeededUnits,
 )
+from rageval_report.analysis.sentence_parts import number
+from rageval_report.analysis.sizes import usual_sizes
+from rageval_report.scores import Metric, is_binary
+from rageval_report.stats import EFFECTS, PairedScores
 from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.pairs.equivalence import EquivalenceResult, run_equivalence
 from rageval_report.stats.pairs.paired import (
@@ -34,6 +36,7 @@ from rageval_report.stats.pairs.paired import (
     smallest_pvalue,
 )
 from rageval_report.stats.pairs.rare_losses import rare_losses_of
+from rageval_report.stats.pilot import PilotDifferences
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -128,8 +131,8 @@ class MetricComparison:
         The same, one pair per independent unit.
     test, interval
         The test of the mean difference, and its interval.
-    detectable : float
-        The smallest difference that these pairs show with 80 % power; NaN if there is no test.
+    pilot : PilotDifferences
+        How much the differences of the units vary, from which more of them are planned.
     numbers : dict of str to object
         The row of the table, without what needs the other rows.
     equivalence : EquivalenceResult, optional
@@ -150,7 +153,7 @@ class MetricComparison:
     by_unit: PairedScores
     test: PairedResult
     interval: Interval
-    detectable: float
+    pilot: PilotDifferences
     numbers: dict[str, object]
     equivalence: EquivalenceResult | None
     units: Units
@@ -159,6 +162,7 @@ class MetricComparison:
     def finding(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> MetricFinding:
         """The facts for the verdict, once the p-values are adjusted."""
         is_shown = adjusted.pvalue <= plan.alpha
+        level = adjusted.level_left(plan.alpha)
         return MetricFinding(
             metric=self.metric.name,
             baseline=self.names[0],
@@ -167,8 +171,8 @@ class MetricComparison:
             test=self.test,
             interval=self.interval,
             adjusted=adjusted,
-            sd_difference=self.by_unit.standard_deviation,
-            min_detectable_difference=self.detectable,
+            min_detectable_difference=self.detectable(level, plan),
+            needed=self.needed(level, plan),
             # Tested only where there is something to undo, because it makes two more tests.
             is_fragile=is_shown and self._is_fragile(adjusted.pvalue, plan),
             equivalence=self.equivalence,
@@ -176,7 +180,30 @@ class MetricComparison:
             unit=CLUSTERS if self.units.are_clusters else "paired queries",
             is_identical=not self.pairs.differences.any(),
             fewest_units=plan.fewest_units,
+            largest_difference=_widest(self.metric),
         )
+
+    def detectable(self, level: float, plan: ComparisonPlan) -> float:
+        """The smallest difference that these units show with 80 % power; NaN without a test."""
+        if self.by_unit.n < plan.fewest_units:
+            return math.nan
+        return self.pilot.detectable(self.by_unit.n, alpha=level)
+
+    def needed(self, level: float, plan: ComparisonPlan) -> tuple[NeededUnits, ...]:
+        """The units that the margin needs or, without one, 5 and 2 % of the metric's range."""
+        if self.by_unit.n < plan.fewest_units or not self.pilot.is_usable:
+            return ()
+        margin = plan.margin_of(self.metric)
+        sizes = (margin,) if margin is not None else self._usual_sizes()
+        counts = (self.pilot.queries(size, alpha=level) for size in sizes)
+        return tuple(
+            NeededUnits(size, max(n, float(plan.fewest_units)))
+            for size, n in zip(sizes, counts, strict=True)
+        )
+
+    def _usual_sizes(self) -> tuple[float, ...]:
+        scores = self.pairs.baseline
+        return usual_sizes(self.metric, float(scores.mean()), self.pilot.sd)
 
     def _is_fragile(self, pvalue_adjusted: float, plan: ComparisonPlan) -> bool:
         """Whether one more unit against it would undo it.
@@ -223,6 +250,7 @@ def compare_metric(
     by_unit = units.collapse(pairs)
     test, interval = _test_units(by_unit, pairs, plan)
     smallest = smallest_pvalue(by_unit, test.test)
+    pilot = PilotDifferences.of(by_unit, test.test)
     if units.are_clusters and test.test != UNTESTED:
         test = replace(test, test=f"cluster-{test.test}")
         interval = replace(interval, method=f"cluster-{interval.method}")
@@ -230,7 +258,6 @@ def compare_metric(
     # A query to which the metric does not apply is not missing: it has no score that is unknown.
     applies = complete if complete.all() else pairing.applies(ours, theirs)
     sides = (before, after) if applies.all() else (before[applies], after[applies])
-    detectable = _detectable(by_unit, plan)
     return MetricComparison(
         metric=ours,
         names=(pairing.baseline.name, pairing.candidate.name),
@@ -242,7 +269,7 @@ def compare_metric(
         by_unit=by_unit,
         test=test,
         interval=interval,
-        detectable=detectable,
+        pilot=pilot,
         numbers={
             "metric": ours.name,
             "baseline": pairing.baseline.name,
@@ -257,7 +284,6 @@ def compare_metric(
             "pvalue": test.pvalue,
             **_effect_numbers(pairs),
             **_outcome_counts(pairs.differences, ours),
-            "min_detectable_difference": detectable,
             "improvement": _mean(pairs.differences) * (1 if ours.greater_is_better else -1),
             "ci_method": interval.method,
             "title": ours.title,
@@ -305,11 +331,14 @@ def _baseline_rows(pairing: Pairing, complete: BoolArray) -> IntArray:
     return np.flatnonzero(complete) if rows is None else rows[complete]
 
 
+def _widest(metric: Metric) -> float:
+    """The largest difference that there can be."""
+    return math.inf if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
+
+
 def _clip_to_range(interval: Interval, metric: Metric) -> Interval:
     """The interval within the metric's range, as no difference is larger."""
-    if metric.bounds is None:
-        return interval
-    widest = metric.bounds[1] - metric.bounds[0]
+    widest = _widest(metric)
     return replace(interval, low=max(interval.low, -widest), high=min(interval.high, widest))
 
 
@@ -348,12 +377,6 @@ def _untested(
         ),
         Interval(mean, nan, nan, nan, UNTESTED, plan.confidence_level),
     )
-
-
-def _detectable(by_unit: PairedScores, plan: ComparisonPlan) -> float:
-    if by_unit.n < plan.fewest_units or not by_unit.standard_deviation > 0:
-        return float("nan")
-    return minimum_detectable_difference(by_unit.standard_deviation, by_unit.n, alpha=plan.alpha)
 
 
 def _mean(values: FloatArray) -> float:

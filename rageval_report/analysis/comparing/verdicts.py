@@ -11,7 +11,6 @@ from rageval_report.analysis.sentence_parts import (
     pvalue_text,
     rounded_count,
 )
-from rageval_report.stats import required_n
 from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.pairs.equivalence import EquivalenceResult
 from rageval_report.stats.units import FEWEST_UNITS
@@ -34,12 +33,44 @@ class AdjustedPvalues:
         The correction's name.
     family_size : int
         The number of tests of a difference in the table.
+    level : float
+        The level that the correction leaves to a test that is not shown; NaN if it is not known.
     """
 
     pvalue: float
     equivalence_pvalue: float
     correction: str
     family_size: int
+    level: float = math.nan
+
+    def level_left(self, alpha: float) -> float:
+        """The level that the correction leaves; if it is not known, that of the first of all tests.
+
+        Examples
+        --------
+        >>> AdjustedPvalues(0.3, math.nan, "holm", 10).level_left(0.05)
+        0.005
+        """
+        if not math.isnan(self.level):
+            return self.level
+        return alpha if self.correction == "none" else alpha / max(1, self.family_size)
+
+
+@dataclass(frozen=True)
+class NeededUnits:
+    """The number of units that a difference needs.
+
+    Parameters
+    ----------
+    difference : float
+        The difference, in the metric's own unit.
+    n : float
+        The number of queries, or clusters, that show it in 80 of 100 cases; NaN if that is more
+        than ten million.
+    """
+
+    difference: float
+    n: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +89,11 @@ class MetricFinding:
         The interval of the mean difference.
     adjusted : AdjustedPvalues
         The p-values after correction.
-    sd_difference : float
-        The standard deviation of the paired differences of the units.
     min_detectable_difference : float
-        The difference that would be seen with 80 % power.
+        The difference that would be shown with 80 % power at the level that the correction leaves;
+        infinite if none can be shown, NaN if the differences do not vary.
+    needed : tuple of NeededUnits
+        The units that differences of a useful size need at that level.
     is_fragile : bool
         Whether one more query against it would undo it.
     equivalence : EquivalenceResult, optional
@@ -74,6 +106,8 @@ class MetricFinding:
         Whether no query differs.
     fewest_units : int
         The fewest units that are tested.
+    largest_difference : float
+        The width of the metric's range; infinite without bounds.
     """
 
     metric: str
@@ -83,14 +117,15 @@ class MetricFinding:
     test: PairedResult
     interval: Interval
     adjusted: AdjustedPvalues
-    sd_difference: float
     min_detectable_difference: float
+    needed: tuple[NeededUnits, ...]
     is_fragile: bool
     equivalence: EquivalenceResult | None
     alpha: float
     unit: str = "paired queries"
     is_identical: bool = False
     fewest_units: int = FEWEST_UNITS
+    largest_difference: float = math.inf
 
     @property
     def is_tested(self) -> bool:
@@ -179,12 +214,21 @@ def _not_shown_sentence(finding: MetricFinding) -> str:
     sentence = f"no difference shown on {finding.metric}"
     if finding.test.pvalue <= finding.alpha:
         sentence += f" after correction (p {pvalue_text(finding.test.pvalue)}, {_pvalue(finding)})"
-    if math.isfinite(finding.min_detectable_difference):
-        sentence += (
-            f"; with {finding.test.n} {_short(finding.unit)} only differences beyond about "
-            f"{number(finding.min_detectable_difference)} would show"
-        )
-    return sentence + _needed_part(finding) + _equivalence_part(finding)
+    return sentence + _would_show_part(finding) + _needed_part(finding) + _equivalence_part(finding)
+
+
+def _would_show_part(finding: MetricFinding) -> str:
+    """The differences that as many units would show; empty if the differences do not vary."""
+    detectable = finding.min_detectable_difference
+    start = f"; with {finding.test.n} {_short(finding.unit)}"
+    if math.isinf(detectable):
+        return f"{start} no difference can be shown after correction"
+    if detectable >= finding.largest_difference:
+        return f"{start} hardly any difference would show"
+    # A difference that was seen and is not shown contradicts a smaller number.
+    if not detectable > abs(finding.test.difference):
+        return ""
+    return f"{start} only differences beyond about {number(detectable)} would show"
 
 
 def _equivalence_part(finding: MetricFinding) -> str:
@@ -203,21 +247,28 @@ def _equivalence_part(finding: MetricFinding) -> str:
 
 
 def _needed_part(finding: MetricFinding) -> str:
-    """The number of units that would show a difference as large as the one seen."""
-    difference, sd = abs(finding.test.difference), finding.sd_difference
-    if not (difference > 0 and sd > 0 and math.isfinite(sd)):
-        return ""
-    needed = max(finding.fewest_units, required_n(difference / sd, alpha=finding.alpha))
+    """The units that useful differences need, if they are more than there are."""
+    parts = [
+        _count_needed(finding, needed, is_first=place == 0)
+        for place, needed in enumerate(
+            needed for needed in finding.needed if not needed.n <= finding.test.n
+        )
+    ]
+    return f"; {', '.join(parts)}" if parts else ""
+
+
+def _count_needed(finding: MetricFinding, needed: NeededUnits, *, is_first: bool) -> str:
+    difference = number(needed.difference)
+    unit = f" {_short(finding.unit)}" if is_first else ""
+    if not needed.n <= _MOST_QUERIES_NAMED:
+        return f"over a million{unit}{' are needed' if is_first else ''} to see {difference}"
+    count = f"about {rounded_count(int(needed.n))}{unit}"
+    if not is_first:
+        return f"{count} to see {difference}"
     # Clusters are named, because the set would need more documents, not more questions on them.
-    clusters = " clusters" if finding.unit == CLUSTERS else ""
-    if needed > _MOST_QUERIES_NAMED:
-        return f"; over a million{clusters} are needed to see {number(difference)}"
-    more = needed - finding.test.n
-    more_part = f", {rounded_count(more)} more," if clusters and more > 0 else ""
-    return (
-        f"; about {rounded_count(needed)}{clusters}{more_part} are needed to see "
-        f"{number(difference)}"
-    )
+    more = rounded_count(int(needed.n) - finding.test.n)
+    more_part = f", {more} more," if finding.unit == CLUSTERS else ""
+    return f"{count}{more_part} are needed to see {difference}"
 
 
 def _too_few_sentence(finding: MetricFinding) -> str:

@@ -25,6 +25,7 @@ from rageval_report.analysis.planning.assumptions import (
 from rageval_report.analysis.planning.needs import Needs
 from rageval_report.analysis.repeating.shared_runs import shared_metrics
 from rageval_report.analysis.sentence_parts import number, rounded_count
+from rageval_report.analysis.sizes import scale_of
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored
@@ -233,21 +234,13 @@ def _check_correlation(correlation: float) -> float:
 
 def _differences_of(parts: Assumptions, differences: float | Iterable[float] | None) -> list[float]:
     if differences is None:
-        return [share * _scale_of(parts) for share in _USUAL_DIFFERENCES]
+        scale = scale_of(parts.metric, parts.mean, parts.sd)
+        return [share * scale for share in _USUAL_DIFFERENCES]
     values = [differences] if isinstance(differences, int | float) else list(differences)
     for value in values:
         if not (math.isfinite(value) and value > 0):
             raise DataError(f"differences must be numbers above 0, such as 0.05; got {value}")
     return [float(value) for value in values]
-
-
-def _scale_of(parts: Assumptions) -> float:
-    """The range of a metric; without bounds, as for latency, the size of its mean."""
-    bounds = parts.metric.bounds
-    if bounds is not None and all(math.isfinite(bound) for bound in bounds):
-        return bounds[1] - bounds[0]
-    size = abs(parts.mean)
-    return size if size > 0.0 else parts.sd
 
 
 def _designs(

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment, clusters_setting
-from rageval_report.analysis.family import CorrectionFamily
+from rageval_report.analysis.family import CorrectionFamily, levels_left
 from rageval_report.analysis.ranking.figures import stepwise
 from rageval_report.analysis.ranking.letters import groups_of
 from rageval_report.analysis.ranking.lineup import (
@@ -80,6 +80,8 @@ class Ranking(Result):
         The tests of all pairs on each metric; none for a metric that cannot be ranked.
     weights, objectives, margins
         The defaults of `weighted` and `pareto`.
+    levels : dict of str to float
+        For each metric with tests the level that the correction leaves to a pair not shown.
     """
 
     lineup: Lineup | None = None
@@ -88,6 +90,7 @@ class Ranking(Result):
     weights: Mapping[str, float] | None = None
     objectives: ObjectivesArgument = None
     margins: Mapping[str, float] | None = None
+    levels: Mapping[str, float] | None = None
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -127,9 +130,10 @@ class Ranking(Result):
         difference, ci_low, ci_high, test, margin, pvalue, pvalue_adjusted, wins, ties, losses,
         min_detectable_difference, is_shown. The intervals belong to the tests, and are not
         adjusted. With a margin the p-value is that of a difference beyond it, and the smallest
-        detectable difference is that much larger.
+        detectable difference is that much larger. It is that of the level that the correction
+        leaves to a pair that is not shown.
         """
-        return pair_table(self._blocks, self._tests, self._settings)
+        return pair_table(self._blocks, self._tests, self._settings, self.levels or {})
 
     @cached_property
     def friedman(self) -> Result:
@@ -441,7 +445,20 @@ def rank(
         weights=weights,
         objectives=objectives,
         margins=margins,
+        levels=_levels_of_metrics(tests, family, method, round(1.0 - level, 12)),
     )
+
+
+def _levels_of_metrics(
+    tests: Mapping[str, AllPairs], family: CorrectionFamily, correction: str, alpha: float
+) -> dict[str, float]:
+    """The level that the correction leaves to the pairs of each metric."""
+    if not tests:
+        return {}
+    names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
+    raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
+    levels = levels_left(family, names, raw, correction, alpha)
+    return dict(zip(names, levels.tolist(), strict=True))
 
 
 def _title_names(names: Sequence[str]) -> str:

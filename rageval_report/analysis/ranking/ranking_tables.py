@@ -19,13 +19,14 @@ from rageval_report.analysis.ranking.standing import (
 )
 from rageval_report.analysis.sentence_parts import correction_note, group_notes, number, pvalue_text
 from rageval_report.results import Result
-from rageval_report.stats import PairedScores, minimum_detectable_difference
+from rageval_report.stats import PairedScores
 from rageval_report.stats.all_pairs import AllPairs
 from rageval_report.stats.base import Interval
 from rageval_report.stats.clusters import clustered_interval
 from rageval_report.stats.means.intervals import described_intervals
 from rageval_report.stats.means.moments import moments
 from rageval_report.stats.pairs.paired import find_interval, interval_of_test
+from rageval_report.stats.pilot import PilotDifferences
 from rageval_report.stats.ranks import friedman_test
 from rageval_report.stats.units import fewest_units
 from rageval_report.types import FloatArray
@@ -205,11 +206,19 @@ _PAIR_HEADLINE = (
 
 
 def pair_table(
-    blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], settings: RankingSettings
+    blocks: Mapping[str, ScoreBlock],
+    tests: Mapping[str, AllPairs],
+    settings: RankingSettings,
+    levels: Mapping[str, float],
 ) -> Result:
-    """One row per metric and pair, with the interval of the test; see `Ranking.pairs`."""
+    """One row per metric and pair, with the interval of the test; see `Ranking.pairs`.
+
+    ``levels`` has the level that the correction leaves to the pairs of a metric.
+    """
     rows = [
-        row for name, pairs in tests.items() for row in _pair_rows(blocks[name], pairs, settings)
+        row
+        for name, pairs in tests.items()
+        for row in _pair_rows(blocks[name], pairs, settings, levels[name])
     ]
     family = len(rows)
     corrected = settings["correction"] != "none" and family > 1
@@ -225,13 +234,14 @@ def pair_table(
 
 
 def _pair_rows(
-    block: ScoreBlock, pairs: AllPairs, settings: RankingSettings
+    block: ScoreBlock, pairs: AllPairs, settings: RankingSettings, level: float
 ) -> Iterator[dict[str, object]]:
     scores, alpha = block.complete, alpha_of(settings)
     margin = margin_in(settings, block.metric.name)
     for place, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
         before, after = scores[:, i], scores[:, j]
-        low, high = _difference_limits(before, after, block, settings)
+        by_unit = block.complete_units.collapse(PairedScores(before, after))
+        low, high = _difference_limits(by_unit, block, settings)
         wins, losses = int(pairs.wins[place]), int(pairs.losses[place])
         if not block.metric.greater_is_better:
             # The tests count larger scores, a table of wins the better ones.
@@ -253,19 +263,20 @@ def _pair_rows(
             "wins": wins,
             "ties": int(pairs.ties[place]),
             "losses": losses,
-            "min_detectable_difference": margin + _detectable(pairs, place, alpha),
+            "min_detectable_difference": margin
+            + _detectable(by_unit, pairs.tests[place], level, alpha),
             "is_shown": bool(pairs.pvalue_adjusted[place] <= alpha),
         }
 
 
 def _difference_limits(
-    before: FloatArray, after: FloatArray, block: ScoreBlock, settings: RankingSettings
+    by_unit: PairedScores, block: ScoreBlock, settings: RankingSettings
 ) -> tuple[float, float]:
     """The interval of the difference, within the metric's range."""
     if block.n_units < fewest_units(alpha_of(settings)):
         return float("nan"), float("nan")
     interval = find_interval(
-        block.complete_units.collapse(PairedScores(before, after)),
+        by_unit,
         method=interval_of_test(settings["test"]),
         confidence_level=settings["confidence_level"],
         n_resamples=settings["n_resamples"],
@@ -277,11 +288,11 @@ def _difference_limits(
     return max(interval.low, -widest), min(interval.high, widest)
 
 
-def _detectable(pairs: AllPairs, place: int, alpha: float) -> float:
-    deviation = float(pairs.standard_deviation[place])
-    if pairs.n_units < fewest_units(alpha) or not deviation > 0:
+def _detectable(by_unit: PairedScores, test: str, level: float, alpha: float) -> float:
+    """The difference that these units show at the level that the correction leaves."""
+    if by_unit.n < fewest_units(alpha):
         return float("nan")
-    return minimum_detectable_difference(deviation, pairs.n_units, alpha=alpha)
+    return PilotDifferences.of(by_unit, test).detectable(by_unit.n, alpha=level)
 
 
 def friedman_table(blocks: Mapping[str, ScoreBlock], alpha: float) -> Result:

@@ -6,6 +6,7 @@ The environment variable RAGEVAL_COHERENCE sets the number of data sets; 20000 t
 import functools
 import math
 import os
+import re
 
 import numpy as np
 import pytest
@@ -148,6 +149,21 @@ def test_the_pvalue_the_interval_and_the_verdict_never_contradict_each_other(sam
                 assert low <= row["difference"] <= high, (seed, row)
 
 
+def test_no_undecided_test_is_told_that_it_has_enough_queries(samples):
+    for seed, sample in samples.items():
+        frame = sample.compare(margin=0.05).frame
+        for (_, row), n_units in zip(frame.iterrows(), sample.n_units, strict=True):
+            verdict = row["verdict"]
+            for count in re.findall(r"about (\d+) (?:queries|clusters)", verdict):
+                assert int(count) > n_units, (seed, verdict)
+            shown = re.search(r"only differences beyond about (\S+) would show", verdict)
+            if shown:
+                # As the sentence rounds them.
+                assert float(shown[1]) >= abs(row["difference"]) - 0.051, (seed, verdict)
+                assert ("to see 0.050" in verdict) <= (float(shown[1]) >= 0.0495), (seed, verdict)
+            assert not row["n_needed"] < 6, seed
+
+
 def test_no_gate_opens_against_the_pvalue_or_below_six_units(samples):
     rules = (
         *("ci_low(difference(my_a)) > 0", "ci_high(difference(my_a)) < 0"),
@@ -228,6 +244,6 @@ def test_a_shift_of_every_query_moves_the_difference_and_its_interval(samples):
 def test_a_ranking_of_two_agrees_with_their_comparison(samples):
     for seed, sample in samples.items():
         pairs = rank(*sample.pair, clusters=sample.clusters(), correction="none").pairs.frame
-        rows = sample.comparison.frame
+        rows = sample.compare(correction="none").frame
         for name in ("difference", "pvalue", "ci_low", "ci_high", "min_detectable_difference"):
             assert is_equal(pairs[name].tolist(), rows[name].tolist(), 1e-6), (seed, name)

@@ -1,6 +1,7 @@
 """The sentence of each row, word by word; counts by statsmodels 0.15, bounds by hand."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.stats import paired_interval
 
 
-def verdict_of(before, after, name="recall", **options):
+def verdict_of(before, after, name="recall", bounds=None, **options):
     ids = [f"q{i}" for i in range(len(before))]
-    a = RAGPipelineEvaluation("a", {"query_id": ids, name: before})
-    b = RAGPipelineEvaluation("b", {"query_id": ids, name: after})
+    known = None if bounds is None else {name: {"bounds": bounds}}
+    a = RAGPipelineEvaluation("a", {"query_id": ids, name: before}, metrics=known)
+    b = RAGPipelineEvaluation("b", {"query_id": ids, name: after}, metrics=known)
     return compare(a, b, **options).frame["verdict"].iloc[0]
 
 
@@ -59,52 +61,157 @@ def test_few_queries_show_no_difference_by_another_test_either():
     assert verdict_of(before, after, test="t").startswith("too few queries for a test on recall")
 
 
-def test_never_fewer_are_needed_than_a_test_takes():
-    gains = np.array([0.41, 0.43, 0.47, 0.52, 0.39, -0.011])  # p = 4/64
-    d_z = gains.mean() / gains.std(ddof=1)
-    assert math.ceil(TTestPower().solve_power(d_z, None, 0.05, 0.8)) < 6
-    sentence = verdict_of(np.full(6, 0.2), 0.2 + gains)
-    assert sentence.startswith("no difference shown on recall")
-    assert sentence.endswith("about 6 are needed to see 0.368")
-
-
-@pytest.mark.parametrize("shift", [0.02, 0.005])
-def test_the_queries_that_are_needed_are_those_of_statsmodels(shift):
+def noise(n=40, spread=0.15, shift=0.0):
+    """Scores before and after, whose differences have this spread and mean."""
     rng = np.random.default_rng(4)
-    before = rng.uniform(0.3, 0.6, 40)
-    differences = rng.normal(0, 0.15, 40)
-    differences += shift - differences.mean()
-    needed = TTestPower().solve_power(shift / differences.std(ddof=1), None, 0.05, 0.8)
-    verdict = verdict_of(before, before + differences)
-    assert verdict.endswith(f"; about {rounded_up(needed)} are needed to see {shift:.3f}")
+    before = rng.uniform(0.4, 0.6, n)
+    differences = rng.uniform(-1, 1, n)
+    differences -= differences.mean()
+    return before, before + shift + spread * differences / differences.std(ddof=1)
+
+
+def needed_by_statsmodels(size, spread=0.15, alpha=0.05):
+    return rounded_up(TTestPower().solve_power(size / spread, None, alpha, 0.8))
+
+
+def test_never_fewer_are_needed_than_a_test_takes():
+    before, after = noise(12)
+    assert math.ceil(TTestPower().solve_power(0.3 / 0.15, None, 0.05, 0.8)) < 6
+    ids = [f"q{i}" for i in range(12)]
+    runs = [
+        RAGPipelineEvaluation(name, {"query_id": ids, "recall": scores})
+        for name, scores in (("a", before), ("b", after))
+    ]
+    assert compare(*runs, margin=0.3).frame["n_needed"].tolist() == [6]
+    frame = compare(*runs, margin=0.3, confidence_level=0.99).frame
+    assert frame["n_needed"].tolist() == [8]
+
+
+@pytest.mark.parametrize("shift", [0.02, -0.005, 0.0])
+def test_the_queries_that_useful_differences_need_do_not_depend_on_the_observed_one(shift):
+    counts = [needed_by_statsmodels(size) for size in (0.05, 0.02)]
+    assert counts[0] > 40
+    verdict = verdict_of(*noise(shift=shift))
+    assert verdict.endswith(
+        f"; about {counts[0]} queries are needed to see 0.050, about {counts[1]} to see 0.020"
+    )
+
+
+def test_useful_differences_are_shares_of_the_range_of_a_metric():
+    before, after = noise()
+    verdict = verdict_of(1 + 4 * before, 1 + 4 * after, "context_relevancy_rating", bounds=(1, 5))
+    assert "queries are needed to see 0.200, " in verdict
+    assert verdict.endswith("to see 0.080")
+
+
+def test_useful_differences_of_a_metric_without_bounds_are_shares_of_its_mean():
+    before, after = noise()
+    verdict = verdict_of(1000 * before / before.mean(), 1000 * after / before.mean(), "latency_ms")
+    assert "queries are needed to see 50.0, " in verdict
+    assert verdict.endswith("to see 20.0")
+
+
+def test_a_size_that_as_many_queries_show_is_not_named():
+    verdict = verdict_of(*noise(n=200))  # 5 % needs 73 of them, 2 % needs 440
+    assert f"; about {needed_by_statsmodels(0.02)} queries are needed to see 0.020" in verdict
+    assert "0.050" not in verdict
+    assert "needed" not in verdict_of(*noise(n=500))
+
+
+def test_the_margin_is_the_size_that_matters():
+    verdict = verdict_of(*noise(), margin=0.03)
+    assert f"; about {needed_by_statsmodels(0.03)} queries are needed to see 0.030; " in verdict
+    assert "0.050" not in verdict
+
+
+def test_what_would_show_and_what_is_needed_go_by_the_level_that_the_correction_leaves():
+    before, after = noise()
+    gain = np.linspace(0.1, 0.2, 40)
+    ids = [f"q{i}" for i in range(40)]
+    unclear = {f"m{i}": before for i in range(3)}
+    a = RAGPipelineEvaluation("a", {"query_id": ids, "recall": before, **unclear})
+    changed = dict.fromkeys(unclear, after[::-1])
+    b = RAGPipelineEvaluation("b", {"query_id": ids, "recall": before + gain, **changed})
+    frame = compare(a, b, metrics=["recall", *unclear]).frame
+    assert frame["pvalue_adjusted"].iloc[0] < 0.05
+    # One of four tests is shown, so three share the error rate.
+    assert frame["level_left"].tolist() == pytest.approx([0.05 / 3] * 4)
+    differences = after[::-1] - before
+    spread = differences.std(ddof=1)
+    detectable = spread * TTestPower().solve_power(None, 40, 0.05 / 3, 0.8)
+    assert frame["min_detectable_difference"].iloc[1] == pytest.approx(detectable, rel=1e-6)
+    verdict = frame["verdict"].iloc[1]
+    assert f"only differences beyond about {detectable:.3f} would show" in verdict
+    count = needed_by_statsmodels(0.05, spread, 0.05 / 3)
+    assert f"; about {count} queries are needed to see 0.050, " in verdict
+    single = compare(a, b, metrics=["m0"]).frame.iloc[0]
+    assert single["n_needed"] < frame["n_needed"].iloc[1]
+
+
+def test_six_queries_that_cannot_be_significant_after_the_correction_say_so():
+    gains = [0.11, 0.12, 0.17, 0.23, 0.29, 0.31]
+    ids = [f"q{i}" for i in range(6)]
+    data = {f"m{i}": [0.1, 0.2, 0.35, 0.4, 0.53, 0.6] for i in range(4)}
+    a = RAGPipelineEvaluation("a", {"query_id": ids, **data})
+    after = {name: np.add(data["m0"], np.roll(gains, i)) for i, name in enumerate(data)}
+    b = RAGPipelineEvaluation("b", {"query_id": ids, **after})
+    frame = compare(a, b, test="sign-flip", metrics=[*data]).frame
+    assert frame["pvalue"].tolist() == [2 / 2**6] * 4  # 4 times as much after correction
+    assert np.isinf(frame["min_detectable_difference"]).all()
+    verdict = frame["verdict"].iloc[0]
+    assert "; with 6 queries no difference can be shown after correction; about " in verdict
+    # 2**(1 - n) is at most 0.05 / 4 from 8 queries on.
+    assert (frame["n_needed"] >= 8).all()
+
+
+def test_a_difference_beyond_the_range_is_not_promised():
+    before = [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.5]
+    after = [1.0, 0.0, 1.0, 0.0, 0.9, 0.2, 0.5]
+    verdict = verdict_of(before, after)
+    assert verdict.startswith("no difference shown on recall; with 7 queries hardly any difference")
+
+
+def test_a_smaller_difference_than_the_one_that_is_not_shown_is_not_promised():
+    gains = np.array([0.41, 0.43, 0.47, 0.52, 0.39, -0.011])  # p = 4/64
+    verdict = verdict_of(np.full(6, 0.2), 0.2 + gains)
+    # By the spread of the gains 0.34 would show, but 0.37 did not.
+    assert verdict.startswith("no difference shown on recall; about ")
 
 
 def test_more_than_a_million_queries_are_not_counted():
-    rng = np.random.default_rng(4)
-    before = rng.uniform(0.3, 0.6, 40)
-    differences = rng.normal(0, 0.15, 40)
-    differences += 1e-5 - differences.mean()
-    verdict = verdict_of(before, before + differences)
-    assert verdict.endswith("; over a million are needed to see 1e-05")
+    verdict = verdict_of(*noise(), margin=1e-5)
+    assert "; over a million queries are needed to see 1e-05; " in verdict
+    assert "; over a million queries are needed to see 1e-09; " in verdict_of(*noise(), margin=1e-9)
 
 
 @pytest.mark.parametrize(("share", "is_named"), [(0.9, True), (1.1, False), (1.9, False)])
 def test_queries_are_counted_up_to_a_million(share, is_named):
     before = np.full(40, 0.5)
     differences = np.tile([0.125, -0.125], 20)
-    sd = differences.std(ddof=1)
     # About (1.960 + 0.842)**2 / d**2 queries show d, in standard deviations.
-    shift = sd * 2.8016 / math.sqrt(share * 1e6)
-    verdict = verdict_of(before, before + differences + shift)
+    margin = differences.std(ddof=1) * 2.8016 / math.sqrt(share * 1e6)
+    verdict = verdict_of(before, before + differences, margin=margin)
     assert ("over a million" in verdict) != is_named
-    assert ("about 900000 are" in verdict or "about 910000 are" in verdict) == is_named
+    assert ("about 900000 qu" in verdict or "about 910000 qu" in verdict) == is_named
 
 
-def test_no_difference_needs_no_number_of_queries():
-    # As many gains as losses of the same size: the mean difference is zero.
-    verdict = verdict_of([0.5] * 8, [0.25] * 4 + [0.75] * 4)
-    assert verdict.startswith("no difference shown on recall; with 8 queries only differences")
-    assert "needed" not in verdict
+@pytest.mark.parametrize("seed", range(3))
+def test_no_undecided_test_on_public_scores_needs_as_many_queries_as_it_has(real_data, seed):
+    runs = [
+        RAGPipelineEvaluation.load(path.stem.split("__", 1)[1], path)
+        for path in sorted(real_data("haystack_aragog").glob("detailed_*.csv"))
+    ]
+    first, *others = np.random.default_rng(seed).permutation(len(runs)).tolist()
+    frame = compare(runs[first], *(runs[i] for i in others)).frame
+    undecided = frame[frame["pvalue_adjusted"] > 0.05]
+    assert len(undecided) >= 4
+    assert (undecided["n_needed_smaller"] > undecided["n"]).all()
+    for n, verdict in zip(undecided["n"], undecided["verdict"], strict=True):
+        counts = [int(count) for count in re.findall(r"about (\d+) (?:queries|to see)", verdict)]
+        assert counts
+        assert min(counts) > n
+    seen = undecided["difference"].abs()
+    assert (undecided["min_detectable_difference"] > seen).all()
 
 
 def corrected(gains, others, correction="bonferroni", **options):
