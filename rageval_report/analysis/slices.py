@@ -17,7 +17,7 @@ from rageval_report.analysis.comparing.metric_comparison import (
     MetricComparison,
     compare_metric,
 )
-from rageval_report.analysis.comparing.pairing import Pairing
+from rageval_report.analysis.comparing.pairing import Clusters, Pairing
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.family import correct_in_family, family_of_pairings
@@ -55,6 +55,8 @@ def slice_summary(
     evaluation: Scored,
     by: str,
     metrics: str | Iterable[str] | None = None,
+    *,
+    clusters: Clusters | None = None,
     **settings: Unpack[MeanKeywords],
 ) -> Result:
     """Describe each metric in each group of queries.
@@ -67,7 +69,7 @@ def slice_summary(
         A column of the details.
     metrics : str or iterable of str, optional
         The metrics; all of them if omitted.
-    **settings
+    clusters, **settings
         As in `summarise`.
 
     Returns
@@ -88,7 +90,7 @@ def slice_summary(
     parts = []
     for label, rows in _rows_by_group(labels):
         subset = _subset(evaluation, rows)
-        part = summarise(subset, metrics=metrics, **settings)
+        part = summarise(subset, metrics=metrics, clusters=clusters, **settings)
         column = _column_for(by, part.frame)
         part.frame.insert(1, column, label)
         parts.append(part)
@@ -104,6 +106,7 @@ def slice_summary(
         headline=(
             column,
             "n",
+            *([] if clusters is None else ["n_clusters"]),
             "n_unscored",
             "mean",
             "ci_low",

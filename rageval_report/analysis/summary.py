@@ -17,6 +17,13 @@ from rageval_report.analysis.arguments import (
     percentile_column,
     scores_of,
 )
+from rageval_report.analysis.cluster_means import cluster_intervals
+from rageval_report.analysis.comparing.pairing import (
+    Clusters,
+    clusters_setting,
+    resolve_units,
+    unnamed_clusters,
+)
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import check_options
 from rageval_report.results import Result
@@ -38,7 +45,7 @@ from rageval_report.scores.states import (
     states_frame,
     unscored_reasons,
 )
-from rageval_report.stats.base import Interval
+from rageval_report.stats.base import Interval, check_level
 from rageval_report.stats.means.column_description import (
     QUARTILES,
     ColumnDescription,
@@ -65,6 +72,7 @@ def summarise(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     seed: int = 0,
+    clusters: Clusters | None = None,
 ) -> Result:
     """Describe each metric of a pipeline.
 
@@ -82,40 +90,55 @@ def summarise(
         Between 0 and 1.
     n_resamples, seed : int
         For the intervals that resample.
+    clusters : str, Series or mapping, optional
+        Queries that belong together and are not independent: the name of a details column or a
+        cluster label by query id. The intervals are then those of CR2, within the metric's bounds,
+        or with the interval "t" without them; all other numbers stay as they are.
 
     Returns
     -------
     Result
         One row per metric: ``metric``, ``title``, ``group``, ``kind``, ``greater_is_better``,
         ``n``, ``n_unscored``, ``mean``, ``ci_low``, ``ci_high``, ``ci_method``, ``std``, ``min``,
-        one column per percentile (``p25``), ``max``. Metrics of one group are together.
+        one column per percentile (``p25``), ``max``. With clusters also ``n_clusters``. Metrics of
+        one group are together.
 
     Raises
     ------
     UnknownNameError
         If a metric or an interval is not known.
     DataError
-        If a setting makes no sense.
+        If a setting makes no sense, a query has no cluster, or there are clusters and the interval
+        assumes independent queries.
     """
     checked = check_percentiles(percentiles)
+    units = resolve_units(evaluation, clusters)
     known = sorted(choose_metrics(evaluation, metrics), key=lambda m: GROUPS.index(m.group))
     columns = [scores_of(evaluation, metric) for metric in known]
     method = percentile_method(evaluation)
     described = describe(columns, percentiles=checked, method=method)
-    intervals = described_intervals(
-        [
-            column_of_mean(metric, column, numbers.moments)
-            for metric, column, numbers in zip(known, columns, described, strict=True)
-        ],
-        method=interval,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
+    if units.are_clusters:
+        intervals: Sequence[Interval] = cluster_intervals(
+            known, columns, units, method=interval, confidence_level=check_level(confidence_level)
+        )
+    else:
+        intervals = described_intervals(
+            [
+                column_of_mean(metric, column, numbers.moments)
+                for metric, column, numbers in zip(known, columns, described, strict=True)
+            ],
+            method=interval,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
     rows = [
         _summary_row(metric, numbers, limits, checked)
         for metric, numbers, limits in zip(known, described, intervals, strict=True)
     ]
+    if units.are_clusters:
+        for row, column in zip(rows, columns, strict=True):
+            row["n_clusters"] = units.select(~np.isnan(column)).count(0)
     settings = {
         "interval": interval,
         "confidence_level": confidence_level,
@@ -123,6 +146,7 @@ def summarise(
         "percentile_method": method,
         **dialect_settings([evaluation]),
         **_resampling_settings(intervals, n_resamples, seed),
+        **clusters_setting(clusters),
     }
     notes = _interval_notes(known, intervals)
     return Result(f"Evaluation of {evaluation.name}", pd.DataFrame(rows), settings, notes)
@@ -218,6 +242,7 @@ def evaluation_report(
     correct: Correct | CorrectNotion | None = None,
     *,
     metrics: str | Iterable[str] | None = None,
+    clusters: Clusters | None = None,
     **settings: Unpack[MeanKeywords],
 ) -> EvaluationReport:
     """The report of one pipeline: every metric described, and the number of correct queries.
@@ -229,7 +254,7 @@ def evaluation_report(
     correct : see `correctness`, optional
         What a correct answer is; if omitted, the evaluation's own rule, else what
         `rageval_report.scores.correctness` chooses. Without any nothing is counted.
-    metrics, **settings
+    metrics, clusters, **settings
         As in `summarise`.
 
     Returns
@@ -238,7 +263,7 @@ def evaluation_report(
         A mapping of each metric's title to its mean; its frame is that of `summarise`.
     """
     check_options("evaluation_report()", settings, MeanKeywords.__annotations__)
-    summary = summarise(evaluation, metrics=metrics, **settings)
+    summary = summarise(evaluation, metrics=metrics, clusters=clusters, **settings)
     notion = find_notion(evaluation, correct)
     right = None if notion is None else answers_by(evaluation, notion)
     rule_note = why_unknown(evaluation) if notion is None else notion.note
@@ -250,11 +275,13 @@ def evaluation_report(
         (
             *unscored_notes(evaluation, summary.frame["metric"]),
             *summary.notes,
-            *_typical_notes(evaluation, summary),
+            *_typical_notes(evaluation, summary, has_clusters=clusters is not None),
             *([rule_note] if rule_note else []),
+            *unnamed_clusters(evaluation, clusters),
         ),
         headline=(
-            *("title", "n", "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
+            *("title", "n", *([] if clusters is None else ["n_clusters"]), "n_unscored", "mean"),
+            *("ci_low", "ci_high", "std", "min"),
             *percentiles,
             "max",
         ),
@@ -321,13 +348,16 @@ def _short(reason: str) -> str:
     return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
 
 
-def _typical_notes(evaluation: Scored, summary: Result) -> tuple[str, ...]:
+def _typical_notes(evaluation: Scored, summary: Result, *, has_clusters: bool) -> tuple[str, ...]:
     """The typical and the bad case of latency and cost: a mean says little about a long tail."""
     rows_of_cost = summary.frame[summary.frame["group"] == "performance"]
     level = float(str(summary.settings["confidence_level"]))
     method = percentile_method(evaluation)
     return tuple(
-        _typical_note(name, scores_of(evaluation, evaluation.metrics[name]), level, method)
+        _typical_note(
+            *(name, scores_of(evaluation, evaluation.metrics[name]), level, method),
+            has_clusters=has_clusters,
+        )
         + _dominance_part(row)
         for name, (_, row) in zip(rows_of_cost["metric"], rows_of_cost.iterrows(), strict=True)
     )
@@ -346,12 +376,19 @@ def _dominance_part(row: pd.Series) -> str:
     )
 
 
-def _typical_note(name: str, values: FloatArray, level: float, method: PercentileMethod) -> str:
+def _typical_note(
+    name: str, values: FloatArray, level: float, method: PercentileMethod, *, has_clusters: bool
+) -> str:
     parts = []
     estimates = percentiles_of(values, (50.0, 95.0), method=method).tolist()
     for word, share, estimate in zip(("median", "p95"), (0.5, 0.95), estimates, strict=True):
-        interval = quantile_interval(values, share, confidence_level=level)
-        parts.append(f"{word} {number(estimate)}{_limits(interval)}")
+        # The interval of a quantile assumes independent queries.
+        limits = (
+            ""
+            if has_clusters
+            else _limits(quantile_interval(values, share, confidence_level=level))
+        )
+        parts.append(f"{word} {number(estimate)}{limits}")
     return f"{name}: {', '.join(parts)}"
 
 

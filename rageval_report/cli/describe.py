@@ -83,6 +83,11 @@ class ReportArguments(
         help='Method of the interval of a mean: "auto" depends on the kind of metric; t, '
         "percentile, bca, studentised, wilson, ...",
     )
+    clusters: str | None = option(
+        "--clusters",
+        metavar="COLUMN",
+        help="Column of clusters: queries with the same value are not independent.",
+    )
     no_pictures: bool = option("--no-pictures", help="Write the page without pictures.")
     longest_text: int | None = option(
         "--longest-text",

@@ -43,6 +43,7 @@ def _page(evaluations: list[RAGPipelineEvaluation], options: ReportArguments) ->
             confidence_level=options.confidence_level,
             n_resamples=options.n_resamples,
             seed=options.seed,
+            clusters=options.clusters,
         )
         return page.to_html()
     comparison = compare(
@@ -52,6 +53,7 @@ def _page(evaluations: list[RAGPipelineEvaluation], options: ReportArguments) ->
         confidence_level=options.confidence_level,
         n_resamples=options.n_resamples,
         seed=options.seed,
+        clusters=options.clusters,
     )
     page = comparison.report(
         by=options.by,
@@ -74,6 +76,7 @@ def _report(evaluation: RAGPipelineEvaluation, options: ReportArguments) -> Resu
             confidence_level=options.confidence_level,
             n_resamples=options.n_resamples,
             seed=options.seed,
+            clusters=options.clusters,
         )
     return evaluation.slices(
         options.by,
@@ -83,6 +86,7 @@ def _report(evaluation: RAGPipelineEvaluation, options: ReportArguments) -> Resu
         confidence_level=options.confidence_level,
         n_resamples=options.n_resamples,
         seed=options.seed,
+        clusters=options.clusters,
     ).with_notes(*evaluation.notes)
 
 

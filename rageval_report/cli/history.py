@@ -52,6 +52,11 @@ class HistoryArguments(
         metavar="NAME",
         help="Correction for several tests: holm, tarone, bh, by, hochberg, bonferroni, none.",
     )
+    clusters: str | None = option(
+        "--clusters",
+        metavar="COLUMN",
+        help="Column of clusters: queries with the same value are not independent.",
+    )
 
 
 history = Command(

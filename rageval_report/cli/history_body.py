@@ -33,6 +33,7 @@ def history(options: HistoryArguments) -> None:
         confidence_level=options.confidence_level,
         n_resamples=options.n_resamples,
         seed=options.seed,
+        clusters=options.clusters,
     )
     if options.picture is not None:
         save_plot(trends, "trends", options.picture, force=options.force)

@@ -519,6 +519,7 @@ class RAGPipelineEvaluation:
         confidence_level: float = 0.95,
         n_resamples: int = 9999,
         seed: int = 0,
+        clusters: Clusters | None = None,
     ) -> EvaluationReport:
         """The report: a full table when printed, a mapping of titles to means in code.
 
@@ -537,11 +538,15 @@ class RAGPipelineEvaluation:
             The number of resamples, for intervals that need them.
         seed : int
             The seed of the random numbers, for intervals that need them.
+        clusters : str, Series or mapping, optional
+            Queries that belong together and are not independent: the name of a details column or a
+            cluster label by query id. The intervals of the means then count clusters.
         """
         report = evaluation_report(
             self,
             self._correct,
             metrics=metrics,
+            clusters=clusters,
             percentiles=percentiles,
             interval=interval,
             confidence_level=confidence_level,
@@ -730,6 +735,7 @@ class RAGPipelineEvaluation:
         confidence_level: float = 0.95,
         n_resamples: int = 9999,
         seed: int = 0,
+        clusters: Clusters | None = None,
     ) -> Result:
         """The report for each group of queries.
 
@@ -739,11 +745,12 @@ class RAGPipelineEvaluation:
             The column of the details that holds the groups.
         metrics : str or iterable of str, optional
             The metrics, by any of their names; if omitted, all.
-        percentiles, interval, confidence_level, n_resamples, seed
+        percentiles, interval, confidence_level, n_resamples, seed, clusters
             As in `evaluation_report`.
         """
         return slice_summary(
             *(self, by, metrics),
+            clusters=clusters,
             percentiles=percentiles,
             interval=interval,
             confidence_level=confidence_level,
@@ -1033,6 +1040,7 @@ class RAGPipelineEvaluation:
         confidence_level: float = 0.95,
         n_resamples: int = 9999,
         seed: int = 0,
+        clusters: Clusters | None = None,
     ) -> ReportPage:
         """The report page: verdicts, tables, pictures, slices, and every query in one file.
 
@@ -1051,7 +1059,7 @@ class RAGPipelineEvaluation:
             Whether the page has pictures.
         longest_text : int, optional
             The number of characters after which texts are cut; if omitted, they are not.
-        metrics, percentiles, interval, confidence_level, n_resamples, seed
+        metrics, percentiles, interval, confidence_level, n_resamples, seed, clusters
             As in `evaluation_report`.
 
         Returns
@@ -1068,6 +1076,7 @@ class RAGPipelineEvaluation:
             pictures=pictures,
             longest_text=longest_text,
             metrics=metrics,
+            clusters=clusters,
             percentiles=percentiles,
             interval=interval,
             confidence_level=confidence_level,

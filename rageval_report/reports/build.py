@@ -9,6 +9,7 @@ from typing import TypedDict
 import pandas as pd
 
 from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import evaluation_report
 from rageval_report.errors import DataError, explain_keywords, is_doubt
@@ -31,7 +32,6 @@ from rageval_report.reports.query_table import QueryTable, slice_columns
 from rageval_report.reports.report import Report
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.correct_notion import (
     CorrectNotion,
     declare_all,
@@ -65,6 +65,7 @@ class _MeansSettings(TypedDict):
     confidence_level: float
     n_resamples: int
     seed: int
+    clusters: Clusters | None
 
 
 @explain_keywords
@@ -83,6 +84,7 @@ def report_evaluation(
     confidence_level: float = _DEFAULT_LEVEL,
     n_resamples: int = 9999,
     seed: int = 0,
+    clusters: Clusters | None = None,
 ) -> Report:
     """The report of one pipeline.
 
@@ -106,8 +108,8 @@ def report_evaluation(
         Longer texts of queries are cut, with a note; no text is cut if omitted.
     metrics : str or iterable of str, optional
         By any of their names; all of them if omitted.
-    percentiles, interval, confidence_level, n_resamples, seed
-        Of the table of means, as in `rageval_report.analysis.summary.summarise`.
+    percentiles, interval, confidence_level, n_resamples, seed, clusters
+        Of the tables of means, as in `rageval_report.analysis.summary.summarise`.
 
     Returns
     -------
@@ -135,6 +137,7 @@ def report_evaluation(
         "confidence_level": confidence_level,
         "n_resamples": n_resamples,
         "seed": seed,
+        "clusters": clusters,
     }
     summary = evaluation_report(
         evaluation, notion, metrics=metrics, percentiles=percentiles, **settings
@@ -216,11 +219,13 @@ def report_comparison(
     slices = _comparison_slices(comparison, columns)
     metrics = _metrics(comparison)
     outcomes = [] if notions is None else _outcomes(runs, notions)
+    named, cluster_notes = _named_clusters(comparison)
     settings: _MeansSettings = {
         "interval": interval,
         "confidence_level": level if confidence_level is None else confidence_level,
         "n_resamples": n_resamples,
         "seed": seed,
+        "clusters": named,
     }
     means = (
         evaluation_report(
@@ -262,6 +267,7 @@ def report_comparison(
         notes=(
             *_notes(runs, notions, longest_text),
             *((_FAMILIES,) if slices else ()),
+            *cluster_notes,
         ),
         longest_text=longest_text,
     )
@@ -284,6 +290,17 @@ def _metrics(comparison: Comparison) -> tuple[dict[int, Metric], ...]:
         for ours, theirs in pairing.metrics:
             metrics.setdefault(ours.name, {0: ours})[place] = theirs
     return tuple(metrics.values())
+
+
+def _named_clusters(comparison: Comparison) -> tuple[str | None, tuple[str, ...]]:
+    """The column of clusters of the comparison; a note if it had labels by query instead."""
+    named = comparison.settings.get("clusters")
+    if named is None:
+        return None, ()
+    column = str(named)
+    if all(column in run.details for run in _runs(comparison)):
+        return column, ()
+    return None, ("the intervals of each pipeline's own means assume independent queries",)
 
 
 def _names_in(metrics: Iterable[dict[int, Metric]], place: int) -> list[str]:
@@ -425,10 +442,7 @@ def _notes(
         for run in runs
     )
     cut = () if longest is None else (f"texts of queries are cut after {longest} characters",)
-    # A comparison has the hint among its own notes.
-    hint = cluster_hint(runs[0]) if len(runs) == 1 else None
-    hints = () if hint is None else (f"{hint} to compare() and gate()",)
-    return (*own_notes, *hints, *_rule_notes(runs, notions), *cut, *_role_counts(runs))
+    return (*own_notes, *_rule_notes(runs, notions), *cut, *_role_counts(runs))
 
 
 def _rule_notes(runs: Sequence[Scored], notions: Sequence[CorrectNotion] | None) -> Iterable[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Unpack
 
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
+from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import History, trends
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
@@ -66,6 +67,7 @@ def history(
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     seed: int = 0,
+    clusters: Clusters | None = None,
 ) -> History:
     """The scores of a pipeline from run to run, with a test of each change.
 
@@ -90,6 +92,9 @@ def history(
     interval : str
         The interval of the changes. "auto" inverts the test if there are at most a hundred of them,
         else it is the t interval; or a name of the table ``rageval_report.stats.PAIRED_INTERVALS``.
+    clusters : str, Series or mapping, optional
+        Queries that belong together and are not independent: the name of a details column, which
+        every run has, or a cluster label by query id. Tests and intervals then count clusters.
 
     Returns
     -------
@@ -146,6 +151,7 @@ def history(
         fixed=fixed,
         correction=correction,
         plan=plan,
+        clusters=clusters,
     )
     origin = (*store.notes, *notes)
     return replace(result.with_notes(*origin), origin=origin)

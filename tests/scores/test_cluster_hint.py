@@ -83,7 +83,8 @@ def test_a_comparison_and_its_gates_give_the_hint_and_apply_nothing():
     assert HINT in comparison.gate("losses(recall) <= 24").notes
     assert HINT in b.gate("mean(recall) >= 0").notes
     assert not comparison.frame["test"].str.startswith("cluster").any()
-    assert f"{HINT} to compare() and gate()" in b.report().notes
+    assert HINT in b.evaluation_report().notes
+    assert HINT in b.report().sections[0].results[0].notes
 
 
 def test_named_clusters_need_no_hint():

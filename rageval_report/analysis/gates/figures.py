@@ -22,7 +22,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.arguments import check_percentiles, column_of_mean, mean_limits
+from rageval_report.analysis.arguments import check_percentiles, column_of_mean
+from rageval_report.analysis.cluster_means import cluster_intervals
 from rageval_report.analysis.comparing.pairing import Clusters, require_bounds
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.catalogue.dialects import percentile_method
@@ -264,10 +265,13 @@ def _count_range(_metric: Metric) -> ValueRange:
 def _mean(column: ScoreColumn) -> Measurement:
     settings, known = column.settings, moments(column.values)
     if column.units.are_clusters and column.values.size:
-        bounds = mean_limits(column.metric, known.minimum)
-        return column.measurement_of(
-            _interval_of_clusters(column.values, column.units, settings, bounds)
+        [interval] = cluster_intervals(
+            [column.metric],
+            [column.values],
+            column.units.select(slice(column.values.size)),
+            confidence_level=settings.confidence_level,
         )
+        return column.measurement_of(interval)
     intervals = described_intervals(
         [column_of_mean(column.metric, column.values, known)],
         confidence_level=settings.confidence_level,

@@ -13,7 +13,12 @@ from rageval_report.analysis.comparing.metric_comparison import (
     MetricComparison,
     compare_metric,
 )
-from rageval_report.analysis.comparing.pairing import Pairing
+from rageval_report.analysis.comparing.pairing import (
+    Clusters,
+    Pairing,
+    compared_rows,
+    resolve_units,
+)
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, MetricFinding, verdict
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family
@@ -151,6 +156,7 @@ def run_tests(
     fixed: Sequence[str],
     plan: ComparisonPlan,
     correction: str,
+    clusters: Clusters | None = None,
 ) -> HistoryTests:
     """Test each run against the one before it and against the baseline.
 
@@ -169,18 +175,26 @@ def run_tests(
         to `MOST_INVERTED` tests, and the t interval beyond.
     correction : str
         The correction of the p-values of all tests.
+    clusters : str, Series or mapping, optional
+        A column of the details of every run, or labels by query id: queries that belong together.
     """
     pairs = [(metric, *pair) for metric in metrics for pair in _pairs_of(metric, runs, baseline)]
     if plan.interval == "auto" and len(pairs) > MOST_INVERTED:
         plan = replace(plan, interval="t")
     # Two runs are aligned once, not once per metric.
     pairings: dict[tuple[str, str], tuple[Pairing, str]] = {}
+    plans: dict[tuple[str, str], ComparisonPlan] = {}
     steps: HistorySteps = {}
     for metric, before, after in pairs:
         key = before.name, after.name
         if key not in pairings:
-            pairings[key] = _pair_queries(before, after), query_set_change(before, after)
-        steps[(metric.name, *key)] = _test_step(before, after, pairings[key], metric, fixed, plan)
+            pairing = _pair_queries(before, after)
+            pairings[key] = pairing, query_set_change(before, after)
+            units = resolve_units(before, clusters, compared_rows([pairing]))
+            plans[key] = replace(plan, units=units)
+        steps[(metric.name, *key)] = _test_step(
+            before, after, pairings[key], metric, fixed, plans[key]
+        )
     return _adjust_steps(steps, CorrectionFamily.of(metrics), plan, correction)
 
 

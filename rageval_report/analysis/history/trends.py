@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 import pandas as pd
 
 from rageval_report.analysis.comparing.metric_comparison import DEFAULT_PLAN, ComparisonPlan
+from rageval_report.analysis.comparing.pairing import Clusters, clusters_setting, unnamed_clusters
 from rageval_report.analysis.history.changes import DatedRun, fields_of, is_of_measurement, run_row
 from rageval_report.analysis.history.history_notes import doubts_of_runs, history_notes
 from rageval_report.analysis.history.steps import (
@@ -106,6 +107,7 @@ def trends(
     fixed: Iterable[str] | None = None,
     correction: str = "holm",
     plan: ComparisonPlan = DEFAULT_PLAN,
+    clusters: Clusters | None = None,
 ) -> History:
     """The trend of each metric over runs in order of time.
 
@@ -124,6 +126,8 @@ def trends(
         The correction of the p-values of all tests of the table.
     plan : ComparisonPlan
         Test, intervals, confidence level, seed.
+    clusters : str, Series or mapping, optional
+        A column of the details of every run, or labels by query id: queries that belong together.
 
     Returns
     -------
@@ -154,8 +158,8 @@ def trends(
     baseline_run = _find_baseline(runs, baseline)
     chosen = _choose_metrics(runs, metrics)
     fixed_fields = _choose_fixed_fields(fixed, fields_of(runs))
-    tests = run_tests(runs, baseline_run, chosen, fixed_fields, plan, correction)
-    summaries = {run.name: _summary_rows(run, chosen, plan) for run in runs}
+    tests = run_tests(runs, baseline_run, chosen, fixed_fields, plan, correction, clusters)
+    summaries = {run.name: _summary_rows(run, chosen, plan, clusters) for run in runs}
     rows = [
         row
         for metric in chosen
@@ -169,12 +173,17 @@ def trends(
         **tests.plan.settings(),
         "correction": correction,
         "family_size": tests.family_size,
+        **clusters_setting(clusters),
     }
     return History(
         _title(runs, baseline_run),
         pd.DataFrame(rows),
         settings,
-        (*doubts, *history_notes(runs, baseline_run, chosen, tests.steps, settings)),
+        (
+            *doubts,
+            *history_notes(runs, baseline_run, chosen, tests.steps, settings),
+            *unnamed_clusters(baseline_run, clusters),
+        ),
         headline=_HEADLINE,
         grouped_by="metric",
         runs=tuple(runs),
@@ -244,7 +253,7 @@ def _choose_fixed_fields(fixed: Iterable[str] | None, fields: Sequence[str]) -> 
 
 
 def _summary_rows(
-    run: DatedRun, metrics: Sequence[Metric], plan: ComparisonPlan
+    run: DatedRun, metrics: Sequence[Metric], plan: ComparisonPlan, clusters: Clusters | None
 ) -> Mapping[str, pd.Series]:
     """The summary's row of each metric that the run has, by the metric's name in the history."""
     own = {metric.name: mine for metric in metrics if (mine := run.metric(metric))}
@@ -257,6 +266,7 @@ def _summary_rows(
         confidence_level=plan.confidence_level,
         n_resamples=plan.n_resamples,
         seed=plan.seed,
+        clusters=clusters,
     )
     rows = summary.frame.set_index("metric")
     return {name: cast("pd.Series", rows.loc[mine.name]) for name, mine in own.items()}

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import column_of_mean, mean_limits
+from rageval_report.analysis.arguments import column_of_mean
+from rageval_report.analysis.cluster_means import cluster_intervals
 from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.analysis.ranking.letters import letters_of
 from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
@@ -22,7 +23,6 @@ from rageval_report.results import Result
 from rageval_report.stats import PairedScores
 from rageval_report.stats.all_pairs import AllPairs
 from rageval_report.stats.base import Interval
-from rageval_report.stats.clusters import clustered_interval
 from rageval_report.stats.means.intervals import described_intervals
 from rageval_report.stats.means.moments import moments
 from rageval_report.stats.pairs.paired import find_interval, interval_of_test
@@ -104,14 +104,14 @@ def _mean_intervals(
     scores: FloatArray, block: ScoreBlock, settings: RankingSettings
 ) -> Sequence[Interval]:
     """The interval of each pipeline's mean."""
-    known = [moments(column) for column in scores.T]
     if block.units.are_clusters:
-        codes, level = np.asarray(block.complete_units.codes), settings["confidence_level"]
-        bounds = [mean_limits(block.metric, column.minimum) for column in known]
-        return [
-            clustered_interval(column, codes, confidence_level=level, bounds=limits)
-            for column, limits in zip(scores.T, bounds, strict=True)
-        ]
+        return cluster_intervals(
+            [block.metric] * len(scores.T),
+            list(scores.T),
+            block.complete_units,
+            confidence_level=settings["confidence_level"],
+        )
+    known = [moments(column) for column in scores.T]
     columns = zip(scores.T, known, strict=True)
     return described_intervals(
         [column_of_mean(block.metric, column, moments_) for column, moments_ in columns],
