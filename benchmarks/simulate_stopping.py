@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from best_bets import Law, least_queries, least_width
 from scipy import special
 from scipy.optimize import brentq
 from simulate_coverage import per_cent
@@ -27,10 +28,9 @@ from rageval_report.stats.sequential import (
     SizeBets,
     asymptotic_sequence,
     look_levels,
-    mean_evalues,
-    mean_sequence,
 )
 from rageval_report.stats.sequential.bets import Bets
+from rageval_report.stats.sequential.capital import Bettor
 from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
 
 LONGEST = 2_000
@@ -40,15 +40,19 @@ LOOKS = 5
 # The sum of the quantiles of 97.5 % and of 80 %: a difference of this many standard errors is found
 # with a probability of 80 %.
 DETECTED = 2.8016
+# Streams that are worked on at once.
+BATCH = 200
+# What the interval of bets tuned to n queries should be at most, of one for a single look.
+WIDEST = 1.4
 
 PAGE = """# Looking early: false alarms, queries saved, widths
 
 Simulated streams of paired differences. `hedged` is `SizeBets.hedged()`, where nothing was planned;
 `planned` is `SizeBets.up_to(n)`, which `evaluate(stop_when=...)` uses with the number of queries in
 the file; `effect` is `EffectBets`, for an effect that was named; `plug-in` are the stakes of the
-paper of Waudby-Smith and Ramdas. `looks` is the sign-flip test at {looks} looks with alpha
-spending, `peeking` a paired t test after every tenth query that stops at p <= 0.05. The number
-after ± is the Monte Carlo standard error, in percentage points.
+paper of Waudby-Smith and Ramdas; `tuned` is `SizeBets((n,))`. `looks` is the sign-flip test at
+{looks} looks with alpha spending, `peeking` a paired t test after every tenth query that stops at
+p <= 0.05. The number after ± is the Monte Carlo standard error, in percentage points.
 
 ```
 {command}
@@ -70,20 +74,41 @@ with early looks or without.
 ## Queries asked until a decision, as a share of the fixed design
 
 The fixed design asks as many queries as it needs to find the planned effect with a probability of
-80 %. The share of these queries that was asked, in the median over {tests:,} streams, and in
-brackets the percentage of streams that were decided by the time the fixed design ends.
+80 %. The share of these queries that was asked, in the median over {shared:,} streams ({tests:,}
+for the looks), and in brackets the percentage of streams that were decided by the time the fixed
+design ends. `one-sided` is `planned` for a claim of one direction alone, which may use the whole
+5 %, as `no_regression` does; all others test both directions.
 
 {shares}
 
 At the planned effect itself little is saved: a valid look at every query costs about as much as it
 gives. The larger the effect is than the planned one, the sooner the evaluation stops.
 
+`best possible` is what no bets can be better than: those of a bettor who knows the distribution of
+the differences and aims at just this number of queries, computed by dynamic programming
+(`benchmarks/best_bets.py`), in one direction with half of the 5 %. With 100 queries, differences
+that are small beside their bounds (normal, ratings) come close to it. What costs queries there is
+not the rule for the stakes but the losses that the bounds allow: after n queries without one, a
+share of about 3 / n of whole losses is still possible, and it would take back a gain of as much.
+So 1.5 times the effect that 100 queries show cannot be found with 50 queries in both directions, by
+any bets; in one direction it can. With 400 queries nobody comes close to `best possible`: it knows
+the effect and is worth nothing at any other number of queries.
+
 ## Widths of the intervals
 
 The median width of a 95 % confidence sequence after n queries, divided by the width of the interval
-for one look, 2 * 1.96 standard errors. `tuned` is `SizeBets((n,))`.
+for one look, 2 * 1.96 standard errors, in {width_streams:,} streams. `Gaffke, one look` is the
+interval that `mean_interval` gives after n queries: it holds with rare losses too, but for a single
+look. `best possible` is the width that a bettor who knows the distribution reaches in the median,
+computed where `tuned` is wider than {widest:g}.
 
 {widths}
+
+`tuned` stakes are recalculated after each score from what is still to be won. With enough queries
+they cost only a tenth to a third in width, beside an interval for one look. Where even Gaffke's
+interval for one look is much wider than 2 * 1.96 standard errors, so are all others: this number of
+queries is too small for the normal approximation, which ignores the rare losses that the bounds
+allow.
 
 ## Stopping at a width
 
@@ -191,8 +216,20 @@ EFFECTIVE = (
 )
 
 
-def ever_rejects(differences: np.ndarray, bounds: tuple[float, float], bets: Bets) -> bool:
-    return bool((mean_evalues(differences, 0.0, bounds=bounds, bets=bets) >= 20.0).any())
+def first_looks(
+    streams: np.ndarray, bounds: tuple[float, float], bets: Bets, *, one_sided: bool = False
+) -> np.ndarray:
+    """The number of queries after which each stream is decided, at the 5 % level; else infinity.
+
+    The e-values are those of `mean_evalues`, of many streams at once.
+    """
+    low, high = bounds
+    bettor = Bettor.of((streams - low) / (high - low), bets, 0.05)
+    evidence = bettor.log_capital_above(0.5)
+    if not one_sided:
+        evidence = np.maximum(evidence, bettor.mirrored().log_capital_above(0.5)) - math.log(2.0)
+    is_enough = evidence >= math.log(20.0)
+    return np.where(is_enough.any(axis=1), is_enough.argmax(axis=1) + 1.0, math.inf)
 
 
 LEVELS = {
@@ -227,6 +264,7 @@ BETS: Mapping[str, Bets] = {
     "hedged": SizeBets.hedged(),
     "planned, 100": SizeBets.up_to(100),
     "planned, 400": SizeBets.up_to(400),
+    "tuned, 100": SizeBets((100.0,)),
     "effect, 0.03": EffectBets(0.03),
     "plug-in": PlugInBets(),
 }
@@ -242,13 +280,15 @@ def alarms(options: argparse.Namespace) -> str:
     for number, (name, kind) in enumerate(NULLS.items()):
         counts = dict.fromkeys([*BETS, *OTHERS], 0)
         rng = np.random.default_rng([options.seed, 1, number])
-        for stream in range(options.streams):
-            differences = kind.draw(rng, (LONGEST,), 0.0)
+        for start in range(0, options.streams, BATCH):
+            size = min(BATCH, options.streams - start)
+            streams = np.stack([kind.draw(rng, (LONGEST,), 0.0) for _ in range(size)])
             for method, bets in BETS.items():
-                counts[method] += ever_rejects(differences, kind.bounds, bets)
-            if stream < options.tests:
-                for method, rejects in OTHERS.items():
-                    counts[method] += rejects(differences)
+                decided = first_looks(streams, kind.bounds, bets) < math.inf
+                counts[method] += int(decided.sum())
+            for method, rejects in OTHERS.items():
+                tested = streams[: max(0, options.tests - start)]
+                counts[method] += sum(rejects(differences) for differences in tested)
         rows.append([name, *(per_cent(counts[each], options.streams) for each in BETS)])
         rows[-1] += [per_cent(counts[each], options.tests) for each in OTHERS]
     return markdown(["data", *BETS, *OTHERS], rows)
@@ -273,42 +313,60 @@ def planned_effect(kind: Differences, n: int) -> float:
     return brentq(miss, 0.001, 0.3 if kind.width == 1.0 else 0.6, xtol=1e-4)
 
 
-def first_look(values: np.ndarray, bounds: tuple[float, float], bets: Bets) -> float:
-    is_enough = mean_evalues(values, 0.0, bounds=bounds, bets=bets) >= 20.0
-    return float(is_enough.argmax() + 1) if is_enough.any() else math.inf
-
-
 def shares(options: argparse.Namespace) -> str:
     rows = []
-    methods = ["planned", "effect", "hedged", "plug-in", "O'Brien-Fleming", "Pocock"]
+    headings = [*BETS_OF_PLANS, "one-sided", *LEVELS_NAMED, "best possible"]
     for number, name in enumerate(EFFECTIVE):
         kind = NULLS[name]
         for n in PLANS:
             effect = planned_effect(kind, n)
-            planned: dict[str, Bets] = {
-                "planned": SizeBets.up_to(n),
-                "effect": EffectBets(effect / (2 * kind.width)),
-                "hedged": SizeBets.hedged(),
-                "plug-in": PlugInBets(),
-            }
             for multiple in EFFECTS:
                 shift = shift_to(kind, multiple * effect)
                 rng = np.random.default_rng([options.seed, 2, number, n, int(10 * multiple)])
-                ends: dict[str, list[float]] = {method: [] for method in methods}
-                for _ in range(options.tests):
-                    values = kind.draw(rng, (4 * n,), shift)
-                    for method, bets in planned.items():
-                        ends[method].append(first_look(values, kind.bounds, bets))
-                    ends["O'Brien-Fleming"].append(look_of(values, n, "obrien-fleming"))
-                    ends["Pocock"].append(look_of(values, n, "pocock"))
-                cells = [median_share(ends[method], n) for method in methods]
+                streams = np.stack([kind.draw(rng, (4 * n,), shift) for _ in range(options.shares)])
+                ends = [
+                    *first_looks_of_plans(streams, kind, n, effect),
+                    *looks_of_tests(streams[: options.tests], n),
+                ]
+                cells = [median_share(each, n) for each in ends]
+                cells.append(f"{best_share(kind, shift, n):.2f}")
                 rows.append([name, str(n), f"{multiple:g}", *cells])
-    return markdown(["data", "fixed n", "effect / plan", *methods], rows)
+    return markdown(["data", "fixed n", "effect / plan", *headings], rows)
 
 
-def median_share(ends: list[float], n: int) -> str:
+BETS_OF_PLANS = ("planned", "effect", "hedged", "plug-in")
+LEVELS_NAMED = {"O'Brien-Fleming": "obrien-fleming", "Pocock": "pocock"}
+
+
+def first_looks_of_plans(
+    streams: np.ndarray, kind: Differences, n: int, effect: float
+) -> list[np.ndarray]:
+    """For each of `BETS_OF_PLANS`, and for a claim of one direction with the planned bets."""
+    planned = SizeBets.up_to(n)
+    bets = (planned, EffectBets(effect / (2 * kind.width)), SizeBets.hedged(), PlugInBets())
+    decided = [first_looks(streams, kind.bounds, each) for each in bets]
+    return [*decided, first_looks(streams, kind.bounds, planned, one_sided=True)]
+
+
+def looks_of_tests(streams: np.ndarray, n: int) -> list[np.ndarray]:
+    return [
+        np.array([look_of(values, n, spending) for values in streams])
+        for spending in LEVELS_NAMED.values()
+    ]
+
+
+def law_of(kind: Differences, shift: float) -> Law:
+    return Law.of(kind.draw(np.random.default_rng(3), (200_000,), shift) / kind.width)
+
+
+def best_share(kind: Differences, shift: float, n: int) -> float:
+    """The least median share that bets can have on one side, which may use 2.5 %."""
+    return least_queries(law_of(kind, shift), 0.025, n) / n
+
+
+def median_share(ends: np.ndarray, n: int) -> str:
     asked = float(np.median(ends)) / n
-    decided = np.mean(np.array(ends) <= n)
+    decided = np.mean(ends <= n)
     return f"{asked:.2f} ({100 * decided:.0f})" if asked < 4 else f"> 4 ({100 * decided:.0f})"
 
 
@@ -322,18 +380,45 @@ def widths(options: argparse.Namespace) -> str:
                 "hedged": SizeBets.hedged(),
                 "plug-in": PlugInBets(),
             }
-            ratios: dict[str, list[float]] = {method: [] for method in methods}
             rng = np.random.default_rng([options.seed, 3, number, n])
-            for _ in range(options.widths):
-                values = kind.draw(rng, (n,), 0.0)
-                if values.std() < 1e-9:  # no rare loss was drawn: nothing to compare with
-                    continue
-                fixed = 2 * 1.96 * values.std(ddof=1) / math.sqrt(n)
-                for method, bets in methods.items():
-                    interval = mean_sequence(values, bounds=kind.bounds, bets=bets)
-                    ratios[method].append((interval.high - interval.low) / fixed)
-            rows.append([name, str(n), *(f"{np.median(ratios[each]):.2f}" for each in methods)])
-    return markdown(["data", "n", "tuned", "planned", "hedged", "plug-in"], rows)
+            streams = np.stack([kind.draw(rng, (n,), 0.0) for _ in range(options.widths)])
+            # Without a rare loss there is nothing to compare with.
+            streams = streams[streams.std(axis=1) > 1e-9]
+            fixed = 2 * 1.96 * streams.std(axis=1, ddof=1) / math.sqrt(n)
+            found = [widths_of_bets(streams, kind.bounds, bets) for bets in methods.values()]
+            found.append(widths_of_gaffke(streams, kind.bounds))
+            medians = [float(np.median(each / fixed)) for each in found]
+            best = f"{least_width(law_of(kind, 0.0), n, 0.05):.2f}" if medians[0] > WIDEST else ""
+            rows.append([name, str(n), *(f"{each:.2f}" for each in medians), best])
+    headings = [*methods, "Gaffke, one look", "best possible"]
+    return markdown(["data", "n", *headings], rows)
+
+
+def widths_of_bets(streams: np.ndarray, bounds: tuple[float, float], bets: Bets) -> np.ndarray:
+    """The widths that `mean_sequence` gives, of many streams at once, by halving."""
+    low, high = bounds
+    bettor = Bettor.of((streams - low) / (high - low), bets, 0.05)
+    lowest = [lowest_means(each) for each in (bettor, bettor.mirrored())]
+    widths: np.ndarray = (1.0 - lowest[0] - lowest[1]) * (high - low)
+    return widths
+
+
+def lowest_means(bettor: Bettor) -> np.ndarray:
+    """The lower limit of each stream."""
+    excluded, kept = np.zeros((2, len(bettor.scores), 1))
+    kept += 1.0
+    for _ in range(24):
+        middle = (excluded + kept) / 2.0
+        evidence = bettor.log_capital_above(middle).max(axis=1, keepdims=True)
+        is_excluded = evidence >= math.log(40.0)
+        excluded = np.where(is_excluded, middle, excluded)
+        kept = np.where(is_excluded, kept, middle)
+    return excluded[:, 0]
+
+
+def widths_of_gaffke(streams: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
+    intervals = [mean_interval(values, method="gaffke", bounds=bounds) for values in streams]
+    return np.array([interval.high - interval.low for interval in intervals])
 
 
 SCORES: Mapping[str, tuple[Callable[[np.random.Generator, int], np.ndarray], float]] = {
@@ -389,11 +474,14 @@ def page(options: argparse.Namespace) -> str:
     return PAGE.format(
         command=(
             "OMP_NUM_THREADS=1 python benchmarks/simulate_stopping.py "
-            f"--streams {options.streams} --tests {options.tests} --widths {options.widths} "
-            f"--seed {options.seed} -o docs/sequential.md"
+            f"--streams {options.streams} --shares {options.shares} --tests {options.tests} "
+            f"--widths {options.widths} --seed {options.seed} -o docs/sequential.md"
         ),
         looks=LOOKS,
         streams=options.streams,
+        shared=options.shares,
+        width_streams=options.widths,
+        widest=WIDEST,
         tests=options.tests,
         longest=LONGEST,
         alarms=alarms(options),
@@ -407,7 +495,8 @@ def page(options: argparse.Namespace) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--streams", type=int, default=10_000, help="streams for false alarms")
-    parser.add_argument("--tests", type=int, default=1_000, help="streams for the other tables")
+    parser.add_argument("--shares", type=int, default=2_000, help="streams for the shares of bets")
+    parser.add_argument("--tests", type=int, default=1_000, help="streams for all other tests")
     parser.add_argument("--widths", type=int, default=200, help="streams for the widths")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(

@@ -134,7 +134,7 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
     >>> plan = StopPlan(parse_stop_rules("better(recall@5)", has_baseline=True), 200)
     >>> decision = decide(plan, hybrid, bm25)
     >>> decision.may_stop, int(decision.result.frame["decided_at"].iloc[0])
-    (True, 116)
+    (True, 141)
     """
     requests = [rule.request(candidate, baseline, plan.n_planned) for rule in plan.rules]
     goals = [rule.kind.goal(request) for rule, request in zip(plan.rules, requests, strict=True)]

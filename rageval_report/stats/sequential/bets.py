@@ -9,6 +9,12 @@ often one looks (Ville 1939). The stakes decide only how soon a mean that is not
 A stake may depend on the scores before its own, never on its own. All bets here work on scores
 between 0 and 1; each has one or more rows of stakes, and the capital is shared evenly among the
 rows (a mixture).
+
+Stakes may depend on the capital too, because it comes from earlier scores. A bettor who has won
+much needs little more, and stakes less; one who has lost needs larger stakes to reach the goal in
+time. `SizeBets` work in this way: after the planned number of queries their interval is 1.1 times
+as wide as one for a single look if there are enough queries, where stakes that ignore the capital
+need 1.3 times.
 """
 
 from __future__ import annotations
@@ -35,10 +41,21 @@ _USUAL_SIZES = (25.0, 100.0, 400.0, 1600.0)
 # scores of 0 and 1 need 5 to 10 % more, because early stakes are lost.
 _PLANNED_VARIANCE = 1 / 16
 
+# It counts as much as so many scores. With one, a few equal scores at the start make the stakes so
+# large that a rare loss is a disaster: with 5 % whole losses, the interval of 100 queries is 1.65
+# times as wide as one for a single look; with five 1.5 times.
+_PLANNED_WEIGHT = 5.0
+
 # A stake that could lose the whole capital on one score would end the test there, because nothing
-# would be left to bet with. With a twentieth kept, scores of little variance with a plan of 100
-# queries and twice the planned effect need 0.43 of them, with a quarter kept 0.51.
-_LARGEST_LOSS = 0.95
+# would be left to bet with. Scores of little variance need large stakes: with a plan of 100 queries
+# and 1.5 times the planned effect they need 0.58 of them if a twentieth is kept, 0.56 if a
+# hundredth is kept, and 0.55 with the best stakes that exist (docs/sequential.md).
+_LARGEST_LOSS = 0.99
+_LARGEST_LOSS_OF_EFFECTS = 0.95
+
+# The stakes grow while the planned number of queries comes near. The last tenth of them has the
+# stakes of its beginning, so that the capital is not lost there for all later looks.
+_LEAST_LEFT = 0.1
 
 
 class Bets(Protocol):
@@ -50,14 +67,22 @@ class Bets(Protocol):
         ...
 
     def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:
-        """The stakes, of shape (n_rows, n), above 0; column i depends on the scores before i.
+        """The stakes, of shape (n_rows, ..., n), above 0; column i depends on the scores before i.
 
         Parameters
         ----------
-        scores : ndarray of shape (n,)
-            Between 0 and 1.
+        scores : ndarray of shape (..., n)
+            Between 0 and 1; the last axis is time, the others are streams of their own.
         alpha : float
             The error rate, of both sides together.
+        """
+        ...
+
+    def goal(self, alpha: float) -> float | None:
+        """The capital that a row, which starts with 1, has to reach; None if stakes ignore it.
+
+        With a goal, the stakes are those of a capital of 1, and are recalculated from what is still
+        to be won; see `Bettor`.
         """
         ...
 
@@ -70,6 +95,10 @@ class Bets(Protocol):
 class SizeBets:
     """Stakes for the narrowest interval after a planned number of queries, or a mixture of several.
 
+    The stake is ``sqrt(2 * log(goal / capital) / (left * variance))``: what is still to be won, the
+    queries that are left of the planned number, and the variance of the scores so far. When the
+    planned number has come, the next plan is twice as large.
+
     Parameters
     ----------
     sizes : tuple of float
@@ -80,10 +109,15 @@ class SizeBets:
     DataError
         If there is no number, or one is not above 0.
 
+    References
+    ----------
+    .. [1] Voracek, Orabona (2025). STaR-Bets: Sequential target-recalculating bets for tighter
+           confidence intervals. arXiv 2505.22422.
+
     Examples
     --------
     >>> SizeBets((100,)).stakes(np.array([0.4, 0.6]), 0.05).round(2)
-    array([[1.09, 1.51]])
+    array([[1.09, 1.18]])
     >>> SizeBets.hedged().describe(), SizeBets.up_to(200).sizes
     ('hedged over 25, 100, 400 and 1600 queries', (200.0, 88.88888888888889, 39.50617283950617))
     """
@@ -112,21 +146,39 @@ class SizeBets:
 
     @property
     def largest_loss(self) -> float:
-        """19 of 20 parts."""
+        """99 of 100 parts."""
         return _LARGEST_LOSS
 
     def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:
-        """The stakes; see `Bets`."""
-        sizes = np.array(self.sizes)[:, np.newaxis]
-        variances = earlier_variances(scores, _PLANNED_VARIANCE)
-        stakes: FloatArray = np.sqrt(2.0 * math.log(2.0 / alpha) / (sizes * variances))
+        """The stakes of a capital of 1; see `Bets`."""
+        variances = earlier_variances(scores, _PLANNED_VARIANCE, _PLANNED_WEIGHT)
+        left = np.stack([_queries_left(size, scores.shape[-1]) for size in self.sizes])
+        spread = rows_beside(left, scores.ndim) * variances
+        stakes: FloatArray = np.sqrt(2.0 * math.log(self.goal(alpha)) / spread)
         return stakes
+
+    def goal(self, alpha: float) -> float:
+        """What a row needs so that the mixture has 2 / alpha, if the others have lost all."""
+        return 2.0 * len(self.sizes) / alpha
 
     def describe(self) -> str:
         """The rule in a few words."""
         *others, last = (f"{size:.0f}" for size in self.sizes)
         start = f"hedged over {', '.join(others)} and " if others else ""
         return f"{start}{last} queries"
+
+
+def _queries_left(size: float, n: int) -> FloatArray:
+    """The queries that are left of a plan before each score; the plan is doubled when it is over.
+
+    Examples
+    --------
+    >>> _queries_left(20, 42)[[0, 1, 19, 20, 39, 40]]
+    array([20., 19.,  2., 20.,  4., 40.])
+    """
+    place = np.arange(n)
+    plan = size * 2.0 ** np.ceil(np.log2(np.maximum((place + 1) / size, 1.0)))
+    return np.maximum(plan - place, _LEAST_LEFT * plan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +210,17 @@ class EffectBets:
     @property
     def largest_loss(self) -> float:
         """19 of 20 parts."""
-        return _LARGEST_LOSS
+        return _LARGEST_LOSS_OF_EFFECTS
 
     def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:  # noqa: ARG002 - see `Bets`
         """The stakes; see `Bets`."""
-        effects = self.effect * np.array(MULTIPLES)[:, np.newaxis]
+        effects = rows_beside(self.effect * np.array(MULTIPLES)[:, np.newaxis], scores.ndim)
         stakes: FloatArray = effects / (earlier_variances(scores, _PLANNED_VARIANCE) + effects**2)
         return stakes
+
+    def goal(self, alpha: float) -> None:  # noqa: ARG002 - see `Bets`
+        """None: the stakes are for the fastest growth, without an end."""
+        return
 
     def describe(self) -> str:
         """The rule in a few words."""
@@ -196,33 +252,59 @@ class PlugInBets:
 
     def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:
         """The stakes; see `Bets`."""
-        place = np.arange(1, scores.size + 1)
+        place = np.arange(1, scores.shape[-1] + 1)
         spread = earlier_variances(scores) * place * np.log1p(place)
         stakes: FloatArray = np.sqrt(2.0 * math.log(2.0 / alpha) / spread)[np.newaxis]
         return stakes
+
+    def goal(self, alpha: float) -> None:  # noqa: ARG002 - see `Bets`
+        """None: the stakes of the paper ignore the capital."""
+        return
 
     def describe(self) -> str:
         """The rule in a few words."""
         return "plug-in"
 
 
-def earlier_variances(scores: FloatArray, first: float = 0.25) -> FloatArray:
+def earlier_variances(scores: FloatArray, first: float = 0.25, weight: float = 1.0) -> FloatArray:
     """The variance of the scores before each one.
 
     Parameters
     ----------
-    scores : ndarray of shape (n,)
+    scores : ndarray of shape (..., n)
         Between 0 and 1.
     first : float
         The variance that is assumed before the first score, with a score in the middle; 1/4 is the
         largest possible.
+    weight : float
+        The number of scores that the assumption counts for.
 
     Examples
     --------
     >>> earlier_variances(np.array([0.5, 0.5, 1.0])).round(4)
     array([0.25  , 0.125 , 0.0833])
     """
-    count = np.arange(2, scores.size + 2)
-    means = (0.5 + np.cumsum(scores)) / count
-    variances = (first + np.cumsum((scores - means) ** 2)) / count
-    return np.concatenate(([first], variances[:-1]))
+    count = weight + np.arange(1, scores.shape[-1] + 1)
+    means = (0.5 * weight + np.cumsum(scores, axis=-1)) / count
+    squares = np.cumsum((scores - means) ** 2, axis=-1)
+    variances = (first * weight + squares) / count
+    at_first = np.full_like(scores[..., :1], first)
+    return np.concatenate((at_first, variances[..., :-1]), axis=-1)
+
+
+def rows_beside(rows: FloatArray, n_axes: int) -> FloatArray:
+    """One value per row and time, with an axis of length 1 for each axis of the streams.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n)
+        Equal for all streams.
+    n_axes : int
+        The number of axes of the scores, time included.
+
+    Examples
+    --------
+    >>> rows_beside(np.ones((3, 10)), 2).shape
+    (3, 1, 10)
+    """
+    return rows.reshape(len(rows), *(1,) * (n_axes - 1), -1)

@@ -18,6 +18,10 @@ from rageval_report.types import FloatArray, IndexArray
 
 _SIDES = ("greater", "less")
 
+# The largest share of the capital that one score may cost. The stakes here are fixed for a batch,
+# so that they do not get smaller after a loss.
+_LARGEST_LOSS = 0.95
+
 # Of scores between 0 and 1. A reference whose scores are all equal would make the stakes infinite.
 _LARGEST_VARIANCE, _SMALLEST_VARIANCE = 0.25, 1e-4
 
@@ -107,17 +111,17 @@ def _growth(
     scores: UnitScores, limit: float, alternative: str, variance: float | None, alpha: float
 ) -> FloatArray:
     """The logarithm by which a batch multiplies the capital of each row of stakes."""
-    bets = SizeBets.hedged()
+    sizes = np.array(SizeBets.hedged().sizes)
     spread = _LARGEST_VARIANCE
     if variance is not None:
         spread = variance / (scores.high - scores.low) ** 2
         spread = min(_LARGEST_VARIANCE, max(_SMALLEST_VARIANCE, spread))
-    stakes = np.sqrt(2.0 * math.log(2.0 / alpha) / (np.array(bets.sizes) * spread))
+    stakes = np.sqrt(2.0 * math.log(2.0 / alpha) / (sizes * spread))
     tested = min(1.0, max(0.0, scores.to_unit(limit)))
     values = scores.values
     if alternative == "less":
         values, tested = 1.0 - values, 1.0 - tested
-    most = bets.largest_loss / tested if tested > 0.0 else math.inf
+    most = _LARGEST_LOSS / tested if tested > 0.0 else math.inf
     growth: FloatArray = np.log1p(np.minimum(stakes, most)[:, np.newaxis] * (values - tested)).sum(
         axis=1
     )

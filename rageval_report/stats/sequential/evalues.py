@@ -67,7 +67,7 @@ def mean_evalues(
     --------
     >>> evalues = mean_evalues([1, 1, 0, 1, 1, 1, 1, 1, 1, 1], 0.3, bounds=(0, 1))
     >>> evalues[[0, 4, 9]].round(1), int((evalues >= 20).argmax()) + 1
-    (array([ 0.9,  2. , 57.7]), 9)
+    (array([ 0.9,  3.2, 34. ]), 9)
     """
     check_alternative(alternative)
     check_probability("alpha", alpha)
@@ -109,7 +109,7 @@ def paired_evalues(
     --------
     >>> evalues = paired_evalues([0.5] * 40, [0.9] * 40, bounds=(0, 1))
     >>> int((evalues >= 20).argmax()) + 1  # the first look at which it is certain enough
-    14
+    15
     """
     check_alternative(alternative)
     check_probability("alpha", alpha)

@@ -39,7 +39,7 @@ class FixedSet:
 
     size: int
 
-    def log_capital_above(self, bettor: Bettor, mean: float) -> FloatArray:
+    def log_capital_above(self, bettor: Bettor, mean: FloatArray | float) -> FloatArray:
         """The logarithm of the capital after each score, if the set is expected to have more.
 
         The capital is infinite from the score on after which the set cannot have this mean, because
@@ -49,12 +49,12 @@ class FixedSet:
         ----------
         bettor : Bettor
             The scores so far, and the stakes.
-        mean : float
+        mean : float or ndarray of shape (n_means, 1)
             The mean of the set that is doubted, between 0 and 1.
         """
         rest = self._means_of_rest(bettor.scores, mean)
-        capital = bettor.log_capital_above(np.maximum(rest[:-1], 0.0))
-        is_impossible = np.maximum.accumulate(rest < -_ROUNDING)[1:]
+        capital = bettor.log_capital_above(np.maximum(rest[..., :-1], 0.0))
+        is_impossible = np.maximum.accumulate(rest < -_ROUNDING, axis=-1)[..., 1:]
         return np.where(is_impossible, np.inf, capital)
 
     def possible_means(self, scores: FloatArray) -> tuple[float, float]:
@@ -62,7 +62,7 @@ class FixedSet:
         total, left = float(scores.sum()), self.size - scores.size
         return total / self.size, (total + left) / self.size
 
-    def _means_of_rest(self, scores: FloatArray, mean: float) -> FloatArray:
+    def _means_of_rest(self, scores: FloatArray, mean: FloatArray | float) -> FloatArray:
         """The mean of the scores that are to come, before each score and after the last."""
         earlier = np.concatenate(([0.0], np.cumsum(scores)))
         left = self.size - np.arange(scores.size + 1)

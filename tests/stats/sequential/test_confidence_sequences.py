@@ -75,7 +75,7 @@ def test_the_interval_is_narrow_at_the_size_it_is_planned_for():
     scores = np.random.default_rng(6).beta(8, 2, 400)
     planned = mean_sequence(scores, bounds=(0, 1), bets=SizeBets((400,)))
     fixed = 2 * 1.96 * scores.std(ddof=1) / math.sqrt(400)
-    assert 1.0 < (planned.high - planned.low) / fixed < 1.4
+    assert 1.0 < (planned.high - planned.low) / fixed < 1.2
 
 
 def test_a_stream_whose_mean_changes_is_said_to_contradict_itself():
@@ -94,12 +94,14 @@ def test_without_a_score_the_bounds_are_the_limits():
 
 def looped_capital(scores, mean, size, bets):
     """The capital by the paper's section 5: against the mean of what is left of the set."""
-    stakes = bets.stakes(np.array(scores), 0.05)
+    stakes, goal = bets.stakes(np.array(scores), 0.05), bets.goal(0.05)
     wealth, total = np.ones(len(stakes)), 0.0
     for i, score in enumerate(scores):
         rest = (size * mean - total) / (size - i)
         largest = bets.largest_loss / rest if rest > 0 else math.inf
-        wealth = wealth * (1 + np.minimum(stakes[:, i], largest) * (score - rest))
+        still_to_win = np.sqrt(np.maximum(np.log(goal / wealth), 0.5) / math.log(goal))
+        stake = np.minimum(stakes[:, i] * still_to_win, largest)
+        wealth = wealth * (1 + stake * (score - rest))
         total += score
         yield wealth.mean()
 
@@ -142,8 +144,10 @@ def test_the_mean_of_a_set_is_rarely_excluded():
     misses = 0
     for _ in range(300):
         population = rng.permutation(np.where(rng.random(60) < 0.1, 0.0, 1.0))
-        interval = mean_sequence(population[:45], bounds=(0, 1), set_size=60)
-        misses += not interval.low - 1e-9 <= population.mean() <= interval.high + 1e-9
+        bettor = Bettor.of(population[:45], SizeBets.hedged(), 0.05)
+        above = FixedSet(60).log_capital_above(bettor, population.mean())
+        below = FixedSet(60).log_capital_above(bettor.mirrored(), 1 - population.mean())
+        misses += bool((np.maximum(above, below) >= math.log(40)).any())
     assert misses <= 27  # 5 % of 300 is 15, and 27 is exceeded with a probability below 0.2 %
 
 

@@ -15,9 +15,18 @@ from rageval_report.stats.sequential import (
     mean_evalues,
     paired_evalues,
 )
+from rageval_report.stats.sequential.capital import Bettor
 
 BETS = [SizeBets.hedged(), SizeBets.up_to(100), SizeBets((50,)), EffectBets(0.05), PlugInBets()]
 UNIT = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=25)
+
+
+def still_to_win(bets, alpha, wealth):
+    """By how much stakes are recalculated: the root of the part that is still to be won."""
+    goal = bets.goal(alpha)
+    if goal is None:
+        return 1.0
+    return np.sqrt(np.maximum(np.log(goal / wealth), 0.5) / math.log(goal))
 
 
 def looped_evalue(scores, mean, bets, alpha, sign):
@@ -26,6 +35,7 @@ def looped_evalue(scores, mean, bets, alpha, sign):
     for i, score in enumerate(scores):
         stakes = bets.stakes(np.array([*scores[:i], 0.123]), alpha)[:, i]  # its own score is hidden
         wealth = np.ones(len(stakes)) if wealth is None else wealth
+        stakes = stakes * still_to_win(bets, alpha, wealth)
         room = mean if sign > 0 else 1 - mean
         largest = bets.largest_loss / room if room else math.inf
         wealth = wealth * (1 + sign * np.minimum(stakes, largest) * (score - mean))
@@ -158,16 +168,15 @@ def test_sizes_are_checked(make):
 
 def test_looking_at_every_query_rarely_rejects_a_true_mean():
     rng = np.random.default_rng(3)
-    rejected = {"rare losses": 0, "symmetric": 0}
-    for _ in range(300):
-        draw = rng.random(300)
-        streams = {
-            # gains of 0.05 balanced by losses of 0.95 on a twentieth of the queries
-            "rare losses": np.where(draw < 0.05, -0.95, 0.05),
-            "symmetric": draw - rng.random(300),
-        }
-        for name, differences in streams.items():
-            evalues = mean_evalues(differences, 0.0, bounds=(-1, 1))
-            rejected[name] += bool((evalues >= 20).any())
-    # 5 % of 300 is 15; the probability of more than 27 is below 0.2 % at an error rate of 5 %
-    assert max(rejected.values()) <= 27
+    draw = rng.random((300, 300))
+    for differences in (
+        # gains of 0.05 balanced by losses of 0.95 on a twentieth of the queries
+        np.where(draw < 0.05, -0.95, 0.05),
+        draw - rng.random((300, 300)),
+    ):
+        for bets in (SizeBets.hedged(), SizeBets.up_to(100), SizeBets((300,))):
+            bettor = Bettor.of((1 + differences) / 2, bets, 0.05)
+            above, below = bettor.log_capital_above(0.5), bettor.mirrored().log_capital_above(0.5)
+            rejected = (np.maximum(above, below) >= math.log(40)).any(axis=1)
+            # 5 % of 300 is 15; more than 27 has a probability below 0.2 % at an error rate of 5 %
+            assert rejected.sum() <= 27
