@@ -4,8 +4,8 @@ A bettor who doubts the mean m of scores between -1 and 1 multiplies a capital b
 with a stake s between 0 and 1 / (1 + m). The largest probability of reaching a goal by the n-th
 score follows from the one for n - 1 scores, for every capital, by trying all stakes (dynamic
 programming). No rule for stakes that are fixed before each score is better, whatever it knows or
-guesses. For the hypothesis that each score has the mean m given the earlier ones, no other test is
-better either: whatever it rejects can be bought by such bets (superhedging duality).
+guesses. For the hypothesis that each score has a mean of at most m given the earlier ones, no other
+test is better either: whatever it rejects can be bought by such bets (superhedging duality).
 """
 
 from __future__ import annotations
