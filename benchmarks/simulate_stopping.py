@@ -84,15 +84,15 @@ design ends. `one-sided` is `planned` for a claim of one direction alone, which 
 At the planned effect itself little is saved: a valid look at every query costs about as much as it
 gives. The larger the effect is than the planned one, the sooner the evaluation stops.
 
-`best possible` is what no bets can be better than: those of a bettor who knows the distribution of
-the differences and aims at just this number of queries, computed by dynamic programming
-(`benchmarks/best_bets.py`), in one direction with half of the 5 %. With 100 queries, differences
-that are small beside their bounds (normal, ratings) come close to it. What costs queries there is
-not the rule for the stakes but the losses that the bounds allow: after n queries without one, a
-share of about 3 / n of whole losses is still possible, and it would take back a gain of as much.
-So 1.5 times the effect that 100 queries show cannot be found with 50 queries in both directions, by
-any bets; in one direction it can. With 400 queries nobody comes close to `best possible`: it knows
-the effect and is worth nothing at any other number of queries.
+No bets can be better than `best possible`, in one direction with half of the 5 %: these are the
+stakes of a bettor who knows the distribution of the differences and aims at just this number of
+queries, found by dynamic programming (`benchmarks/best_bets.py`). With 100 queries the planned bets
+come close to it where the differences are small beside their bounds (normal, ratings). What costs
+queries there is not the rule for the stakes but the losses that the bounds allow: after n queries
+without a whole loss, 3 / n of the queries may still have one, which would undo a gain of as much.
+With half of 100 queries no bets find 1.5 times the planned effect there in half of the streams, if
+they look in both directions; in one direction they do. With 400 queries other stakes are further
+from `best possible`, because it is the best for a single number of queries and a single effect.
 
 ## Widths of the intervals
 
@@ -104,11 +104,12 @@ computed where `tuned` is wider than {widest:g}.
 
 {widths}
 
-`tuned` stakes are recalculated after each score from what is still to be won. With enough queries
-they cost only a tenth to a third in width, beside an interval for one look. Where even Gaffke's
-interval for one look is much wider than 2 * 1.96 standard errors, so are all others: this number of
-queries is too small for the normal approximation, which ignores the rare losses that the bounds
-allow.
+The stakes are recalculated after each score from what is still to be won. Tuned to 400 queries, the
+interval is 1.1 to 1.3 times as wide as one for a single look, but for the rarest losses. Where
+`best possible` is above {widest:g}, no bets can be narrower than that: this number of queries is
+too small for the normal approximation, which ignores the rare losses that the bounds allow, and
+Gaffke's interval for one look is about as wide. With whole losses on 5 % of 100 queries, or on 1 %
+of 400, there is room for better stakes: those here learn the spread from losses that come late.
 
 ## Stopping at a width
 
