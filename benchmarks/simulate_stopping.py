@@ -61,13 +61,12 @@ p <= 0.05. The number after ± is the Monte Carlo standard error, in percentage 
 ## False alarms, in percent
 
 In these streams the pipelines do not differ. The table shows in how many of {streams:,}
-streams a rule found a difference all the same, at any look up to {longest:,} queries,
-at the 5 % level.
-The bets are looked at after every query; the looks are
-planned for 100 or 400 queries, and {tests:,} streams were used for them and for peeking. Bets keep
-the level by their theory, also where rare whole losses balance many small gains: they give 5 % at
-most, and a larger number here is chance. Alpha spending at 20, 40, ... 100 queries does not keep it there:
-the test of a mean needs more queries than that, with early looks or without.
+streams a rule found a difference all the same, at any look up to {longest:,} queries, at the 5 %
+level. The bets are looked at after every query; the looks are planned for 100 or 400 queries, and
+{tests:,} streams were used for them and for peeking. Bets keep the level by their theory, also
+where rare whole losses balance many small gains: they give 5 % at most, and a larger number here is
+chance. Alpha spending at 20, 40, ... 100 queries does not keep it there: the test of a mean needs
+more queries than that, with early looks or without.
 
 {alarms}
 
