@@ -3,14 +3,16 @@
 The default follows the paired tests: for scores of 0 and 1 the interval of Bonett and Price, else
 the sign-flip test after the margin has been subtracted from every difference, whose inversion is
 the interval. Like every test of the sampled differences it sees only losses that were sampled;
-"strict" also counts those that were not, up to the bounds of the scores.
+"strict" also counts those that were not, up to the bounds of the scores
+(`rageval_report.stats.pairs.strict_limits`). Differences that are all equal show nothing about the
+spread of others, so without bounds they support no claim.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
@@ -21,18 +23,25 @@ from rageval_report.errors import DataError, check_choice
 from rageval_report.stats._entries import Bounds
 from rageval_report.stats.base import check_positive, check_probability
 from rageval_report.stats.means.closed_forms import are_finite
-from rageval_report.stats.means.gaffke import gaffke, gaffke_pvalue
 from rageval_report.stats.means.intervals import BOUNDS_TOLERANCE
-from rageval_report.stats.means.moments import moments
 from rageval_report.stats.pairs.paired_intervals import bonett_price_centre
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.pairs.rare_losses import rare_losses_of
-from rageval_report.stats.pairs.spread import standard_deviation
+from rageval_report.stats.pairs.strict_limits import strict_interval, strict_pvalue
 from rageval_report.stats.sign_flips.inversion import pvalue_of_shift, sign_flip
 from rageval_report.stats.units import independent_pairs
 
 Claim: TypeAlias = Literal["equivalence", "non-inferior"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
+MarginMethod: TypeAlias = Literal["auto", "sign-flip", "bonett-price", "t", "strict"]
+EQUIVALENCE_METHODS: tuple[MarginMethod, ...] = get_args(MarginMethod)
+STRICT: Literal["strict"] = "strict"
+
+_STRICT_COUNTS = f'the method "{STRICT}" counts'
+EQUAL_DIFFERENCES = (
+    "all differences are equal, so they do not show how much others may differ; with bounds of the "
+    f"scores {_STRICT_COUNTS} that"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,7 @@ class EquivalenceResult:
     Parameters
     ----------
     pvalue : float
-        Small if the difference lies within the margin.
+        Small if the difference lies within the margin; NaN if no claim can be tested.
     equivalent : bool
         Whether the claim is shown: p at most alpha.
     low, high : float
@@ -59,7 +68,10 @@ class EquivalenceResult:
     method : str
         The method that was used, never "auto".
     notes : tuple of str
-        What a reader must know: that rare large losses, or differences, could hide.
+        What a reader must know: that rare large losses, or differences, could hide; what "strict"
+        supposes of clusters.
+    untestable : str
+        Why no claim can be tested, although there are enough pairs; else empty.
     """
 
     pvalue: float
@@ -72,6 +84,7 @@ class EquivalenceResult:
     n: int
     method: str = "sign-flip"
     notes: tuple[str, ...] = ()
+    untestable: str = ""
 
     @property
     def is_below(self) -> bool:
@@ -95,7 +108,8 @@ class _OneSidedTests:
 
     def pvalue(self, claim: Claim) -> float:
         """The p-value of a claim; for equivalence both tests must reject."""
-        return self.below if claim == "non-inferior" else max(self.below, self.above)
+        # The larger one; of NaN and a number, the number.
+        return self.below if claim == "non-inferior" else float(np.fmax(self.below, self.above))
 
 
 def equivalence_test(
@@ -130,10 +144,12 @@ def equivalence_test(
         differences; it also counts losses that are too rare to be among these queries.
     bounds : (float, float), optional
         The smallest and largest possible score. "strict" needs them; with the other methods, a
-        claim that "strict" would not make has a note.
+        claim that "strict" would not make has a note. Without them, differences that are all equal
+        and smaller than the margin have a p-value of NaN.
     clusters : array-like of shape (n_queries,), optional
         The cluster of each query, if some are not independent: the test then flips the signs of
-        clusters, after the margin has been subtracted from every query.
+        clusters, after the margin has been subtracted from every query. "strict" supposes that
+        no cluster has more queries than the largest one here.
 
     Returns
     -------
@@ -170,6 +186,8 @@ def equivalence_test(
     """
     check_choice("alternative", alternative, CLAIMS)
     pairs = independent_pairs(baseline, candidate, clusters)
+    if pairs.sizes is not None:  # whose sums are not scores
+        _width_of(bounds, PairedScores.of(baseline, candidate))
     return run_equivalence(
         pairs, margin, alpha=alpha, alternative=alternative, method=method, bounds=bounds
     )
@@ -187,9 +205,8 @@ def run_equivalence(
 ) -> EquivalenceResult:
     """`equivalence_test` of pairs that are complete, and may be clusters.
 
-    Clusters are tested by the sign-flip test, after the margin has been subtracted from every
-    query, and the interval is its inversion. Bounds that are a formality, such as those of a
-    cosine, say nothing about rare losses: with them there is no note.
+    Bounds that are a formality, such as those of a cosine, say nothing about rare losses: with them
+    there is no note.
 
     Examples
     --------
@@ -199,23 +216,22 @@ def run_equivalence(
     check_positive("margin", margin)
     check_probability("alpha", alpha)
     width = _width_of(bounds, pairs)
+    check_choice("method", method, EQUIVALENCE_METHODS)
     name = _choose_method(pairs, width) if method == "auto" else method
-    check_choice("method", name, _METHODS)
-    if name == "strict" and width is None:
+    if name == STRICT and width is None:
         raise DataError(
-            "method 'strict' needs independent queries, and the smallest and largest possible "
-            "score: give bounds, e.g. (0, 1)"
+            "method 'strict' needs the smallest and largest possible score: give bounds, "
+            "e.g. (0, 1)"
         )
     tests = _METHODS[name](pairs, margin, alpha, width) if pairs.n > 1 else _NO_TESTS
     pvalue = tests.pvalue(alternative)
-    notes: tuple[str, ...] = ()
-    if pvalue <= alpha and width is not None and name != "strict" and not bounds_are_formal:
-        strict = _test_strictly(pairs, margin, alpha, width).pvalue(alternative)
-        if strict > alpha:
-            notes = (_rare_losses_note(pairs, width, alpha, alternative),)
+    is_shown = pvalue <= alpha
+    notes = _size_notes(pairs) if name == STRICT else ()
+    if is_shown and width is not None and name != STRICT and not bounds_are_formal:
+        notes = _rare_losses_notes(pairs, margin, width, alpha, alternative)
     return EquivalenceResult(
         pvalue,
-        pvalue <= alpha,
+        is_shown,
         tests.low,
         tests.high,
         float(margin),
@@ -224,6 +240,7 @@ def run_equivalence(
         pairs.n,
         name,
         notes,
+        EQUAL_DIFFERENCES if math.isnan(pvalue) else "",
     )
 
 
@@ -233,29 +250,45 @@ def _choose_method(pairs: PairedScores, width: float | None) -> str:
         return "bonett-price"
     # Equal differences have an interval without width, however few they are; with bounds it is
     # known how much others may differ.
-    return "strict" if width is not None and _are_equal(pairs) else "sign-flip"
+    return STRICT if width is not None and pairs.standard_deviation == 0.0 else "sign-flip"
 
 
-def _are_equal(pairs: PairedScores) -> bool:
-    return standard_deviation(pairs.differences, pairs.tolerance) == 0.0
+def _size_notes(pairs: PairedScores) -> tuple[str, ...]:
+    """What must hold of clusters of different sizes, whose largest one bounds what can be lost."""
+    if pairs.sizes is None or pairs.weights is None:
+        return ()
+    largest = f"{pairs.sizes.max():.0f} queries"
+    return (f"it is supposed that no cluster is larger than the largest one here, {largest}",)
 
 
-def _rare_losses_note(pairs: PairedScores, width: float, alpha: float, claim: Claim) -> str:
-    """The share of differences of the whole range that the sample cannot exclude."""
+def _rare_losses_notes(
+    pairs: PairedScores, margin: float, width: float, alpha: float, claim: Claim
+) -> tuple[str, ...]:
+    """The share of differences of the whole range that the sample cannot exclude, if it matters."""
+    tests = _strict_pvalues(pairs, margin, width)
+    if tests.pvalue(claim) <= alpha:
+        return ()
+    level = 1 - alpha
     if claim == "non-inferior":
-        bound = rare_losses_of(pairs, width, confidence_level=1 - alpha)
-        return f"rare large losses could hide: {bound.sentence()}"
+        found = rare_losses_of(pairs, width, confidence_level=level).sentence()
+        return (f"rare large losses could hide: {found}; {_STRICT_COUNTS} such losses",)
+    found = rare_losses_of(_as_losses(pairs), width, confidence_level=level).sentence("differ by")
+    return (f"rare large differences could hide: {found}; {_STRICT_COUNTS} them",)
+
+
+def _as_losses(pairs: PairedScores) -> PairedScores:
+    """Every difference as a loss of its size."""
     sizes = np.abs(pairs.differences)
-    bound = rare_losses_of(PairedScores(sizes, 0.0 * sizes), width, confidence_level=1 - alpha)
-    return f"rare large differences could hide: {bound.sentence('differ by')}"
+    return PairedScores(sizes, np.zeros_like(sizes), pairs.sizes)
 
 
 def _width_of(bounds: Bounds | None, pairs: PairedScores) -> float | None:
-    """The largest possible difference; None without bounds, or if the pairs are clusters."""
-    if not are_finite(bounds) or pairs.sizes is not None:
+    """The largest possible difference; None without bounds."""
+    if not are_finite(bounds):
         return None
     low, high = bounds
-    for side in (pairs.baseline, pairs.candidate):
+    sides = (pairs.baseline, pairs.candidate) if pairs.sizes is None else ()
+    for side in sides:
         outside = side[(side < low - BOUNDS_TOLERANCE) | (side > high + BOUNDS_TOLERANCE)]
         if outside.size:
             raise DataError(
@@ -286,9 +319,9 @@ def _test_shares(
 def _flip_at_margin(
     pairs: PairedScores, margin: float, alpha: float, _width: float | None
 ) -> _OneSidedTests:
-    interval = sign_flip(pairs, confidence_level=1 - 2 * alpha)
-    if pairs.sizes is None and _are_equal(pairs):
+    if pairs.standard_deviation == 0.0:
         return _test_equal_differences(pairs, margin)
+    interval = sign_flip(pairs, confidence_level=1 - 2 * alpha)
     if interval.method != "sign-flip":  # with so few pairs no shift at all can be rejected
         return _NO_TESTS
     return _OneSidedTests(
@@ -300,10 +333,11 @@ def _flip_at_margin(
 
 
 def _test_equal_differences(pairs: PairedScores, margin: float) -> _OneSidedTests:
-    """Of all patterns of signs only the observed one is as extreme."""
-    mean, same_side = float(pairs.differences.mean()), 0.5**pairs.n
-    below, above = (same_side if inside else 1.0 for inside in (-margin < mean, mean < margin))
-    return _OneSidedTests(below, above, mean, mean)
+    """Nothing shows that others lie within the margin; only that these are beyond it is known."""
+    mean = float(pairs.differences.mean())
+    below, above = (math.nan if inside else 1.0 for inside in (-margin < mean, mean < margin))
+    limit = math.nan if -margin < mean < margin else mean
+    return _OneSidedTests(below, above, limit, limit)
 
 
 def _test_strictly(
@@ -311,14 +345,17 @@ def _test_strictly(
 ) -> _OneSidedTests:
     """Gaffke's limits of the differences, which lie between minus and plus the width."""
     widest = cast(float, width)
-    bounds = (-widest, widest)
-    differences = np.clip(pairs.differences, *bounds)
-    interval = gaffke([differences], [moments(differences)], [bounds], 1 - 2 * alpha)[0]
+    low, high = strict_interval(pairs, widest, alpha)
+    return replace(_strict_pvalues(pairs, margin, widest), low=low, high=high)
+
+
+def _strict_pvalues(pairs: PairedScores, margin: float, width: float) -> _OneSidedTests:
+    """The tests without their interval, which takes longer."""
     return _OneSidedTests(
-        gaffke_pvalue(differences, -margin, bounds),
-        gaffke_pvalue(-differences, -margin, bounds),
-        interval.low,
-        interval.high,
+        strict_pvalue(pairs, -margin, width),
+        strict_pvalue(pairs.swapped(), -margin, width),
+        math.nan,
+        math.nan,
     )
 
 
@@ -326,7 +363,7 @@ def _test_means(
     pairs: PairedScores, margin: float, alpha: float, _width: float | None
 ) -> _OneSidedTests:
     n, mean = pairs.n, float(pairs.differences.mean())
-    deviation = standard_deviation(pairs.differences, pairs.tolerance)
+    deviation = pairs.standard_deviation
     if deviation == 0.0:  # the t statistic would be infinite
         return _test_equal_differences(pairs, margin)
     standard_error = deviation / math.sqrt(n)
@@ -342,6 +379,6 @@ def _test_means(
 _METHODS: Mapping[str, Callable[[PairedScores, float, float, float | None], _OneSidedTests]] = {
     "bonett-price": _test_shares,
     "sign-flip": _flip_at_margin,
-    "strict": _test_strictly,
+    STRICT: _test_strictly,
     "t": _test_means,
 }

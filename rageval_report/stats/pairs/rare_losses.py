@@ -10,6 +10,7 @@ from scipy import special
 
 from rageval_report.stats.base import check_level, check_positive
 from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.units import independent_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +22,16 @@ class RareLossBound:
     size : float
         The loss, above 0.
     n : int
-        Pairs in which both scores are present.
+        Pairs in which both scores are present, or clusters of them.
     n_losses : int
-        Pairs that lose at least as much.
+        Pairs that lose at least as much; of clusters, those that lose as much on average.
     share : float
-        The upper limit of the share of such losses among all queries.
+        The upper limit of the share of such losses among all queries, or among all clusters.
     difference : float
-        The mean difference, candidate minus baseline, if there were so many of them and the other
-        queries were as those that were sampled.
+        The mean difference, candidate minus baseline, if there were so many of them and the others
+        were as those that were sampled; clusters that lose are taken to be of average size.
+    unit : {"queries", "clusters"}
+        What is counted.
     """
 
     size: float
@@ -36,6 +39,7 @@ class RareLossBound:
     n_losses: int
     share: float
     difference: float
+    unit: str = "queries"
 
     def sentence(self, verb: str = "lose") -> str:
         """The bound in words.
@@ -43,14 +47,14 @@ class RareLossBound:
         Parameters
         ----------
         verb : str
-            What queries do by the size: "lose" it, or "differ by" it.
+            What is done by the size: queries "lose" it, or "differ by" it.
 
         Examples
         --------
         >>> rare_loss_bound([0.5] * 50, [0.55] * 50, 1.0).sentence()
         'up to 5.8 % of queries could lose 1 without one among these 50'
         """
-        share = f"up to {100 * self.share:.1f} % of queries could {verb} {self.size:g}"
+        share = f"up to {100 * self.share:.1f} % of {self.unit} could {verb} {self.size:g}"
         if self.n_losses:
             return f"{share}, as {self.n_losses} of these {self.n} do"
         return f"{share} without one among these {self.n}"
@@ -62,6 +66,7 @@ def rare_loss_bound(
     size: float,
     *,
     confidence_level: float = 0.95,
+    clusters: npt.ArrayLike | None = None,
 ) -> RareLossBound:
     """How many queries could lose much although the sample hardly shows it.
 
@@ -74,6 +79,9 @@ def rare_loss_bound(
         The loss, above 0, in the unit of the scores; the range of the scores is the worst one.
     confidence_level : float
         The nominal coverage of the limit, which has one side.
+    clusters : array-like of shape (n_queries,), optional
+        The cluster of each query, if some are not independent: the bound is then one of the share
+        of clusters.
 
     Returns
     -------
@@ -95,15 +103,14 @@ def rare_loss_bound(
     >>> round(bound.share, 4), round(bound.difference, 4)  # the gain of 0.05 could be a loss
     (0.0582, -0.0111)
     """
-    return rare_losses_of(
-        PairedScores.of(baseline, candidate), size, confidence_level=confidence_level
-    )
+    pairs = independent_pairs(baseline, candidate, clusters)
+    return rare_losses_of(pairs, size, confidence_level=confidence_level)
 
 
 def rare_losses_of(
     pairs: PairedScores, size: float, *, confidence_level: float = 0.95
 ) -> RareLossBound:
-    """`rare_loss_bound` of pairs that are complete.
+    """`rare_loss_bound` of pairs that are complete, and may be clusters.
 
     Examples
     --------
@@ -112,12 +119,19 @@ def rare_losses_of(
     """
     check_positive("size", size)
     level = check_level(confidence_level)
-    is_loss = pairs.differences <= -size + pairs.tolerance
+    weights = np.ones(pairs.n) if pairs.weights is None else pairs.weights
+    is_loss = pairs.differences <= (-size + pairs.tolerance) * weights
     n_losses = int(np.count_nonzero(is_loss))
     if n_losses == pairs.n:
         share, others = 1.0, 0.0
     else:
         share = float(special.betaincinv(n_losses + 1, pairs.n - n_losses, level))
-        others = float(pairs.differences[~is_loss].mean())
-    difference = (1.0 - share) * others - share * size
-    return RareLossBound(float(size), pairs.n, n_losses, share, difference)
+        others = float(pairs.differences[~is_loss].sum() / weights[~is_loss].sum())
+    return RareLossBound(
+        float(size),
+        pairs.n,
+        n_losses,
+        share,
+        (1.0 - share) * others - share * size,
+        "queries" if pairs.sizes is None else "clusters",
+    )

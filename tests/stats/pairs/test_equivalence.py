@@ -73,20 +73,20 @@ def test_the_interval_is_the_inversion_of_the_sign_flip_test(scores, alpha):
 def test_rare_large_losses_are_claimed_less_often_than_by_t(n):
     # 95 % of the queries gain 0.05 and 5 % lose 1, so the true difference is minus the margin.
     rng, n_sets = np.random.default_rng(n), 300
-    claims = dict.fromkeys(("t", "strict"), 0)
+    by_t = by_strict = 0
     for _ in range(n_sets):
         after = np.where(rng.random(n) < 0.05, 0.0, 1.0)
         before = np.where(after > 0, 0.95, 1.0)
-        for method in claims:
-            found = equivalence_test(
-                *(before, after, 0.0025),
-                alternative="non-inferior",
-                method=method,
-                bounds=(0, 1),
-            )
-            claims[method] += found.equivalent
-    assert claims["t"] / n_sets > 0.05
-    assert claims["strict"] == 0
+        # By hand, because scipy warns of equal differences; their t is infinite.
+        deviation = (after - before).std(ddof=1)
+        t = np.inf if deviation < 1e-9 else (np.mean(after - before) + 0.0025) / deviation * n**0.5
+        by_t += scipy_stats.t.sf(t, n - 1) <= 0.05
+        found = equivalence_test(
+            *(before, after, 0.0025), alternative="non-inferior", method="strict", bounds=(0, 1)
+        )
+        by_strict += found.equivalent
+    assert by_t / n_sets > 0.05
+    assert by_strict == 0
 
 
 # The whole difference beyond the margin
@@ -140,12 +140,12 @@ def test_a_claim_that_strict_would_not_make_has_a_note(scores):
     share = 100 * (1 - 0.05 ** (1 / 40))
     assert found.notes == (
         f"rare large differences could hide: up to {share:.1f} % of queries could differ by 3 "
-        "without one among these 40",
+        'without one among these 40; the method "strict" counts them',
     )
     one_sided = equivalence_test(*scores, 0.05, bounds=(-1, 2), alternative="non-inferior")
     assert one_sided.notes == (
         f"rare large losses could hide: up to {share:.1f} % of queries could lose 3 without one "
-        "among these 40",
+        'among these 40; the method "strict" counts such losses',
     )
     assert equivalence_test(*scores, 0.05).notes == ()
     assert equivalence_test(*scores, 0.001, bounds=(-1, 2)).notes == ()  # nothing is claimed
@@ -168,8 +168,15 @@ def test_scores_outside_the_bounds_are_named():
         equivalence_test([0.5, 0.2], [1.5, 0.3], 0.05, bounds=(0, 1))
 
 
+def test_scores_outside_the_bounds_are_named_with_clusters_too():
+    with pytest.raises(DataError, match=r"found 1\.5: correct the score or give other bounds"):
+        equivalence_test(
+            *([0.5, 0.2, 0.1], [1.5, 0.3, 0.1], 0.05), bounds=(0, 1), clusters=["a", "a", "b"]
+        )
+
+
 def test_an_unknown_method_is_refused(scores):
-    with pytest.raises(ValueError, match='method must be "bonett-price", "sign-flip"'):
+    with pytest.raises(ValueError, match='method must be "auto", "sign-flip", "bonett-price"'):
         equivalence_test(*scores, 0.05, method="wald")
 
 
@@ -204,6 +211,89 @@ def test_exchanging_the_sides_changes_the_sign_and_nothing_else(scores):
     assert there.difference == pytest.approx(-back.difference)
 
 
+# Strict, with clusters
+
+
+def strict_of_clusters(sums, sizes, margin, alpha=0.05):
+    """The test of clusters whose differences have these sums, on scores between 0 and 1."""
+    clusters = np.repeat(np.arange(len(sizes)), sizes)
+    shares = np.repeat(np.array(sums) / sizes, sizes)
+    return equivalence_test(
+        *(np.where(shares < 0, 1.0, 0.0), np.where(shares < 0, 1.0 + shares, shares), margin),
+        alternative="non-inferior",
+        method="strict",
+        bounds=(0, 1),
+        clusters=clusters,
+        alpha=alpha,
+    )
+
+
+@pytest.mark.parametrize("sizes", [[4] * 12, [1, 2, 3, 4, 5, 6, 7, 8], [30, 1, 1, 1, 1, 1, 1]])
+@pytest.mark.parametrize("margin", [0.02, 0.3])
+def test_strict_on_clusters_that_do_not_differ_is_a_product(sizes, margin):
+    # P(-s E0 <= -m (s E0 + sum of s_j E_j)) for exponential E, s the largest size: integrate over
+    # E0 and use the Laplace transform 1 / (1 + s_j c) of each s_j E_j, c = m / (s (1 - m)).
+    found = strict_of_clusters(np.zeros(len(sizes)), sizes, margin)
+    rate = margin / (max(sizes) * (1 - margin))
+    assert found.pvalue == pytest.approx(np.prod(1 / (1 + rate * np.array(sizes))), rel=1e-9)
+    assert found.method == "strict"
+
+
+def test_strict_on_clusters_is_a_quantile_of_weighted_ratios():
+    sizes, sums = np.array([1, 5, 2, 9, 4, 4, 3]), np.array([0.5, -2.0, 0.4, 1.5, 0.0, -0.3, 0.9])
+    found = strict_of_clusters(sums, sizes, 0.2)
+    draws = np.random.default_rng(3).exponential(size=(400_000, 8))
+    ratios = draws @ np.append(-9.0, sums) / (draws @ np.append(9.0, sizes))
+    assert found.pvalue == pytest.approx(np.mean(ratios <= -0.2), abs=0.003)
+    assert np.mean(ratios <= found.low) == pytest.approx(0.05, abs=0.0015)
+    mirrored = draws @ np.append(9.0, sums) / (draws @ np.append(9.0, sizes))
+    assert np.mean(mirrored <= found.high) == pytest.approx(0.95, abs=0.0015)
+
+
+def test_strict_on_clusters_of_one_size_is_strict_on_their_means():
+    sums = np.array([0.8, -2.0, 0.4, 1.6, 0.0, -0.4, 1.2, 0.4])
+    found = strict_of_clusters(sums, [4] * 8, 0.2)
+    before = np.where(sums < 0, 1.0, 0.0)
+    of_means = equivalence_test(
+        *(before, before + sums / 4, 0.2),
+        alternative="non-inferior",
+        method="strict",
+        bounds=(0, 1),
+    )
+    assert (found.pvalue, found.low, found.high) == pytest.approx(
+        (of_means.pvalue, of_means.low, of_means.high), rel=1e-9
+    )
+
+
+@settings(max_examples=30)
+@given(
+    clusters=st.lists(st.tuples(st.integers(1, 6), st.integers(-4, 4)), min_size=2, max_size=12),
+    margin=st.floats(0.05, 0.9),
+)
+def test_strict_on_clusters_claims_exactly_when_its_limit_lies_within_the_margin(clusters, margin):
+    sizes = np.array([size for size, _ in clusters])
+    sums = sizes * np.array([quarters / 4 for _, quarters in clusters])
+    found = strict_of_clusters(sums, sizes, margin)
+    assert found.low <= found.difference + 1e-12
+    assert found.difference <= found.high + 1e-12
+    if abs(found.pvalue - 0.05) > 1e-6:
+        assert found.equivalent == (found.low > -margin)
+
+
+def test_strict_says_what_it_supposes_of_clusters_of_different_sizes():
+    unequal = strict_of_clusters(np.zeros(3), [2, 7, 3], 0.2)
+    assert unequal.notes == (
+        "it is supposed that no cluster is larger than the largest one here, 7 queries",
+    )
+    assert strict_of_clusters(np.zeros(3), [4] * 3, 0.2).notes == ()
+
+
+def test_strict_counts_a_cluster_once_however_many_queries_it_has():
+    alone = strict_of_clusters(np.zeros(8), [1] * 8, 0.2)
+    eightfold = strict_of_clusters(np.zeros(8), [8] * 8, 0.2)
+    assert eightfold.pvalue == pytest.approx(alone.pvalue, rel=1e-9)
+
+
 # Scores of 0 and 1
 
 
@@ -232,14 +322,23 @@ def test_identical_shares_are_not_equivalent_until_there_are_enough_of_them():
 # Degenerate data
 
 
-@pytest.mark.parametrize("method", ["t", "auto"])
-@pytest.mark.parametrize("n", [2, 4, 5, 9])
-def test_equal_differences_within_the_margin_have_the_sign_flip_pvalue_not_zero(n, method):
+@pytest.mark.parametrize("method", ["t", "sign-flip", "auto"])
+@pytest.mark.parametrize("claim", ["equivalence", "non-inferior"])
+@pytest.mark.parametrize("n", [2, 9, 200])
+def test_equal_differences_without_bounds_support_no_claim_however_many_they_are(n, claim, method):
     before = np.linspace(0.1, 0.7, n)
-    found = equivalence_test(before, before + 0.02, 0.05, method=method)
-    assert found.pvalue == 0.5**n
-    assert found.equivalent == (n >= 5)
-    assert found.low == found.high == pytest.approx(0.02)
+    found = equivalence_test(before, before + 0.02, 0.05, method=method, alternative=claim)
+    assert not found.equivalent
+    assert math.isnan(found.pvalue)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert found.untestable.startswith("all differences are equal, so they do not show how much")
+
+
+def test_what_can_be_tested_has_no_reason_why_not(scores):
+    assert equivalence_test(*scores, 0.05).untestable == ""
+    before = np.linspace(0.1, 0.7, 9)
+    assert equivalence_test(before, before + 0.02, 0.05, bounds=(0, 1)).untestable == ""
 
 
 @pytest.mark.parametrize(("n", "shown"), [(10, False), (29, False), (150, True)])
@@ -262,12 +361,12 @@ def test_with_so_few_pairs_that_no_shift_can_be_rejected_nothing_is_shown(n):
 
 
 @pytest.mark.parametrize("method", ["t", "auto"])
-def test_equal_differences_beyond_the_margin_are_neither_equivalent_nor_inferior(method):
+def test_equal_differences_beyond_the_margin_are_beyond_it(method):
     before = np.linspace(0.1, 0.7, 8)
-    one_sided = {"alternative": "non-inferior", "method": method}
-    assert equivalence_test(before, before + 0.2, 0.05, method=method).pvalue == 1.0
-    assert equivalence_test(before, before + 0.2, 0.05, **one_sided).pvalue == 0.5**8
-    assert equivalence_test(before, before - 0.2, 0.05, **one_sided).pvalue == 1.0
+    above = equivalence_test(before, before + 0.2, 0.05, method=method)
+    assert (above.pvalue, above.is_above, above.untestable) == (1.0, True, "")
+    below = equivalence_test(before, before - 0.2, 0.05, method=method, alternative="non-inferior")
+    assert (below.pvalue, below.is_below, below.untestable) == (1.0, True, "")
 
 
 @pytest.mark.parametrize("score", [0.3, 1.0])

@@ -54,6 +54,25 @@ def test_the_bound_in_words(losses, words):
     assert rare_loss_bound(np.full(20, 0.8), after, 0.8).sentence() == words
 
 
+def test_clusters_are_counted_instead_of_queries():
+    # Twelve documents of eight questions: the limit for 12 units without a loss is 1 - 0.05^(1/12).
+    documents = np.repeat(np.arange(12), 8)
+    bound = rare_loss_bound(np.full(96, 0.5), np.full(96, 0.6), 1.0, clusters=documents)
+    assert bound.share == pytest.approx(1 - 0.05 ** (1 / 12), rel=1e-9)
+    assert bound.difference == pytest.approx((1 - bound.share) * 0.1 - bound.share, rel=1e-9)
+    assert bound.sentence() == "up to 22.1 % of clusters could lose 1 without one among these 12"
+
+
+def test_a_cluster_loses_what_its_queries_lose_on_average():
+    # Of the clusters of 3, 1 and 2 queries the first loses 0.5 on average; the others gain 0.3.
+    before, clusters = np.full(6, 0.5), ["a", "a", "a", "b", "c", "c"]
+    after = np.array([0.0, 0.0, 0.0, 0.8, 0.8, 0.8])
+    bound = rare_loss_bound(before, after, 0.5, clusters=clusters)
+    assert (bound.n, bound.n_losses) == (3, 1)
+    exact = scipy.stats.binomtest(1, 3, alternative="less").proportion_ci(0.95, "exact").high
+    assert bound.difference == pytest.approx((1 - exact) * 0.3 - exact * 0.5, rel=1e-6)
+
+
 def test_a_size_must_be_above_zero():
     with pytest.raises(DataError, match="size must be a finite number > 0"):
         rare_loss_bound([0.5], [0.5], 0.0)
