@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ("clusters.md", "planning.md", "which_test.md")
+PAGES = ("clusters.md", "margins.md", "planning.md", "which_test.md")
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -130,6 +130,23 @@ def kind_of_mean(metric: Metric) -> Kind:
     return metric.kind if known is None else known.kind
 
 
+def has_formal_bounds(metric: Metric) -> bool:
+    """Whether a metric's bounds are a formality: those of a number, which no caller has set.
+
+    Examples
+    --------
+    >>> from rageval_report.scores import METRICS
+    >>> from rageval_report.scores.metric import override_metric
+    >>> cosine = METRICS["semantic_answer_similarity"]
+    >>> has_formal_bounds(cosine), has_formal_bounds(override_metric(cosine, {"bounds": (0, 1)}))
+    (True, False)
+    """
+    if metric.bounds is None or kind_of_mean(metric) != "real":
+        return False
+    known = Catalogue().find(metric.known_as)
+    return known is not None and known.bounds == metric.bounds
+
+
 def check_count(parameter: str, count: int) -> int:
     """A number of things to count, if it is an integer from 1 on.
 

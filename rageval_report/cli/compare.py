@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import click
+
 from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.options import (
     CorrectOption,
@@ -11,7 +15,10 @@ from rageval_report.cli.options import (
     OutputOptions,
     TestOptions,
 )
-from rageval_report.cli.parsing import parse_margin
+from rageval_report.cli.parsing import parse_margin, parse_rare_loss
+
+if TYPE_CHECKING:
+    from rageval_report.stats.pairs.equivalence import MarginMethod
 
 
 class CompareArguments(
@@ -64,6 +71,20 @@ class CompareArguments(
         help="A difference too small to matter, for a test of equivalence: a number for all "
         "metrics, or NAME=D,NAME=D.",
     )
+    margin_method: MarginMethod = option(
+        "--margin-method",
+        type=click.Choice(["auto", "sign-flip", "bonett-price", "t", "strict"]),
+        default="auto",
+        help="Method of the test against --margin: strict also counts losses that are too rare to "
+        "be among the queries, and needs the bounds of the metrics.",
+    )
+    rare_loss: float | dict[str, float] | None = option(
+        "--rare-loss",
+        parse=parse_rare_loss,
+        metavar="D",
+        help="Size of the loss of which the table says how many queries could have it unseen: a "
+        "number, or NAME=D,NAME=D. The range of the scores if omitted.",
+    )
 
 
 compare = Command(
@@ -72,6 +93,8 @@ compare = Command(
     examples=(
         "rageval-report compare bm25.csv hybrid.csv",
         "rageval-report compare old=bm25.csv new=hybrid.csv --metric recall@5 --margin 0.02",
+        "rageval-report compare bm25.csv hybrid.csv --metric recall@5 --margin 0.1 "
+        "--margin-method strict",
         "rageval-report compare bm25.csv hybrid.csv --by question_type --metric exact_match",
         "rageval-report compare bm25.csv hybrid.csv --regressions exact_match --limit 5",
         "rageval-report compare bm25.csv hybrid.csv --pareto",

@@ -30,6 +30,11 @@ def compare(options: CompareArguments) -> None:
         raise click.UsageError(
             "Choose one of --by, --regressions, --improvements, --outcomes and --pareto."
         )
+    if options.margin_method != "auto" and options.margin is None:
+        raise click.UsageError(
+            f"--margin-method {options.margin_method} needs --margin: say how large a difference "
+            "does not matter."
+        )
     output = Output.of(options)
     changed_metric = options.regressions or options.improvements
     metrics = (changed_metric,) if changed_metric else options.metrics
@@ -101,6 +106,8 @@ def _comparison(
         on=options.on,
         clusters=options.clusters,
         margin=options.margin,
+        margin_method=options.margin_method,
+        rare_loss=options.rare_loss,
         n_resamples=options.n_resamples,
         seed=options.seed,
     )

@@ -13,6 +13,7 @@ from rageval_report.cli.options import CorrectOption, LoadingOptions, OutputOpti
 if TYPE_CHECKING:
     from rageval_report.analysis.gates.figures import GateMissing
     from rageval_report.analysis.gates.result import UndecidedPolicy
+    from rageval_report.stats.pairs.equivalence import MarginMethod
 
 
 class GateArguments(CorrectOption, LoadingOptions, OutputOptions):
@@ -77,6 +78,12 @@ class GateArguments(CorrectOption, LoadingOptions, OutputOptions):
         metavar="COLUMN",
         help="Column of clusters: queries with the same value are not independent.",
     )
+    margin_method: MarginMethod | None = option(
+        "--margin-method",
+        type=click.Choice(["auto", "sign-flip", "bonett-price", "t", "strict"]),
+        help="Method of no_regression: strict also counts losses that are too rare to be among the "
+        "queries, and needs the bounds of the metric.",
+    )
     n_resamples: int | None = option(
         "--n-resamples",
         metavar="N",
@@ -96,5 +103,7 @@ gate = Command(
         "rageval-report gate dense.run --qrels qrels.txt --rule 'mean(ndcg@10) >= 0.4'",
         "rageval-report gate hybrid.csv --baseline bm25.csv "
         "--rule 'no_regression(faithfulness, margin=0.02)'",
+        "rageval-report gate hybrid.csv --baseline bm25.csv --margin-method strict "
+        "--rule 'no_regression(faithfulness, margin=0.1)'",
     ),
 )

@@ -71,6 +71,7 @@ def _request(options: GateArguments) -> Gates:
         "n_resamples": options.n_resamples,
         "seed": options.seed,
         "clusters": options.clusters,
+        "margin_method": options.margin_method,
         "correct": None if options.correct is None else parse_correct_rule(options.correct),
     }
     settings = {name: value for name, value in overrides.items() if value is not None}

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Unpack
 
+from rageval_report.analysis.gates.apply import apply_gates
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.ranking.one_run import weighted_score
 from rageval_report.errors import DataError, UnknownNameError, explain_keywords, is_doubt
@@ -369,7 +370,7 @@ def _with_rule(
 def _gates(evaluation: RAGPipelineEvaluation, config: EvalConfig) -> GateResult | None:
     if config.gates is None:
         return None
-    return evaluation.gate(*config.gates.rules, **config.gates.settings)
+    return apply_gates(config.gates, evaluation)
 
 
 def _weighted(evaluation: RAGPipelineEvaluation, config: EvalConfig, log: _Log) -> Result | None:

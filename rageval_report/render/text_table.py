@@ -39,12 +39,17 @@ HEADINGS: dict[str, str] = {
     "probability_on_front": "P(on front)",
     "pvalue": "p",
     "query_id": "query",
+    "rare_loss_difference": "difference with them",
+    "rare_loss_share": "rare losses up to",
+    "rare_loss_size": "size of a rare loss",
     "required_n": "required n",
     "share_of_resamples": "wins resamples",
     "share_of_weights": "wins weights",
     "share_of_weights_shown": "shown weights",
     "title": "metric",
 }
+# Columns that a terminal shows only where there is room for them.
+OPTIONAL = frozenset(["rare_loss_difference", "rare_loss_share"])
 VERDICT = "verdict"
 NO_ROWS = "no rows"
 
@@ -67,11 +72,14 @@ class TextColumn:
         One line of text per row.
     is_numeric : bool
         Whether the texts are numbers, which are aligned on the right.
+    is_optional : bool
+        Whether the column is left out where the width is limited and there is no room for it.
     """
 
     heading: str
     cells: tuple[str, ...]
     is_numeric: bool
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +293,9 @@ def _text_column(
     name: str, values: list[object], settings: Mapping[str, object], longest: int
 ) -> TextColumn:
     texts = (cells.cell(value, name, longest=longest) for value in values)
-    return TextColumn(column_heading(name, settings), tuple(texts), is_numeric=_is_numeric(values))
+    return TextColumn(
+        column_heading(name, settings), tuple(texts), _is_numeric(values), name in OPTIONAL
+    )
 
 
 def column_heading(name: str, settings: Mapping[str, object]) -> str:

@@ -130,12 +130,40 @@ def test_a_baseline_answers_what_needs_one(gate):
     result = gate(
         *("new.csv", "--baseline", "old.csv", "--format", "json"),
         *("--rule", "wins(recall@5) == 3", "--rule", "losses(exact_match) == 1"),
-        *("--rule", "no_regression(latency_ms, margin=5)"),
+        *("--rule", "difference(latency_ms) <= 5"),
     )
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     assert (told["title"], told["passed"]) == ("Gates of new against old", True)
     assert [row["value"] for row in told["rows"]] == [3, 1, 1]
+
+
+def test_the_method_of_margins_is_that_of_the_option_else_of_the_file(gate, folder):
+    (folder / "gates.toml").write_text(
+        'rules = ["no_regression(recall@5, margin=0.9)"]\nmargin_method = "strict"\n'
+    )
+    words = ("new.csv", "--baseline", "old.csv", "--gates", "gates.toml", "--format", "json")
+    told = json.loads(gate(*words).stdout)
+    assert told["settings"]["margin_method"] == "strict"
+    assert told["rows"][0]["margin_method"] == "strict"
+    told = json.loads(gate(*words, "--margin-method", "sign-flip").stdout)
+    assert told["rows"][0]["margin_method"] == "sign-flip"
+
+
+def test_strict_without_bounds_points_at_the_metric(gate):
+    rule = "no_regression(latency_ms, margin=5)"
+    result = gate(
+        *("new.csv", "--baseline", "old.csv", "--rule", rule, "--margin-method", "strict")
+    )
+    assert result.exit_code == 2
+    caret, error = result.stderr.splitlines()[-2:]
+    assert caret == "note: " + " " * rule.index("latency") + "^"
+    assert "needs the smallest and largest possible score of latency_ms" in error
+    bounded = gate(
+        *("new.csv", "--baseline", "old.csv", "--rule", rule, "--margin-method", "strict"),
+        *("--bounds", "latency_ms=0:1000"),
+    )
+    assert bounded.exit_code == 3  # seven queries show nothing of latencies up to 1000
 
 
 def test_a_file_and_rules_are_asked_together(gate, folder):

@@ -32,6 +32,7 @@ from rageval_report.analysis.comparing.pairing import (
     resolve_units,
     unnamed_clusters,
 )
+from rageval_report.analysis.comparing.rare_loss_columns import RARE_LOSS_COLUMNS, LossSize
 from rageval_report.analysis.comparing.verdicts import (
     AdjustedPvalues,
     MetricFinding,
@@ -64,6 +65,7 @@ from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pv
 from rageval_report.stats.all_pairs import WESTFALL_YOUNG
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.maxt import westfall_young
+from rageval_report.stats.pairs.equivalence import EQUIVALENCE_METHODS, MarginMethod
 from rageval_report.types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ _COLUMNS = (
 
 _HEADLINE = (
     *("metric", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),
-    *("ci_low", "ci_high", "pvalue_adjusted", "wins", "ties", "losses"),
+    *("ci_low", "ci_high", "pvalue_adjusted", *RARE_LOSS_COLUMNS[1:], "wins", "ties", "losses"),
 )
 
 
@@ -308,6 +310,8 @@ def compare(
     seed: int = 0,
     interval: str = "auto",
     margin: Margin | None = None,
+    margin_method: MarginMethod = "auto",
+    rare_loss: LossSize | None = None,
     n_resamples: int = 9999,
     on: str | None = None,
 ) -> Comparison:
@@ -345,6 +349,14 @@ def compare(
     margin : float or mapping of str to float, optional
         A difference too small to matter, for all metrics or by metric. Without it no verdict says
         "equivalent".
+    margin_method : {"auto", "sign-flip", "bonett-price", "t", "strict"}
+        The method of the test against the margin, and of `no_regression` in gates. "auto" is the
+        sign-flip test at the margin (for 0/1 scores Bonett–Price). It sees only losses that were
+        sampled; "strict" also counts those that were not, and needs the bounds of the metric. See
+        `rageval_report.stats.equivalence_test`.
+    rare_loss : float or mapping of str to float, optional
+        The size of the loss of the rare-loss bound, for all metrics or by metric; if omitted, the
+        whole range of the scores, which is the largest loss that a query can have.
     n_resamples : int
         For tests and intervals that resample.
     on : str, optional
@@ -358,7 +370,11 @@ def compare(
         effect_name, wins, ties, losses, min_detectable_difference, verdict; then improvement,
         ci_method, hedges_g_z, odds_ratio, fragile, the columns of planning (see Notes), and those
         that the settings add. Fewer than six queries, or clusters, are not tested: they have
-        estimates, but neither a p-value nor an interval of the difference.
+        estimates, but neither a p-value nor an interval of the difference. ``rare_loss_share`` is
+        the largest share of queries with a loss of ``rare_loss_size`` that the sampled queries
+        cannot exclude, and ``rare_loss_difference`` the difference if there were so many; NaN for
+        metrics whose bounds are missing, or a formality. With a margin, ``margin_method`` is the
+        method that was used.
 
     Raises
     ------
@@ -385,12 +401,15 @@ def compare(
         )
     check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
     check_choice("missing", missing, MISSING_TREATMENTS)
+    check_choice("margin_method", margin_method, EQUIVALENCE_METHODS)
     plan = ComparisonPlan(
         test=_known_method("paired test", test, TESTS),
         interval=_known_method("interval of a paired difference", interval, PAIRED_INTERVALS),
         confidence_level=check_level(confidence_level),
         missing=missing,
-        margin=_check_margin(margin, baseline),
+        margin=_check_sizes("margin", margin, baseline),
+        margin_method=margin_method,
+        rare_loss=_check_sizes("rare_loss", rare_loss, baseline),
         n_resamples=check_resamples(n_resamples),
         seed=check_seed(seed),
     )
@@ -467,9 +486,7 @@ def compare_pairings(
             *notes,
             *dict.fromkeys(_comparison_notes(pairings, rows, family, correction, plan)),
         ),
-        headline=_HEADLINE
-        if len(pairings) > 1
-        else tuple(c for c in _HEADLINE if c != "candidate"),
+        headline=_headline(frame, n_candidates=len(pairings)),
         pairings=pairings,
         plan=plan,
     )
@@ -483,17 +500,20 @@ def _known_method(what: str, name: str, table: Iterable[str]) -> str:
     return name
 
 
-def _check_margin(margin: Margin | None, baseline: Scored) -> Margin | None:
-    if isinstance(margin, Mapping):
+def _check_sizes(
+    parameter: str, sizes: float | Mapping[str, float] | None, baseline: Scored
+) -> float | Mapping[str, float] | None:
+    """One size of a difference for all metrics, or one by metric, under the metrics' own names."""
+    if isinstance(sizes, Mapping):
         resolve = resolver(baseline.metrics)
-        return {resolve(name): _margin_above_zero(value) for name, value in margin.items()}
-    return None if margin is None else _margin_above_zero(margin)
+        return {resolve(name): _above_zero(parameter, size) for name, size in sizes.items()}
+    return None if sizes is None else _above_zero(parameter, sizes)
 
 
-def _margin_above_zero(margin: float) -> float:
-    if not (math.isfinite(margin) and margin > 0):
-        raise DataError(f"margin must be a number above 0; got {margin}")
-    return float(margin)
+def _above_zero(parameter: str, size: float) -> float:
+    if not (math.isfinite(size) and size > 0):
+        raise DataError(f"{parameter} must be a number above 0; got {size}")
+    return float(size)
 
 
 # -- the table
@@ -576,6 +596,13 @@ def _comparison_frame(
     return frame[[*_COLUMNS, *rest]]
 
 
+def _headline(frame: pd.DataFrame, *, n_candidates: int) -> tuple[str, ...]:
+    """The columns that are shown: no name of a single candidate, no column without a number."""
+    left_out = {"candidate"} if n_candidates == 1 else set()
+    left_out |= {name for name in RARE_LOSS_COLUMNS if frame[name].isna().all()}
+    return tuple(name for name in _HEADLINE if name not in left_out)
+
+
 def _frame_row(
     row: MetricComparison, adjusted: AdjustedPvalues, plan: ComparisonPlan, n_candidates: int
 ) -> dict[str, object]:
@@ -594,6 +621,7 @@ def _frame_row(
     }
     if plan.margin is not None:
         columns["equivalence_pvalue_adjusted"] = adjusted.equivalence_pvalue
+        columns["margin_method"] = row.equivalence.method if row.equivalence else "none"
     return columns
 
 

@@ -10,11 +10,17 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import kind_of_mean
+from rageval_report.analysis.comparing.margin_methods import compare_with_margin
 from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
     Pairing,
     extreme_differences,
+)
+from rageval_report.analysis.comparing.rare_loss_columns import (
+    LossSize,
+    find_rare_losses,
+    rare_loss_notes,
+    rare_loss_numbers,
 )
 from rageval_report.analysis.comparing.verdicts import (
     CLUSTERS,
@@ -27,7 +33,7 @@ from rageval_report.analysis.sizes import usual_sizes
 from rageval_report.scores import Metric, is_binary
 from rageval_report.stats import EFFECTS, PairedScores
 from rageval_report.stats.base import Interval, PairedResult
-from rageval_report.stats.pairs.equivalence import EquivalenceResult, run_equivalence
+from rageval_report.stats.pairs.equivalence import EquivalenceResult, MarginMethod
 from rageval_report.stats.pairs.paired import (
     find_interval,
     interval_of_test,
@@ -35,7 +41,7 @@ from rageval_report.stats.pairs.paired import (
     run_test,
     smallest_pvalue,
 )
-from rageval_report.stats.pairs.rare_losses import rare_losses_of
+from rageval_report.stats.pairs.rare_losses import RareLossBound
 from rageval_report.stats.pilot import PilotDifferences
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 from rageval_report.types import BoolArray, FloatArray, IntArray
@@ -66,6 +72,8 @@ class ComparisonPlan:
     n_resamples: int = 9999
     seed: int = 0
     units: Units = QUERIES
+    margin_method: MarginMethod = "auto"
+    rare_loss: LossSize | None = None
 
     @property
     def alpha(self) -> float:
@@ -101,6 +109,10 @@ class ComparisonPlan:
         }
         if self.margin is not None:
             settings["margin"] = self.margin
+        if self.margin_method != "auto":
+            settings["margin_method"] = self.margin_method
+        if self.rare_loss is not None:
+            settings["rare_loss"] = self.rare_loss
         return settings | {"n_resamples": self.n_resamples, "seed": self.seed}
 
 
@@ -137,6 +149,8 @@ class MetricComparison:
         The row of the table, without what needs the other rows.
     equivalence : EquivalenceResult, optional
         The test against the user's margin.
+    rare_losses : RareLossBound, optional
+        The large losses that the queries cannot exclude; None if their size is not known.
     units : Units
         The independent units of the queries that both scored.
     smallest_pvalue : float
@@ -156,6 +170,7 @@ class MetricComparison:
     pilot: PilotDifferences
     numbers: dict[str, object]
     equivalence: EquivalenceResult | None
+    rare_losses: RareLossBound | None
     units: Units
     smallest_pvalue: float
 
@@ -258,6 +273,8 @@ def compare_metric(
     # A query to which the metric does not apply is not missing: it has no score that is unknown.
     applies = complete if complete.all() else pairing.applies(ours, theirs)
     sides = (before, after) if applies.all() else (before[applies], after[applies])
+    equivalence = _test_equivalence(by_unit, ours, plan)
+    rare_losses = find_rare_losses(by_unit, ours, plan.rare_loss, plan.confidence_level)
     return MetricComparison(
         metric=ours,
         names=(pairing.baseline.name, pairing.candidate.name),
@@ -286,13 +303,15 @@ def compare_metric(
             **_outcome_counts(pairs.differences, ours),
             "improvement": _mean(pairs.differences) * (1 if ours.greater_is_better else -1),
             "ci_method": interval.method,
+            **rare_loss_numbers(rare_losses, ours),
             "title": ours.title,
             "kind": ours.kind,
             "greater_is_better": ours.greater_is_better,
             **_extreme_numbers(*sides, ours, plan),
             **({"n_clusters": by_unit.n} if units.are_clusters else {}),
         },
-        equivalence=_test_equivalence(by_unit, ours, plan),
+        equivalence=equivalence,
+        rare_losses=rare_losses,
         units=units,
         smallest_pvalue=smallest,
     )
@@ -316,13 +335,7 @@ def _test_equivalence(
     margin = plan.margin_of(metric)
     if margin is None or by_unit.n < plan.fewest_units:
         return None
-    return run_equivalence(
-        by_unit,
-        margin,
-        alpha=plan.alpha,
-        bounds=metric.bounds,
-        bounds_are_formal=kind_of_mean(metric) == "real",
-    )
+    return compare_with_margin(by_unit, metric, margin, method=plan.margin_method, alpha=plan.alpha)
 
 
 def _baseline_rows(pairing: Pairing, complete: BoolArray) -> IntArray:
@@ -488,20 +501,10 @@ def _ratio_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]
 
 def _rare_loss_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
     """That losses too rare to be among the queries could turn an improvement into a loss."""
-    metric, pairs = row.metric, row.pairs
-    if metric.bounds is None or kind_of_mean(metric) == "real" or row.units.are_clusters:
+    is_shown = row.test.pvalue <= plan.alpha
+    if not is_shown or not float(str(row.numbers["improvement"])) > 0:
         return ()
-    low, high = metric.bounds
-    sides = pairs if metric.greater_is_better else pairs.swapped()
-    if not (row.test.pvalue <= plan.alpha and sides.differences.mean() > 0):
-        return ()
-    bound = rare_losses_of(sides, high - low, confidence_level=plan.confidence_level)
-    if bound.difference > 0:
-        return ()
-    return (
-        f"rare large losses could hide: {bound.sentence()}; {row.names[1]} would then be worse by "
-        f"{number(-bound.difference)}",
-    )
+    return rare_loss_notes(row.rare_losses, row.names[1])
 
 
 class ComparisonLike(Protocol):

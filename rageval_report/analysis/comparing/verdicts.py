@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from rageval_report.analysis.comparing.margin_methods import interval_name, is_usual
 from rageval_report.analysis.sentence_parts import (
     correction_text,
     number,
@@ -184,7 +185,11 @@ def _margin_part(finding: MetricFinding) -> str:
         return ""
     margin = number(equivalence.margin)
     if finding.is_equivalent:
-        return f", but by less than the margin of {margin}{_notes_part(equivalence)}"
+        interval = f" ({_equivalence_interval(finding, equivalence)})"
+        method = "" if is_usual(equivalence) else interval
+        return f", but by less than the margin of {margin}{method}{_notes_part(equivalence)}"
+    if equivalence.untestable:
+        return _equivalence_part(finding)
     # By the interval that the sentence shows, not by the narrower one of the test of equivalence.
     nearest = max(finding.interval.low, -finding.interval.high)
     return f", by more than the margin of {margin}" if nearest > equivalence.margin else ""
@@ -206,8 +211,8 @@ def _equivalent_sentence(finding: MetricFinding, equivalence: EquivalenceResult)
 
 def _equivalence_interval(finding: MetricFinding, equivalence: EquivalenceResult) -> str:
     """The interval that lies within the margin if equivalence is shown."""
-    level = f"{100 * (1 - 2 * finding.alpha):g} % CI"
-    return f"{level} {number(equivalence.low)} to {number(equivalence.high)}"
+    name = interval_name(equivalence, 1 - 2 * finding.alpha)
+    return f"{name} {number(equivalence.low)} to {number(equivalence.high)}"
 
 
 def _not_shown_sentence(finding: MetricFinding) -> str:
@@ -236,14 +241,14 @@ def _equivalence_part(finding: MetricFinding) -> str:
     equivalence = finding.equivalence
     if equivalence is None:
         return ""
+    margin = f"; not shown to lie within ±{number(equivalence.margin)}"
+    if equivalence.untestable:
+        return f"{margin}: {equivalence.untestable}"
     pvalue, correction = "", ""
     if equivalence.pvalue <= finding.alpha:  # shown before the correction, not after it
         pvalue = f", equivalence p {pvalue_text(finding.adjusted.equivalence_pvalue)}"
         correction = " after correction"
-    return (
-        f"; not shown to lie within ±{number(equivalence.margin)}"
-        f"{correction} ({_equivalence_interval(finding, equivalence)}{pvalue})"
-    )
+    return f"{margin}{correction} ({_equivalence_interval(finding, equivalence)}{pvalue})"
 
 
 def _needed_part(finding: MetricFinding) -> str:

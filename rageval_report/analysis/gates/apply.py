@@ -48,9 +48,10 @@ def apply_gates(gates: Gates, evaluation: Scored, baseline: Scored | None = None
     >>> apply_gates(gates, hybrid, bm25).passed
     True
     """
-    if baseline is None:
-        return gate(evaluation, *gates.rules, **gates.settings)
     settings = cast("dict[str, Any]", dict(gates.settings))
+    if baseline is None:
+        settings.pop("margin_method", None)  # without a baseline there is no margin
+        return gate(evaluation, *gates.rules, **settings)
     correct = settings.pop("correct", None)  # a comparison has no rule of its own
     return compare(baseline, evaluation, **settings).gate(*gates.rules, correct=correct)
 

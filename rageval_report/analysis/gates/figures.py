@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypedDict, get_args
 
 import numpy as np
@@ -34,6 +34,7 @@ from rageval_report.stats.clusters import clustered_interval
 from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
 from rageval_report.stats.means.intervals import described_intervals
 from rageval_report.stats.means.moments import moments
+from rageval_report.stats.pairs.equivalence import MarginMethod
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import BoolArray, FloatArray
 
@@ -57,7 +58,11 @@ class GateSettings:
 
 
 class GateKeywords(TypedDict, total=False):
-    """The fields of `GateSettings` as keywords; a file of gates may set them too."""
+    """The fields of `GateSettings` as keywords, and the method of margins.
+
+    A file of gates may set them too. Without a baseline there is no margin, so its method is not
+    used.
+    """
 
     missing: GateMissing
     confidence_level: float
@@ -65,6 +70,7 @@ class GateKeywords(TypedDict, total=False):
     seed: int
     correct: Correct | None
     clusters: Clusters | None
+    margin_method: MarginMethod
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,8 @@ class Measurement:
         The number of clusters to which the scores belong; 0 if each query counts by itself.
     estimate : float
         What the interval is around, if `value` is a limit of it.
+    without_spread : str
+        What is equal, such as "scores", if that is why the interval has no width; else empty.
     """
 
     value: float
@@ -99,6 +107,19 @@ class Measurement:
     undecidable: str = ""
     n_clusters: int = 0
     estimate: float = math.nan
+    without_spread: str = ""
+
+
+def mark_without_spread(measurement: Measurement, values: str) -> Measurement:
+    """The same, marked if its interval has no width because all values are equal.
+
+    Examples
+    --------
+    >>> mark_without_spread(Measurement(0.5, 0.5, 0.5, n=10), "scores").without_spread
+    'scores'
+    """
+    has_no_width = measurement.low == measurement.high
+    return replace(measurement, without_spread=values) if has_no_width else measurement
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +164,12 @@ class ScoreColumn:
 
     def measurement_of(self, interval: Interval) -> Measurement:
         """The estimate of an interval of this column, with the interval and its notes."""
-        return Measurement(
+        measurement = Measurement(
             *(interval.estimate, interval.low, interval.high, self.n, self.n_unscored),
             interval.notes if self.values.size else (),
             n_clusters=self.n_clusters,
         )
+        return mark_without_spread(measurement, "scores")
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +260,8 @@ class GateFigure:
         rule may be checked against the metric's direction.
     counts_missing : bool
         Whether the figure counts missing scores itself, so that missing="worst" does not change it.
+    choices : mapping of str to sequence of str
+        The parameters that are words and not numbers, each with the words that it can be.
     """
 
     description: str
@@ -247,6 +271,7 @@ class GateFigure:
     value_range: Callable[[Metric], ValueRange | None] = lambda _metric: None
     queries: QueriesBehind | None = None
     counts_missing: bool = False
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def _score_figure(description: str, measure: Callable[[ScoreColumn], Measurement]) -> GateFigure:
@@ -346,9 +371,10 @@ def _share_correct(run: GatedRun) -> Measurement:
     # Answers that were filled in as wrong are counted as unscored, not as scored.
     n = answers.size - (n_unknown if run.settings.missing == "worst" else 0)
     n_clusters = units.count(n) if units.are_clusters else 0
-    return Measurement(
+    measurement = Measurement(
         *(interval.estimate, interval.low, interval.high, n, n_unknown), n_clusters=n_clusters
     )
+    return mark_without_spread(measurement, "answers")
 
 
 def _percentile(percentile: float) -> Callable[[ScoreColumn], Measurement]:

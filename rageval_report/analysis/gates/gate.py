@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -23,7 +24,7 @@ from rageval_report.analysis.gates.figures import (
     GateSettings,
 )
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
-from rageval_report.analysis.gates.pair_figures import non_inferiority
+from rageval_report.analysis.gates.pair_figures import MARGIN_METHOD, non_inferiority
 from rageval_report.analysis.gates.result import COLUMNS, HEADLINE, GateResult, gate_row
 from rageval_report.analysis.gates.rule_outcomes import Outcome
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject, resolve_rule
@@ -140,8 +141,8 @@ def gate_comparison(
     Returns
     -------
     GateResult
-        One row per rule and candidate, with ``pvalue`` and ``pvalue_adjusted`` of the
-        no_regression rules.
+        One row per rule and candidate, with ``pvalue``, ``pvalue_adjusted`` and
+        ``margin_method`` of the no_regression rules.
 
     Raises
     ------
@@ -152,8 +153,9 @@ def gate_comparison(
     -----
     no_regression holds if a test of non-inferiority shows that the candidate is not worse by the
     margin or more; the p-values of all such rules of one call are Holm-adjusted. The margin is an
-    amount of the metric, whose direction decides which way is worse. On fewer than six queries, or
-    clusters, a rule on a difference is not evaluated.
+    amount of the metric, whose direction decides which way is worse. The method of the test is that
+    of the rule, no_regression(faithfulness, margin=0.02, margin_method=strict), or else that of the
+    comparison. On fewer than six queries, or clusters, a rule on a difference is not evaluated.
 
     Examples
     --------
@@ -187,9 +189,10 @@ def gate_comparison(
     hints = unnamed_clusters(comparison.pairings[0].baseline, comparison.settings.get("clusters"))
     notes = (*dict.fromkeys(doubts_of(runs)), *hints)
     result = _gate_result(f"Gates of {comparison.title}", outcomes, settings, notes)
-    pvalues = {
+    claims: dict[str, list[Any]] = {
         "pvalue": _claim_pvalues(outcomes),
         "pvalue_adjusted": [outcome.pvalue_adjusted for outcome in outcomes],
+        MARGIN_METHOD: [outcome.test and outcome.test.method for outcome in outcomes],
     }
     all_settings = {
         **plan.settings(),
@@ -197,7 +200,7 @@ def gate_comparison(
         **{name: value for name, value in comparison.settings.items() if name == "clusters"},
         "no_regression_family": _count_claims(outcomes),
     }
-    return replace(result, frame=result.frame.assign(**pvalues), settings=all_settings)
+    return replace(result, frame=result.frame.assign(**claims), settings=all_settings)
 
 
 def _evaluate_rules(subjects: Sequence[Subject], rules: Sequence[str | Rule]) -> list[Outcome]:
@@ -219,7 +222,9 @@ def _test_claim(subject: Subject, request: RuleRequest) -> EquivalenceResult | N
     if not request.is_claim or request.metric is None:
         return None
     pair = subject.pair(request.metric)
-    return None if pair is None else non_inferiority(pair, request.numbers["margin"])
+    if pair is None:
+        return None
+    return non_inferiority(pair, request.numbers["margin"], request.words.get(MARGIN_METHOD))
 
 
 def _adjust_claims(outcomes: list[Outcome]) -> list[Outcome]:
@@ -239,7 +244,7 @@ def _claim_pvalues(outcomes: Sequence[Outcome]) -> list[float]:
 
 
 def _count_claims(outcomes: Sequence[Outcome]) -> int:
-    return sum(outcome.test is not None for outcome in outcomes)
+    return sum(map(math.isfinite, _claim_pvalues(outcomes)))
 
 
 def _gate_result(

@@ -9,6 +9,7 @@
     missing = "worst"
     correct = { faithfulness = 0.8 }
     clusters = "document"                           # questions on one document count together
+    margin_method = "strict"                        # no_regression also counts losses not sampled
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from rageval_report._registry import import_yaml
 from rageval_report.analysis.gates.figures import GATE_MISSING, GateKeywords
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
 from rageval_report.errors import ReaderError, UnknownNameError, explain_keywords
+from rageval_report.stats.pairs.equivalence import EQUIVALENCE_METHODS
 
 _LARGEST = 1_000_000
 _AT_LINE = re.compile(r"\(at line (?P<line>\d+)")
@@ -57,7 +59,8 @@ def read_gates(path: str | Path) -> Gates:
     path : str or Path
         Ends in .toml, .yaml or .yml; YAML needs the extra ``yaml``. ``rules`` is a list of texts;
         ``missing``, ``confidence_level``, ``n_resamples``, ``seed``, ``correct`` and ``clusters``
-        (the name of a column) are those of `rageval_report.analysis.gates.gate.gate`.
+        (the name of a column) are those of `rageval_report.analysis.gates.gate.gate`, and
+        ``margin_method`` is that of `compare`.
 
     Raises
     ------
@@ -189,6 +192,10 @@ _KEYS: dict[str, tuple[str, _ValueCheck]] = {
     "seed": ("an integer", _is_integer),
     "correct": ("the name of a metric, or a table of thresholds", _is_correct),
     "clusters": ("the name of a column", lambda value: isinstance(value, str)),
+    "margin_method": (
+        " or ".join(f'"{name}"' for name in EQUIVALENCE_METHODS),
+        lambda value: value in EQUIVALENCE_METHODS,
+    ),
 }
 
 

@@ -9,7 +9,10 @@ from functools import cached_property, partial
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.arguments import kind_of_mean
+from rageval_report.analysis.comparing.margin_methods import (
+    compare_with_margin,
+    what_strict_lacks,
+)
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     independent_pairs,
@@ -20,12 +23,18 @@ from rageval_report.analysis.gates.figures import (
     Measurement,
     QueriesBehind,
     ValueRange,
+    mark_without_spread,
 )
 from rageval_report.scores import Metric
-from rageval_report.stats.pairs.equivalence import EquivalenceResult, run_equivalence
+from rageval_report.stats.pairs.equivalence import (
+    EQUIVALENCE_METHODS,
+    STRICT,
+    EquivalenceResult,
+)
 from rageval_report.stats.pairs.paired_scores import PairedScores
 
 NO_REGRESSION = "no_regression"
+MARGIN_METHOD = "margin_method"
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +91,7 @@ class ComparedPair:
 def _difference(pair: ComparedPair) -> Measurement:
     row = pair.row
     numbers = (float(row[name]) for name in ("difference", "ci_low", "ci_high"))
-    return pair.tested(pair.measurement(*numbers))
+    return pair.tested(mark_without_spread(pair.measurement(*numbers), "differences"))
 
 
 def _pvalue(column: str, pair: ComparedPair) -> Measurement:
@@ -95,10 +104,12 @@ def _count(column: str, pair: ComparedPair) -> Measurement:
     return pair.measurement(float(row[column]) if row["n"] else math.nan)
 
 
-def _no_regression(pair: ComparedPair, margin: float) -> Measurement:
+def _no_regression(
+    pair: ComparedPair, margin: float, margin_method: str | None = None
+) -> Measurement:
     """The difference with the interval of the test, which is not that of the comparison."""
     difference = float(pair.row["difference"])
-    test = non_inferiority(pair, margin)
+    test = non_inferiority(pair, margin, margin_method)
     if test is None:
         return pair.tested(pair.measurement(difference))
     low, high = test.low, test.high
@@ -108,21 +119,31 @@ def _no_regression(pair: ComparedPair, margin: float) -> Measurement:
     return replace(pair.measurement(difference, low, high), notes=test.notes)
 
 
-def non_inferiority(pair: ComparedPair, margin: float) -> EquivalenceResult | None:
-    """The test that the candidate is not worse by the margin; None if there are too few units."""
+def non_inferiority(
+    pair: ComparedPair, margin: float, margin_method: str | None = None
+) -> EquivalenceResult | None:
+    """The test that the candidate is not worse by the margin; None if there are too few units.
+
+    The method is that of the rule, or else that of the comparison.
+    """
     plan, pairs = pair.comparison.plan, pair.by_unit
     if pairs.n < plan.fewest_units:
         return None
     # The test asks whether its second side is not lower; if lower is better, the sides swap.
     sides = pairs if pair.metric.greater_is_better else pairs.swapped()
-    return run_equivalence(
+    return compare_with_margin(
         sides,
+        pair.metric,
         margin,
+        method=margin_method or plan.margin_method,
         alpha=plan.alpha,
         alternative="non-inferior",
-        bounds=pair.metric.bounds,
-        bounds_are_formal=kind_of_mean(pair.metric) == "real",
     )
+
+
+def problem_of_method(metric: Metric, margin_method: str) -> str:
+    """Why no_regression cannot test a metric by a method; empty if it can."""
+    return what_strict_lacks(metric) if margin_method == STRICT else ""
 
 
 def _difference_range(metric: Metric) -> ValueRange | None:
@@ -166,7 +187,8 @@ PAIR_FIGURES: Registry[GateFigure] = Registry(
             "the candidate is not worse by the margin or more (non-inferiority)",
             _no_regression,
             of="pair",
-            parameters=("metric", "margin?"),
+            parameters=("metric", "margin?", "margin_method?"),
+            choices={MARGIN_METHOD: EQUIVALENCE_METHODS},
             value_range=_difference_range,
             queries="regressions",
         ),

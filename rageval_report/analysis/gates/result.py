@@ -39,7 +39,7 @@ class GateResult(Result):
         ``ci_low``, ``ci_high``, ``operator``, ``threshold``, ``n``, ``n_unscored``, ``passed``,
         ``why``, ``state`` ("passed", "failed", "undecided", "not evaluated"), ``pipeline``, and
         ``confidence_level`` (of the interval; rules may differ in it). With a baseline also
-        ``pvalue`` and ``pvalue_adjusted`` of the no_regression rules.
+        ``pvalue``, ``pvalue_adjusted`` and ``margin_method`` of the no_regression rules.
     outcomes : tuple of Outcome
         The outcome of each rule, with the scores behind it.
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rageval_report.analysis.comparing.margin_methods import interval_name
 from rageval_report.analysis.gates.figures import Measurement
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject
 from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
@@ -83,7 +84,17 @@ class Outcome:
             return False
         if self.request.is_claim:
             return self.pvalue_adjusted <= self.alpha
+        # No interval of zero width opens a gate: equal values do not show how much others differ.
+        return self._is_on_the_right_side and not self._lacks_spread
+
+    @property
+    def _is_on_the_right_side(self) -> bool:
         return holds(self.measurement.value, self.operator, self.threshold)
+
+    @property
+    def _lacks_spread(self) -> bool:
+        """Whether the rule is on a limit of an interval that equal values leave without width."""
+        return bool(self.request.limit and self.measurement.without_spread)
 
     @property
     def state(self) -> str:
@@ -104,6 +115,8 @@ class Outcome:
             return not self._is_worse
         if not self.request.limit:
             return False
+        if self._lacks_spread:
+            return self._is_on_the_right_side
         low, high = self.measurement.low, self.measurement.high
         other = high if self.request.limit == "ci_low" else low
         return holds(other, self.operator, self.threshold)
@@ -180,6 +193,8 @@ class Outcome:
     @property
     def _value_sentence(self) -> str:
         value, limit = distinct(self.measurement.value, self.threshold)
+        if self.state == UNDECIDED and self._lacks_spread:
+            return self._equal_values_sentence
         negation = "" if self.passed else "not "
         sentence = (
             f"{self.request.text} is {value}, {negation}{_PHRASES[self.operator]} {limit} "
@@ -188,6 +203,16 @@ class Outcome:
         if self.state == UNDECIDED:
             return f"not enough queries to tell: {sentence}; {self._more_to_decide}"
         return sentence + ("; the interval contains the threshold" if self.straddles else "")
+
+    @property
+    def _equal_values_sentence(self) -> str:
+        values = self.measurement.without_spread
+        return (
+            f"the queries do not tell whether {self.request.text} is {_PHRASES[self.operator]} "
+            f"{self.threshold:g}: all {values} are {number(self.measurement.value)} "
+            f"({self._basis}), so the interval has no width and does not show how much others "
+            "may differ"
+        )
 
     @property
     def _basis(self) -> str:
@@ -211,7 +236,10 @@ class Outcome:
         low, high = self.measurement.low, self.measurement.high
         if math.isnan(low) or math.isnan(high) or self.request.limit:
             return ""
-        return f"; {100 * self.level:g} % CI {number(low)} to {number(high)}"
+        name = f"{100 * self.level:g} % CI"
+        if self.test is not None:
+            name = interval_name(self.test, self.level)
+        return f"; {name} {number(low)} to {number(high)}"
 
     @property
     def _claim_sentence(self) -> str:
@@ -219,6 +247,11 @@ class Outcome:
         name = metric.name if metric else ""
         how_much = f"more than {margin}" if self._is_worse else f"{margin} or more"
         claim = f"{self.subject.name} {self._claim_verb} worse on {name} by {how_much}"
+        if self.test is not None and self.test.untestable:
+            return (
+                f"the queries do not tell whether {claim}: difference "
+                f"{number(self.measurement.value)} ({self._basis}); {self.test.untestable}"
+            )
         if self.state == UNDECIDED:
             claim = f"not enough queries to tell whether {claim}"
         is_corrected = self.family_size > 1

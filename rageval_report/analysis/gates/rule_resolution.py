@@ -18,7 +18,13 @@ from rageval_report.analysis.gates.figures import (
     percentile_figure,
 )
 from rageval_report.analysis.gates.grammar import Argument, Call, Rule, UnknownInRuleError, Word
-from rageval_report.analysis.gates.pair_figures import NO_REGRESSION, PAIR_FIGURES, ComparedPair
+from rageval_report.analysis.gates.pair_figures import (
+    MARGIN_METHOD,
+    NO_REGRESSION,
+    PAIR_FIGURES,
+    ComparedPair,
+    problem_of_method,
+)
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Metric, resolver
 
@@ -73,7 +79,7 @@ class Subject:
         if metric is None:
             return figure.measure(self.run, **request.numbers)
         target = self.pair(metric) if figure.of == "pair" else self.run.column(metric)
-        measurement = figure.measure(target, **request.numbers)
+        measurement = figure.measure(target, **request.numbers, **request.words)
         if request.limit:
             value = measurement.low if request.limit == "ci_low" else measurement.high
             return replace(measurement, value=value, estimate=measurement.value)
@@ -98,6 +104,8 @@ class RuleRequest:
         The other arguments.
     limit : str
         "ci_low" or "ci_high" if the rule is on that end of the figure's interval.
+    words : dict of str to str
+        The arguments that are words, such as the method of a margin.
     """
 
     rule: Rule
@@ -106,6 +114,7 @@ class RuleRequest:
     metric: Metric | None = None
     numbers: Mapping[str, float] = field(default_factory=dict)
     limit: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_claim(self) -> bool:
@@ -152,7 +161,9 @@ def _resolve_call(rule: Rule, call: Call, subject: Subject) -> RuleRequest:
         return _resolve_limit(rule, call, subject, name)
     figure = _find_figure(rule, call, subject)
     words = bind_arguments(rule, call, figure.parameters)
-    number_words = {key: word for key, word in words.items() if key != "metric"}
+    number_words = {
+        key: word for key, word in words.items() if key != "metric" and key not in figure.choices
+    }
     numbers = {key: rule.number(word) for key, word in number_words.items()}
     if "metric" not in words:
         return RuleRequest(rule, name, figure, None, numbers)
@@ -161,8 +172,17 @@ def _resolve_call(rule: Rule, call: Call, subject: Subject) -> RuleRequest:
         _check_percentage(rule, word.text, word.place, metric.bounds, metric.name)
     if "threshold" in words:
         _check_cut(rule, words["threshold"].place, numbers["threshold"], metric)
-    request = RuleRequest(rule, name, figure, metric, numbers)
+    request = RuleRequest(rule, name, figure, metric, numbers, words=_choices(rule, figure, words))
     return _with_margin(request, words, subject) if name == NO_REGRESSION else request
+
+
+def _choices(rule: Rule, figure: GateFigure, words: Mapping[str, Word]) -> dict[str, str]:
+    """The arguments that are words, if each is one of those that it can be."""
+    chosen = {key: word for key, word in words.items() if key in figure.choices}
+    for key, word in chosen.items():
+        if word.text not in figure.choices[key]:
+            raise unknown_name(rule, word, UnknownNameError(key, word.text, figure.choices[key]))
+    return {key: word.text for key, word in chosen.items()}
 
 
 def _resolve_limit(rule: Rule, call: Call, subject: Subject, limit: str) -> RuleRequest:
@@ -295,6 +315,9 @@ def _with_margin(request: RuleRequest, words: Mapping[str, Word], subject: Subje
     rule, comparison = request.rule, subject.comparison
     if comparison is None or request.metric is None:  # `_find_figure` has refused that already
         return request
+    method = request.words.get(MARGIN_METHOD, comparison.plan.margin_method)
+    if problem := problem_of_method(request.metric, method):
+        rule.refuse(problem, words.get(MARGIN_METHOD, words["metric"]).place)
     if "margin" not in words:
         margin = comparison.plan.margin_of(request.metric)
         if margin is None:

@@ -387,7 +387,8 @@ def test_a_margin_can_be_told_by_metric_and_is_corrected_over_the_table():
     rng = np.random.default_rng(0)
     before, slow = rng.random(400), rng.lognormal(6, 0.5, 400)
     a = run("a", recall=before, latency_ms=slow)
-    b = run("b", recall=np.clip(before + rng.normal(0, 0.01, 400), 0, 1), latency_ms=slow + 1)
+    recall = np.clip(before + rng.normal(0, 0.01, 400), 0, 1)
+    b = run("b", recall=recall, latency_ms=slow + rng.normal(1, 0.5, 400))
     comparison = compare(a, b, margin={"Recall": 0.02, "latency_ms": 50})
     assert "equivalent on recall within ±0.020" in comparison.frame["verdict"].iloc[0]
     assert "less than the margin of 50" in comparison.frame["verdict"].iloc[1]

@@ -261,7 +261,7 @@ def test_equivalence_says_its_margin_its_interval_and_its_p():
     assert found == (
         f"b and a are equivalent on recall within ±0.010 (90 % CI {low} to {high}, "
         f"equivalence p < 0.001); rare large differences could hide: up to {share:.1f} % of "
-        "queries could differ by 1 without one among these 200"
+        'queries could differ by 1 without one among these 200; the method "strict" counts them'
     )
 
 

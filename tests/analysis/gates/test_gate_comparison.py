@@ -119,7 +119,7 @@ def test_one_claim_is_not_adjusted(comparison):
     assert frame["pvalue"][0] == frame["pvalue_adjusted"][0]
     assert result.notes == (
         "no_regression(faithfulness, margin=0.02): rare large losses could hide: up to 4.9 % of "
-        "queries could lose 1 without one among these 60",
+        'queries could lose 1 without one among these 60; the method "strict" counts such losses',
     )
 
 
