@@ -270,10 +270,10 @@ def _rare_losses_notes(
         return ()
     level = 1 - alpha
     if claim == "non-inferior":
-        found = rare_losses_of(pairs, width, confidence_level=level).sentence()
-        return (f"rare large losses could hide: {found}; {_STRICT_COUNTS} such losses",)
-    found = rare_losses_of(_as_losses(pairs), width, confidence_level=level).sentence("differ by")
-    return (f"rare large differences could hide: {found}; {_STRICT_COUNTS} them",)
+        losses = rare_losses_of(pairs, width, confidence_level=level).sentence()
+        return (f"rare large losses could hide: {losses}; {_STRICT_COUNTS} such losses",)
+    larger = rare_losses_of(_as_losses(pairs), width, confidence_level=level).sentence("differ by")
+    return (f"rare large differences could hide: {larger}; {_STRICT_COUNTS} them",)
 
 
 def _as_losses(pairs: PairedScores) -> PairedScores:
