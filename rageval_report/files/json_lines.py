@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from rageval_report.files.source import Source
-from rageval_report.files.strict_json import NotJSONError, parse_json
+from rageval_report.files.strict_json import NotJSONError, parse_json, parse_json_together
 
 _LONGEST_QUOTE = 60
+# Long lines are parsed in smaller pieces.
+_MOST_CHARACTERS = 1 << 20
 
 
 def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
@@ -24,13 +27,17 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_objects(
+    source: Source, *, lines_at_once: int = 1_024
+) -> Iterator[tuple[int, dict[str, Any]]]:
     r"""The objects of a JSON Lines file, with their line numbers.
 
     Parameters
     ----------
     source : Source
         The file.
+    lines_at_once : int
+        How many lines are parsed together; fewer take less memory and more time.
 
     Raises
     ------
@@ -47,15 +54,42 @@ def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     ...     list(json_objects(Source(path)))
     [(1, {'qid': 'a'}), (3, {'qid': 'b'})]
     """
-    for number, line in numbered_lines(source):
-        try:
-            document = parse_json(line)
-        except NotJSONError as exc:
-            raise source.error(_reason(line, exc), line=number) from exc
-        if not isinstance(document, dict):
-            quoted = line.strip()[:_LONGEST_QUOTE]
-            raise source.error(f"expected one JSON object per line; got {quoted!r}", line=number)
-        yield number, document
+    for piece in _pieces(numbered_lines(source), lines_at_once):
+        documents: Iterable[Any] | None = parse_json_together([line for _, line in piece])
+        if documents is None:
+            documents = (_parse_line(source, number, line) for number, line in piece)
+        for (number, line), document in zip(piece, documents, strict=True):
+            if not isinstance(document, dict):
+                quoted = line.strip()[:_LONGEST_QUOTE]
+                message = f"expected one JSON object per line; got {quoted!r}"
+                raise source.error(message, line=number)
+            yield number, document
+
+
+def _pieces(lines: Iterator[tuple[int, str]], most_lines: int) -> Iterator[list[tuple[int, str]]]:
+    """The lines in pieces, the first of one line, because many callers want the first line only."""
+    n_lines = 1
+    while piece := _next_piece(lines, n_lines):
+        yield piece
+        n_lines = min(2 * n_lines, most_lines)
+
+
+def _next_piece(lines: Iterator[tuple[int, str]], n_lines: int) -> list[tuple[int, str]]:
+    """So many lines, or fewer if they are long."""
+    piece, n_characters = [], 0
+    for number, line in islice(lines, n_lines):
+        piece.append((number, line))
+        n_characters += len(line)
+        if n_characters > _MOST_CHARACTERS:
+            break
+    return piece
+
+
+def _parse_line(source: Source, number: int, line: str) -> Any:
+    try:
+        return parse_json(line)
+    except NotJSONError as exc:
+        raise source.error(_reason(line, exc), line=number) from exc
 
 
 def _reason(line: str, exc: NotJSONError) -> str:

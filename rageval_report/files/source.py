@@ -246,11 +246,14 @@ class Source:
         A file that is not UTF-8 is read whole, because recognising its encoding needs all of it.
         """
         if self.plain_path is None or self.size < LARGE or not self._is_plain_utf8:
-            yield from StringIO(self.json_text, newline=None)
+            yield from _lines_of(self.json_text)
             return
         n_replaced = 0
         with self._path.open(encoding="utf-8-sig", newline=None) as file:
             for line in file:
+                if "\\u" not in line:  # most lines have no escape, and a call for each takes long
+                    yield line
+                    continue
                 text, n = strict_json.replace_lone_surrogates(line)
                 n_replaced += n
                 yield text
@@ -348,3 +351,12 @@ class Source:
         except strict_json.NotJSONError:
             return False
         return True
+
+
+def _lines_of(text: str) -> Iterator[str]:
+    """The lines of a text; little is copied for callers that want the first line only."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _STEP) + 1 or len(text)
+        yield from StringIO(text[start:end], newline=None)
+        start = end

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -153,6 +154,40 @@ def parse_json(text: str) -> Any:
         raise exc if isinstance(exc, NotJSONError) else NotJSONError(str(exc)) from exc
 
 
+def parse_json_together(texts: Sequence[str]) -> list[Any] | None:
+    """Parse several JSON documents in one call, which takes half of the time.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        One JSON document each.
+
+    Returns
+    -------
+    list or None
+        The documents; None if any text is not one document that `parse_json` accepts. Then
+        `parse_json` of each says which.
+
+    Examples
+    --------
+    >>> parse_json_together(['{"recall": 1}', "[2]"])
+    [{'recall': 1}, [2]]
+    >>> parse_json_together(['{"recall": 1}', "1, 2"]) is None
+    True
+    """
+    # Between two documents stands a text that no file can hold, because it is drawn at random. So
+    # two lines that are JSON only together, or one line of two documents, are always noticed.
+    try:
+        members = _DECODER.decode(f"[{_BETWEEN.join(texts)}]")
+        documents = [
+            check_depth(document, len(text))
+            for document, text in zip(members[::2], texts, strict=True)
+        ]
+    except (ValueError, RecursionError):
+        return None
+    return documents if members[1::2] == [_MARK] * (len(texts) - 1) else None
+
+
 def _to_not_json_error(text: str, exc: json.JSONDecodeError) -> NotJSONError:
     is_string = exc.msg.startswith("Unterminated string")
     if is_string or _UNFINISHED_WORD.fullmatch(text, exc.pos):
@@ -172,3 +207,5 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)
+_MARK = secrets.token_hex()
+_BETWEEN = f',"{_MARK}",'

@@ -54,14 +54,14 @@ class _GrowingColumn:
             self._is_whole = self._is_whole and not self._parts
             self._parts = []
         else:
-            self._parts = [*self._parts_so_far(), part]
+            self._keep_apart()
+            self._parts.append(part)
 
-    def _parts_so_far(self) -> list[pd.Series]:
-        """The pieces so far; the buffer becomes one, as the next piece is not of numbers."""
-        if self._numbers is None:
-            return self._parts
-        numbers, self._numbers = self._buffered_numbers(), None
-        return [numbers]
+    def _keep_apart(self) -> None:
+        """Make the buffer a piece, as the next piece is not of numbers."""
+        if self._numbers is not None:
+            self._parts = [self._buffered_numbers()]
+            self._numbers = None
 
     def _buffered_numbers(self) -> pd.Series:
         numbers = np.frombuffer(self._numbers or b"", dtype=np.float64)
@@ -136,7 +136,9 @@ def frame_in_pieces(
         seen |= dict.fromkeys(flat)
         _check_one_shape(flat, nests)
         for name, cells in series_of(flat, query_id).items():
-            grown.setdefault(name, _GrowingColumn(n)).add(cells)
+            if name not in grown:  # never setdefault: it makes a column as long as the file
+                grown[name] = _GrowingColumn(n)
+            grown[name].add(cells)
         n += len(kept)
         for column in grown.values():
             if column.n < n:

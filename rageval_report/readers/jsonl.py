@@ -49,7 +49,9 @@ def _description_within(source: Source) -> DescribedTable:
 
 
 def _find_description(source: Source) -> DescribedTable:
-    documents = []
+    documents: list[tuple[int, Any]] = []
+    if source.size < LARGE and not any(key in source.json_text for key in (_KEY, _DIGEST_KEY)):
+        return DescribedTable()
     for number, line in numbered_lines(source):
         if _KEY in line or _DIGEST_KEY in line:
             record = _parse_or_none(line)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -16,6 +18,7 @@ T = TypeVar("T")
 
 # The columns in which frameworks keep the scores of a row one level down.
 NESTS = ("metrics", "scores")
+_PIECE = 1_000
 
 
 def frame_of(
@@ -67,18 +70,33 @@ def columns_of(records: Iterable[Mapping[str, Any]]) -> CellsByColumn:
     >>> columns_of([{"a": 1}, {"b": 2}])
     {'a': [1, None], 'b': [None, 2]}
     """
-    # Missing keys are filled only if the record lacks one, so that uniform records cost one pass.
     columns: CellsByColumn = {}
-    for n_before, record in enumerate(records):
+    n = 0
+    iterator = iter(records)
+    while piece := list(islice(iterator, _PIECE)):
+        first = columns or piece[0]
+        if all(record.keys() == first.keys() for record in piece):
+            for key in first:  # one pass a column
+                columns.setdefault(key, []).extend(map(itemgetter(key), piece))
+        else:
+            _append_records(columns, piece, n)
+        n += len(piece)
+    return columns
+
+
+def _append_records(
+    columns: CellsByColumn, records: Iterable[Mapping[str, Any]], n_before: int
+) -> None:
+    """Add records with other keys than the columns have; what a record lacks is None."""
+    for n, record in enumerate(records, n_before):
         for key, value in record.items():
             if key not in columns:
-                columns[key] = [None] * n_before
+                columns[key] = [None] * n
             columns[key].append(value)
         if len(record) < len(columns):
             for cells in columns.values():
-                if len(cells) == n_before:
+                if len(cells) == n:
                     cells.append(None)
-    return columns
 
 
 def rows_of(columns: Mapping[str, Sequence[T]]) -> list[dict[str, T]]:

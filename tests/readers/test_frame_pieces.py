@@ -105,3 +105,16 @@ def test_a_large_table_in_a_windows_encoding_keeps_its_header_and_its_first_row(
     assert list(found.frame) == ["query_id", "größe", "recall"]
     assert found.frame["recall"].tolist() == [0.5, 1.0]
     assert found.frame["größe"].tolist() == ["éé", "x"]
+
+
+def test_time_grows_as_the_file_does(small_pieces, monkeypatch):
+    """No column as long as the file is made for each piece of it."""
+    made = []
+    blank_piece = frame_pieces._blank_piece
+    monkeypatch.setattr(frame_pieces, "_blank_piece", lambda n: made.append(n) or blank_piece(n))
+    records = [{"query_id": f"q{i}", "f1": i / 100, "answer": "text"} for i in range(100)]
+    frame, _ = frame_in_pieces(records)
+    assert len(frame) == 100
+    assert sum(made) == 0
+    frame, _ = frame_in_pieces([*records, {"query_id": "late", "late": 1}])
+    assert sum(made) <= 101 + 3

@@ -107,8 +107,7 @@ class LineProcess:
 
     def _refuse_unasked_output(self) -> None:
         """Raise an error if there is output that no question asked for."""
-        for key, _ in self._selector.select(0):
-            key.data()
+        self._serve_ready(0)
         if self._received:
             raise TargetError(
                 "expected one line per question; the command wrote more after its answer: "
@@ -124,16 +123,23 @@ class LineProcess:
             unread = f"; the command has not read the last {n:,} bytes of the question" if n else ""
             message = f"no complete answer within timeout={timeout:g} seconds{unread}"
             raise TargetError(message, "timeout")
-        ready = self._selector.select(min(left, _STEP))
-        for key, _ in ready:
-            key.data()
+        is_served = self._serve_ready(min(left, _STEP))
         if self.is_over:
             raise TargetError("the command was ended", "exited")
-        if not ready and self._process.poll() is not None:
+        has_ended = not is_served and self._process.poll() is not None
+        # What it wrote just before it ended comes first.
+        if has_ended and not self._serve_ready(self._output.delay):
             raise self._exit_error()
         if len(self._received) > self._max_bytes:
             limit = f"max_bytes={self._max_bytes:,} bytes"
             raise TargetError(f"the answer is larger than {limit}", "size")
+
+    def _serve_ready(self, seconds: float) -> bool:
+        """Write and read what is possible within so many seconds; whether there was anything."""
+        ready = self._selector.select(seconds)
+        for key, _ in ready:
+            key.data()
+        return bool(ready)
 
     def _take_line(self) -> bytes:
         line, self._received = bytes(self._received), bytearray()
@@ -182,8 +188,13 @@ class LineProcess:
         """The error of a process that has closed its output; it mostly ends at once."""
         if not self._wait(min(self.grace_period, self._deadline - time.monotonic())):
             return TargetError("the command closed its output", "exited")
-        while piece := self._messages_end.read():
-            self._messages = (self._messages + piece)[-_MESSAGES_SHOWN:]
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._messages_end, selectors.EVENT_READ)
+            while selector.select(self._messages_end.delay):
+                piece = self._messages_end.read()
+                if not piece:
+                    break
+                self._messages = (self._messages + piece)[-_MESSAGES_SHOWN:]
         output = " ".join(self._messages.decode("utf-8", "replace").split())
         message = f"the command ended with exit code {self._process.returncode}"
         return TargetError(message + (output and f": {output}"), "exited")
@@ -286,6 +297,10 @@ def _quote(line: bytes | bytearray) -> str:
 class PipeEnd(Protocol):
     """Our end of a pipe, which never blocks."""
 
+    @property
+    def delay(self) -> float:
+        """Seconds after which everything that an ended process wrote has come to our end."""
+
     def fileno(self) -> int:
         """What a selector waits for."""
 
@@ -301,6 +316,8 @@ class PipeEnd(Protocol):
 
 class _FileEnd:
     """A pipe as POSIX has it: it can be told not to block."""
+
+    delay = 0.0
 
     def __init__(self, stream: IO[bytes]):
         self._stream, self._number = stream, stream.fileno()
@@ -328,6 +345,8 @@ class _FileEnd:
 
 class _SocketEnd:
     """A socket and a thread that copies between it and the pipe: Windows waits for sockets only."""
+
+    delay = 1.0  # the thread may have to wait for a busy machine
 
     def __init__(self, stream: IO[bytes], *, is_input: bool):
         self._socket, other = socket.socketpair()
