@@ -38,6 +38,11 @@ class MonitorArguments(MetricsOption, LoadingOptions, OutputOptions):
     alpha: float = option(
         "--alpha", default=0.05, metavar="P", help="Probability of a false alarm."
     )
+    clusters: str | None = option(
+        "--clusters",
+        metavar="COLUMN",
+        help="Column of clusters, such as a conversation: each counts once, by its mean.",
+    )
     picture: Path | None = option(
         "--plot", metavar="FILE", help="Also draw the batches: .png .svg .pdf"
     )

@@ -25,6 +25,7 @@ def monitor(options: MonitorArguments) -> int:
         tolerance={name: _parse_tolerance(name, text) for name, text in options.tolerance.items()},
         pipeline=options.pipeline,
         alpha=options.alpha,
+        clusters=options.clusters,
     )
     if options.picture is not None:
         save_plot(result, "monitor", options.picture, force=options.force)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.history.monitoring import Monitoring, monitor_batches
 from rageval_report.errors import UnknownNameError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
@@ -22,6 +23,7 @@ def monitor(
     tolerance: float | Mapping[str, float] = 0.0,
     pipeline: str | None = None,
     alpha: float = 0.05,
+    clusters: Clusters | None = None,
 ) -> Monitoring:
     """Watch scores of production, batch by batch, for means that are worse than in a reference run.
 
@@ -42,6 +44,10 @@ def monitor(
         Only the runs of this pipeline, by the name inside the files.
     alpha : float
         The probability of a false alarm in the whole life, of all metrics and groups together.
+    clusters : str, Series or mapping, optional
+        Queries that belong together and are not independent, such as those of a conversation: the
+        name of a details column, which every run has, or a cluster label by query id. Each cluster
+        then counts once, as the mean of its queries, and must be in one batch alone.
 
     Returns
     -------
@@ -57,7 +63,8 @@ def monitor(
     UnknownNameError
         If no run has the name of the reference, or the reference lacks a metric or the column.
     DataError
-        If there is no batch, or no metric with bounds.
+        If there is no batch, no metric with bounds, a query without a cluster, or a cluster in
+        several batches.
 
     Notes
     -----
@@ -65,7 +72,10 @@ def monitor(
     uncertain too, so that the limit is an end of its interval, which takes half of `alpha`; the
     other half is for the batches. A new batch can be added and looked at whenever it comes: the
     alarm is false with a probability of at most `alpha` in the whole life, if the queries are
-    independent. Scores that depend on each other, such as those of one conversation, break this.
+    independent. Scores that depend on each other, such as those of one conversation, break this,
+    unless `clusters` names what they belong to: the means of whole clusters are independent and
+    have the same bounds. The question is then about the mean of clusters' means, not about the mean
+    over queries; if all clusters are equally large it is the same.
 
     Examples
     --------
@@ -91,5 +101,6 @@ def monitor(
         by=by,
         tolerance=tolerance,
         alpha=check_probability("alpha", alpha),
+        clusters=clusters,
     )
     return result.with_notes(*store.notes, *notes)

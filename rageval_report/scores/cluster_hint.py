@@ -69,14 +69,31 @@ def cluster_hint(run: Scored) -> str | None:
     >>> cluster_hint(RAGPipelineEvaluation("rag", data))
     "12 queries come from 6 documents; if these are not independent, pass clusters='document'"
     """
+    found = likely_clusters(run)
+    if found is None:
+        return None
+    column, counted = found
+    return f"{counted}; if these are not independent, pass clusters={column!r}"
+
+
+def likely_clusters(run: Scored) -> tuple[str, str] | None:
+    """The first column of the details that looks like clusters, and what it counts.
+
+    Parameters
+    ----------
+    run : Scored
+        A pipeline's scores and details.
+
+    Returns
+    -------
+    (str, str) or None
+        Such as "document" and "12 queries come from 6 documents".
+    """
     for column in run.details.columns:
         noun = cluster_noun(str(column))
         if noun is not None and (counts := _counts(run.details[column])):
             n_queries, n_clusters = counts
-            return (
-                f"{n_queries} queries come from {n_clusters} {noun}; if these are not independent, "
-                f"pass clusters={str(column)!r}"
-            )
+            return str(column), f"{n_queries} queries come from {n_clusters} {noun}"
     return None
 
 

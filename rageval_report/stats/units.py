@@ -107,6 +107,23 @@ class Units:
         np.add.at(sums, codes, values)
         return sums
 
+    def means(self, values: FloatArray) -> FloatArray:
+        """The mean of each unit's scored rows; NaN if none of them is scored.
+
+        Examples
+        --------
+        >>> Units.of(["a", "b", "a"]).means(np.array([0.5, np.nan, 1.0])).tolist()
+        [0.75, nan]
+        """
+        if self.codes is None:
+            return values
+        is_scored = ~np.isnan(values)
+        counts = self.sums(is_scored.astype(np.float64))
+        sums = self.sums(np.where(is_scored, values, 0.0))
+        means: FloatArray = np.full(sums.shape, math.nan)
+        np.divide(sums, counts, out=means, where=counts > 0)
+        return means
+
     def of_other_rows(self, rows: IndexArray | None, places: IndexArray | None, n: int) -> Units:
         """The units of the rows of another table; a row without a twin here is a unit of its own.
 

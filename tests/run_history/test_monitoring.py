@@ -195,3 +195,67 @@ def test_the_picture_shows_the_reference_the_limit_and_the_alarm(falling):
         plot(result, "monitor", group="law")
     with pytest.raises(DataError, match="this plot draws a monitoring"):
         plot(falling[0], "monitor")
+
+
+def chats(number, level, *, size=10, shift=0, name="conversation"):
+    """A batch of 25 conversations whose turns are alike."""
+    rng = np.random.default_rng([number, 7])
+    of_chat = rng.binomial(1, level, 25)
+    turns = np.repeat(of_chat, size).astype(float)
+    chat = np.repeat([f"{number + shift}-{i}" for i in range(25)], size)
+    data = {
+        "query_id": [f"{number}-{i}" for i in range(len(turns))],
+        name: chat,
+        "faithfulness": turns,
+    }
+    return RAGPipelineEvaluation(f"batch {number}", data)
+
+
+def test_clusters_count_once_by_their_means():
+    batches = [chats(i, 0.9) for i in range(4)]
+    by_chat = monitor(batches, clusters="conversation")
+    # One turn of each conversation says all of it, as the turns are equal.
+    one_turn = [
+        RAGPipelineEvaluation(
+            batch.name, batch.scores.iloc[::10].reset_index(), metrics={"faithfulness": {}}
+        )
+        for batch in batches
+    ]
+    single = monitor(one_turn)
+    numbers = ["n", "mean", "reference_n", "reference_mean", "limit", "evidence"]
+    assert by_chat.frame[numbers].equals(single.frame[numbers])
+    assert by_chat.frame["reference_n"][0] == 25
+    assert by_chat.settings["clusters"] == "conversation"
+    assert any("n counts clusters" in note for note in by_chat.notes)
+
+
+def test_clusters_raise_fewer_false_alarms_than_their_queries():
+    alarms = {"conversation": 0, None: 0}
+    for life in range(25):
+        batches = [chats(100 * life + i, 0.8) for i in range(8)]
+        for clusters in alarms:
+            alarms[clusters] += monitor(batches, clusters=clusters).has_alarm
+    assert alarms["conversation"] <= 3  # 5 % of 25 are 1
+    assert alarms[None] >= 8
+
+
+def test_a_fall_is_found_by_cluster_and_said_of_clusters():
+    weeks = [chats(i, 0.95 if i < 4 else 0.2) for i in range(9)]
+    result = monitor(weeks, clusters="conversation")
+    assert result.has_alarm
+    assert "clusters, below" in result.sentences[0]
+
+
+def test_a_cluster_in_two_batches_is_refused():
+    batches = [chats(0, 0.9), chats(1, 0.9), chats(2, 0.9, shift=-1)]
+    with pytest.raises(DataError, match=r"clusters must each be in one batch; .*1-0"):
+        monitor(batches, clusters="conversation")
+    # The reference may share clusters with a batch: its limit holds by itself.
+    assert not monitor([chats(0, 0.9), chats(1, 0.9, shift=-1)], clusters="conversation").has_alarm
+
+
+def test_clusters_are_hinted_at():
+    batches = [chats(i, 0.9) for i in range(3)]
+    assert any("250 queries come from 25 conversations" in note for note in monitor(batches).notes)
+    with pytest.raises(UnknownNameError, match="chat"):
+        monitor(batches, clusters="chat")

@@ -252,6 +252,25 @@ def resolve_units(
     """
     if clusters is None:
         return QUERIES
+    codes, _ = pd.factorize(cluster_labels(run, clusters, compared))
+    return Units(codes.astype(np.int64))
+
+
+def cluster_labels(run: Scored, clusters: Clusters, compared: BoolArray | None = None) -> pd.Series:
+    """The cluster of each row of a run, as text.
+
+    Parameters
+    ----------
+    run, clusters, compared
+        As for `resolve_units`.
+
+    Raises
+    ------
+    DataError
+        If a query has no cluster.
+    UnknownNameError
+        If `clusters` names a column that the details do not have.
+    """
     ids = run.scores.index
     if isinstance(clusters, str):
         if clusters not in run.details:
@@ -266,8 +285,7 @@ def resolve_units(
             f"clusters must have a label for every query; {named(ids[without])} have none"
         )
     # As texts, so that a column read as numbers and one read as texts give the same clusters.
-    codes, _ = pd.factorize(labels.map(str))
-    return Units(codes.astype(np.int64))
+    return labels.map(str)
 
 
 def clusters_setting(clusters: Clusters | None) -> dict[str, object]:

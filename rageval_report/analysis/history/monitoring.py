@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.pairing import require_bounds
+from rageval_report.analysis.comparing.pairing import (
+    Clusters,
+    cluster_labels,
+    clusters_setting,
+    require_bounds,
+    resolve_units,
+    unnamed_clusters,
+)
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.slices import group_labels
-from rageval_report.errors import DataError, explain_keywords_of
+from rageval_report.errors import DataError, explain_keywords_of, named
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, MonitorPlot, PlotOptions
@@ -22,6 +29,7 @@ from rageval_report.scores import Metric, resolver
 from rageval_report.stats import mean_interval
 from rageval_report.stats.sequential.change_detection import ChangeEvidence, change_evalues
 from rageval_report.stats.sequential.evalues import adjust_evalues
+from rageval_report.stats.units import Units
 from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:
@@ -39,6 +47,7 @@ _HEADLINE = (
     "evidence",
     "needed",
 )
+_NOTE_ON_MEANS = "n counts clusters, and a mean is that of the clusters' means: each counts once"
 # A single score has no variance, which decides the stakes.
 _FEWEST_IN_REFERENCE = 2
 
@@ -93,12 +102,13 @@ class Monitoring(Result):
 
 @dataclass(frozen=True, eq=False)
 class _Watched:
-    """One metric of one slice: its reference, and its scores by batch."""
+    """One metric of one slice: its reference, and its scores by batch, one per unit."""
 
     metric: Metric
     slice_name: str
     reference: FloatArray
     batches: tuple[FloatArray, ...]
+    counted: str
 
 
 def monitor_batches(
@@ -109,6 +119,7 @@ def monitor_batches(
     by: str | None = None,
     tolerance: float | Mapping[str, float] = 0.0,
     alpha: float = 0.05,
+    clusters: Clusters | None = None,
 ) -> Monitoring:
     """Watch batches of scores for means that are worse than that of a reference run.
 
@@ -126,6 +137,9 @@ def monitor_batches(
         How much worse than the reference does not matter, for all metrics or by metric.
     alpha : float
         The probability of a false alarm in the whole life, of all metrics and slices together.
+    clusters : str, Series or mapping, optional
+        A column of the details of every run, or labels by query id: queries that belong together.
+        What is watched is then the mean of the clusters' means.
 
     Returns
     -------
@@ -136,12 +150,15 @@ def monitor_batches(
     UnknownNameError
         If the reference does not have a metric or the column.
     DataError
-        If there is no batch, or no metric with bounds.
+        If there is no batch, no metric with bounds, or a cluster that goes on from one batch to
+        another.
     """
     if not batches:
         raise DataError("runs must hold a reference and at least one batch after it")
     known, notes = _choose_metrics(reference, metrics)
-    watched = list(_watched(reference, batches, known, by))
+    _check_whole_clusters(batches, clusters)
+    units = [resolve_units(run, clusters) for run in (reference, *batches)]
+    watched = list(_watched(reference, batches, known, by, units))
     if not watched:
         raise DataError(
             f"{reference.name}: no metric has {_FEWEST_IN_REFERENCE} scores or more to compare with"
@@ -171,12 +188,18 @@ def monitor_batches(
         "family_size": len(watched),
         **({} if by is None else {"by": by}),
         "tolerance": tolerance if isinstance(tolerance, float | int) else dict(tolerance),
+        **clusters_setting(clusters),
     }
     return Monitoring(
         f"Monitoring against {reference.name}",
         frame,
         settings,
-        (*notes, *_notes_on_slices(reference, batches, by)),
+        (
+            *notes,
+            *_notes_on_slices(reference, batches, by),
+            *([] if clusters is None else [_NOTE_ON_MEANS]),
+            *unnamed_clusters(reference, clusters),
+        ),
         headline=_HEADLINE,
         grouped_by="title",
         batches=path,
@@ -205,15 +228,22 @@ def _choose_metrics(
 
 
 def _watched(
-    reference: DatedRun, batches: Sequence[DatedRun], metrics: Sequence[Metric], by: str | None
+    reference: DatedRun,
+    batches: Sequence[DatedRun],
+    metrics: Sequence[Metric],
+    by: str | None,
+    units: Sequence[Units],
 ) -> Iterator[_Watched]:
     groups = [ALL, *_groups_of(reference, by)]
     for metric in metrics:
         for group in groups:
-            before = _scores(reference, metric, by, group)
+            before = _scores(reference, metric, by, group, units[0])
             if (~np.isnan(before)).sum() >= _FEWEST_IN_REFERENCE:
-                scores = tuple(_scores(batch, metric, by, group) for batch in batches)
-                yield _Watched(metric, group, before, scores)
+                scores = tuple(
+                    _scores(batch, metric, by, group, mine)
+                    for batch, mine in zip(batches, units[1:], strict=True)
+                )
+                yield _Watched(metric, group, before, scores, units[0].word)
 
 
 def _groups_of(run: DatedRun, by: str | None) -> list[str]:
@@ -223,8 +253,23 @@ def _groups_of(run: DatedRun, by: str | None) -> list[str]:
     return [str(label) for label in dict.fromkeys(labels.dropna().tolist())]
 
 
-def _scores(run: DatedRun, metric: Metric, by: str | None, group: str) -> FloatArray:
-    """The scores of a run; none if it does not have the metric or the group."""
+def _check_whole_clusters(batches: Sequence[DatedRun], clusters: Clusters | None) -> None:
+    """Refuse clusters of which a part comes later: their means depend on each other."""
+    if clusters is None:
+        return
+    labels = [pd.Series(cluster_labels(batch, clusters).unique()) for batch in batches]
+    counts = pd.concat(labels).value_counts()
+    split = sorted(counts.index[counts > 1])
+    if split:
+        raise DataError(
+            f"clusters must each be in one batch; {named(split)} are in several. Then batches "
+            "depend on each other, and no rate of false alarms can be promised. Name a column "
+            "whose values end with a batch, such as a conversation"
+        )
+
+
+def _scores(run: DatedRun, metric: Metric, by: str | None, group: str, units: Units) -> FloatArray:
+    """The scores of a run by unit; none if it does not have the metric or the group."""
     twin = run.metric(metric)
     if twin is None:
         return np.zeros(0)
@@ -232,8 +277,9 @@ def _scores(run: DatedRun, metric: Metric, by: str | None, group: str) -> FloatA
     if group != ALL:
         if by not in run.details:
             return np.zeros(0)
-        column = column[group_labels(run.evaluation, str(by)).astype(str) == group]
-    return np.asarray(column, dtype=np.float64)
+        is_inside = np.asarray(group_labels(run.evaluation, str(by)).astype(str) == group)
+        column, units = column[is_inside], units.select(is_inside)
+    return units.means(np.asarray(column, dtype=np.float64))
 
 
 def _limit(
@@ -296,17 +342,17 @@ def _row(
         "evidence": float(adjusted.max()),
         "needed": needed,
     }
-    return {**row, "verdict": _sentence(row, watched.metric)}
+    return {**row, "verdict": _sentence(row, watched)}
 
 
-def _sentence(row: Mapping[str, object], metric: Metric) -> str | None:
+def _sentence(row: Mapping[str, object], watched: _Watched) -> str | None:
     if not row["alarm"]:
         return None
     where = "" if row["slice"] == ALL else f" on {row['slice']}"
-    side = "below" if metric.greater_is_better else "above"
+    side = "below" if watched.metric.greater_is_better else "above"
     return (
         f"{row['metric']} is worse{where} since {row['since']}: mean {row['mean']:.3g} of "
-        f"{row['n']} queries, {side} {row['limit']:.3g}; the reference has "
+        f"{row['n']} {watched.counted}, {side} {row['limit']:.3g}; the reference has "
         f"{row['reference_mean']:.3g} (alarm at {row['alarm_at']})"
     )
 

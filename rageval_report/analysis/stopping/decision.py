@@ -14,6 +14,7 @@ from rageval_report.analysis.stopping.looks import planned_looks, rejected_at_lo
 from rageval_report.analysis.stopping.rules import ParsedStopRule, StopRequest, Width
 from rageval_report.results import Result
 from rageval_report.scores import Scored
+from rageval_report.scores.cluster_hint import likely_clusters
 from rageval_report.stats import mean_interval
 from rageval_report.stats.base import Interval
 from rageval_report.stats.sequential.confidence_sequences import ConfidenceSequence
@@ -145,7 +146,20 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
         state = next(states) if isinstance(goal, MeanClaim) else _state_of_width(goal)
         rows.append(_row(rule, request, state))
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    return StopDecision(Result("Stopping rules", frame, _settings(plan), headline=HEADLINE))
+    notes = _cluster_notes(candidate)
+    return StopDecision(Result("Stopping rules", frame, _settings(plan), notes, headline=HEADLINE))
+
+
+def _cluster_notes(candidate: Scored) -> tuple[str, ...]:
+    """That the rules assume independent queries, if the details look like clusters."""
+    found = likely_clusters(candidate)
+    if found is None:
+        return ()
+    column, counted = found
+    return (
+        f"{counted}; stopping rules assume independent queries: if these are not, ask all of them "
+        f"and compare with clusters={column!r}",
+    )
 
 
 @dataclass(frozen=True, slots=True)

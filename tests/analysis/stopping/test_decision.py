@@ -179,3 +179,16 @@ def test_two_claims_at_five_looks_are_rarely_both_wrong():
         _, decided = rejected_at_looks(pvalues, shares, 0.05, [1.0, 1.0], [True, True])
         wrong += any(look is not None for look in decided)
     assert wrong <= 34  # 5 % of 400 is 20, and 34 is exceeded with a probability below 0.1 %
+
+
+def test_queries_that_look_like_clusters_are_said():
+    data = {
+        "query_id": [f"q{i}" for i in range(40)],
+        "document": [f"d{i // 5}" for i in range(40)],
+        "f1": [0.9, 0.8] * 20,
+    }
+    plan = StopPlan(parse_stop_rules("ci_low(f1) >= 0.5", has_baseline=False), 100)
+    clustered = decide(plan, RAGPipelineEvaluation("rag", data)).result
+    assert "40 queries come from 8 documents; stopping rules assume" in clustered.notes[0]
+    del data["document"]
+    assert decide(plan, RAGPipelineEvaluation("rag", data)).result.notes == ()
