@@ -69,10 +69,10 @@ def cluster_hint(run: Scored) -> str | None:
     >>> cluster_hint(RAGPipelineEvaluation("rag", data))
     "12 queries come from 6 documents; if these are not independent, pass clusters='document'"
     """
-    found = likely_clusters(run)
-    if found is None:
+    clusters = likely_clusters(run)
+    if clusters is None:
         return None
-    column, counted = found
+    column, counted = clusters
     return f"{counted}; if these are not independent, pass clusters={column!r}"
 
 

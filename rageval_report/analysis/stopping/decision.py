@@ -152,10 +152,10 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
 
 def _cluster_notes(candidate: Scored) -> tuple[str, ...]:
     """That the rules assume independent queries, if the details look like clusters."""
-    found = likely_clusters(candidate)
-    if found is None:
+    clusters = likely_clusters(candidate)
+    if clusters is None:
         return ()
-    column, counted = found
+    column, counted = clusters
     return (
         f"{counted}; stopping rules assume independent queries: if these are not, ask all of them "
         f"and compare with clusters={column!r}",
