@@ -167,6 +167,8 @@ def levels_left(
     pvalues: FloatArray,
     correction: str,
     alpha: float,
+    *,
+    hidden: float = 0.0,
 ) -> FloatArray:
     """The level that a correction leaves to each test that is not shown.
 
@@ -182,6 +184,8 @@ def levels_left(
         The name of the correction.
     alpha : float
         The error rate.
+    hidden : float
+        As in `adjust_with_hidden`.
 
     Examples
     --------
@@ -193,8 +197,46 @@ def levels_left(
     method = "holm" if correction in _PLANNED_AS_HOLM else correction
 
     def level_of(positions: IndexArray) -> FloatArray:
-        adjusted = adjust_pvalues(pvalues[positions], method)
+        adjusted = adjust_with_hidden(pvalues[positions], method, hidden)
         n_tests, n_shown = int(np.isfinite(adjusted).sum()), int((adjusted <= alpha).sum())
-        return np.full(len(positions), level_left(n_tests, n_shown, method, alpha=alpha))
+        n_counted = n_tests + round(hidden * n_tests)
+        return np.full(len(positions), level_left(n_counted, n_shown, method, alpha=alpha))
 
     return family.correct(names, pvalues, level_of)
+
+
+def adjust_with_hidden(
+    pvalues: FloatArray,
+    correction: str,
+    hidden: float = 0.0,
+    *,
+    smallest: FloatArray | None = None,
+) -> FloatArray:
+    """The corrected p-values of tests that were selected from more tests.
+
+    Parameters
+    ----------
+    pvalues : ndarray of shape (n_tests,)
+        The p-values of the tests that are shown; NaN where no test was possible.
+    correction : str
+        A name of the table ``rageval_report.stats.CORRECTIONS``.
+    hidden : float
+        The number of tests that are not shown, for each one that is.
+    smallest : ndarray of shape (n_tests,), optional
+        The smallest p-value that each test can have, for "tarone".
+
+    Notes
+    -----
+    The hidden tests count as if their p-values were 1. A step-down correction of all tests rejects
+    whatever this one rejects, so the error rate holds for any selection.
+
+    Examples
+    --------
+    >>> adjust_with_hidden(np.array([0.001, 0.01]), "holm", 4.0).tolist()
+    [0.01, 0.09]
+    """
+    n_hidden = round(hidden * int(np.isfinite(pvalues).sum()))
+    floors = np.zeros(len(pvalues)) if smallest is None else smallest
+    counted = np.concatenate([pvalues, np.ones(n_hidden)])
+    known = np.concatenate([floors, np.zeros(n_hidden)])
+    return adjust_pvalues(counted, correction, smallest=known)[: len(pvalues)]

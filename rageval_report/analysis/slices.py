@@ -184,6 +184,8 @@ def slice_comparison(
     of_rows, pvalues = frame["metric"].tolist(), frame["pvalue"].to_numpy(dtype=np.float64)
     smallest = [row.smallest_pvalue for groups in all_groups for _, row in groups]
     adjusted = correct_in_family(family, of_rows, pvalues, correction, smallest)
+    # The best of several variants was chosen on the queries of all groups.
+    adjusted = np.minimum(1.0, comparison.plan.tried * adjusted)
     n_tests = family.size(of_rows, pvalues)
     frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", adjusted)
     table = _SliceTable(by, correction, n_tests, comparison.plan)

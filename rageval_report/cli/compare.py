@@ -14,6 +14,7 @@ from rageval_report.cli.options import (
     MetricsOption,
     OutputOptions,
     TestOptions,
+    TriedOption,
 )
 from rageval_report.cli.parsing import parse_margin, parse_rare_loss
 
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 
 
 class CompareArguments(
-    MetricsOption, TestOptions, CorrectOption, LimitOption, LoadingOptions, OutputOptions
+    MetricsOption,
+    TestOptions,
+    TriedOption,
+    CorrectOption,
+    LimitOption,
+    LoadingOptions,
+    OutputOptions,
 ):
     """Compare candidates with a baseline, query by query.
 
@@ -98,6 +105,7 @@ compare = Command(
         "rageval-report compare bm25.csv hybrid.csv --by question_type --metric exact_match",
         "rageval-report compare bm25.csv hybrid.csv --regressions exact_match --limit 5",
         "rageval-report compare bm25.csv hybrid.csv --pareto",
+        "rageval-report compare bm25.csv hybrid.csv --tried 20",
         "rageval-report compare bm25.run dense.run --qrels qrels.txt --metric ndcg@10",
         "rageval-report compare promptfoo.json",
         "rageval-report compare bm25.csv hybrid.csv --outcomes --correct 'faithfulness>=0.8'",

@@ -105,6 +105,7 @@ def _comparison(
         missing=options.missing,
         on=options.on,
         clusters=options.clusters,
+        tried=options.tried,
         margin=options.margin,
         margin_method=options.margin_method,
         rare_loss=options.rare_loss,

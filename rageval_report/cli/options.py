@@ -297,6 +297,19 @@ class TestOptions(ConfidenceOption, ResamplingOptions):
     )
 
 
+class TriedOption(Options):
+    """How many variants were tried."""
+
+    tried: int = option(
+        "--tried",
+        default=1,
+        type=click.IntRange(min=1),
+        metavar="K",
+        help="Number of variants that were tried on these queries, if only the best are given; "
+        "p-values and intervals are corrected for the choice.",
+    )
+
+
 class StopOptions(Options):
     """When no more queries are asked."""
 

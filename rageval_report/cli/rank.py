@@ -9,11 +9,14 @@ from rageval_report.cli.options import (
     MetricsOption,
     OutputOptions,
     TestOptions,
+    TriedOption,
 )
 from rageval_report.cli.parsing import parse_named_margins
 
 
-class RankArguments(MetricsOption, TestOptions, CorrectOption, LoadingOptions, OutputOptions):
+class RankArguments(
+    MetricsOption, TestOptions, TriedOption, CorrectOption, LoadingOptions, OutputOptions
+):
     """Rank several pipelines, metric by metric.
 
     Pipelines that share a letter are not distinguishable on the queries that all of them scored. A
@@ -68,6 +71,7 @@ rank = Command(
         "rageval-report rank bm25.csv hybrid.csv reranked.csv",
         "rageval-report rank bm25.csv hybrid.csv reranked.csv --metric faithfulness --pairs",
         "rageval-report rank bm25.csv hybrid.csv --weight faithfulness=2 --weight recall@5=1",
+        "rageval-report rank bm25.csv hybrid.csv reranked.csv --tried 20",
         "rageval-report rank bm25.run dense.run --qrels qrels.txt --metric ndcg@10",
         "rageval-report rank bm25.csv hybrid.csv --pareto --objective quality=faithfulness,recall@5"
         " --objective latency_ms",

@@ -48,6 +48,7 @@ def rank(options: RankArguments) -> None:
         missing=options.missing,
         on=options.on,
         clusters=options.clusters,
+        tried=options.tried,
         n_resamples=options.n_resamples,
         seed=options.seed,
         # Names of objectives are checked with them, in the views that have them.

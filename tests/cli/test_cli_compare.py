@@ -90,6 +90,7 @@ def test_several_candidates_are_a_row_each(folder, run):
         ("--confidence-level 0.9", "confidence_level", 0.9),
         ("--metric em --missing worst", "missing", "worst"),
         ("--margin 0.1", "margin", 0.1),
+        ("--tried 20", "tried", 20),
         ("--clusters topic", "clusters", "topic"),
         ("--seed 7", "seed", 7),
         ("--n-resamples 99", "n_resamples", 99),

@@ -33,6 +33,12 @@ def test_rank_says_what_python_says(runs, run):
     assert told == rank(*runs).to_dict()
 
 
+def test_the_number_of_tried_pipelines_is_that_of_python(runs, run):
+    told = json.loads(run(f"{RANK} --tried 20 --format json").stdout)
+    assert told == rank(*runs, tried=20).to_dict()
+    assert told["settings"]["tried"] == 20
+
+
 def test_weights_are_those_of_python(runs, run):
     told = json.loads(
         run(f"{RANK} --weight faithfulness=2 --weight recall@5=1 --format json").stdout

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.arguments import ReportKeywords
+from rageval_report.analysis.arguments import ReportKeywords, check_count
 from rageval_report.analysis.comparing.metric_comparison import (
     DEFAULT_PLAN,
     ComparisonPlan,
@@ -314,6 +314,7 @@ def compare(
     rare_loss: LossSize | None = None,
     n_resamples: int = 9999,
     on: str | None = None,
+    tried: int = 1,
 ) -> Comparison:
     """Compare candidates with a baseline, query by query.
 
@@ -361,6 +362,9 @@ def compare(
         For tests and intervals that resample.
     on : str, optional
         A column of texts, such as "question", that matches the queries if the runs' ids differ.
+    tried : int
+        The number of variants that were tried on these queries and of which the candidates are the
+        best, such as 20 settings of a search; see Notes.
 
     Returns
     -------
@@ -394,6 +398,13 @@ def compare(
     ``n_needed`` queries, or clusters: the margin, or 5 % of the metric's range, and then
     ``smaller_planned_difference``, 2 %, needs ``n_needed_smaller``. They never contradict each
     other, and none depends on the observed difference, from which such a number is mostly noise.
+
+    The best of k equal variants looks better than the baseline by chance. If more variants were
+    ``tried`` than there are candidates, the p-values of each candidate are corrected for its own
+    metrics and multiplied by k, and each interval has the error rate over k. This is Bonferroni's
+    correction: it holds however alike the variants are, and for whatever reason one was chosen.
+    ``gain_of_noise`` is the gain that the best of k equal, independent variants is expected to
+    show (`rageval_report.stats.best_of_many`); alike variants gain less.
     """
     if not candidates:
         raise DataError(
@@ -412,6 +423,8 @@ def compare(
         rare_loss=_check_sizes("rare_loss", rare_loss, baseline),
         n_resamples=check_resamples(n_resamples),
         seed=check_seed(seed),
+        # If all that were tried are compared, the correction counts them already.
+        tried=n_tried if (n_tried := check_count("tried", tried)) > len(candidates) else 1,
     )
     runs = candidates if on is None else [match_queries(run, baseline, on) for run in candidates]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
@@ -535,6 +548,27 @@ def _adjust_rows(
     """The corrected p-values of all rows: of the difference, and of equivalence."""
     if correction not in (known := [*CORRECTIONS, WESTFALL_YOUNG]):
         raise UnknownNameError("correction", correction, known)
+    if plan.tried == 1:
+        return _adjust_together(rows, family, correction, plan, n_queries)
+    # Each variant keeps its share of the error rate, also those that are not among the candidates.
+    by_candidate: dict[str, list[MetricComparison]] = {}
+    for row in rows:
+        by_candidate.setdefault(row.names[1], []).append(row)
+    return [
+        adjusted.for_the_best_of(plan.tried)
+        for own in by_candidate.values()
+        for adjusted in _adjust_together(own, family, correction, plan, n_queries)
+    ]
+
+
+def _adjust_together(
+    rows: list[MetricComparison],
+    family: CorrectionFamily,
+    correction: str,
+    plan: ComparisonPlan,
+    n_queries: int,
+) -> list[AdjustedPvalues]:
+    """The p-values of rows that are corrected together, before a correction for a choice."""
     # Westfall-Young resamples the differences; equivalence has no such form, so Holm is used there.
     method = "holm" if correction == WESTFALL_YOUNG else correction
     names = [row.metric.name for row in rows]
@@ -554,7 +588,7 @@ def _adjust_rows(
         names, equivalence, lambda positions: adjust_pvalues(equivalence[positions], method=method)
     )
     sizes = family.sizes(names, raw)
-    levels = levels_left(family, names, raw, correction, plan.alpha)
+    levels = levels_left(family, names, raw, correction, plan.alpha_of_one)
     return [
         AdjustedPvalues(float(pvalue), float(equivalence_pvalue), correction, int(size), level)
         for pvalue, equivalence_pvalue, size, level in zip(
@@ -617,8 +651,10 @@ def _frame_row(
         "min_detectable_difference": finding.min_detectable_difference,
         "verdict": sentence,
         "fragile": finding.is_fragile,
-        **_planning_columns(finding, adjusted.level_left(plan.alpha)),
+        **_planning_columns(finding, adjusted.level_left(plan.alpha_of_one)),
     }
+    if plan.tried > 1:
+        columns["gain_of_noise"] = finding.gain_of_noise
     if plan.margin is not None:
         columns["equivalence_pvalue_adjusted"] = adjusted.equivalence_pvalue
         columns["margin_method"] = row.equivalence.method if row.equivalence else "none"
@@ -652,7 +688,13 @@ def _comparison_notes(
     metric_notes = [(row.metric.name, note) for row in rows for note in notes_of(row, plan)]
     yield from group_notes(metric_notes, len({row.metric.name for row in rows}))
     yield from _margin_notes(pairings, plan)
-    if (n_tests := _count_tests(rows, family)) > 1:
+    if plan.tried > 1:
+        yield (
+            f"{plan.tried} variants were tried: the p-values of each candidate are multiplied by "
+            f"{plan.tried} after the correction for its metrics, and each interval is that of the "
+            f"level {100 * plan.level_of_one:g} %; this holds however alike the variants are"
+        )
+    if (n_tests := _count_tests(rows, family)) > 1 and plan.tried == 1:
         yield correction_note(correction, n_tests, plan.alpha)
     yield from family.notes()
 

@@ -33,6 +33,7 @@ from rageval_report.analysis.sizes import usual_sizes
 from rageval_report.scores import Metric, is_binary
 from rageval_report.stats import EFFECTS, PairedScores
 from rageval_report.stats.base import Interval, PairedResult
+from rageval_report.stats.best_of_many import gain_of_noise
 from rageval_report.stats.pairs.equivalence import EquivalenceResult, MarginMethod
 from rageval_report.stats.pairs.paired import (
     find_interval,
@@ -61,7 +62,8 @@ UNTESTED = "none"
 class ComparisonPlan:
     """The settings that every row of a comparison shares; see `compare`.
 
-    ``units`` are those of the rows of the baseline.
+    ``units`` are those of the rows of the baseline. ``tried`` is the number of variants of which
+    the candidate is the best; 1 if nothing was chosen.
     """
 
     test: str = "auto"
@@ -74,6 +76,7 @@ class ComparisonPlan:
     units: Units = QUERIES
     margin_method: MarginMethod = "auto"
     rare_loss: LossSize | None = None
+    tried: int = 1
 
     @property
     def alpha(self) -> float:
@@ -82,9 +85,22 @@ class ComparisonPlan:
         return round(1.0 - self.confidence_level, 12)
 
     @property
+    def alpha_of_one(self) -> float:
+        """The error rate of each variant that was tried, so that all of them together keep theirs.
+
+        Bonferroni's, because it holds however alike the variants are.
+        """
+        return self.alpha / self.tried
+
+    @property
+    def level_of_one(self) -> float:
+        """The confidence level of each variant's interval, likewise."""
+        return self.confidence_level if self.tried == 1 else 1.0 - self.alpha_of_one
+
+    @property
     def fewest_units(self) -> int:
         """The fewest independent units that are tested; of fewer only estimates are given."""
-        return fewest_units(self.alpha)
+        return fewest_units(self.alpha_of_one)
 
     @property
     def interval_method(self) -> str:
@@ -113,6 +129,8 @@ class ComparisonPlan:
             settings["margin_method"] = self.margin_method
         if self.rare_loss is not None:
             settings["rare_loss"] = self.rare_loss
+        if self.tried > 1:
+            settings["tried"] = self.tried
         return settings | {"n_resamples": self.n_resamples, "seed": self.seed}
 
 
@@ -177,7 +195,7 @@ class MetricComparison:
     def finding(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> MetricFinding:
         """The facts for the verdict, once the p-values are adjusted."""
         is_shown = adjusted.pvalue <= plan.alpha
-        level = adjusted.level_left(plan.alpha)
+        level = adjusted.level_left(plan.alpha_of_one)
         return MetricFinding(
             metric=self.metric.name,
             baseline=self.names[0],
@@ -196,6 +214,8 @@ class MetricComparison:
             is_identical=not self.pairs.differences.any(),
             fewest_units=plan.fewest_units,
             largest_difference=_widest(self.metric),
+            tried=plan.tried,
+            gain_of_noise=self.gain_of_noise(plan),
         )
 
     def detectable(self, level: float, plan: ComparisonPlan) -> float:
@@ -215,6 +235,12 @@ class MetricComparison:
             NeededUnits(size, max(n, float(plan.fewest_units)))
             for size, n in zip(sizes, counts, strict=True)
         )
+
+    def gain_of_noise(self, plan: ComparisonPlan) -> float:
+        """What noise alone gives to the best of the variants that were tried."""
+        if plan.tried == 1 or not self.pilot.is_usable:
+            return math.nan
+        return gain_of_noise(self.pilot.sd / math.sqrt(self.by_unit.n), plan.tried)
 
     def _usual_sizes(self) -> tuple[float, ...]:
         scores = self.pairs.baseline
@@ -335,7 +361,9 @@ def _test_equivalence(
     margin = plan.margin_of(metric)
     if margin is None or by_unit.n < plan.fewest_units:
         return None
-    return compare_with_margin(by_unit, metric, margin, method=plan.margin_method, alpha=plan.alpha)
+    return compare_with_margin(
+        by_unit, metric, margin, method=plan.margin_method, alpha=plan.alpha_of_one
+    )
 
 
 def _baseline_rows(pairing: Pairing, complete: BoolArray) -> IntArray:
@@ -365,7 +393,7 @@ def _test_units(
     interval = find_interval(
         by_unit,
         method=plan.interval_method,
-        confidence_level=plan.confidence_level,
+        confidence_level=plan.level_of_one,
         n_resamples=plan.n_resamples,
         seed=plan.seed,
     )
@@ -388,7 +416,7 @@ def _untested(
             *(mean, nan, 1.0 if is_identical else nan, UNTESTED),
             *(by_unit.n, wins, by_unit.n - wins - losses, losses),
         ),
-        Interval(mean, nan, nan, nan, UNTESTED, plan.confidence_level),
+        Interval(mean, nan, nan, nan, UNTESTED, plan.level_of_one),
     )
 
 
@@ -471,7 +499,7 @@ def _contradiction_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[s
     if math.isnan(low + high) or math.isnan(pvalue):
         return ()
     excludes_zero = low > 0.0 or high < 0.0
-    if excludes_zero == (pvalue <= plan.alpha):
+    if excludes_zero == (pvalue <= plan.alpha_of_one):
         return ()
     says = "excludes 0" if excludes_zero else "includes 0"
     return (
@@ -487,7 +515,7 @@ def _ratio_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]
         return ()
     logarithms = PairedScores(np.log(row.pairs.baseline), np.log(row.pairs.candidate))
     log_ratio = find_interval(
-        row.units.collapse(logarithms), method="sign-flip", confidence_level=plan.confidence_level
+        row.units.collapse(logarithms), method="sign-flip", confidence_level=plan.level_of_one
     )
     ratio, low, high = (
         number(math.exp(value)) for value in (log_ratio.estimate, log_ratio.low, log_ratio.high)
@@ -495,13 +523,13 @@ def _ratio_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]
     return (
         f"a typical query takes {ratio} times {row.names[0]}'s with "
         f"{row.names[1]} (ratio of geometric means, "
-        f"{100 * plan.confidence_level:g} % CI {low} to {high})",
+        f"{100 * plan.level_of_one:g} % CI {low} to {high})",
     )
 
 
 def _rare_loss_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
     """That losses too rare to be among the queries could turn an improvement into a loss."""
-    is_shown = row.test.pvalue <= plan.alpha
+    is_shown = row.test.pvalue <= plan.alpha_of_one
     if not is_shown or not float(str(row.numbers["improvement"])) > 0:
         return ()
     return rare_loss_notes(row.rare_losses, row.names[1])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from rageval_report.analysis.comparing.margin_methods import interval_name, is_usual
 from rageval_report.analysis.sentence_parts import (
@@ -43,6 +45,21 @@ class AdjustedPvalues:
     correction: str
     family_size: int
     level: float = math.nan
+
+    def for_the_best_of(self, tried: int) -> AdjustedPvalues:
+        """The same for the best of as many variants: Bonferroni's correction.
+
+        Examples
+        --------
+        >>> AdjustedPvalues(0.01, math.nan, "holm", 3).for_the_best_of(20).pvalue
+        0.2
+        """
+        return replace(
+            self,
+            # NumPy's minimum keeps NaN, which is no test.
+            pvalue=float(np.minimum(1.0, tried * self.pvalue)),
+            equivalence_pvalue=float(np.minimum(1.0, tried * self.equivalence_pvalue)),
+        )
 
     def level_left(self, alpha: float) -> float:
         """The level that the correction leaves; if it is not known, that of the first of all tests.
@@ -109,6 +126,10 @@ class MetricFinding:
         The fewest units that are tested.
     largest_difference : float
         The width of the metric's range; infinite without bounds.
+    tried : int
+        The number of variants of which the candidate is the best; 1 if nothing was chosen.
+    gain_of_noise : float
+        The gain that noise alone gives to the best of them; NaN if it is not known.
     """
 
     metric: str
@@ -127,6 +148,8 @@ class MetricFinding:
     is_identical: bool = False
     fewest_units: int = FEWEST_UNITS
     largest_difference: float = math.inf
+    tried: int = 1
+    gain_of_noise: float = math.nan
 
     @property
     def is_tested(self) -> bool:
@@ -171,7 +194,7 @@ def _shown_sentence(finding: MetricFinding) -> str:
         f"{number(abs(difference))} ({_magnitude(finding)}), {_pvalue(finding)}, "
         f"{finding.test.n} {finding.unit}"
     )
-    sentence += _margin_part(finding)
+    sentence += _margin_part(finding) + _tried_part(finding)
     if finding.is_fragile:
         unit = "cluster" if finding.unit == CLUSTERS else "query"
         sentence += f"; fragile: one more {unit} against it, as large as the largest, would undo it"
@@ -195,6 +218,17 @@ def _margin_part(finding: MetricFinding) -> str:
     return f", by more than the margin of {margin}" if nearest > equivalence.margin else ""
 
 
+def _tried_part(finding: MetricFinding) -> str:
+    """That the numbers are corrected for a choice, and what noise alone gives to the best."""
+    if finding.tried == 1:
+        return ""
+    part = f"; corrected for the choice of the best of {finding.tried} variants"
+    is_gain = (finding.test.difference > 0) == finding.greater_is_better
+    if math.isnan(finding.gain_of_noise) or not is_gain:
+        return part
+    return f"{part}, which noise alone lifts by up to about {number(finding.gain_of_noise)}"
+
+
 def _notes_part(equivalence: EquivalenceResult) -> str:
     return "".join(f"; {note}" for note in equivalence.notes)
 
@@ -205,7 +239,7 @@ def _equivalent_sentence(finding: MetricFinding, equivalence: EquivalenceResult)
     return (
         f"{finding.candidate} and {finding.baseline} are equivalent on {finding.metric} within "
         f"±{number(equivalence.margin)} ({interval}, equivalence p {pvalue})"
-        f"{_notes_part(equivalence)}"
+        f"{_notes_part(equivalence)}{_tried_part(finding)}"
     )
 
 
@@ -219,7 +253,8 @@ def _not_shown_sentence(finding: MetricFinding) -> str:
     sentence = f"no difference shown on {finding.metric}"
     if finding.test.pvalue <= finding.alpha:
         sentence += f" after correction (p {pvalue_text(finding.test.pvalue)}, {_pvalue(finding)})"
-    return sentence + _would_show_part(finding) + _needed_part(finding) + _equivalence_part(finding)
+    parts = (_would_show_part, _needed_part, _equivalence_part, _tried_part)
+    return sentence + "".join(part(finding) for part in parts)
 
 
 def _would_show_part(finding: MetricFinding) -> str:
@@ -288,15 +323,19 @@ def _magnitude(finding: MetricFinding) -> str:
     low, high = finding.interval.low, finding.interval.high
     if finding.test.difference < 0:
         low, high = -high, -low
-    level = 100 * finding.interval.confidence_level
+    level = 100 * (1 - finding.alpha)
     return f"{level:g} % CI {number(low)} to {number(high)}"
 
 
 def _pvalue(finding: MetricFinding) -> str:
     pvalue = pvalue_text(finding.adjusted.pvalue)
-    if finding.adjusted.correction != "none" and finding.adjusted.family_size == 1:
+    correction = finding.adjusted.correction
+    is_of_many = correction != "none" and finding.adjusted.family_size > 1
+    if finding.tried > 1 and not is_of_many:
+        return f"corrected p {pvalue}"
+    if correction != "none" and not is_of_many:
         return f"p {pvalue}"
-    return f"{correction_text(finding.adjusted.correction)} p {pvalue}"
+    return f"{correction_text(correction)} p {pvalue}"
 
 
 def _short(unit: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import is_percentile
@@ -187,7 +188,8 @@ def gate_comparison(
     outcomes = _evaluate_rules(subjects, rules)
     runs = (run for pairing in comparison.pairings for run in (pairing.baseline, pairing.candidate))
     hints = unnamed_clusters(comparison.pairings[0].baseline, comparison.settings.get("clusters"))
-    notes = (*dict.fromkeys(doubts_of(runs)), *hints)
+    choice = () if plan.tried == 1 else (f"corrected for the best of {plan.tried} variants",)
+    notes = (*dict.fromkeys(doubts_of(runs)), *hints, *choice)
     result = _gate_result(f"Gates of {comparison.title}", outcomes, settings, notes)
     claims: dict[str, list[Any]] = {
         "pvalue": _claim_pvalues(outcomes),
@@ -228,13 +230,23 @@ def _test_claim(subject: Subject, request: RuleRequest) -> EquivalenceResult | N
 
 
 def _adjust_claims(outcomes: list[Outcome]) -> list[Outcome]:
-    """The outcomes, with the p-values of all claims adjusted together."""
+    """The outcomes, with the p-values of all claims adjusted together, and for a choice."""
     adjusted = adjust_pvalues(_claim_pvalues(outcomes), method="holm")
     n_claims = _count_claims(outcomes)
     return [
-        replace(outcome, pvalue_adjusted=float(pvalue), family_size=n_claims)
+        replace(
+            outcome,
+            # NumPy's minimum keeps NaN, which is no test.
+            pvalue_adjusted=float(np.minimum(1.0, _tried(outcome.subject) * pvalue)),
+            family_size=n_claims,
+        )
         for outcome, pvalue in zip(outcomes, adjusted, strict=True)
     ]
+
+
+def _tried(subject: Subject) -> int:
+    """The number of variants of which the pipeline is the best."""
+    return 1 if subject.comparison is None else subject.comparison.plan.tried
 
 
 def _claim_pvalues(outcomes: Sequence[Outcome]) -> list[float]:

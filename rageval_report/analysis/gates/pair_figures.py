@@ -136,7 +136,7 @@ def non_inferiority(
         pair.metric,
         margin,
         method=margin_method or plan.margin_method,
-        alpha=plan.alpha,
+        alpha=plan.alpha_of_one,
         alternative="non-inferior",
     )
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.arguments import check_count
 from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment, clusters_setting
-from rageval_report.analysis.family import CorrectionFamily, levels_left
+from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
 from rageval_report.analysis.ranking.figures import stepwise
 from rageval_report.analysis.ranking.letters import groups_of
 from rageval_report.analysis.ranking.lineup import (
@@ -50,7 +51,6 @@ from rageval_report.stats.all_pairs import (
     shared_flips,
 )
 from rageval_report.stats.base import check_level, check_resamples, check_seed
-from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.stats.units import fewest_units
 from rageval_report.types import FloatArray, IndexArray
 
@@ -297,6 +297,7 @@ def rank(
     test: str = "auto",
     margins: Mapping[str, float] | None = None,
     clusters: Clusters | None = None,
+    tried: int = 1,
 ) -> Ranking:
     """Rank several pipelines, metric by metric.
 
@@ -331,6 +332,9 @@ def rank(
     clusters : str, Series or mapping, optional
         A detail column of the first pipeline, or labels by query id: queries with the same label
         are not independent, and count together in every test, interval and resample.
+    tried : int
+        The number of pipelines that were tried on these queries, if only the best of them are
+        ranked. The correction then counts the pairs of all of them; "westfall-young" is Holm's.
 
     Returns
     -------
@@ -339,7 +343,8 @@ def rank(
         standing ("best", "may be best": not distinguishable from the best, "worse"), average_rank
         (within queries, 1 is best), wins (queries on which it alone is best), beats and beaten_by
         (the number of pipelines it is shown to be better, worse than), ci_method, and the verdict
-        of the metric beside its best pipeline.
+        of the metric beside its best pipeline; then gain_of_noise, by which noise alone is expected
+        to lift the mean of the best of as many equal pipelines.
 
     Raises
     ------
@@ -396,20 +401,29 @@ def rank(
         for name, block in blocks.items()
         if block.is_rankable
     }
-    # The flips of signs that all pairs share belong to differences of 0, not of a margin.
-    method = stepwise(correction) if with_margin else correction
+    # The flips of signs that all pairs share belong to differences of 0, not of a margin, and
+    # there are none of pipelines that are not ranked.
+    n_tried = max(check_count("tried", tried), len(lineup.names))
+    is_selection = n_tried > len(lineup.names)
+    method = stepwise(correction) if with_margin or is_selection else correction
+    hidden = _hidden_pairs(len(lineup.names), n_tried)
     family = CorrectionFamily.of(
         (replace(metric, name=name) for name in names for metric in lineup.metrics[name]),
         are_requested=metrics is not None,
     )
-    tests = _correct_tests(tests, blocks, family, method, n_resamples=n_draws, seed=start)
+    tests = _correct_tests(
+        tests, blocks, family, method, hidden=hidden, n_resamples=n_draws, seed=start
+    )
     settings: RankingSettings = {
         "test": test,
         "correction": method,
-        "family_size": sum(
-            int(np.isfinite(pairs.pvalue).sum())
-            for name, pairs in tests.items()
-            if name in family.members
+        "family_size": _with_hidden(
+            sum(
+                int(np.isfinite(pairs.pvalue).sum())
+                for name, pairs in tests.items()
+                if name in family.members
+            ),
+            hidden,
         ),
         "confidence_level": level,
         "missing": missing,
@@ -418,6 +432,8 @@ def rank(
     }
     if on is not None:
         settings["on"] = on
+    if is_selection:
+        settings["tried"] = n_tried
     if with_margin:
         settings["margins"] = with_margin
     if clusters is not None:
@@ -445,19 +461,38 @@ def rank(
         weights=weights,
         objectives=objectives,
         margins=margins,
-        levels=_levels_of_metrics(tests, family, method, round(1.0 - level, 12)),
+        levels=_levels_of_metrics(tests, family, method, hidden, round(1.0 - level, 12)),
     )
 
 
+def _hidden_pairs(n_ranked: int, n_tried: int) -> float:
+    """The pairs with pipelines that are not ranked, for each pair that is.
+
+    Examples
+    --------
+    >>> _hidden_pairs(3, 3), _hidden_pairs(2, 20)  # 1 of 190 pairs
+    (0.0, 189.0)
+    """
+    return n_tried * (n_tried - 1) / (n_ranked * (n_ranked - 1)) - 1.0
+
+
+def _with_hidden(n_pairs: int, hidden: float) -> int:
+    return round(n_pairs * (1.0 + hidden))
+
+
 def _levels_of_metrics(
-    tests: Mapping[str, AllPairs], family: CorrectionFamily, correction: str, alpha: float
+    tests: Mapping[str, AllPairs],
+    family: CorrectionFamily,
+    correction: str,
+    hidden: float,
+    alpha: float,
 ) -> dict[str, float]:
     """The level that the correction leaves to the pairs of each metric."""
     if not tests:
         return {}
     names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
     raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
-    levels = levels_left(family, names, raw, correction, alpha)
+    levels = levels_left(family, names, raw, correction, alpha, hidden=hidden)
     return dict(zip(names, levels.tolist(), strict=True))
 
 
@@ -493,6 +528,7 @@ def _correct_tests(
     family: CorrectionFamily,
     correction: str,
     *,
+    hidden: float,
     n_resamples: int,
     seed: int,
 ) -> dict[str, AllPairs]:
@@ -505,7 +541,9 @@ def _correct_tests(
 
     def correct_pairs(positions: IndexArray) -> FloatArray:
         if correction != WESTFALL_YOUNG:
-            return adjust_pvalues(raw[positions], correction, smallest=smallest[positions])
+            return adjust_with_hidden(
+                raw[positions], correction, hidden, smallest=smallest[positions]
+            )
         # With the rows that are left out, as NaN: metrics must have the same queries to share
         # flips.
         chosen = dict.fromkeys(names[i] for i in positions)

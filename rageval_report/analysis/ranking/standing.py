@@ -30,6 +30,7 @@ class RankingSettings(TypedDict):
     n_resamples: int
     seed: int
     on: NotRequired[str]
+    tried: NotRequired[int]
     margins: NotRequired[Mapping[str, float]]
     clusters: NotRequired[str]
 
