@@ -95,6 +95,51 @@ def correction_note(correction: str, n_tests: int, alpha: float, unit: str = "te
     return f"p-values are adjusted ({correction}) over the {n_tests} {unit} of this table"
 
 
+# What each correction of the false discovery rate assumes.
+_FALSE_DISCOVERY = {
+    "bh": (
+        "it holds if the tests are independent, such as groups without common queries, or move "
+        'together; correction="by" holds always'
+    ),
+    "by": "it holds however the tests depend on each other",
+}
+
+
+def false_discovery_notes(correction: str, n_shown: int, alpha: float) -> list[str]:
+    """What a false discovery rate says of the groups that are shown to differ.
+
+    Parameters
+    ----------
+    correction : str
+        The correction.
+    n_shown : int
+        The number of findings.
+    alpha : float
+        The error rate.
+
+    Returns
+    -------
+    list of str
+        Empty for other corrections, or without a finding.
+
+    Examples
+    --------
+    >>> false_discovery_notes("holm", 3, 0.05)
+    []
+    >>> [note] = false_discovery_notes("by", 3, 0.05)
+    >>> note.partition(":")[0]
+    'of the slices shown to differ here (3), about one in 20 may be noise'
+    """
+    assumption = _FALSE_DISCOVERY.get(correction)
+    if assumption is None or not n_shown:
+        return []
+    return [
+        f"of the slices shown to differ here ({n_shown}), about one in {1 / alpha:.0f} may be "
+        f"noise: {correction!r} limits the share of false findings, not the chance of a single "
+        f'one, as "holm" does; {assumption}'
+    ]
+
+
 def join_names(names: Sequence[str]) -> str:
     """Names as a sentence lists them.
 

@@ -3,52 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias, Unpack
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import MeanKeywords
+from rageval_report.analysis.arguments import MeanKeywords, mean_limits, scores_of
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     ComparisonPlan,
     MetricComparison,
     compare_metric,
+    independent_pairs,
 )
-from rageval_report.analysis.comparing.pairing import Clusters, Pairing
-from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
+from rageval_report.analysis.comparing.pairing import Clusters, Pairing, resolve_units
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
-from rageval_report.analysis.family import correct_in_family, family_of_pairings
+from rageval_report.analysis.family import CorrectionFamily, correct_in_family, family_of_pairings
+from rageval_report.analysis.sentence_parts import false_discovery_notes
+from rageval_report.analysis.slice_pooling import (
+    PooledSlices,
+    SliceMean,
+    pool_slices,
+    pooling_notes,
+)
+from rageval_report.analysis.slice_reversals import (
+    ComparedSlice,
+    SliceTable,
+    is_opposed,
+    opposed_verdict,
+    test_of_others,
+)
 from rageval_report.analysis.summary import summarise
 from rageval_report.errors import DataError, UnknownNameError, check_options
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.align import Alignment
 from rageval_report.stats import heterogeneity_test
+from rageval_report.stats.clusters import clustered_standard_error, mean_error
 from rageval_report.stats.pairs.heterogeneity import HeterogeneityResult
-from rageval_report.types import IntArray
+from rageval_report.stats.units import Units
+from rageval_report.types import FloatArray, IntArray
 
 NO_GROUP = "(none)"
 
-_Groups: TypeAlias = list[tuple[str, MetricComparison]]
+_Groups: TypeAlias = list[ComparedSlice]
 
-
-@dataclass(frozen=True)
-class _SliceTable:
-    """The facts about a table of slices that its sentences need."""
-
-    by: str
-    correction: str
-    family_size: int
-    plan: ComparisonPlan
-
-    def reversal(self, label: str, row: MetricComparison, pvalue: float, overall: float) -> str:
-        """The verdict on a group that differs in the other direction than all queries together."""
-        adjusted = AdjustedPvalues(pvalue, float("nan"), self.correction, self.family_size)
-        sentence = verdict(row.finding(adjusted, self.plan))
-        return f"where {self.by} is {label}, {sentence}; over all queries it is {overall:+.3f}"
+# A printed table has room for one of the two.
+_SPREAD_HEADLINE = ("std", "min")
+_POOLED_HEADLINE = ("pooled_mean", "pooled_ci_low", "pooled_ci_high", "std")
 
 
 def slice_summary(
@@ -76,7 +80,11 @@ def slice_summary(
     -------
     Result
         One row per metric and group: ``metric``, the column of the groups, then the columns of
-        `summarise`.
+        `summarise`; after ``ci_method`` follow ``pooled_mean``, ``pooled_ci_low``,
+        ``pooled_ci_high`` and ``shrinkage``: the mean moved towards the common mean of the groups
+        by that share of the way, as far as chance explains how they spread (empirical Bayes, see
+        `rageval_report.stats.partial_pooling`). With fewer than four groups, or no spread within
+        them, these repeat the mean and its interval.
 
     Raises
     ------
@@ -98,23 +106,31 @@ def slice_summary(
     # The parts are group by group, the table is metric by metric.
     order = frame["metric"].map({name: i for i, name in enumerate(parts[0].frame["metric"])})
     frame = frame.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
+    level = float(str(parts[0].settings["confidence_level"]))
+    units = resolve_units(evaluation, clusters)
+    places = [rows for _, rows in _rows_by_group(labels)]
+    pooled = _pool_means(evaluation, frame, places, units, level)
+    _insert_pooled(frame, [slices for _, slices in pooled], "mean", after="ci_method")
+    are_pooled = any(slices.are_pooled for _, slices in pooled)
     return Result(
         f"{evaluation.name} by {by}",
         frame,
         {**parts[0].settings, "by": column},
-        _label_notes(labels, by),
+        (
+            *_label_notes(labels, by),
+            *(
+                _shared_cluster_notes(units, labels, by, "the pooling assumes")
+                if are_pooled
+                else ()
+            ),
+            *pooling_notes(pooled, "mean"),
+        ),
         headline=(
-            column,
-            "n",
-            *([] if clusters is None else ["n_clusters"]),
-            "n_unscored",
-            "mean",
-            "ci_low",
-            "ci_high",
-            "std",
-            "min",
-            "p50",
-            "max",
+            *(column, "n", *(["n_clusters"] if units.are_clusters else []), "n_unscored", "mean"),
+            *("ci_low", "ci_high"),
+            *(_POOLED_HEADLINE if are_pooled else _SPREAD_HEADLINE),
+            *([] if are_pooled and units.are_clusters else ["p50"]),
+            *([] if are_pooled else ["max"]),
         ),
         grouped_by="title",
     )
@@ -146,14 +162,23 @@ def slice_comparison(
         groups, ``n``, ``n_dropped``, both means, ``difference``, ``ci_low``, ``ci_high``, ``test``,
         ``pvalue``, ``pvalue_adjusted``, ``wins``, ``ties``, ``losses``, and, for the whole metric,
         ``heterogeneity_pvalue`` (Welch's form of Cochran's Q: do the groups differ?) and
-        ``crossing_pvalue`` (Gail & Simon: do they differ in opposite directions?). ``verdict`` is a
-        sentence if a group is shown to differ in the other direction than all queries together,
-        else missing.
+        ``crossing_pvalue`` (Gail & Simon: do they differ in opposite directions?).
+        ``pooled_difference``, ``pooled_ci_low``, ``pooled_ci_high`` and ``shrinkage`` are as in
+        `slice_summary`. ``reversal_pvalue_adjusted`` tests whether the group and all other queries
+        differ in opposite directions. ``verdict`` is a sentence if a group is shown to differ in
+        the other direction than all queries together, else missing; it says whether the other
+        queries are shown to do the opposite.
 
     Raises
     ------
     UnknownNameError
-        If `by` is not a column of the details, or a metric was not compared.
+        If `by` is not a column of the details, a metric was not compared, or there is no such
+        correction.
+
+    Notes
+    -----
+    A reversal needs both tests to reject: that of the group, and that of the other queries in the
+    opposite direction. Its p-value is the larger of the two, corrected over all rows.
     """
     notes: list[str] = []
     all_groups: list[_Groups] = []
@@ -162,53 +187,90 @@ def slice_comparison(
         labels = group_labels(pairing.baseline, by).reindex(pairing.alignment.ids)
         notes += [
             *_label_notes(labels, by),
-            *_shared_cluster_notes(pairing, labels, comparison, by),
+            *_shared_cluster_notes(
+                _units_of_pairs(pairing, comparison.plan),
+                labels,
+                by,
+                "the test of heterogeneity and the pooling assume",
+            ),
         ]
-        for ours, theirs in _choose_pairs(pairing, metrics):
-            all_groups.append(
-                [
-                    (
-                        label,
-                        compare_metric(
-                            _select_queries(pairing, rows), ours, theirs, comparison.plan
-                        ),
-                    )
-                    for label, rows in _rows_by_group(labels)
-                ]
-            )
-    frame = pd.DataFrame([record for groups in all_groups for record in _records(groups, column)])
+        all_groups += [
+            _compare_groups(pairing, ours, theirs, labels, comparison.plan)
+            for ours, theirs in _choose_pairs(pairing, metrics)
+        ]
     chosen = [
         replace(pairing, metrics=_choose_pairs(pairing, metrics)) for pairing in comparison.pairings
     ]
     family = family_of_pairings(chosen, are_requested=metrics is not None)
-    of_rows, pvalues = frame["metric"].tolist(), frame["pvalue"].to_numpy(dtype=np.float64)
-    smallest = [row.smallest_pvalue for groups in all_groups for _, row in groups]
-    adjusted = correct_in_family(family, of_rows, pvalues, correction, smallest)
-    # The best of several variants was chosen on the queries of all groups.
-    adjusted = np.minimum(1.0, comparison.plan.tried * adjusted)
-    n_tests = family.size(of_rows, pvalues)
-    frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", adjusted)
-    table = _SliceTable(by, correction, n_tests, comparison.plan)
-    verdicts = _reversals(all_groups, adjusted.tolist(), table)
-    # As objects, because pandas 3 would make NaN of None beside texts.
-    frame["verdict"] = pd.Series(verdicts, index=frame.index, dtype=object)
+    frame = pd.DataFrame([record for groups in all_groups for record in _records(groups, column)])
+    table = _add_pvalues(frame, all_groups, family, SliceTable(by, correction, 0, comparison.plan))
+    pooled = [
+        (groups[0].row.metric.name, _pool_differences(groups, comparison.plan))
+        for groups in all_groups
+    ]
+    _insert_pooled(frame, [slices for _, slices in pooled], "difference", after="ci_high")
+    n_shown = int((frame["pvalue_adjusted"] <= comparison.plan.alpha).sum())
     several = len(comparison.pairings) > 1
     middle = ("candidate",) if several else ()
     return Result(
         f"{comparison.title}, by {by}",
         frame,
-        {**comparison.settings, "by": column, "correction": correction, "family_size": n_tests},
+        {
+            **comparison.settings,
+            "by": column,
+            "correction": correction,
+            "family_size": table.family_size,
+        },
         (
-            *dict.fromkeys([*notes, *_disagreement_notes(all_groups, verdicts, table)]),
-            f"p-values are adjusted ({correction}) over {n_tests} tests",
+            *dict.fromkeys(notes),
+            f"p-values are adjusted ({correction}) over {table.family_size} tests",
+            *false_discovery_notes(correction, n_shown, comparison.plan.alpha),
+            *pooling_notes(pooled, "difference"),
             *family.notes(),
         ),
-        headline=(
-            *(column, *middle, "n", "baseline_mean", "candidate_mean", "difference", "ci_low"),
-            *("ci_high", "pvalue_adjusted", "wins", "ties", "losses"),
+        headline=_comparison_headline(
+            (column, *middle), are_pooled=any(slices.are_pooled for _, slices in pooled)
         ),
         grouped_by="metric",
     )
+
+
+def _comparison_headline(first: tuple[str, ...], *, are_pooled: bool) -> tuple[str, ...]:
+    # A printed table has room for either the means of both runs or the pooled columns.
+    means = () if are_pooled else ("baseline_mean", "candidate_mean")
+    pooled = ("pooled_difference", "pooled_ci_low", "pooled_ci_high") if are_pooled else ()
+    difference = ("difference", "ci_low", "ci_high")
+    return (*first, "n", *means, *difference, *pooled, "pvalue_adjusted", "wins", "ties", "losses")
+
+
+def _add_pvalues(
+    frame: pd.DataFrame, all_groups: list[_Groups], family: CorrectionFamily, table: SliceTable
+) -> SliceTable:
+    """Add the corrected p-values and the verdicts; return the table with its number of tests."""
+    slices = [part for groups in all_groups for part in groups]
+    metrics, raw = frame["metric"].tolist(), frame["pvalue"].to_numpy(dtype=np.float64)
+    smallest = [part.row.smallest_pvalue for part in slices]
+    reversals = np.array([part.reversal_pvalue for part in slices], dtype=np.float64)
+    # The best of several variants was chosen on the queries of all groups.
+    tried = table.plan.tried
+    adjusted, of_reversals = (
+        np.minimum(
+            1.0, tried * correct_in_family(family, metrics, pvalues, table.correction, smallest)
+        )
+        for pvalues in (raw, reversals)
+    )
+    table = replace(table, family_size=family.size(metrics, raw))
+    frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", adjusted)
+    frame["reversal_pvalue_adjusted"] = of_reversals
+    verdicts = [
+        opposed_verdict(part, pvalue, reversal_pvalue, table)
+        for part, pvalue, reversal_pvalue in zip(
+            slices, adjusted.tolist(), of_reversals.tolist(), strict=True
+        )
+    ]
+    # As objects, because pandas 3 would make NaN of None beside texts.
+    frame["verdict"] = pd.Series(verdicts, index=frame.index, dtype=object)
+    return table
 
 
 def group_labels(evaluation: Scored, by: str) -> pd.Series:
@@ -276,12 +338,16 @@ def _label_notes(labels: pd.Series, by: str) -> tuple[str, ...]:
     return (f"{n_without} {verb} no {by}",) if n_without else ()
 
 
+def _units_of_pairs(pairing: Pairing, plan: ComparisonPlan) -> Units:
+    """The independent units of the queries that both runs have."""
+    rows = pairing.alignment.baseline_rows
+    return plan.units.select(slice(None) if rows is None else rows)
+
+
 def _shared_cluster_notes(
-    pairing: Pairing, labels: pd.Series, comparison: ComparisonLike, by: str
+    units: Units, labels: pd.Series, by: str, assumption: str
 ) -> Iterator[str]:
     """That groups depend on each other, because a cluster has queries in several of them."""
-    rows = pairing.alignment.baseline_rows
-    units = comparison.plan.units.select(slice(None) if rows is None else rows)
     if units.codes is None:
         return
     groups = labels.groupby(units.codes).nunique()
@@ -289,8 +355,33 @@ def _shared_cluster_notes(
     if n_shared:
         yield (
             f"{n_shared} of {len(groups)} clusters have queries in several groups of {by}, so the "
-            "groups are not independent, as the test of heterogeneity assumes"
+            f"groups are not independent, as {assumption}"
         )
+
+
+def _compare_groups(
+    pairing: Pairing, ours: Metric, theirs: Metric, labels: pd.Series, plan: ComparisonPlan
+) -> _Groups:
+    """One metric of two runs in each group; opposed groups beside all other queries."""
+    groups = [
+        (label, rows, compare_metric(_select_queries(pairing, rows), ours, theirs, plan))
+        for label, rows in _rows_by_group(labels)
+    ]
+    overall = _overall([row for _, _, row in groups])
+    slices = []
+    for label, rows, row in groups:
+        others = None
+        if is_opposed(row, overall):
+            outside = _select_queries(pairing, np.delete(np.arange(len(labels)), rows))
+            others = test_of_others(independent_pairs(outside, ours, theirs, plan), plan)
+        slices.append(ComparedSlice(label, row, overall, others))
+    return slices
+
+
+def _overall(rows: Sequence[MetricComparison]) -> float:
+    """The mean difference of all queries together."""
+    every = np.concatenate([row.differences for row in rows])
+    return float(every.mean()) if every.size else math.nan
 
 
 def _records(groups: _Groups, column: str) -> list[dict[str, object]]:
@@ -299,12 +390,12 @@ def _records(groups: _Groups, column: str) -> list[dict[str, object]]:
         "heterogeneity_pvalue": math.nan if spread is None else spread.pvalue,
         "crossing_pvalue": math.nan if spread is None else spread.crossing_pvalue,
     }
-    return [_record(label, row, column) | pvalues for label, row in groups]
+    return [_record(part.label, part.row, column) | pvalues for part in groups]
 
 
 def _heterogeneity(groups: _Groups) -> HeterogeneityResult | None:
     """Whether the groups differ, by their independent units; None for fewer than two groups."""
-    values = [row.by_unit.values for _, row in groups if row.by_unit.n]
+    values = [part.row.by_unit.values for part in groups if part.row.by_unit.n]
     return heterogeneity_test(values) if len(values) > 1 else None
 
 
@@ -314,59 +405,68 @@ def _record(label: str, row: MetricComparison, column: str) -> dict[str, object]
     return {**first, column: label, **numbers}
 
 
-def _reversals(
-    all_groups: list[_Groups], adjusted: list[float], table: _SliceTable
-) -> list[str | None]:
-    """The verdict of each group that is shown to differ in the other direction than the whole."""
-    sentences: list[str | None] = []
-    for groups in all_groups:
-        overall = _overall(groups)
-        for label, row in groups:
-            pvalue = adjusted[len(sentences)]
-            is_against = row.test.difference * overall < 0 and pvalue <= table.plan.alpha
-            sentences.append(table.reversal(label, row, pvalue, overall) if is_against else None)
-    return sentences
+# -- partial pooling
 
 
-def _overall(groups: _Groups) -> float:
-    """The mean difference of all queries together."""
-    every = np.concatenate([row.differences for _, row in groups])
-    return float(every.mean()) if every.size else float("nan")
-
-
-def _disagreement_notes(
-    all_groups: list[_Groups], verdicts: list[str | None], table: _SliceTable
-) -> Iterator[str]:
-    """Notes on groups that differ in the other direction than the whole without a verdict."""
-    place = 0
-    for groups in all_groups:
-        place += len(groups)
-        if not any(verdicts[place - len(groups) : place]):
-            yield from _disagreement_note(groups, table)
-
-
-def _disagreement_note(groups: _Groups, table: _SliceTable) -> Iterator[str]:
-    overall, n = _overall(groups), sum(row.test.n for _, row in groups)
-    against = [(label, row) for label, row in groups if row.test.difference * overall < 0]
-    if not against:
-        return
-    first = groups[0][1]
-    name = f"{first.metric.name} ({first.names[1]})"
-    clear = [(label, row) for label, row in against if row.test.pvalue <= table.plan.alpha]
-    # A majority against the whole is Simpson's paradox: a large group, or a large difference, hides
-    # the others.
-    if 2 * sum(row.test.n for _, row in against) > n:
-        yield (
-            f"{name}: {overall:+.3f} overall, but most queries are in groups of {table.by} that "
-            f"differ in the other direction: {_list_groups(against)}"
+def _pool_means(
+    evaluation: Scored,
+    frame: pd.DataFrame,
+    places: Sequence[IntArray],
+    units: Units,
+    confidence_level: float,
+) -> list[tuple[str, PooledSlices]]:
+    """The pooled means of each metric of a table of means, whose groups have these rows."""
+    pooled = []
+    for name, rows in frame.groupby("metric", sort=False):
+        metric = evaluation.metrics[str(name)]
+        scores = scores_of(evaluation, metric)
+        slices = [
+            _slice_mean(row, scores[of_group], units.select(of_group))
+            for (_, row), of_group in zip(rows.iterrows(), places, strict=True)
+        ]
+        limits = mean_limits(metric, float(rows["min"].min()))
+        pooled.append(
+            (metric.name, pool_slices(slices, confidence_level=confidence_level, limits=limits))
         )
-    elif clear:
-        spread = heterogeneity_test([row.by_unit.values for _, row in groups if row.by_unit.n])
-        yield (
-            f"{name}: {overall:+.3f} overall, but the other direction in "
-            f"{_list_groups(clear)}; the groups differ with heterogeneity p = {spread.pvalue:.2g}"
-        )
+    return pooled
 
 
-def _list_groups(groups: _Groups) -> str:
-    return ", ".join(f"{label} ({row.test.difference:+.3f})" for label, row in groups[:5])
+def _slice_mean(row: pd.Series, scores: FloatArray, units: Units) -> SliceMean:
+    """The mean of a slice by its row in the table, and its standard error by units."""
+    mean, low, high = (float(row[name]) for name in ("mean", "ci_low", "ci_high"))
+    n = int(row["n"])
+    if units.codes is not None and n:
+        spread = clustered_standard_error(scores, units.codes)
+        return SliceMean(mean, spread.standard_error, spread.n_clusters, spread.df, low, high)
+    error = float(row["std"]) / math.sqrt(n) if n > 1 else math.nan
+    return SliceMean(mean, error, n, n - 1.0, low, high)
+
+
+def _pool_differences(groups: _Groups, plan: ComparisonPlan) -> PooledSlices:
+    """The pooled differences of one metric, by independent units."""
+    bounds = groups[0].row.metric.bounds
+    reach = math.inf if bounds is None else bounds[1] - bounds[0]
+    return pool_slices(
+        [_slice_difference(part.row) for part in groups],
+        confidence_level=plan.confidence_level,
+        limits=(-reach, reach),
+        fewest_units=plan.fewest_units,
+    )
+
+
+def _slice_difference(row: MetricComparison) -> SliceMean:
+    pairs = row.by_unit
+    error, degrees = mean_error(pairs) if pairs.n > 1 else (math.nan, 0.0)
+    difference = float(row.differences.mean()) if pairs.n else math.nan
+    return SliceMean(difference, error, pairs.n, degrees, row.interval.low, row.interval.high)
+
+
+def _insert_pooled(
+    frame: pd.DataFrame, pooled: Sequence[PooledSlices], estimate: str, *, after: str
+) -> None:
+    """Insert the pooled columns; the slices are in the order of the rows."""
+    place = list(frame).index(after) + 1
+    columns = [slices.columns(estimate) for slices in pooled]
+    for offset, name in enumerate(columns[0]):
+        values: FloatArray = np.concatenate([of_metric[name] for of_metric in columns])
+        frame.insert(place + offset, name, values)

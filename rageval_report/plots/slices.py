@@ -43,6 +43,7 @@ from rageval_report.results import Result
 from rageval_report.scores import Metric
 
 _MOST_GROUPS = 30  # more rows would not be readable
+_BELOW = 0.24  # from a dot to its pooled mean; rows are 1 apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +90,8 @@ def slices(
     Notes
     -----
     The dashed line is the mean over all queries of the groups. A filled dot of a comparison means
-    that a difference is shown in that group after correction. The thirty largest groups are drawn.
+    that a difference is shown in that group after correction. The diamond below a dot is the pooled
+    mean with its interval, where the groups are pooled. The thirty largest groups are drawn.
     """
     result = slices_of(subject, by, metrics)
     known = _known_metrics(subject, result.frame)
@@ -190,6 +192,27 @@ def _draw_block(
             linestyle="none",
         )
         ax.plot(row[estimate], place, zorder=3, **look)
+    for (_, row), place in zip(block.frame.iterrows(), places, strict=True):
+        if _is_pooled(row):
+            _draw_pooled(ax, row, estimate, place + _BELOW)
+
+
+def _is_pooled(row: pd.Series) -> bool:
+    """Whether the mean of a group was moved; not in results of before there was pooling."""
+    return float(row.get("shrinkage", 0.0)) > 0.0
+
+
+def _draw_pooled(ax: Axes, row: pd.Series, estimate: str, place: float) -> None:
+    ax.hlines(place, row["pooled_ci_low"], row["pooled_ci_high"], color=GREY, linewidth=1.0)
+    ax.plot(
+        row[f"pooled_{estimate}"],
+        place,
+        marker="D",
+        markersize=4,
+        color=GREY,
+        linestyle="none",
+        zorder=3,
+    )
 
 
 def _finish(
@@ -200,12 +223,12 @@ def _finish(
     estimate: str,
     left_out: Sequence[Metric],
 ) -> None:
-    values = np.concatenate(
-        [
-            block.frame[[estimate, "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
-            for block in blocks
-        ]
-    )
+    frame = pd.concat([block.frame for block in blocks])
+    are_pooled = any(_is_pooled(row) for _, row in frame.iterrows())
+    drawn_columns = [estimate, "ci_low", "ci_high"]
+    if are_pooled:
+        drawn_columns += ["pooled_ci_low", "pooled_ci_high"]
+    values = frame[drawn_columns].to_numpy(dtype=np.float64).ravel()
     if estimate == "difference":
         ax.axvline(0, color=ink(), linewidth=1.0, zorder=1)
         values = np.append(values, 0.0)
@@ -218,6 +241,7 @@ def _finish(
         ax,
         f"Dashed: all queries together. {shown if estimate == 'difference' else ''}".strip(),
         direction_note(drawn),
+        "Diamonds: pooled with the other groups." if are_pooled else "",
         f"{hidden} smaller groups are not drawn." if hidden else "",
         left_out_note(left_out),
     )

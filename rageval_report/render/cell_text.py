@@ -23,7 +23,7 @@ LONGEST_SENTENCE = 1000  # of a title, a sentence, a note
 COUNTS = frozenset("count k losses n queries rank required_n rows size ties wins".split())
 SIGNED = frozenset(
     "change delta difference difference_highest difference_lowest improvement mean_difference "
-    "median_difference rare_loss_difference".split()
+    "median_difference pooled_difference rare_loss_difference".split()
 )
 PERCENT = frozenset(["rare_loss_share"])
 
