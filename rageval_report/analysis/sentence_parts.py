@@ -98,10 +98,10 @@ def correction_note(correction: str, n_tests: int, alpha: float, unit: str = "te
 # What each correction of the false discovery rate assumes.
 _FALSE_DISCOVERY = {
     "bh": (
-        "it holds if the tests are independent, such as groups without common queries, or move "
-        'together; correction="by" holds always'
+        "it assumes that the tests are independent, as those of groups without common queries are, "
+        'or positively related; correction="by" does not'
     ),
-    "by": "it holds however the tests depend on each other",
+    "by": "it assumes nothing of how the tests are related",
 }
 
 

@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     )
     from rageval_report.stats.planning import power as power
     from rageval_report.stats.planning import required_n as required_n
-    from rageval_report.stats.pooled_means import PooledMeans as PooledMeans
     from rageval_report.stats.pooled_means import partial_pooling as partial_pooling
     from rageval_report.stats.ranks import friedman_test as friedman_test
 else:

@@ -18,8 +18,9 @@ from rageval_report.errors import DataError
 from rageval_report.stats.base import check_level
 from rageval_report.types import FloatArray
 
-# With the common mean estimated from the groups, the pooled means have a smaller expected squared
-# error than the raw ones, whatever the true means are, from four groups on (Efron & Morris 1973).
+# From four groups on, if the standard errors are equal and the common mean is estimated, the pooled
+# means have a smaller expected squared error than the raw ones, whatever the true means are (Efron
+# & Morris 1973).
 FEWEST_GROUPS = 4
 
 # Newton's steps double the variance until they are near the root, and then double the digits.

@@ -1,9 +1,10 @@
-"""Witnesses: means by pandas' groupby, Holm by hand."""
+"""Witnesses: means by pandas' groupby, Holm by hand, SciPy 1.17's false discovery rates."""
 
 import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import false_discovery_control
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.slices import slice_comparison, slice_summary
@@ -61,40 +62,17 @@ def test_groups_that_are_shown_to_go_the_other_way_are_told_first(opposed):
     [sentence] = result.sentences
     assert sentence.startswith("where topic is tax, b is worse on recall by 0.1")
     assert "; over all queries it is +0." in sentence
-    assert not any("the other way" in note for note in result.notes)
+    assert "and the other queries show the opposite: +0.1" in sentence
 
 
-def test_a_verdict_on_one_metric_hides_no_note_on_another(opposed):
-    rng = np.random.default_rng(9)
-    ids, topics = opposed[0].scores.index, opposed[0].details["topic"].tolist()
-    before = rng.uniform(0.3, 0.6, 90)
-    # In tax lower, with p = 0.037: below 0.05, but four times as much is not.
-    after = before + np.r_[rng.normal(0.1, 0.05, 60), rng.normal(-0.02, 0.05, 30)]
-    runs = [
-        RAGPipelineEvaluation(
-            evaluation.name,
-            {"query_id": ids, "recall": evaluation.scores["recall"], "mrr": mrr, "topic": topics},
-        )
-        for evaluation, mrr in zip(opposed, (before, after), strict=True)
-    ]
-    result = slice_comparison(compare(*runs), "topic", correction="bonferroni")
-    tax = result.frame.set_index(["metric", "topic"]).loc[("mrr", "tax")]
-    assert tax["difference"] < 0
-    assert tax["pvalue"] <= 0.05 < tax["pvalue_adjusted"]
-    [sentence] = result.sentences
-    assert "recall" in sentence
-    [note] = [note for note in result.notes if "heterogeneity" in note]
-    assert note.startswith("mrr (b): +0.")
-    assert [type(verdict) for verdict in result.frame["verdict"]].count(type(None)) == 3
-
-
-def test_groups_that_agree_are_not_noted():
+def test_groups_that_agree_have_no_verdict():
     rng = np.random.default_rng(5)
     topics = ["law", "tax"] * 40
     before = rng.beta(4, 4, 80)
     after = np.clip(before + rng.normal(0.1, 0.05, 80), 0, 1)
     result = slice_comparison(compare(run("a", before, topics), run("b", after, topics)), "topic")
-    assert not any("the other way" in note for note in result.notes)
+    assert result.sentences == ()
+    assert (result.frame["reversal_pvalue_adjusted"] == 1.0).all()
 
 
 def test_a_column_that_is_not_there_is_told(opposed):
@@ -168,3 +146,45 @@ def test_a_cluster_with_queries_in_several_groups_is_noted():
     within = compare(a, b, clusters={f"q{i}": i % 8 for i in range(16)}).slices("topic")
     assert not any("clusters have queries in several" in note for note in within.notes)
     assert not any("clusters" in note for note in compare(a, b).slices("topic").notes)
+
+
+# -- false discovery rates
+
+
+def twelve_topics(n_true=6):
+    rng = np.random.default_rng(8)
+    topics = np.repeat([f"t{i}" for i in range(12)], 10)
+    before = rng.uniform(0.3, 0.6, 120)
+    shift = np.repeat([0.08] * n_true + [0.0] * (12 - n_true), 10)
+    return run("a", before, topics), run("b", before + shift + rng.normal(0, 0.07, 120), topics)
+
+
+@pytest.mark.parametrize("correction", ["bh", "by"])
+def test_the_false_discovery_rate_over_slices_is_that_of_scipy(correction):
+    frame = compare(*twelve_topics()).slices("topic", correction=correction).frame
+    expected = false_discovery_control(frame["pvalue"], method=correction)
+    np.testing.assert_allclose(frame["pvalue_adjusted"], expected)
+
+
+def test_a_false_discovery_rate_says_how_many_findings_may_be_noise():
+    result = compare(*twelve_topics()).slices("topic", correction="bh")
+    n_shown = int((result.frame["pvalue_adjusted"] <= 0.05).sum())
+    assert n_shown >= 3
+    [note] = [note for note in result.notes if "may be noise" in note]
+    assert note.startswith(
+        f"of the slices shown to differ here ({n_shown}), about one in 20 may be noise"
+    )
+    assert "groups without common queries" in note
+    at_90 = compare(*twelve_topics(), confidence_level=0.9).slices("topic", correction="by")
+    assert any("about one in 10 may be noise" in note for note in at_90.notes)
+
+
+@pytest.mark.parametrize(("n_true", "correction"), [(0, "bh"), (6, "holm"), (6, "none")])
+def test_no_such_note_without_a_finding_or_with_another_correction(n_true, correction):
+    result = compare(*twelve_topics(n_true)).slices("topic", correction=correction)
+    assert not any("may be noise" in note for note in result.notes)
+
+
+def test_an_unknown_correction_lists_the_known_ones():
+    with pytest.raises(UnknownNameError, match=r"Known: .*bh.*by.*holm"):
+        compare(*twelve_topics()).slices("topic", correction="fdr")

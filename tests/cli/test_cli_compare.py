@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
@@ -109,6 +110,23 @@ def test_by_group_is_a_row_a_group(folder, run):
 def test_by_group_takes_the_correction_that_is_asked_for(folder, run):
     told = json.loads(run(f"{COMPARE} --by topic --correction bonferroni --format json").stdout)
     assert told["settings"]["correction"] == "bonferroni"
+
+
+@pytest.mark.parametrize("correction", ["bh", "by"])
+def test_by_group_takes_a_false_discovery_rate(folder, run, correction):
+    rng = np.random.default_rng(8)
+    topics = np.repeat([f"t{i}" for i in range(6)], 12)
+    for name, shift in (("slow", 0.0), ("fast", 0.2)):
+        scores = (rng.uniform(0.3, 0.6, 72) + shift).round(3)
+        rows = [
+            f"q{i},{topic},{x}" for i, (topic, x) in enumerate(zip(topics, scores, strict=True))
+        ]
+        Path(f"{name}.csv").write_text("\n".join(["query_id,topic,recall", *rows]), "utf-8")
+    result = run(f"compare slow.csv fast.csv --by topic --correction {correction}")
+    text = " ".join(result.stdout.split())
+    assert "of the slices shown to differ here (6), about one in 20 may be noise" in text
+    assert f"p ({correction})" in text
+    assert "pooled 95 % CI" in text
 
 
 def test_regressions_are_the_queries_that_got_worse(folder, run):
