@@ -112,17 +112,14 @@ def slice_summary(
     pooled = _pool_means(evaluation, frame, places, units, level)
     _insert_pooled(frame, [slices for _, slices in pooled], "mean", after="ci_method")
     are_pooled = any(slices.are_pooled for _, slices in pooled)
+    shared = _shared_cluster_notes(units, labels, by, "the pooling assumes")
     return Result(
         f"{evaluation.name} by {by}",
         frame,
         {**parts[0].settings, "by": column},
         (
             *_label_notes(labels, by),
-            *(
-                _shared_cluster_notes(units, labels, by, "the pooling assumes")
-                if are_pooled
-                else ()
-            ),
+            *(shared if are_pooled else ()),
             *pooling_notes(pooled, "mean"),
         ),
         headline=(

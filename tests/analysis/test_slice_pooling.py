@@ -116,6 +116,28 @@ def test_clusters_of_several_sizes_have_the_standard_errors_of_cr2():
     np.testing.assert_allclose(frame.loc[list("wxyz"), "pooled_ci_high"], expected.high)
 
 
+def test_means_of_clustered_queries_are_pooled_by_cluster():
+    rng = np.random.default_rng(4)
+    groups, documents = np.repeat(list("vwxyz"), 20), np.repeat(np.arange(25), 4)
+    scores = (rng.uniform(0.4, 0.6, 25)[documents] + rng.normal(0, 0.03, 100)).clip(0, 1)
+    clusters = {f"q{i}": f"d{document}" for i, document in enumerate(documents)}
+    evaluation = run("a", {"recall": scores}, groups)
+    result = evaluation.slices("topic", clusters=clusters)
+    by_document = scores.reshape(25, 4).mean(axis=1)
+    of_document = np.repeat(list("vwxyz"), 5)
+    errors = np.full(5, math.sqrt(within_variance(by_document, of_document) / 5))
+    means = pd.Series(by_document).groupby(of_document).mean()
+    expected = partial_pooling(means, errors, degrees=20)
+    frame = result.frame.set_index("topic").loc[means.index]
+    np.testing.assert_allclose(frame["pooled_mean"], expected.estimates)
+    np.testing.assert_allclose(frame["pooled_ci_low"], expected.low)
+    assert max(map(len, str(result).splitlines())) <= 100
+    assert not any("clusters have queries in several" in note for note in result.notes)
+    across = {f"q{i}": f"d{i % 10}" for i in range(100)}
+    notes = evaluation.slices("topic", clusters=across).notes
+    assert any("10 of 10 clusters have queries in several groups" in note for note in notes)
+
+
 def test_fewer_than_four_groups_repeat_the_raw_numbers(scores):
     groups = np.resize(["law", "tax", "ferry"], scores.size)
     for by in (groups, np.full(scores.size, "law")):
