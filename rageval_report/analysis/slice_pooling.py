@@ -100,9 +100,9 @@ def pool_slices(
     [0.9, 0.86, 0.88, 0.55]
     """
     low, high = (-math.inf, math.inf) if limits is None else limits
-    means = _column(one.mean for one in slices)
+    means = _column(part.mean for part in slices)
     errors, degrees = _errors_of(slices, means)
-    n_units = sum(one.n_units for one in slices)
+    n_units = sum(part.n_units for part in slices)
     n_groups = int((~np.isnan(means)).sum())
     if errors is None or n_groups < FEWEST_GROUPS or n_units < fewest_units:
         return _unpooled(slices)
@@ -144,9 +144,9 @@ def pooling_notes(pooled: Sequence[tuple[str, PooledSlices]], estimate: str) -> 
 def _errors_of(slices: Sequence[SliceMean], means: FloatArray) -> tuple[FloatArray | None, float]:
     """The standard errors under one spread for all; None if no slice has any spread."""
     errors, degrees = errors_of_common_spread(
-        _column(one.standard_error for one in slices),
-        _column(one.n_units for one in slices),
-        _column(one.degrees if math.isfinite(one.standard_error) else 0.0 for one in slices),
+        _column(part.standard_error for part in slices),
+        _column(part.n_units for part in slices),
+        _column(part.degrees if math.isfinite(part.standard_error) else 0.0 for part in slices),
     )
     largest = float(np.abs(means[~np.isnan(means)]).max(initial=1.0))
     # Equal scores that were computed from floats have a spread of rounding errors.
@@ -155,11 +155,11 @@ def _errors_of(slices: Sequence[SliceMean], means: FloatArray) -> tuple[FloatArr
 
 
 def _unpooled(slices: Sequence[SliceMean]) -> PooledSlices:
-    means = _column(one.mean for one in slices)
+    means = _column(part.mean for part in slices)
     return PooledSlices(
         means,
-        _column(one.low for one in slices),
-        _column(one.high for one in slices),
+        _column(part.low for part in slices),
+        _column(part.high for part in slices),
         np.where(np.isnan(means), math.nan, 0.0),
         are_pooled=False,
     )
