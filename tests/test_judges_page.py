@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from rageval_report.judges import CHATS
+
+pytestmark = pytest.mark.docs
 
 PAGE = (Path(__file__).parent.parent / "docs" / "judges.md").read_text(encoding="utf-8")
 

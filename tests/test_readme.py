@@ -15,6 +15,8 @@ from rageval_report.cli import rageval_report
 from rageval_report.cli.demo import FOLDER
 from rageval_report.demo import demo_evaluations, write_demo_files
 
+pytestmark = pytest.mark.docs
+
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 EVERY_COMMAND = re.findall(r"^rageval-report .*$", README, re.MULTILINE)

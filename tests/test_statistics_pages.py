@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.docs
+
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = ("clusters.md", "margins.md", "planning.md", "which_test.md")
 

@@ -13,6 +13,8 @@ from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.stopping.rules import STOP_RULES
 from rageval_report.cli import rageval_report
 
+pytestmark = pytest.mark.docs
+
 PAGE = (Path(__file__).parent.parent / "docs" / "stop_early.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^rageval-report .*$", PAGE, re.MULTILINE)
 

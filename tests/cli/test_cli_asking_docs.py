@@ -19,6 +19,8 @@ from rageval_report.runner.query_source import queries_of
 from rageval_report.runner.replies import ResponsePaths, record_fields
 from rageval_report.runner.targets.http import HttpSettings
 
+pytestmark = pytest.mark.docs
+
 PAGE = (Path(__file__).parents[2] / "docs" / "asking.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 FILES = {

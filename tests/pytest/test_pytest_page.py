@@ -16,6 +16,8 @@ from rageval_report.demo import write_demo_files
 # Sessions in this process forget what they import, and compiled modules load only once.
 from rageval_report.pytest import assertions, rule_items
 
+pytestmark = pytest.mark.docs
+
 pytest_plugins = ["pytester"]
 
 REPOSITORY = Path(__file__).parents[2]

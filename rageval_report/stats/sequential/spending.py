@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -121,34 +121,36 @@ def look_levels(
     if not information.size or (steps <= 0.0).any() or not information[-1] <= 1.0 + 1e-12:
         raise DataError(f"shares must ascend from above 0 to at most 1; got {list(shares)}")
     spent = np.array([spent_by(min(1.0, share), alpha) for share in information.tolist()])
-    boundaries = _boundaries(information, np.diff(spent, prepend=0.0))
-    levels: FloatArray = 2.0 * ndtr(-boundaries)
+    increments = np.diff(spent, prepend=0.0)
+    boundaries = _boundaries(tuple(information.tolist()), tuple(increments.tolist()))
+    levels: FloatArray = 2.0 * ndtr(-np.array(boundaries))
     return levels
 
 
-def _boundaries(information: FloatArray, increments: FloatArray) -> FloatArray:
+@lru_cache(maxsize=1_024)  # each metric asks at each look
+def _boundaries(information: tuple[float, ...], increments: tuple[float, ...]) -> tuple[float, ...]:
     """The boundary of each look in standard errors, by integrating over the looks before it.
 
     Between looks the sum of the scores takes a normal step. `density` is that of the sum at the
     nodes, of evaluations that were not stopped before.
     """
-    boundaries = np.empty_like(information)
+    boundaries = []
     nodes, density = np.zeros(1), np.ones(1)  # before the first look the sum is 0
     earlier = 0.0
     points, weights = np.polynomial.legendre.leggauss(_NODES)
-    for look, (share, increment) in enumerate(zip(information, increments, strict=True)):
+    for share, increment in zip(information, increments, strict=True):
         step, scale = math.sqrt(share - earlier), math.sqrt(share)
 
-        excess = partial(_excess, nodes, density, scale, step, float(increment))
+        excess = partial(_excess, nodes, density, scale, step, increment)
         # If the farthest boundary still spends too much, there is nothing to spend.
         boundary = _FARTHEST if excess(_FARTHEST) >= 0.0 else brentq(excess, 0.0, _FARTHEST)
-        boundaries[look] = boundary
+        boundaries.append(boundary)
         inside = boundary * scale * points
         kernel = np.exp(-(((inside[:, np.newaxis] - nodes) / step) ** 2) / 2.0)
         arrived = kernel @ density / (step * math.sqrt(2.0 * math.pi))
         nodes, density = inside, arrived * weights * boundary * scale
-        earlier = float(share)
-    return boundaries
+        earlier = share
+    return tuple(boundaries)
 
 
 def _excess(

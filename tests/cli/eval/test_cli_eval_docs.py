@@ -13,6 +13,8 @@ import pytest
 from rageval_report.demo.server import ExtractiveRag, ReferenceServer, demo_documents, demo_queries
 from rageval_report.evaluating.judge_section import JudgeSection
 
+pytestmark = pytest.mark.docs
+
 PAGE = (Path(__file__).parents[3] / "docs" / "evaluate.md").read_text(encoding="utf-8")
 [YAML] = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 COMMANDS = re.findall(r"^rageval-report .*$", PAGE, re.MULTILINE)

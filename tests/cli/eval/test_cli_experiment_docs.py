@@ -11,6 +11,8 @@ import pytest
 
 from rageval_report.demo.server import ExtractiveRag, ReferenceServer, demo_documents, demo_queries
 
+pytestmark = pytest.mark.docs
+
 PAGE = (Path(__file__).parents[3] / "docs" / "experiment.md").read_text(encoding="utf-8")
 
 
