@@ -19,6 +19,7 @@ import numpy as np
 from real_columns import real_section
 from scipy import special
 from simulate_claims import claims_section
+from simulate_ties import ties_section
 from timing import markdown
 
 from rageval_report.stats import mean_interval, paired_test
@@ -65,6 +66,7 @@ points.
 
 {rejections}
 
+{ties}
 {claims}"""
 
 
@@ -242,6 +244,7 @@ def page(options: argparse.Namespace) -> str:
         worst=worst_cells(coverages),
         real=real_section(options.datasets * 3 // 10, options.seed),
         rejections=table(PAIRS, rejections, list(TESTS), options),
+        ties=ties_section(options.datasets * 2, options.seed),
         claims=claims_section(options.datasets * 3 // 10, options.seed),
     )
 

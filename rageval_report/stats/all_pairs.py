@@ -24,7 +24,7 @@ from rageval_report.stats.pairs.discordant import coin_midp, is_binary
 from rageval_report.stats.pairs.paired import run_test, smallest_pvalue
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.resampling import sign_flip_means
-from rageval_report.stats.sign_flips.lattice import lattice_step
+from rageval_report.stats.sign_flips.lattice import lattice_step, sums_tie
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import lattice_tail
 from rageval_report.stats.sign_flips.signflip import observed_tail
@@ -439,7 +439,7 @@ def _flip_steps(moves: IntArray, differences: FloatArray) -> _TestAndPvalue:
     # The step fits the scores of all pipelines; a pair's own step may be a multiple of it.
     unit = int(np.gcd.reduce(distinct))
     steps = distinct // unit
-    if weights.sum() <= math.log2(float(steps @ weights) + 1):  # sums need not tie
+    if not sums_tie(steps, weights):
         return _flip_signs(differences, None)
     moved = abs(int(moves.sum())) // unit
     if moved == 0:

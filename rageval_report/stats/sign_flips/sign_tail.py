@@ -3,7 +3,8 @@
 The ladder, from the top:
 
 1. one magnitude: the tosses of a coin;
-2. whole multiples of a step: a convolution if it is short, else rung 4 on the lattice;
+2. whole multiples of a step: rung 3 if the step is fine, a convolution if that is short, else rung
+   4 on the lattice;
 3. up to 2**32 distinct sums: two lists that meet in the middle;
 4. the Fourier series along the line through the saddlepoint, which is some thirty terms and one
    pass over the data where no value dominates, and more terms where one does;
@@ -105,6 +106,8 @@ def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
     size, total = float(counts.sum()), float(steps @ counts)
     if steps.size == 1:  # rung 1
         return _coin_tail(size, (size - threshold / float(steps[0])) / 2)
+    if size <= math.log2(total + 1):  # fewer patterns of signs than numbers up to the total
+        return listed_tail(steps.astype(np.float64), counts, float(threshold))
     if size * (total + _ADDITIONS_PER_CALL) <= _MOST_ADDITIONS:
         weights = lattice_law(steps, counts).weights[round(total + threshold) // 2 :]
         return Tail(float(weights.sum()), float(weights[0]))

@@ -10,8 +10,9 @@ information about the sign and does not count.
 lattice (ratings, shares of a few) ties are many and the exact test rejects too rarely; mid-p is the
 better choice there (on 30 symmetric ratings it rejects 5.1 % of true null hypotheses at a level of
 5 %, the exact test 3.7 %). Elsewhere almost nothing ties. The rule for "auto" is `is_lattice`:
-mid-p if all differences are whole multiples of a step and there are more patterns of signs than
-possible sums, so that some sums must tie; all ties in full otherwise.
+mid-p if all differences are whole multiples of a step and two of them have the same size (or sums
+must tie for another reason); all ties in full otherwise. ``docs/coverage.md`` has the power and the
+false alarms of this rule.
 """
 
 from __future__ import annotations

@@ -62,13 +62,17 @@ def test_a_stray_value_that_the_sample_misses_refines_the_step():
         ([1, 1], True),  # 4 patterns, sums -2, 0, 2
         ([1, 2, 4], False),  # 8 patterns, 8 sums
         ([1, 2, 3], True),  # 8 patterns, 7 sums
+        ([1, 20, 300, 20], True),  # two of the same size
+        ([1, -20, 300, 4000, 20], True),
+        ([1, 20, 300, 4000], False),
+        ([100, 200, 300, 1001], False),  # a coincidence of different sizes does not count
         ([1], False),
         ([0, 0, 3, 0], False),
         ([], False),
         ([0, 0], False),
     ],
 )
-def test_sums_must_tie_where_patterns_outnumber_them(steps, must_tie):
+def test_sums_tie_where_sizes_repeat_or_patterns_outnumber_the_sums(steps, must_tie):
     assert is_lattice(np.array(steps, float)) is must_tie
 
 

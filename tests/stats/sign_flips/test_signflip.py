@@ -70,6 +70,57 @@ def test_the_pvalue_is_the_share_of_enumerated_patterns(alternative, midp, diffe
     assert found == pytest.approx(expected, rel=1e-12)
 
 
+def test_ranks_that_repeat_a_step_count_ties_half_by_hand():
+    # The smallest sum of the six is 1/10: of 64 patterns one has all signs alike, one turns 1/10.
+    differences = [1 / 2, 1 / 2, 1 / 3, 2 / 3, 3 / 4, -1 / 10]
+    assert sign_flip_pvalue(differences) == 2 * (1 + 1 / 2) / 64
+    assert sign_flip_pvalue(differences, midp=False) == 2 * 2 / 64
+    # Without a repeated size all ties count in full: here only the observed pattern itself.
+    assert sign_flip_pvalue([1 / 2, 1 / 4, 1 / 3, 2 / 3, 3 / 4, -1 / 10]) == 2 * 2 / 64
+
+
+@pytest.mark.parametrize("n", [7, 8, 10, 12])
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_reciprocal_ranks_of_few_queries_are_half_ties_of_exact_fractions(n, alternative):
+    rng = np.random.default_rng(n)
+    fractions = [Fraction(0), *(Fraction(1, rank) for rank in range(1, 11))]
+    before, after = np.minimum(rng.geometric(0.5, (2, n)), 10)
+    exact = [fractions[b] - fractions[a] for a, b in zip(before, after, strict=True)]
+    sums = [Fraction(0)]
+    for difference in exact:
+        sums = [total + sign * difference for total in sums for sign in (1, -1)]
+    side = {"greater": 1, "less": -1}.get(alternative, 1 if sum(exact) > 0 else -1)
+    seen = side * sum(exact)
+    above = sum(side * total > seen for total in sums)
+    ties = sum(side * total == seen for total in sums)
+    expected = Fraction(2 * above + ties, 2 ** (n + 1)) * (2 if alternative == "two-sided" else 1)
+    assert is_lattice(np.array(exact, dtype=float))
+    found = sign_flip_pvalue([float(each) for each in exact], alternative=alternative)
+    assert found == pytest.approx(float(expected), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["reciprocal ranks", "two decimals", "fifths"])
+@pytest.mark.parametrize("n", [6, 7, 8, 10])
+def test_half_ties_reject_at_most_five_and_a_half_percent_of_true_null_hypotheses(kind, n):
+    """Of all patterns of signs, so that no reference to the p-value is needed."""
+    rng = np.random.default_rng(n)
+    values = {
+        "reciprocal ranks": RECIPROCALS,
+        "two decimals": np.arange(40, 101) / 100,
+        "fifths": np.arange(6) / 5,
+    }[kind]
+    signs = np.array(list(itertools.product([-1.0, 1.0], repeat=n)))
+    rejected = []
+    for _ in range(150):
+        d = rng.choice(values, n) - rng.choice(values, n)
+        sums = np.rint(np.abs(signs @ d) * 2520)
+        _, place, counts = np.unique(-sums, return_inverse=True, return_counts=True)
+        weight = 1.0 - 0.5 * is_lattice(d)
+        pvalues = (np.cumsum(counts) - counts + weight * counts)[place] / 2**n
+        rejected.append(np.mean((pvalues <= 0.05) & (sums > 0)))
+    assert np.mean(rejected) <= 0.055
+
+
 def test_fourteen_queries_agree_with_enumeration():
     differences = np.random.default_rng(5).normal(0.4, 1.0, 14)
     expected = enumerated(differences, "two-sided", midp=False)
