@@ -54,12 +54,15 @@ class IntegrationLine:
     far : float
         How far out the terms are followed, in tilts. Sums closer to the threshold than 1 / far of
         the scale on which the tail falls are not distinguished from it.
+    spread : float
+        If above zero, a number that is uniform between -spread and spread is added to the sum.
     """
 
     tilt: float
     smallest: float
     step: float | None = None
     far: float = FAR
+    spread: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,8 @@ def tail_series(sums: SignSums, thresholds: FloatArray, line: IntegrationLine) -
     # from the threshold on takes its place.
     step = line.step or 0.0
     kernel = -2 * step / np.expm1(-2 * step * z) if step else 1 / z
+    if line.spread:
+        terms = terms * np.sinh(line.spread * z) / (line.spread * z)
     # The mean of the outer terms is zero if they have died out, else the mass that is tied.
     outer = nodes.t > nodes.distance * (nodes.last // 2)
     beyond = 0.0 if nodes.is_all else math.pi / nodes.distance / (nodes.last - nodes.last // 2)

@@ -8,9 +8,11 @@ A shift is subtracted from every query, so a cluster of queries loses the shift 
 its queries; clusters of different sizes therefore have weights.
 
 The test is the one that "auto" takes: ties count half if the differences lie on a lattice, in full
-otherwise. With half ties the accepted shifts can end at zero without including zero, because any
-shift off the lattice breaks the ties. The limit is then the smallest number above (or below) zero;
-it prints as 0.000, and a note says so.
+otherwise. A shift off the lattice would break all ties, and a test that then counts the observed
+pattern in full accepts shifts beside zero although it rejects zero. So half ties are meant as what
+they are without a shift: each sum is spread evenly over its cell of the lattice, half a step to
+either side, and counts with its part beyond the observed one. That is a continuous law of all
+shifts, and mid-p at zero.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +41,7 @@ from rageval_report.stats.sign_flips.lattice import lattice_step, multiples
 from rageval_report.stats.sign_flips.meet_in_the_middle import log2_sums
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import MOST_LISTED, coarse_tail, rough_tail
-from rageval_report.stats.sign_flips.signflip import pvalue_on_step
+from rageval_report.stats.sign_flips.signflip import pvalue_of_spread_sums, pvalue_on_step
 from rageval_report.types import FloatArray
 
 IDENTICAL = "identical"
@@ -53,12 +55,21 @@ _PRECISION = 1e-6
 _SAFETY = 1.05
 _MARGIN = 1e-4
 _SMALLEST = float(np.finfo(np.float64).tiny)
+# A limit that may not be zero lies this far from it, relative to the mean, at every level.
+_BESIDE = 1e-13
 # How close a coarse search comes, in half widths, and after how many secants it gives up, because
 # the p-values then do not follow a line.
 _NEAR = 1e-4
 _MOST_SECANTS = 6
 
-TailFunction: TypeAlias = Callable[[FloatArray, FloatArray | None, float], Tail]
+
+class TailFunction(Protocol):
+    """`rough_tail` or `coarse_tail`."""
+
+    def __call__(
+        self, values: FloatArray, counts: FloatArray | None, threshold: float, spread: float = 0.0
+    ) -> Tail:
+        """The tail of a sum of random signs, spread or not."""
 
 
 def sign_flip(pairs: PairedScores, *, confidence_level: float, **_options: object) -> Interval:
@@ -102,6 +113,8 @@ def pvalue_of_shift(pairs: PairedScores, shift: float, alternative: Alternative)
     """
     moved = pairs.differences - shift * (1.0 if pairs.weights is None else pairs.weights)
     moved[np.abs(moved) <= pairs.tolerance] = 0.0
+    if shift and pairs.step is not None:
+        return pvalue_of_spread_sums(moved, pairs.step, alternative)
     half = pairs.step is not None
     return pvalue_on_step(moved, lattice_step(moved), midp=half, alternative=alternative)
 
@@ -128,8 +141,8 @@ def sign_flip_interval(
     Examples
     --------
     >>> interval = sign_flip_interval([1, 1, 2, 3, 1, 2])
-    >>> interval.low, interval.high  # with half ties, the second mean of a subset at either end
-    (1.0, 2.5)
+    >>> interval.low, round(interval.high, 3)  # on a lattice ties count half
+    (1.0, 2.68)
     """
     values = finite_values(differences)
     if not values.size:
@@ -146,17 +159,17 @@ def _invert_test(
     weights: FloatArray | None = None,
 ) -> Interval:
     n, alpha = differences.size, 1.0 - level
+    half = step is not None if midp is None else midp
     mean = float(differences.mean())
     if not differences.any():
         return Interval(0.0, 0.0, 0.0, 0.0, "sign-flip", level, (IDENTICAL,))
     # How far the differences lie from those that a shift of every query would give.
     residuals = differences - mean * (1.0 if weights is None else weights)
-    # No two-sided p-value of n pairs is below 2**(1 - n), so nothing can be rejected.
-    if 0.5 ** (n - 1) > alpha:
-        return _interval_of_few(mean, residuals, level)
+    # No two-sided p-value of n pairs is below 2**(1 - n), with half ties 2**-n.
+    if 0.5 ** (n - 1) > alpha and not (half and 0.5**n < alpha):
+        return _interval_of_few(mean, residuals, weights, level)
     if float(np.ptp(residuals)) <= 1e-12 * abs(mean):
         return Interval(mean, mean, mean, 0.0, "sign-flip", level, ("all differences are equal",))
-    half = step is not None if midp is None else midp
     shifts = Shifts.of(differences, step, weights)
     low = shifts.lowest(alpha / 2, half)
     high = -shifts.with_signs_reversed().lowest(alpha / 2, half)
@@ -177,25 +190,43 @@ def limits_that_agree(
     (-0.01, 0.3, ())
     >>> limits_that_agree(0.01, 0.3, 0.15, rejected=False)
     (0.0, 0.3, ())
+    >>> limits_that_agree(-0.01, 0.3, 0.15, rejected=True)[:2]
+    (1.5e-14, 0.3)
     """
     if not rejected:
         return min(low, 0.0), max(high, 0.0), ()
     if low > 0 or high < 0:
         return low, high, ()
     note = ("the interval ends at 0, which is itself rejected",)
-    return (_SMALLEST, high, note) if mean > 0 else (low, -_SMALLEST, note)
+    beside = _BESIDE * mean
+    return (beside, high, note) if mean > 0 else (low, beside, note)
 
 
-def _interval_of_few(mean: float, residuals: FloatArray, level: float) -> Interval:
-    """The t interval, where no shift at all can be rejected."""
+def _per_weight(values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """The shifts that leave nothing of each difference."""
+    return values if weights is None else values / weights
+
+
+def _interval_of_few(
+    mean: float, residuals: FloatArray, weights: FloatArray | None, level: float
+) -> Interval:
+    """The t interval, where no shift at all can be rejected, and all differences.
+
+    At a lower level the smallest and the largest difference may be the limits, and the interval of
+    a higher level contains that of a lower one.
+    """
     n = residuals.size
     if n == 1:
         nan, notes = math.nan, ("with 1 pair there is no interval",)
         return Interval(mean, nan, nan, nan, "sign-flip", level, notes)
     note = f"with {n} pairs the sign-flip interval is unbounded; t interval given"
+    apart = _per_weight(residuals, weights)
     error = float(residuals.std(ddof=1)) / math.sqrt(n)
     reach = float(stdtrit(n - 1, 0.5 + level / 2)) * error
-    return Interval(mean, mean - reach, mean + reach, error, "t", level, (note,))
+    below, above = max(reach, -float(apart.min())), max(reach, float(apart.max()))
+    if below > reach or above > reach:
+        note = f"{note}, widened to all differences"
+    return Interval(mean, mean - below, mean + above, error, "t", level, (note,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +242,8 @@ class Shifts:
     weights : ndarray, optional
         How much of the shift is subtracted from each difference; all of it by default. Their mean
         is 1, and with them each difference occurs once.
+    step : float, optional
+        The step of which all differences are multiples.
 
     Examples
     --------
@@ -222,6 +255,7 @@ class Shifts:
     values: FloatArray
     counts: FloatArray | None = None
     weights: FloatArray | None = None
+    step: float | None = None
 
     @classmethod
     def of(
@@ -229,20 +263,28 @@ class Shifts:
     ) -> Shifts:
         """The distinct differences if they lie on a lattice and weigh alike, else all."""
         if step is None or weights is not None:
-            return cls(differences, weights=weights)
+            return cls(differences, weights=weights, step=step)
         steps = multiples(differences, step)
         lowest = int(steps.min())
         counts = np.bincount(steps - lowest)
         occupied = np.flatnonzero(counts)
-        return cls(np.asarray((occupied + lowest) * step), counts[occupied].astype(np.float64))
+        values = np.asarray((occupied + lowest) * step)
+        return cls(values, counts[occupied].astype(np.float64), step=step)
 
     def with_signs_reversed(self) -> Shifts:
         """The same with the signs of all differences reversed."""
-        return Shifts(-self.values, self.counts, self.weights)
+        return Shifts(-self.values, self.counts, self.weights, self.step)
 
     def lowest(self, level: float, half: bool) -> float:
         """The lower limit: the smallest shift that is accepted, at the one-sided level."""
         n = self.values.size if self.counts is None else round(float(self.counts.sum()))
+        if half and self.step is not None:
+            # A shift below all differences leaves all signs alike, and its p-value is the smallest.
+            least = float(_per_weight(self.values, self.weights).min())
+            beyond = least + _PRECISION * (self._mean(n) - least)
+            if self.pvalue(beyond, half) > level:
+                return least
+            return self._search_lowest(level, half, n)
         if n > _MOST_LISTED:
             return self._search_lowest(level, half, n)
         # Flipping the signs of a subset gives a sum as large as the observed one exactly if the
@@ -259,6 +301,8 @@ class Shifts:
         is_moved = magnitudes > TIE_TOLERANCE * abs(shift)
         if not is_moved.all():
             magnitudes, counts = magnitudes[is_moved], None if counts is None else counts[is_moved]
+        if half and self.step is not None:
+            return tail_of(magnitudes, counts, max(threshold, 0.0), self.step).at_least
         tail = tail_of(magnitudes, counts, max(threshold, 0.0))
         return tail.at_least - (tail.equal / 2 if half else 0.0)
 

@@ -56,6 +56,32 @@ def listed_tail(
     return combine_laws(*laws, threshold, same * float(values @ counts))
 
 
+def listed_spread_tail(
+    values: FloatArray, counts: FloatArray, threshold: float, spread: float
+) -> Tail:
+    """The tail of the sum plus a number that is uniform between -spread and spread.
+
+    Examples
+    --------
+    >>> listed_spread_tail(np.array([1.0, 3.0]), np.array([2.0, 1.0]), 3.0, 1.0)
+    Tail(at_least=0.25, equal=0.0)
+    """
+    first = _first_half(counts)
+    a, b = listed_law(values[first], counts[first]), listed_law(values[~first], counts[~first])
+    order = np.argsort(b.values)
+    ordered, weights = b.values[order], b.weights[order]
+    # Of each value of b and all above it, summed from the top: the probability, and the values.
+    reach = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+    moments = np.append(np.cumsum((weights * ordered)[::-1])[::-1], 0.0)
+    needed = threshold - a.values
+    # From the first on the number decides, from the second on nothing can pull the sum below.
+    some = np.searchsorted(ordered, needed - spread)
+    surely = np.searchsorted(ordered, needed + spread)
+    between = (moments[some] - moments[surely]) + (spread - needed) * (reach[some] - reach[surely])
+    tail = a.weights * (reach[surely] + between / (2 * spread))
+    return Tail(float(tail.sum()), 0.0)
+
+
 def listed_law(values: FloatArray, counts: FloatArray) -> SumLaw:
     """Every possible sum and its probability.
 

@@ -28,6 +28,7 @@ from rageval_report.stats.sign_flips.fourier import FAR, IntegrationLine, Series
 from rageval_report.stats.sign_flips.meet_in_the_middle import (
     SAME_SUM,
     lattice_law,
+    listed_spread_tail,
     listed_tail,
     log2_sums,
 )
@@ -125,7 +126,9 @@ def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
     return Tail(float(series.at_least[0]), float(series.equal[0]))
 
 
-def scattered_tail(values: FloatArray, counts: FloatArray | None, threshold: float) -> Tail:
+def scattered_tail(
+    values: FloatArray, counts: FloatArray | None, threshold: float, spread: float = 0.0
+) -> Tail:
     """The tail of a sum of any magnitudes with random signs.
 
     Parameters
@@ -136,6 +139,10 @@ def scattered_tail(values: FloatArray, counts: FloatArray | None, threshold: flo
         How often each occurs; once by default.
     threshold : float
         A possible sum, at least zero.
+    spread : float
+        If above zero, a number that is uniform between -spread and spread is added to the sum, so
+        that the tail is a continuous function of the threshold and nothing is equal to it. The
+        largest possible sum stays where it is and counts half.
 
     Returns
     -------
@@ -147,10 +154,12 @@ def scattered_tail(values: FloatArray, counts: FloatArray | None, threshold: flo
     >>> scattered_tail(np.array([1.0, 2.5]), np.array([2.0, 1.0]), 2.5)
     Tail(at_least=0.375, equal=0.25)
     """
-    return _tail(values, counts, threshold, _THOROUGH)
+    return _tail(values, counts, threshold, spread, _THOROUGH)
 
 
-def rough_tail(values: FloatArray, counts: FloatArray | None, threshold: float) -> Tail:
+def rough_tail(
+    values: FloatArray, counts: FloatArray | None, threshold: float, spread: float = 0.0
+) -> Tail:
     """`scattered_tail` at a fraction of the cost, for a search; good to 1e-3 if no sums pile up.
 
     Examples
@@ -158,10 +167,12 @@ def rough_tail(values: FloatArray, counts: FloatArray | None, threshold: float) 
     >>> rough_tail(np.array([1.0, 2.5]), np.array([2.0, 1.0]), 2.5)
     Tail(at_least=0.375, equal=0.25)
     """
-    return _tail(values, counts, threshold, _ROUGH)
+    return _tail(values, counts, threshold, spread, _ROUGH)
 
 
-def coarse_tail(values: FloatArray, counts: FloatArray | None, threshold: float) -> Tail:
+def coarse_tail(
+    values: FloatArray, counts: FloatArray | None, threshold: float, spread: float = 0.0
+) -> Tail:
     """`scattered_tail` as if the law were smooth, to find where a search should begin.
 
     Examples
@@ -169,13 +180,25 @@ def coarse_tail(values: FloatArray, counts: FloatArray | None, threshold: float)
     >>> coarse_tail(np.array([1.0, 2.5]), np.array([2.0, 1.0]), 2.5)
     Tail(at_least=0.375, equal=0.25)
     """
-    return _tail(values, counts, threshold, _COARSE)
+    return _tail(values, counts, threshold, spread, _COARSE)
 
 
-def _tail(values: FloatArray, counts: FloatArray | None, threshold: float, effort: Effort) -> Tail:
+def _tail(
+    values: FloatArray,
+    counts: FloatArray | None,
+    threshold: float,
+    spread: float,
+    effort: Effort,
+) -> Tail:
     if counts is None and _may_tie(values):
         values, counts = _group_ties(values)
+    if spread:
+        total = float(values.sum() if counts is None else (values * counts).sum())
+        if threshold >= total * (1.0 - SAME_SUM):  # all signs are alike: mid-p of one pattern
+            return Tail(0.5 ** (1.0 + (values.size if counts is None else counts.sum())), 0.0)
     if counts is not None and log2_sums(counts) <= effort.most_sums:
+        if spread:
+            return listed_spread_tail(values, counts, threshold, spread)
         return listed_tail(values, counts, threshold)
     if counts is not None and counts.max() == 1:  # nothing is tied: the series needs no counts
         counts = None
@@ -191,7 +214,7 @@ def _tail(values: FloatArray, counts: FloatArray | None, threshold: float, effor
         return _one_pattern(sums.size)
     if missing >= -SAME_SUM:
         return _turned_patterns(sums.size, _count_of(smallest, sums))
-    line = replace(_line(sums, reached, None), far=effort.far)
+    line = replace(_line(sums, reached, None), far=effort.far, spread=spread / unit)
     if line.smallest < _FAR_TAIL:
         return _far_tail(sums, reached, 0.0)
     if effort.second_look:

@@ -157,6 +157,33 @@ def pvalue_on_step(
     return float(min(1.0, max(pvalue, _SMALLEST)))
 
 
+def pvalue_of_spread_sums(
+    differences: FloatArray, step: float, alternative: Alternative = "two-sided"
+) -> float:
+    """Mid-p of lattice differences that were shifted off the lattice.
+
+    Each sum is spread evenly over its cell of the lattice and counts with the part beyond the
+    observed sum; without a shift that part is one half.
+
+    Examples
+    --------
+    >>> pvalue_of_spread_sums(np.array([1.0, 1.0, 1.0, -1.0, 1.0, 1.0]), 1.0)
+    0.125
+    >>> round(pvalue_of_spread_sums(np.array([1.0, 1, 1, -1, 1, 1]) - 0.01, 1.0), 6)
+    0.128125
+    """
+    total = float(differences.sum())
+    magnitudes = np.abs(differences)
+    moved = magnitudes[magnitudes > 0]
+    if not moved.size:
+        return 1.0
+    outward = scattered_tail(moved, None, abs(total), step).at_least
+    pvalue = 2 * outward
+    if alternative != "two-sided":
+        pvalue = outward if (total > 0) == (alternative == "greater") else 1.0 - outward
+    return float(min(1.0, max(pvalue, _SMALLEST)))
+
+
 def observed_tail(differences: FloatArray, step: float | None) -> tuple[Tail, bool | None]:
     """How likely random signs make the sum at least as large as observed, and the sum's sign.
 

@@ -17,6 +17,7 @@ from rageval_report.stats.sign_flips.inversion import (
     sign_flip,
     sign_flip_interval,
 )
+from rageval_report.stats.sign_flips.lattice import lattice_step
 from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
 
 
@@ -136,9 +137,12 @@ def test_a_large_sample_is_close_to_the_t_interval(kind):
 def test_up_to_five_pairs_get_the_t_interval_and_a_note(n):
     d = np.array([0.1, 0.25, -0.07, 0.31, 0.2])[:n]
     expected = scipy_stats.t.interval(0.95, n - 1, d.mean(), scipy_stats.sem(d))  # scipy 1.17.1
+    # It contains the smallest and the largest difference, the limits at a lower level.
+    expected = min(expected[0], d.min()), max(expected[1], d.max())
     interval = sign_flip_interval(d)
     assert (interval.low, interval.high) == pytest.approx(expected)
     note = f"with {n} pairs the sign-flip interval is unbounded; t interval given"
+    note += ", widened to all differences" * (n == 5)
     assert (interval.method, interval.notes) == ("t", (note,))
 
 
@@ -169,16 +173,79 @@ def test_a_constant_shift_is_a_point(n):
     assert interval.notes == ("all differences are equal",)
 
 
-def test_where_only_zero_is_rejected_the_interval_ends_just_above_it():
+def test_where_half_ties_alone_reject_zero_the_interval_ends_clearly_above_it():
     differences = [1, 1, 2, -1, 0, 1, 2, 1, 0, 1]
     assert (
         sign_flip_pvalue(differences, midp=True) <= 0.05 < sign_flip_pvalue(differences, midp=False)
     )
     half, full = (sign_flip_interval(differences, midp=midp) for midp in (True, False))
-    assert 0 < half.low < 1e-300
-    assert half.notes == ("the interval ends at 0, which is itself rejected",)
+    assert 0.01 < half.low < half.estimate
     assert full.low == 0.0
-    assert full.notes == ()
+    assert half.notes == full.notes == ()
+
+
+def test_a_level_that_is_the_pvalue_itself_ends_beside_zero():
+    # Of 64 patterns one has all signs alike, five turn the -1 and a 1, and one the -1 alone.
+    differences = [1, 1, 1, 1, 1, -1]
+    assert sign_flip_pvalue(differences) == 2 * (1 + 6 / 2) / 64
+    interval = sign_flip_interval(differences, confidence_level=1 - 0.125)
+    assert 0 < interval.low < 1e-6
+    assert f"{interval.low:.3f}" == "0.000"
+
+
+def spread_pvalue(differences, step, shift):
+    """The one-sided p-value of a shift below the mean from all patterns, written out."""
+    moved = np.asarray(differences, float) - shift
+    signs = np.array(list(itertools.product([-1.0, 1.0], repeat=moved.size)))
+    if (moved > 0).all():
+        return 0.5 ** (moved.size + 1)
+    beyond = signs @ moved - moved.sum()
+    return float(np.clip((beyond + step) / (2 * step), 0.0, 1.0).mean())
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", ["ratings", "fifths", "reciprocal ranks"])
+def test_the_limits_on_a_lattice_are_where_its_spread_sums_reach_the_level(kind, seed):
+    rng = np.random.default_rng(seed)
+    n, step, values = {
+        "ratings": (11, 1.0, np.arange(1.0, 6.0)),
+        "fifths": (9, 0.2, np.arange(6) / 5),
+        "reciprocal ranks": (10, 1 / 12, 1 / np.array([1, 1, 2, 3, 4])),
+    }[kind]
+    d = rng.choice(values, n) - rng.choice(values, n) + 0.0
+    assert lattice_step(d) == pytest.approx(step)
+    interval = sign_flip_interval(d, confidence_level=0.9)
+    for side, limit in ((1, interval.low), (-1, -interval.high)):
+        if limit > (side * d).min() + 1e-9:
+            assert spread_pvalue(side * d, step, limit) == pytest.approx(0.05, abs=1e-5)
+        else:
+            assert spread_pvalue(side * d, step, limit + 1e-9) >= 0.05
+
+
+def test_on_a_lattice_the_interval_is_nested_and_never_contradicts_the_test():
+    rng = np.random.default_rng(14)
+    levels = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
+    excluded = 0
+    for _ in range(150):
+        n = int(rng.integers(6, 45))
+        values = (np.arange(1.0, 6.0), 1 / np.arange(1, 9), np.arange(4) / 3, np.arange(21) / 100)
+        chosen = values[rng.integers(4)]
+        d = rng.choice(chosen, n) - rng.choice(chosen, n) + rng.choice([0.0, chosen[1]])
+        d[np.abs(d) < 1e-12] = 0.0
+        if not d.any():
+            continue
+        found = [sign_flip_interval(d, confidence_level=level) for level in levels]
+        pvalue = sign_flip_pvalue(d)
+        for interval, level in zip(found, levels, strict=True):
+            excludes_zero = interval.low > 0 or interval.high < 0
+            assert excludes_zero == (pvalue <= 1 - level), (d.tolist(), level)
+            assert not 0 < abs(interval.low) < 1e-13, d.tolist()
+            excluded += excludes_zero
+        lows, highs = [each.low for each in found], [each.high for each in found]
+        precision = 2e-6 * (found[3].high - found[3].low)
+        assert (np.diff(lows) <= precision).all(), d.tolist()
+        assert (np.diff(highs) >= -precision).all(), d.tolist()
+    assert excluded > 50
 
 
 def test_the_limits_are_the_same_every_time():
@@ -239,11 +306,10 @@ def test_secants_give_up_where_the_excess_is_a_staircase():
     )
 
 
-@pytest.mark.parametrize("kind", ["continuous", "ratings"])
 @pytest.mark.parametrize("n", [7, 8, 11])
-def test_the_limits_of_the_mid_p_test_are_where_half_the_ties_are_rejected(kind, n):
+def test_the_limits_of_the_mid_p_test_are_where_half_the_ties_are_rejected(n):
     rng = np.random.default_rng(n)
-    d = rng.normal(0.3, 1.0, n) if kind == "continuous" else rng.permutation(np.arange(n)) - 2.0
+    d = rng.normal(0.3, 1.0, n)
     signs = np.array(list(itertools.product([-1.0, 1.0], repeat=n)))
 
     def midp(shift, side):
