@@ -20,6 +20,7 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import CORRECTIONS, TESTS
 from rageval_report.stats.base import TIE_TOLERANCE, check_resamples, check_seed
 from rageval_report.stats.corrections import adjust_pvalues
+from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.pairs.discordant import coin_midp, is_binary
 from rageval_report.stats.pairs.paired import run_test, smallest_pvalue
 from rageval_report.stats.pairs.paired_scores import PairedScores
@@ -451,14 +452,15 @@ def _flip_steps(moves: IntArray, differences: FloatArray) -> _TestAndPvalue:
 def _scales(block: FloatArray) -> FloatArray:
     """For each pair the root of the sum of squared differences, over the number of queries."""
     first, second = np.triu_indices(block.shape[1], 1)
-    filled = np.where(np.isnan(block), 0.0, block)
+    unit = max(1.0, unit_of(block))
+    filled = np.where(np.isnan(block), 0.0, block / unit)
     n = max(int((~np.isnan(block[:, 0])).sum()), 1)
     # One matrix product gives the squared differences of all pairs: |a - b|^2 = a.a + b.b - 2 a.b.
     products = filled.T @ filled
     squares = np.diag(products)[first] + np.diag(products)[second] - 2 * products[first, second]
     largest = float(np.abs(products).max(initial=0.0))
     squares[squares <= TIE_TOLERANCE * largest] = math.inf  # no difference: the statistic is 0
-    scale: FloatArray = np.sqrt(squares) / n
+    scale: FloatArray = np.sqrt(squares) / n * unit
     return scale
 
 

@@ -7,7 +7,7 @@ sum of the deviations of each cluster instead of the deviations themselves.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 
 from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level
+from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
 from rageval_report.stats.units import check_labels, number_labels
@@ -97,6 +98,11 @@ def clustered_standard_error(
     """
     check_choice("kind", kind, KINDS)
     scores, codes = _scores_and_codes(values, clusters)
+    unit = max(1.0, unit_of(scores))
+    if unit > 1.0:
+        found = clustered_standard_error(scores / unit, codes, kind=kind)
+        error, estimate = found.standard_error * unit, found.estimate * unit
+        return replace(found, standard_error=error, estimate=estimate)
     estimate = float(scores.mean())
     sizes: FloatArray = np.bincount(codes).astype(np.float64)
     if sizes.size == 1:

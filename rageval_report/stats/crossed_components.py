@@ -19,6 +19,7 @@ from scipy.special import stdtrit
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray, IndexArray
 
 FACTORS = ("query", "run", "judge")
@@ -266,7 +267,7 @@ def crossed_components(
     _check_levels(n)
     groups = _groups_of_sources(codes, n, sources)
     weights = _weights(codes["query"])
-    mean = float(weights @ scores)
+    mean = sum_of_products(weights, scores)
     variances, negative = _estimate(scores, groups)
     noise_sources = tuple(
         NoiseSource(
@@ -427,7 +428,7 @@ def _solve(centred: FloatArray, groups: Mapping[str, IndexArray]) -> dict[str, f
         [
             [
                 _shared_pairs(groups[left], groups[right])
-                - 2.0 / n * float(sizes[left] @ sizes[right])
+                - 2.0 / n * sum_of_products(sizes[left], sizes[right])
                 + float(sizes[left].sum()) * float(sizes[right].sum()) / n**2
                 for right in names
             ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.resampling import sign_flip_means
 from rageval_report.types import FloatArray
 
@@ -50,6 +51,9 @@ def westfall_young(
     """
     matrix = np.asarray(differences, dtype=np.float64)
     matrix = matrix[:, np.newaxis] if matrix.ndim == 1 else matrix
+    # The unit of a metric does not matter, and squares of very large differences are no doubles.
+    units = np.array([unit_of(column) for column in matrix.T])
+    matrix = matrix if (units == 1.0).all() else matrix / units
     flipped = sign_flip_means(matrix, n_resamples=n_resamples, seed=seed)
     tests = ~np.isnan(matrix).all(axis=0)
     pvalues = np.full(matrix.shape[1], np.nan)

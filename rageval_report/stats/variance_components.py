@@ -11,6 +11,7 @@ from scipy import special
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
 
@@ -168,7 +169,7 @@ def _run_effect_pvalue(table: FloatArray, rounding: float) -> float:
         return math.nan
     shifts = table.mean(axis=0) - table.mean()
     rest = table - table.mean(axis=1, keepdims=True) - shifts
-    of_runs = _drop_rounding(float(np.dot(shifts, shifts)) * n / (k - 1), rounding)
+    of_runs = _drop_rounding(sum_of_products(shifts, shifts) * n / (k - 1), rounding)
     residual = _drop_rounding(float((rest**2).sum()) / ((n - 1) * (k - 1)), rounding)
     # Without any noise a shift of whole runs is certain, and without a shift there is nothing to
     # test.

@@ -12,6 +12,8 @@ import pandas as pd
 from scipy import special
 
 from rageval_report.stats.base import Interval
+from rageval_report.stats.magnitudes import unit_of
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
 # Nearer to 1 than this, Fisher's transformation is infinite.
@@ -94,7 +96,14 @@ def correlation(
 
 
 def _pearson(a: FloatArray, b: FloatArray) -> float:
-    return float(np.clip(np.corrcoef(a, b)[0, 1], -1.0, 1.0))
+    first, second = (_centred(side / unit_of(side)) for side in (a, b))
+    squares = sum_of_products(first, first), sum_of_products(second, second)
+    product = sum_of_products(first, second) / math.sqrt(squares[0]) / math.sqrt(squares[1])
+    return min(max(product, -1.0), 1.0)
+
+
+def _centred(values: FloatArray) -> FloatArray:
+    return np.asarray(values - values.mean())
 
 
 def _spearman(a: FloatArray, b: FloatArray) -> float:

@@ -13,6 +13,7 @@ from scipy import special
 
 from rageval_report.errors import DataError, check_choice, named
 from rageval_report.stats.base import Interval
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 
 Weights: TypeAlias = Literal["linear", "quadratic"]
@@ -209,7 +210,7 @@ def chance_corrected(
     if n < 2 or float(np.abs(influence).max()) <= _ROUNDING:
         error, note = (math.nan, "one query") if n < 2 else (0.0, NO_SPREAD)
         return Interval(estimate, math.nan, math.nan, error, method, level, (note,))
-    error = math.sqrt(float(np.dot(influence, influence)) / (n * (n - 1)))
+    error = math.sqrt(sum_of_products(influence, influence) / (n * (n - 1)))
     reach = float(special.stdtrit(n - 1, 0.5 + level / 2.0)) * error
     low, high = max(estimate - reach, -1.0), min(estimate + reach, 1.0)
     return Interval(estimate, low, high, error, method, level)

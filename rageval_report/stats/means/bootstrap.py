@@ -19,6 +19,7 @@ from rageval_report.stats.means.closed_forms import interval_without_spread, stu
 from rageval_report.stats.means.exact_bootstrap import BootstrapLaw, bootstrap_law
 from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.stats.resampling import bootstrap_means
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
 # A resample whose variance is this small, relative to the variance of the scores, has none: what is
@@ -134,7 +135,7 @@ def _interval_between(
 def _acceleration(deviations: FloatArray) -> float:
     """How fast the standard error changes with the mean: skewness / (6 sqrt(n)) (Efron 1987)."""
     squares = deviations * deviations
-    return float(np.dot(squares, deviations) / (6.0 * squares.sum() ** 1.5))
+    return sum_of_products(squares, deviations) / (6.0 * math.pow(float(squares.sum()), 1.5))
 
 
 def _corrected_level(level: float, bias: float, acceleration: float) -> float:

@@ -20,6 +20,7 @@ import numpy as np
 from scipy import fft
 
 from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import ComplexArray, FloatArray, IndexArray
 
 # Points of a grid, and of a lattice: the transforms of these sizes take a few milliseconds.
@@ -129,7 +130,7 @@ def bootstrap_law(values: FloatArray) -> BootstrapLaw:
     """
     column = _summarise_column(values)
     histogram = _put_on_lattice(column) or _put_on_grid(column)
-    centre = column.n * float(np.dot(histogram.index, histogram.mass))
+    centre = column.n * sum_of_products(histogram.index, histogram.mass)
     first, size = _points(column, histogram, centre)
     # Indices wrap around modulo the size of the window, as the transform does.
     once = np.bincount(histogram.index % size, weights=histogram.mass, minlength=size)
@@ -173,9 +174,9 @@ def _summarise_column(values: FloatArray) -> _DistinctScores:
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     distinct = ordered[starts]
     counts = np.diff(starts, append=values.size).astype(np.float64)
-    mean = float(np.dot(distinct, counts) / values.size)
+    mean = sum_of_products(distinct, counts) / values.size
     deviation = distinct - mean
-    variance = float(np.dot(counts, deviation * deviation))
+    variance = sum_of_products(counts, deviation * deviation)
     linear = _TAIL * float(np.abs(deviation).max()) / 3.0
     reach = linear + float(np.sqrt(linear * linear + 2.0 * _TAIL * variance))  # Bernstein
     return _DistinctScores(values.size, distinct, counts, mean, variance, reach)
@@ -263,7 +264,7 @@ def _put_on_grid(column: _DistinctScores) -> _ScoreHistogram:
     position = (column.distinct - anchor) / step
     lower = np.floor(position)
     share = position - lower
-    added = step * step * float(np.dot(column.counts, share * (1.0 - share)))
+    added = step * step * sum_of_products(column.counts, share * (1.0 - share))
     index = lower.astype(np.intp)
     counts = np.concatenate((column.counts * (1.0 - share), column.counts * share))
     return _ScoreHistogram(

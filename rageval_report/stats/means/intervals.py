@@ -30,6 +30,7 @@ from rageval_report.stats.base import (
     check_seed,
     finite_values,
 )
+from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.means.closed_forms import are_finite, interval_of_one_score
 from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.types import FloatArray
@@ -168,6 +169,27 @@ class DescribedColumn:
     bounds: Bounds | None = None
     kind: ScoreKind | None = None
 
+    @property
+    def unit(self) -> float:
+        """The power of two by which very large and very small scores are divided; 1.0 as a rule."""
+        ends = [end for end in self.bounds or () if math.isfinite(end)]
+        return unit_of(self.known.minimum, self.known.maximum, *ends)
+
+    def in_units(self, unit: float) -> DescribedColumn:
+        """The column divided by a number, and its bounds.
+
+        Examples
+        --------
+        >>> scores = np.array([2.0, 4.0])
+        >>> DescribedColumn(scores, moments(scores), (0, 8)).in_units(2.0).bounds
+        (0.0, 4.0)
+        """
+        if unit == 1.0:
+            return self
+        bounds = None if self.bounds is None else (self.bounds[0] / unit, self.bounds[1] / unit)
+        values = np.asarray(self.values, dtype=np.float64) / unit
+        return DescribedColumn(values, self.known.times(1.0 / unit), bounds, self.kind)
+
 
 def described_intervals(
     columns: Sequence[DescribedColumn],
@@ -201,7 +223,11 @@ def described_intervals(
     options = _IntervalOptions(
         check_level(confidence_level), check_resamples(n_resamples), check_seed(seed)
     )
-    checked = [_check_column(column, method) for column in columns]
+    units = [column.unit for column in columns]
+    checked = [
+        _check_column(column.in_units(unit), method)
+        for column, unit in zip(columns, units, strict=True)
+    ]
     places_by_batch: dict[str, list[int]] = {}
     intervals: dict[int, Interval] = {}
     for place, column in enumerate(checked):
@@ -212,7 +238,7 @@ def described_intervals(
     for name, places in places_by_batch.items():
         batch = _intervals_of_batch(name, [checked[place] for place in places], options.level)
         intervals.update(zip(places, batch, strict=True))
-    return [intervals[place] for place in range(len(checked))]
+    return [intervals[place].times(unit) for place, unit in enumerate(units)]
 
 
 @dataclass(frozen=True, slots=True)

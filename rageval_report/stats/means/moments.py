@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rageval_report.stats.base import TIE_TOLERANCE, finite_values
+from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.means.selection import blocks
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
 
@@ -54,6 +56,18 @@ class Moments:
         """Whether there are at least two scores and all are equal."""
         return self.std == 0.0
 
+    def times(self, unit: float) -> Moments:
+        """The moments of scores that are this many times as large.
+
+        Examples
+        --------
+        >>> moments(np.array([1.0, 2.0, 3.0])).times(2.0).mean
+        4.0
+        """
+        extremes = self.minimum * unit, self.maximum * unit
+        binary = self.n > 0 and set(extremes) <= {0.0, 1.0} and self.is_binary
+        return Moments(self.n, self.mean * unit, self.std * unit, *extremes, binary)
+
 
 NO_MOMENTS = Moments(0, math.nan, math.nan, math.nan, math.nan, is_binary=False)
 
@@ -80,11 +94,15 @@ def moments(values: FloatArray) -> Moments:
     >>> moments(np.array([0.0, 1.0, np.nan, 1.0, 1.0]))
     Moments(n=4, mean=0.75, std=0.5, minimum=0.0, maximum=1.0, is_binary=True)
     """
-    parts = [part for block in blocks(values) if (part := _moments_of_block(block))]
+    with np.errstate(over="ignore", under="ignore"):
+        parts = [part for block in blocks(values) if (part := _moments_of_block(block))]
     if not parts:
         return NO_MOMENTS
     sizes, means, rests, squares, minima, maxima = np.array(parts).T
     n, minimum, maximum = int(sizes.sum()), float(minima.min()), float(maxima.max())
+    unit = unit_of(minimum, maximum)
+    if unit != 1.0:
+        return moments(values / unit).times(unit)
     binary = {minimum, maximum} <= {0.0, 1.0} and _only_bits(values)
     # Equal scores that were computed in different ways differ in the last digit; a spread of 1e-17
     # would make every difference from them significant.
@@ -93,10 +111,10 @@ def moments(values: FloatArray) -> Moments:
     # The blocks are combined by their means, because a sum of squares minus the square of a sum
     # loses digits (Chan, Golub, LeVeque 1979). Far from 0 a mean itself is rounded to few digits of
     # the spread, so they are compared with the first of them, and with what was rounded.
-    mean = float(np.dot(sizes, means)) / n
+    mean = sum_of_products(sizes, means) / n
     offsets = (means - means[0]) + rests
-    offsets -= np.dot(sizes, offsets) / n
-    square = float(squares.sum() + np.dot(sizes, offsets**2))
+    offsets -= sum_of_products(sizes, offsets) / n
+    square = float(squares.sum()) + sum_of_products(sizes, offsets**2)
     # Rounding can put the mean of nearly equal scores just outside them.
     mean = min(max(mean, minimum), maximum)
     return Moments(n, mean, math.sqrt(square / (n - 1)), minimum, maximum, binary)
@@ -116,7 +134,7 @@ def _moments_of_block(block: FloatArray) -> tuple[float, ...] | None:
     mean = total / block.size
     deviation = block - mean
     rest = float(deviation.sum()) / block.size
-    square = float(np.dot(deviation, deviation))
+    square = sum_of_products(deviation, deviation)
     return block.size, mean, rest, square, float(block.min()), float(block.max())
 
 

@@ -114,7 +114,7 @@ def d_av(pairs: PairedScores) -> float:
     """
     sides = (pairs.baseline, pairs.candidate)
     deviations = [standard_deviation(side, pairs.tolerance) for side in sides]
-    average = math.sqrt(sum(deviation**2 for deviation in deviations) / 2)
+    average = math.hypot(*deviations) / math.sqrt(2)
     return _mean_in_units(pairs.differences, average)
 
 

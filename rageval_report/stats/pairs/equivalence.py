@@ -86,6 +86,22 @@ class EquivalenceResult:
     notes: tuple[str, ...] = ()
     untestable: str = ""
 
+    def times(self, unit: float) -> EquivalenceResult:
+        """The result of scores that are this many times as large.
+
+        Examples
+        --------
+        >>> equivalence_test([0] * 20, [0.1, -0.1] * 10, 0.1).times(2.0).margin
+        0.2
+        """
+        return replace(
+            self,
+            low=self.low * unit,
+            high=self.high * unit,
+            margin=self.margin * unit,
+            difference=self.difference * unit,
+        )
+
     @property
     def is_below(self) -> bool:
         """Whether the whole interval lies below minus the margin: worse by more than that."""
@@ -215,6 +231,17 @@ def run_equivalence(
     """
     check_positive("margin", margin)
     check_probability("alpha", alpha)
+    if pairs.unit > 1.0:
+        found = run_equivalence(
+            pairs.in_units,
+            margin / pairs.unit,
+            alpha=alpha,
+            alternative=alternative,
+            method=method,
+            bounds=None if bounds is None else (bounds[0] / pairs.unit, bounds[1] / pairs.unit),
+            bounds_are_formal=bounds_are_formal,
+        )
+        return found.times(pairs.unit)
     width = _width_of(bounds, pairs)
     check_choice("method", method, EQUIVALENCE_METHODS)
     name = _choose_method(pairs, width) if method == "auto" else method

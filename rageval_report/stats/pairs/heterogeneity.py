@@ -11,6 +11,7 @@ from scipy.special import binom, chdtrc, fdtrc, ndtri, stdtr
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import finite_values
+from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
 from rageval_report.types import FloatArray
 
@@ -95,7 +96,9 @@ def heterogeneity_test(differences: Sequence[npt.ArrayLike]) -> HeterogeneityRes
     (0.0005, 0.0163)
     """
     all_groups = [finite_values(group) for group in differences]
-    groups = [group for group in all_groups if group.size]
+    # Very large differences are divided by a power of two, because their squares are no doubles.
+    unit = max(1.0, unit_of(*all_groups))
+    groups = [group if unit == 1.0 else group / unit for group in all_groups if group.size]
     if len(groups) < 2:
         raise DataError(
             "expected at least two groups with paired differences; "

@@ -96,6 +96,15 @@ def run_test(
     0.125
     """
     resamples, start = _check_test_options(test, alternative, n_resamples, seed)
+    if pairs.unit > 1.0:
+        found = run_test(
+            pairs.in_units,
+            test=test,
+            alternative=alternative,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
+        return _result_times(found, pairs.unit)
     if test == "auto":
         test = _default_test(pairs)
     differences = pairs.differences
@@ -112,6 +121,14 @@ def run_test(
     ties = pairs.n - wins - losses
     mean = float(differences.mean())
     return PairedResult(mean, statistic, pvalue, test, pairs.n, wins, ties, losses)
+
+
+def _result_times(result: PairedResult, unit: float) -> PairedResult:
+    """The result of scores that are this many times as large."""
+    entry = TESTS.get(result.test)
+    is_mean = isinstance(entry, PairedTest) and entry.statistic == "mean difference"
+    statistic = result.statistic * unit if is_mean else result.statistic
+    return replace(result, difference=result.difference * unit, statistic=statistic)
 
 
 def smallest_pvalue(pairs: PairedScores, test: str) -> float:
@@ -211,8 +228,8 @@ def find_interval(
         notes = ("one query in common: no interval",)
         return Interval(estimate, math.nan, math.nan, math.nan, method, level, notes)
     interval = PAIRED_INTERVALS[method](
-        pairs, confidence_level=level, n_resamples=resamples, seed=start
-    )
+        pairs.in_units, confidence_level=level, n_resamples=resamples, seed=start
+    ).times(pairs.unit)
     if pairs.differences.any():
         return _agree_with_test(interval, pairs) if is_default else interval
     return replace(interval, notes=(_note_of_identical(interval, pairs.n),))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import paired_differences, paired_values
+from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.pairs.discordant import DiscordantPairs, count_discordant, is_binary
 from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
 from rageval_report.stats.sign_flips.lattice import lattice_step
@@ -64,6 +65,22 @@ class PairedScores:
     def swapped(self) -> Self:
         """The same pairs with the sides exchanged."""
         return type(self)(self.candidate, self.baseline, self.sizes)
+
+    @cached_property
+    def unit(self) -> float:
+        """The power of two by which very large scores are divided before they are squared.
+
+        1.0 as a rule, and for small scores: differences below 1e-12 are rounding.
+        """
+        return max(1.0, unit_of(self.baseline, self.candidate))
+
+    @cached_property
+    def in_units(self) -> Self:
+        """The same pairs divided by `unit`."""
+        if self.unit == 1.0:
+            return self
+        sides = self.baseline / self.unit, self.candidate / self.unit
+        return type(self)(*sides, self.sizes)
 
     @property
     def n(self) -> int:

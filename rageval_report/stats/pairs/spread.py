@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.stats.magnitudes import unit_of
 from rageval_report.types import FloatArray
 
 
@@ -39,7 +40,8 @@ def standard_deviation(values: FloatArray, tolerance: float) -> float:
     # Each value may be off by one tolerance, so two equal ones may lie two tolerances apart.
     if float(values.max() - values.min()) <= 2.0 * tolerance:
         return 0.0
-    return float(values.std(ddof=1))
+    unit = unit_of(values)
+    return float((values if unit == 1.0 else values / unit).std(ddof=1)) * unit
 
 
 def tie_magnitudes(differences: FloatArray, tolerance: float) -> FloatArray:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rageval_report.stats.sign_flips.sign_sums import SignSums
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import ComplexArray, FloatArray, IntArray
 
 # The trapezoid rule adds the tail one period away: this bounds its relative size.
@@ -220,7 +221,7 @@ def _relevant_nodes(
     spacing = math.pi / (points * width)
     end = round(distance * last / spacing) + 1
     weight = float(weights.sum())
-    slope = math.sqrt(2 * float(weights @ (centres + moved) ** 2))
+    slope = math.sqrt(2 * sum_of_products(weights, (centres + moved) ** 2))
     length = np.sqrt(np.maximum(weight - np.fft.rfft(weights, points).real[:end], 0.0))
     # What N can change between a node and its grid point, and by the binning.
     slack = slope * spacing / 2 + math.sqrt(2 * weight) * moved * spacing * np.arange(length.size)

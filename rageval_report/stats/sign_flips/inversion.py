@@ -42,6 +42,7 @@ from rageval_report.stats.sign_flips.meet_in_the_middle import log2_sums
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import MOST_LISTED, coarse_tail, rough_tail
 from rageval_report.stats.sign_flips.signflip import pvalue_of_spread_sums, pvalue_on_step
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
 IDENTICAL = "identical"
@@ -296,7 +297,7 @@ class Shifts:
     def pvalue(self, shift: float, half: bool, tail_of: TailFunction = rough_tail) -> float:
         """The one-sided p-value of a shift below the mean."""
         left = self.values - (shift if self.weights is None else shift * self.weights)
-        threshold = float(left.sum() if self.counts is None else left @ self.counts)
+        threshold = float(left.sum()) if self.counts is None else sum_of_products(left, self.counts)
         magnitudes, counts = np.abs(left), self.counts
         is_moved = magnitudes > TIE_TOLERANCE * abs(shift)
         if not is_moved.all():
@@ -344,7 +345,7 @@ class Shifts:
         """The mean difference."""
         if self.counts is None:
             return float(self.values.mean())
-        return float(self.values @ self.counts) / n
+        return sum_of_products(self.values, self.counts) / n
 
     def _normal_reach(self, mean: float, z: float, n: int) -> float:
         """How far below the mean the limit is if the flipped sum is normal.
@@ -355,7 +356,10 @@ class Shifts:
         residuals = self.values - mean * (1.0 if self.weights is None else self.weights)
         own, cross = float(n), 0.0
         if self.weights is not None:
-            own, cross = float(self.weights @ self.weights), float(self.weights @ residuals)
+            own, cross = (
+                sum_of_products(self.weights, self.weights),
+                sum_of_products(self.weights, residuals),
+            )
         counts = 1.0 if self.counts is None else self.counts
         squares = float((np.square(residuals) * counts).sum())
         # With a few heavy weights no reach is far enough; then the search begins at some reach.

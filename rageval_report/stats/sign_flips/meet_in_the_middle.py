@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import binom, gammaln
 
 from rageval_report.stats.sign_flips.sign_sums import Tail
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
 # Sums closer than this, relative to the sum of all magnitudes, are equal: adding doubles in another
@@ -53,7 +54,7 @@ def listed_tail(
     """
     first = _first_half(counts)
     laws = listed_law(values[first], counts[first]), listed_law(values[~first], counts[~first])
-    return combine_laws(*laws, threshold, same * float(values @ counts))
+    return combine_laws(*laws, threshold, same * sum_of_products(values, counts))
 
 
 def listed_spread_tail(
@@ -107,7 +108,7 @@ def lattice_law(steps: IntArray, counts: FloatArray) -> SumLaw:
     """
     # weights[k] is the probability that the numbers with a plus sign add up to k. Only positive
     # numbers are added, so that the far tail keeps its relative accuracy (Pagano, Tritchler 1983).
-    total = round(float(steps @ counts))
+    total = round(sum_of_products(steps, counts))
     weights = np.zeros(total + 1)
     weights[0] = 1.0
     reached = 0
@@ -127,8 +128,10 @@ def combine_laws(a: SumLaw, b: SumLaw, threshold: float, tolerance: float) -> Ta
     reach = np.append(np.cumsum(b.weights[order][::-1])[::-1], 0.0)
     order = np.argsort(a.values)  # a search in ascending order stays in the cache
     needed, weights = threshold - a.values[order], a.weights[order]
-    at_least = float(weights @ reach[np.searchsorted(ordered, needed - tolerance)])
-    above = float(weights @ reach[np.searchsorted(ordered, needed + tolerance, side="right")])
+    at_least = sum_of_products(weights, reach[np.searchsorted(ordered, needed - tolerance)])
+    above = sum_of_products(
+        weights, reach[np.searchsorted(ordered, needed + tolerance, side="right")]
+    )
     return Tail(at_least, at_least - above)
 
 

@@ -17,6 +17,7 @@ from rageval_report.stats.sign_flips.fourier import IntegrationLine, select_node
 from rageval_report.stats.sign_flips.lattice import DENOMINATORS, MOST_STEPS
 from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT, tilt
 from rageval_report.stats.sign_flips.sign_sums import SignSums, log_cosh
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import ComplexArray, FloatArray
 
 # The sum of the noise stays within this many standard deviations; peaks must not overlap.
@@ -98,8 +99,8 @@ def _upper_part(
 ) -> float:
     """The probability to hit the peak with at least this much noise: a double Fourier integral."""
     slopes = np.tanh(c * noisy.steps)
-    mean = float(noisy.noise @ slopes)
-    deviation = math.sqrt(float(np.square(noisy.noise) @ (1 - slopes**2)))
+    mean = sum_of_products(noisy.noise, slopes)
+    deviation = math.sqrt(sum_of_products(np.square(noisy.noise), 1 - slopes**2))
     beyond = mean + float(np.clip(beyond - mean, -_WIDTH * deviation, _WIDTH * deviation))
     # Along the noise too the line of integration keeps away from the pole at zero.
     b = LEAST_TILT / deviation

@@ -18,6 +18,7 @@ from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM, SumLaw,
 from rageval_report.stats.sign_flips.noisy_lattice import noisy_lattice_tail
 from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT
 from rageval_report.stats.sign_flips.sign_sums import SignSums
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
 # The most values off the lattice, or dominating values, whose signs are listed: 2**12 patterns.
@@ -118,4 +119,4 @@ def _listed_and_rest(
             far=FAR / math.sqrt(inside.size),
         )
         tail[inside] = tail_series(SignSums(rest / unit), missing[inside] / unit, line).at_least
-    return float(listed.weights @ tail[where])
+    return sum_of_products(listed.weights, tail[where])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import zeta
 
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import ComplexArray, FloatArray, IntArray
 
 # The |z| v up to which log cosh(z v) is computed from its power series. It converges below pi / 2;
@@ -145,7 +146,7 @@ def log_cosh(x: FloatArray) -> FloatArray:
 
 
 def _total(terms: FloatArray, counts: FloatArray | None) -> float:
-    return float(terms.sum() if counts is None else terms @ counts)
+    return float(terms.sum()) if counts is None else sum_of_products(terms, counts)
 
 
 def _power_sums(values: FloatArray, counts: FloatArray | None) -> FloatArray:

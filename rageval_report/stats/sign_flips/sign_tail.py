@@ -40,6 +40,7 @@ from rageval_report.stats.sign_flips.saddlepoint import (
     tilted_tail,
 )
 from rageval_report.stats.sign_flips.sign_sums import SignSums, Tail
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray, IntArray
 
 # Up to this many additions a convolution on the lattice is the cheapest.
@@ -104,7 +105,7 @@ def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
     >>> lattice_tail(np.array([1, 2]), np.array([2.0, 1.0]), 2)
     Tail(at_least=0.375, equal=0.25)
     """
-    size, total = float(counts.sum()), float(steps @ counts)
+    size, total = float(counts.sum()), sum_of_products(steps, counts)
     if steps.size == 1:  # rung 1
         return _coin_tail(size, (size - threshold / float(steps[0])) / 2)
     if size <= math.log2(total + 1):  # fewer patterns of signs than numbers up to the total
@@ -115,7 +116,7 @@ def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
     if threshold >= total:  # only the pattern of equal signs reaches the sum of all magnitudes
         return _one_pattern(size)
     # Rung 4, in a unit in which the squares sum up to 1.
-    unit = math.sqrt(float(np.square(steps, dtype=np.float64) @ counts))
+    unit = math.sqrt(sum_of_products(np.square(steps, dtype=np.float64), counts))
     sums, reached, step = SignSums(steps / unit, counts), threshold / unit, 1 / unit
     line = _line(sums, reached, step)
     if line.smallest < _FAR_TAIL:
@@ -193,7 +194,7 @@ def _tail(
     if counts is None and _may_tie(values):
         values, counts = _group_ties(values)
     if spread:
-        total = float(values.sum() if counts is None else (values * counts).sum())
+        total = float(values.sum()) if counts is None else sum_of_products(values, counts)
         if threshold >= total * (1.0 - SAME_SUM):  # all signs are alike: mid-p of one pattern
             return Tail(0.5 ** (1.0 + (values.size if counts is None else counts.sum())), 0.0)
     if counts is not None and log2_sums(counts) <= effort.most_sums:
@@ -204,7 +205,9 @@ def _tail(
         counts = None
     top = float(values.max())
     squares = np.square(values / top)  # neither too small nor too large to square
-    unit = top * math.sqrt(float(squares.sum() if counts is None else squares @ counts))
+    unit = top * math.sqrt(
+        float(squares.sum()) if counts is None else sum_of_products(squares, counts)
+    )
     sums, reached = SignSums(values / unit, counts), threshold / unit
     smallest = float(sums.values.min())
     # Only the pattern of equal signs reaches the largest sum, and where one of the smallest values
