@@ -25,6 +25,7 @@ from rageval_report.stats.pairs.discordant import coin_midp, is_binary
 from rageval_report.stats.pairs.paired import run_test, smallest_pvalue
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.resampling import sign_flip_means
+from rageval_report.stats.sign_flips.inversion import pvalue_of_shift
 from rageval_report.stats.sign_flips.lattice import lattice_step, sums_tie
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import lattice_tail
@@ -260,25 +261,25 @@ def pairs_beyond(
     >>> matrix = np.array([[0.0, 0.0], [0.0, 0.25], [0.0, 0.5], [0.25, 0.5]] * 4)
     >>> pairs = pair_tests(matrix)
     >>> pairs.pvalue.round(4), pairs_beyond(matrix, pairs, 0.2).pvalue.round(4)
-    (array([0.0002]), array([0.2872]))
+    (array([0.0002]), array([0.2954]))
     """
-    used = "auto" if test.startswith("mcnemar") else test
+    is_default = test == "auto" or test.startswith("mcnemar")
     pvalues, tests = pairs.pvalue.tolist(), list(pairs.tests)
     for place, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
         if abs(pairs.difference[place]) <= margin:
             pvalues[place] = 1.0
             continue
         worse, better = (i, j) if pairs.difference[place] > 0 else (j, i)
-        shifted = PairedScores(matrix[:, worse] + margin, matrix[:, better])
-        beyond = run_test(
-            units.collapse(shifted),
-            test=used,
-            alternative="greater",
-            n_resamples=n_resamples,
-            seed=seed,
-        )
-        pvalues[place] = max(pvalues[place], min(1.0, 2.0 * beyond.pvalue))
-        tests[place] = beyond.test
+        if is_default:
+            gains = units.collapse(PairedScores(matrix[:, worse], matrix[:, better]))
+            beyond = pvalue_of_shift(gains, margin, "greater")
+            tests[place] = "sign-flip" if gains.step is None else "sign-flip-midp"
+        else:
+            shifted = PairedScores(matrix[:, worse] + margin, matrix[:, better])
+            options = {"n_resamples": n_resamples, "seed": seed}
+            by_unit = units.collapse(shifted)
+            beyond = run_test(by_unit, test=test, alternative="greater", **options).pvalue
+        pvalues[place] = max(pvalues[place], min(1.0, 2.0 * beyond))
     return replace(pairs, pvalue=np.array(pvalues), tests=tuple(tests))
 
 

@@ -19,8 +19,9 @@ from rageval_report.stats import PairedScores
 from rageval_report.stats.all_pairs import WESTFALL_YOUNG
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.corrections import adjust_pvalues
-from rageval_report.stats.pairs.paired import find_interval, run_test
+from rageval_report.stats.pairs.paired import find_interval
 from rageval_report.stats.resampled import bootstrap_pvalue, expanded_limits
+from rageval_report.stats.sign_flips.inversion import pvalue_of_shift
 from rageval_report.stats.units import FEWEST_UNITS, QUERIES, Units
 from rageval_report.types import BoolArray, FloatArray
 
@@ -181,8 +182,8 @@ class Figure:
             gains = sign * (self.drawn[:, second] - self.drawn[:, first])
             return min(1.0, bootstrap_pvalue(gains, self.n, margin + self.tie))
         before, after = sign * self.by_query[:, first], sign * self.by_query[:, second]
-        pairs = self.units.collapse(PairedScores(before + margin, after))
-        return float(run_test(pairs, alternative="greater", seed=self.seed).pvalue)
+        pairs = self.units.collapse(PairedScores(before, after))
+        return pvalue_of_shift(pairs, margin, "greater")
 
     def limits(self, first: int, second: int, level: float) -> tuple[float, float]:
         """The interval of the difference, second minus first."""
