@@ -21,6 +21,7 @@ from rageval_report.stats import CORRECTIONS, TESTS
 from rageval_report.stats.base import TIE_TOLERANCE, check_resamples, check_seed
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.stats.magnitudes import unit_of
+from rageval_report.stats.maxt import count_extreme, uses_midp
 from rageval_report.stats.pairs.discordant import coin_midp, is_binary
 from rageval_report.stats.pairs.paired import run_test, smallest_pvalue
 from rageval_report.stats.pairs.paired_scores import PairedScores
@@ -31,12 +32,10 @@ from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import lattice_tail
 from rageval_report.stats.sign_flips.signflip import observed_tail
 from rageval_report.stats.units import QUERIES, Units
-from rageval_report.types import FloatArray, IntArray
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 WESTFALL_YOUNG = "westfall-young"
 
-# Statistics closer than this, relative to the largest one, are equal but for rounding.
-_TIE = 1e-9
 # The most resampled statistics in memory at a time: 8 MiB.
 _BLOCK = 2**20
 # A p-value is never zero: the observed pattern of signs is one of those counted.
@@ -144,7 +143,8 @@ def all_pairs_test(
     matrix = complete_rows(scores)
     pairs = pair_tests(matrix, test=test, n_resamples=n_resamples, seed=seed)
     if correction == WESTFALL_YOUNG:
-        [adjusted] = shared_flips([matrix], n_resamples=n_resamples, seed=seed)
+        half = [uses_midp(name) for name in pairs.tests]
+        [adjusted] = shared_flips([matrix], half_ties=half, n_resamples=n_resamples, seed=seed)
     else:
         adjusted = adjust_pvalues(pairs.pvalue, correction, smallest=pairs.smallest)
     return replace(pairs, pvalue_adjusted=adjusted)
@@ -287,6 +287,7 @@ def shared_flips(
     blocks: Sequence[FloatArray],
     *,
     units: Units = QUERIES,
+    half_ties: Sequence[bool] | None = None,
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> list[FloatArray]:
@@ -301,6 +302,8 @@ def shared_flips(
         One block per metric, with the same queries; a row that is left out is NaN throughout.
     units : Units
         The independent units of the queries, whose signs are flipped.
+    half_ties : sequence of bool, optional
+        For each pair of each block whether ties count half, as in `westfall_young`.
     n_resamples, seed : int
         The number of random sign patterns, and their seed.
 
@@ -325,7 +328,8 @@ def shared_flips(
     scale = np.concatenate([_scales(block) for block in centred])
     means = np.concatenate([np.nanmean(block, axis=0) for block in centred])
     observed = np.abs(means[second] - means[first]) / scale
-    adjusted = _adjust_step_down(observed, flipped, first, second, scale)
+    half = np.zeros(first.size, dtype=bool) if half_ties is None else np.asarray(half_ties)
+    adjusted = _adjust_step_down(observed, flipped, _FlippedPairs(first, second, scale, half))
     return np.split(adjusted, np.cumsum([len(side) for side, _ in places])[:-1])
 
 
@@ -465,22 +469,31 @@ def _scales(block: FloatArray) -> FloatArray:
     return scale
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _FlippedPairs:
+    """The columns of each pair among the flipped ones, its scale, and whether ties count half."""
+
+    first: IntArray
+    second: IntArray
+    scale: FloatArray
+    half: BoolArray
+
+    def statistics(self, flipped: FloatArray, order: IntArray) -> FloatArray:
+        """The statistics of the pairs in this order."""
+        moved = flipped[:, self.second[order]] - flipped[:, self.first[order]]
+        return np.asarray(np.abs(moved) / self.scale[order])
+
+
 def _adjust_step_down(
-    observed: FloatArray,
-    flipped: FloatArray,
-    first: IntArray,
-    second: IntArray,
-    scale: FloatArray,
+    observed: FloatArray, flipped: FloatArray, pairs: _FlippedPairs
 ) -> FloatArray:
     """Compare each statistic, largest first, with the maximum of itself and all smaller ones."""
     order = np.argsort(-observed, kind="stable")
-    limit = observed[order] - _TIE * observed.max(initial=1.0)
     extreme = np.zeros(order.size)
     for block in _blocks(len(flipped), order.size):
-        moved = flipped[block]
-        ranked = np.abs(moved[:, second[order]] - moved[:, first[order]]) / scale[order]
+        ranked = pairs.statistics(flipped[block], order)
         successive = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]
-        extreme += (successive >= limit).sum(axis=0)
+        extreme += count_extreme(successive, observed[order], pairs.half[order])
     # The observed pattern counts as one more (Phipson, Smyth 2010), and no later step may be more
     # significant than an earlier one.
     adjusted = np.maximum.accumulate((1.0 + extreme) / (1.0 + len(flipped)))

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.resampling import sign_flip_means
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray
 
 # Statistics closer than this, relative to the largest possible one, are equal but for rounding.
 _TIE = 1e-9
 
 
 def westfall_young(
-    differences: npt.ArrayLike, *, n_resamples: int = 9999, seed: int = 0
+    differences: npt.ArrayLike,
+    *,
+    n_resamples: int = 9999,
+    seed: int = 0,
+    half_ties: Sequence[bool] | None = None,
 ) -> FloatArray:
     """Step-down maxT adjusted p-values of the mean differences of several metrics.
 
@@ -30,6 +36,9 @@ def westfall_young(
         The number of random sign patterns; no adjusted p-value is below 1 / (n_resamples + 1).
     seed : int
         The seed of the random numbers.
+    half_ties : sequence of bool, optional
+        For each metric whether patterns that tie with the observed one count half, as in its own
+        test: `uses_midp` of the test. In full for all metrics if omitted.
 
     Returns
     -------
@@ -60,8 +69,44 @@ def westfall_young(
     if tests.any():
         scale = _scale(matrix[:, tests])
         observed = np.abs(np.nanmean(matrix[:, tests], axis=0)) / scale
-        pvalues[tests] = _adjust_step_down(observed, np.abs(flipped[:, tests]) / scale)
+        half = np.zeros(tests.size, dtype=bool) if half_ties is None else np.asarray(half_ties)
+        pvalues[tests] = _adjust_step_down(observed, np.abs(flipped[:, tests]) / scale, half[tests])
     return pvalues
+
+
+def uses_midp(test: str) -> bool:
+    """Whether a test counts patterns that tie with the observed one half.
+
+    Examples
+    --------
+    >>> uses_midp("cluster-sign-flip-midp"), uses_midp("t")
+    (True, False)
+    """
+    return test.endswith("-midp")
+
+
+def count_extreme(successive: FloatArray, observed: FloatArray, half: BoolArray) -> FloatArray:
+    """How many rows reach each observed statistic, both sorted from the largest statistic down.
+
+    Parameters
+    ----------
+    successive : ndarray of shape (n_resamples, k)
+        The largest resampled statistic of each rank and all ranks below it.
+    observed : ndarray of shape (k,)
+        The observed statistics.
+    half : ndarray of shape (k,)
+        Whether a row that ties with the observed statistic counts half.
+
+    Examples
+    --------
+    >>> rows = np.array([[3.0, 1.0], [2.0, 1.0], [1.0, 1.0]])
+    >>> count_extreme(rows, np.array([2.0, 1.0]), np.array([True, False]))
+    array([1.5, 3. ])
+    """
+    tie = _TIE * observed.max(initial=1.0)
+    reached = (successive >= observed - tie).sum(axis=0)
+    above = (successive > observed + tie).sum(axis=0)
+    return np.asarray(np.where(half, (reached + above) / 2, reached))
 
 
 def _scale(matrix: FloatArray) -> FloatArray:
@@ -72,14 +117,13 @@ def _scale(matrix: FloatArray) -> FloatArray:
     return scale
 
 
-def _adjust_step_down(observed: FloatArray, flipped: FloatArray) -> FloatArray:
+def _adjust_step_down(observed: FloatArray, flipped: FloatArray, half: BoolArray) -> FloatArray:
     """Compare each statistic, largest first, with the maximum of itself and all smaller ones."""
     order = np.argsort(-observed, kind="stable")
     ranked = flipped[:, order]
     # From right to left: the largest statistic of each rank and all ranks below it.
     successive = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1]
-    limit = observed[order] - _TIE * observed.max(initial=1.0)
-    extreme = (successive >= limit).sum(axis=0)
+    extreme = count_extreme(successive, observed[order], half[order])
     # The observed pattern counts as one more, and no later step may be more significant than an
     # earlier one.
     adjusted = np.maximum.accumulate((1.0 + extreme) / (1.0 + len(flipped)))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rageval_report.stats.maxt import westfall_young
+from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
 
 NAN = math.nan
 
@@ -40,6 +41,25 @@ def test_tied_sums_count_as_extreme():
     differences = np.array([[0.1, 0.3], [0.2, 0.3], [0.3, -0.3], [0.1, 0.3], [0.7, 0.3]])
     found = westfall_young(differences, n_resamples=20_000)
     assert found == pytest.approx(enumerated(differences), abs=0.015)
+
+
+def test_ties_of_a_metric_on_a_lattice_count_half_by_hand():
+    # One metric of six steps: of 64 patterns 7 reach the sum of 4, and 6 of them tie, on each side.
+    differences = np.array([1.0, 1.0, 1.0, 1.0, 1.0, -1.0])
+    (full,) = westfall_young(differences, n_resamples=50_000)
+    (half,) = westfall_young(differences, n_resamples=50_000, half_ties=[True])
+    assert full == pytest.approx(14 / 64, abs=0.01)
+    assert half == pytest.approx(sign_flip_pvalue(differences), abs=0.01)
+    assert sign_flip_pvalue(differences) == 8 / 64
+
+
+def test_half_ties_of_one_metric_leave_the_others_in_full():
+    differences = np.random.default_rng(5).integers(-2, 4, (12, 2)).astype(float)
+    differences[:, 1] += np.random.default_rng(6).normal(0.0, 0.01, 12)
+    full = westfall_young(differences, n_resamples=20_000)
+    half = westfall_young(differences, n_resamples=20_000, half_ties=[True, False])
+    assert (half <= full).all()
+    assert half[0] < full[0]
 
 
 def test_a_metric_given_twice_costs_nothing():

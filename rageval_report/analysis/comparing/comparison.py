@@ -64,7 +64,7 @@ from rageval_report.scores.text_matching import match_queries
 from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues
 from rageval_report.stats.all_pairs import WESTFALL_YOUNG
 from rageval_report.stats.base import check_level, check_resamples, check_seed
-from rageval_report.stats.maxt import westfall_young
+from rageval_report.stats.maxt import uses_midp, westfall_young
 from rageval_report.stats.pairs.equivalence import EQUIVALENCE_METHODS, MarginMethod
 from rageval_report.types import FloatArray, IndexArray
 
@@ -608,7 +608,8 @@ def _westfall_young_pvalues(
     by_unit = plan.units.sums(differences)
     # What was not tested for want of units is not a test.
     by_unit[:, [math.isnan(row.test.pvalue) for row in rows]] = math.nan
-    adjusted = westfall_young(by_unit, n_resamples=plan.n_resamples, seed=plan.seed)
+    half = [uses_midp(row.test.test) for row in rows]
+    adjusted = westfall_young(by_unit, n_resamples=plan.n_resamples, seed=plan.seed, half_ties=half)
     # The flips are drawn, and the test may be another one, but no adjusted p-value is the smaller.
     return np.fmax(adjusted, [row.test.pvalue for row in rows])
 

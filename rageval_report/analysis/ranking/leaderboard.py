@@ -51,6 +51,7 @@ from rageval_report.stats.all_pairs import (
     shared_flips,
 )
 from rageval_report.stats.base import check_level, check_resamples, check_seed
+from rageval_report.stats.maxt import uses_midp
 from rageval_report.stats.units import fewest_units
 from rageval_report.types import FloatArray, IndexArray
 
@@ -548,7 +549,10 @@ def _correct_tests(
         # flips.
         chosen = dict.fromkeys(names[i] for i in positions)
         values, units = [blocks[name].values for name in chosen], blocks[names[0]].units
-        flips = shared_flips(values, units=units, n_resamples=n_resamples, seed=seed)
+        half = [uses_midp(test) for name in chosen for test in tests[name].tests]
+        flips = shared_flips(
+            values, units=units, half_ties=half, n_resamples=n_resamples, seed=seed
+        )
         # The flips are drawn, but no adjusted p-value is below the raw one; NaN is no test.
         return np.asarray(np.maximum(np.concatenate(flips), raw[positions]))
 
