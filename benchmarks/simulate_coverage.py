@@ -52,6 +52,15 @@ the mean nearly keep it, but Wilcoxon's test, which does not test the mean, reje
 more queries there are. The number after ± is the Monte Carlo standard error, in percentage
 points.
 
+On ratings, shares and reciprocal ranks many patterns of signs tie, and the default counts ties half
+(mid-p). The interval of the difference and the tests at a margin follow the same law: each possible
+sum is spread evenly over its step, so an interval excludes 0 exactly if the test rejects at its
+level, and a 99 % interval contains the 95 % one.
+
+All results are finite for scores up to 1e300, and no digit of a report, a comparison or a ranking
+depends on the number of threads. Differences below 1e-12, relative to the largest score or to 1,
+are rounding and count as ties.
+
 ```
 {command}
 ```
