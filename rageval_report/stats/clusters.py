@@ -100,9 +100,9 @@ def clustered_standard_error(
     scores, codes = _scores_and_codes(values, clusters)
     unit = max(1.0, unit_of(scores))
     if unit > 1.0:
-        found = clustered_standard_error(scores / unit, codes, kind=kind)
-        error, estimate = found.standard_error * unit, found.estimate * unit
-        return replace(found, standard_error=error, estimate=estimate)
+        in_units = clustered_standard_error(scores / unit, codes, kind=kind)
+        error, estimate = in_units.standard_error * unit, in_units.estimate * unit
+        return replace(in_units, standard_error=error, estimate=estimate)
     estimate = float(scores.mean())
     sizes: FloatArray = np.bincount(codes).astype(np.float64)
     if sizes.size == 1:

@@ -232,7 +232,7 @@ def run_equivalence(
     check_positive("margin", margin)
     check_probability("alpha", alpha)
     if pairs.unit > 1.0:
-        found = run_equivalence(
+        in_units = run_equivalence(
             pairs.in_units,
             margin / pairs.unit,
             alpha=alpha,
@@ -241,7 +241,7 @@ def run_equivalence(
             bounds=None if bounds is None else (bounds[0] / pairs.unit, bounds[1] / pairs.unit),
             bounds_are_formal=bounds_are_formal,
         )
-        return found.times(pairs.unit)
+        return in_units.times(pairs.unit)
     width = _width_of(bounds, pairs)
     check_choice("method", method, EQUIVALENCE_METHODS)
     name = _choose_method(pairs, width) if method == "auto" else method

@@ -97,14 +97,14 @@ def run_test(
     """
     resamples, start = _check_test_options(test, alternative, n_resamples, seed)
     if pairs.unit > 1.0:
-        found = run_test(
+        in_units = run_test(
             pairs.in_units,
             test=test,
             alternative=alternative,
             n_resamples=n_resamples,
             seed=seed,
         )
-        return _result_times(found, pairs.unit)
+        return _result_times(in_units, pairs.unit)
     if test == "auto":
         test = _default_test(pairs)
     differences = pairs.differences
