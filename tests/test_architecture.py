@@ -421,6 +421,13 @@ def test_importing_the_package_loads_nothing_heavy():
     }
 
 
+def test_an_evaluation_loads_no_part_of_scipy_before_it_is_used():
+    # SciPy loads its parts on first use; `from scipy.special import ...` would load one here.
+    before = modules_after("import pandas, scipy")
+    loaded = modules_after("from rageval_report import RAGPipelineEvaluation") - before
+    assert sorted(name for name in loaded if name.startswith("scipy.")) == []
+
+
 def test_an_evaluation_needs_no_plots_and_no_command_line():
     loaded = modules_after("from rageval_report import RAGPipelineEvaluation")
     assert not {"matplotlib", "tabulate", "click"} & {name.partition(".")[0] for name in loaded}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+import scipy
 
 from rageval_report.errors import DataError
 
@@ -61,7 +61,7 @@ def expected_maximum(k: int) -> float:
         return 0.0
     x = np.arange(0.0, _FARTHEST, _STEP)
     # F(x)**k without the loss of digits near 1.
-    integrand = -np.expm1(k * log_ndtr(x)) - ndtr(-x) ** k
+    integrand = -np.expm1(k * scipy.special.log_ndtr(x)) - scipy.special.ndtr(-x) ** k
     # The slopes at both ends are 0, so the trapezoid rule has an error of order _STEP**4.
     return _STEP * float(integrand.sum() - integrand[0] / 2.0)
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+import scipy
 
 from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level
@@ -173,7 +173,7 @@ def clustered_interval(
     if spread.n_clusters == 1:
         nan = math.nan
         return Interval(estimate, nan, nan, nan, "cr2", level, ("one cluster: no interval",))
-    quantile = float(stdtrit(spread.df, 0.5 + level / 2))
+    quantile = float(scipy.special.stdtrit(spread.df, 0.5 + level / 2))
     is_equal = standard_error <= TIE_TOLERANCE * max(1.0, abs(estimate))
     if bounds is None:
         low, high = estimate - quantile * standard_error, estimate + quantile * standard_error

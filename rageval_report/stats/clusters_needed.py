@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import check_positive, check_probability
@@ -194,7 +194,8 @@ def cluster_power(
         return 0.0
     if level < 2.0 ** (2 - n_clusters):
         effects = known.effects(size)
-        return float(ndtr(effects).mean() ** n_clusters + ndtr(-effects).mean() ** n_clusters)
+        above, below = scipy.special.ndtr(effects).mean(), scipy.special.ndtr(-effects).mean()
+        return float(above**n_clusters + below**n_clusters)
     return t_power(size / math.sqrt(known.of_a_cluster), n_clusters, alpha=level)
 
 

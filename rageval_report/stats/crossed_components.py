@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+import scipy
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level
@@ -142,7 +142,7 @@ class CrossedComponents:
         """
         level = check_level(confidence_level)
         error, df = self.standard_error(fixed), self.degrees_of_freedom(fixed)
-        reach = error * float(stdtrit(df, 0.5 + level / 2.0)) if error > 0 else 0.0
+        reach = error * float(scipy.special.stdtrit(df, 0.5 + level / 2.0)) if error > 0 else 0.0
         low, high = self.mean - reach, self.mean + reach
         return Interval(self.mean, low, high, error, "crossed", level)
 

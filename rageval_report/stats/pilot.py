@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats import TESTS
@@ -165,8 +164,9 @@ def _share_power(changed: float, difference: float, n: int, alpha: float) -> flo
         p01 = (changed + difference) / 2.0
         return mcnemar_power(max(changed - p01, 0.0), p01, n, alpha=alpha)
     spread = math.sqrt(max(changed - difference**2, 1e-12))
-    shift = difference * math.sqrt(n) - float(ndtri(1.0 - alpha / 2.0)) * math.sqrt(changed)
-    return float(ndtr(shift / spread))
+    quantile = float(scipy.special.ndtri(1.0 - alpha / 2.0))
+    shift = difference * math.sqrt(n) - quantile * math.sqrt(changed)
+    return float(scipy.special.ndtr(shift / spread))
 
 
 # Tables of many pairs ask for the same few numbers of units and levels.
@@ -197,4 +197,4 @@ def _root(missing: Callable[[float], float], largest: float) -> float:
         if high >= largest:
             return math.inf
         high = min(2.0 * high, largest)
-    return float(brentq(missing, 0.0, high, xtol=1e-9, rtol=1e-9))
+    return float(scipy.optimize.brentq(missing, 0.0, high, xtol=1e-9, rtol=1e-9))

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import chdtr, nctdtr, ndtr, ndtri, stdtrit
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import check_probability, check_queries
@@ -86,7 +85,8 @@ def required_n(d_z: float, power: float = 0.8, *, alpha: float = 0.05) -> int:
     if effect < NO_EFFECT:
         raise DataError(f"d_z must not be 0: no number of queries shows such an effect; got {d_z}")
     # The normal approximation is a little too small; from there double, then halve the interval.
-    too_few, enough = 1, max(2, math.ceil(((ndtri(1 - alpha / 2) + ndtri(power)) / effect) ** 2))
+    quantiles = scipy.special.ndtri(1 - alpha / 2) + scipy.special.ndtri(power)
+    too_few, enough = 1, max(2, math.ceil((quantiles / effect) ** 2))
     while _power(effect * math.sqrt(enough), enough, alpha) < power:
         too_few, enough = enough, 2 * enough
     while enough - too_few > 1:
@@ -138,7 +138,9 @@ def minimum_detectable_difference(
     above = 4.0
     while _power(above, n, alpha) < power:
         above *= 2.0
-    shift = brentq(lambda shift: _power(shift, n, alpha) - power, 0.0, above, rtol=1e-14)
+    shift = scipy.optimize.brentq(
+        lambda shift: _power(shift, n, alpha) - power, 0.0, above, rtol=1e-14
+    )
     return float(shift) / math.sqrt(n) * float(sd_difference)
 
 
@@ -152,15 +154,15 @@ def _power(shift: float, n: int, alpha: float) -> float:
     """Both tails of the t statistic, moved by `shift`, beyond the critical value."""
     degrees = float(n) - 1.0
     if degrees > MANY_DEGREES:
-        critical = float(ndtri(1 - alpha / 2))
-        return float(ndtr(shift - critical) + ndtr(-shift - critical))
-    critical = float(stdtrit(degrees, 1 - alpha / 2))
-    below = float(nctdtr(degrees, shift, critical))
+        critical = float(scipy.special.ndtri(1 - alpha / 2))
+        return float(scipy.special.ndtr(shift - critical) + scipy.special.ndtr(-shift - critical))
+    critical = float(scipy.special.stdtrit(degrees, 1 - alpha / 2))
+    below = float(scipy.special.nctdtr(degrees, shift, critical))
     # SciPy returns NaN for some shifts above 35; there shift / t follows a chi law.
     if math.isnan(below):
         ratio = shift / critical
-        return float(chdtr(degrees, degrees * ratio * ratio))
-    far_side = float(nctdtr(degrees, shift, -critical))  # NaN only where below 1e-12
+        return float(scipy.special.chdtr(degrees, degrees * ratio * ratio))
+    far_side = float(scipy.special.nctdtr(degrees, shift, -critical))  # NaN only where below 1e-12
     return 1.0 - below + (0.0 if math.isnan(far_side) else far_side)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import check_level
@@ -127,7 +127,7 @@ def partial_pooling(
     centre = float(np.median(present))
     scale = max(float(np.abs(present - centre).max()), float(errors[is_present].max()))
     moved = _pool((present - centre) / scale, errors[is_present] / scale)
-    reach = float(stdtrit(degrees, 0.5 + level / 2.0)) * scale * moved.standard_errors
+    reach = float(scipy.special.stdtrit(degrees, 0.5 + level / 2.0)) * scale * moved.standard_errors
     estimates = centre + scale * moved.estimates
     return PooledMeans(
         estimates=_spread_out(estimates, is_present),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from scipy.special import nctdtr, ndtr, stdtrit
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import check_positive, check_probability, check_queries
@@ -91,7 +91,7 @@ def sign_flip_power(d_z: float, n: int, *, alpha: float = 0.05, midp: bool = Fal
     if level == 0.0:
         return 0.0
     if level < 2.0 ** (2 - n):
-        return float(ndtr(effect) ** n + ndtr(-effect) ** n)
+        return float(scipy.special.ndtr(effect) ** n + scipy.special.ndtr(-effect) ** n)
     return power(effect, n, alpha=level)
 
 
@@ -193,8 +193,8 @@ def non_inferiority_power(margin_z: float, n: int, *, alpha: float = 0.05) -> fl
     if 2.0 ** -check_queries(n) > alpha:
         return 0.0
     degrees = n - 1.0
-    critical = float(stdtrit(degrees, 1.0 - alpha))
-    below = float(nctdtr(degrees, margin * math.sqrt(n), critical))
+    critical = float(scipy.special.stdtrit(degrees, 1.0 - alpha))
+    below = float(scipy.special.nctdtr(degrees, margin * math.sqrt(n), critical))
     # SciPy returns NaN for large shifts, where the probability below is nothing.
     return 1.0 if math.isnan(below) else 1.0 - below
 

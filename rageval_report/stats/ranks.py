@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtrc
+import scipy
 
 from rageval_report.stats.all_pairs import complete_rows
 from rageval_report.stats.base import TIE_TOLERANCE
@@ -122,7 +122,7 @@ def friedman_test(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> F
     statistic = (k - 1) * float(sums @ sums) / spread if spread > 0 else 0.0
     return FriedmanResult(
         statistic=statistic,
-        pvalue=float(chdtrc(k - 1, statistic)),
+        pvalue=float(scipy.special.chdtrc(k - 1, statistic)),
         degrees_of_freedom=k - 1,
         n=n,
         concordance=statistic / (n * (k - 1)),

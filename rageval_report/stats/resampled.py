@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from rageval_report.errors import DataError, UnknownValueError
 from rageval_report.stats.base import check_resamples, check_seed
@@ -168,8 +168,8 @@ def expanded_limits(
     if n < 2 or not len(values):
         undefined = np.full(values.shape[1:], np.nan)
         return undefined, undefined
-    t = special.stdtrit(n - 1, (1.0 + confidence_level) / 2)
-    tail = float(special.ndtr(-t * np.sqrt(n / (n - 1))))
+    t = scipy.special.stdtrit(n - 1, (1.0 + confidence_level) / 2)
+    tail = float(scipy.special.ndtr(-t * np.sqrt(n / (n - 1))))
     low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
     return low, high
 
@@ -205,7 +205,7 @@ def bootstrap_pvalue(drawn: npt.ArrayLike, n: int, threshold: float = 0.0) -> fl
         return float("nan")
     # The observed data are one of the resamples, so that no p-value is zero.
     share = (1 + int((values <= threshold).sum())) / (len(values) + 1)
-    return float(special.stdtr(n - 1, special.ndtri(share) * np.sqrt((n - 1) / n)))
+    return float(scipy.special.stdtr(n - 1, scipy.special.ndtri(share) * np.sqrt((n - 1) / n)))
 
 
 def _check_blocks(matrices: Sequence[FloatArray]) -> None:

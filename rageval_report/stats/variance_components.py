@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level
@@ -144,8 +144,8 @@ def _drop_rounding(variance: float, rounding: float) -> float:
 def _sd_interval(variance: float, df: int, level: float) -> Interval:
     tail = (1.0 - level) / 2.0
     sd = math.sqrt(variance)
-    low = sd * math.sqrt(df / float(special.chdtri(df, tail)))
-    high = sd * math.sqrt(df / float(special.chdtri(df, 1.0 - tail)))
+    low = sd * math.sqrt(df / float(scipy.special.chdtri(df, tail)))
+    high = sd * math.sqrt(df / float(scipy.special.chdtri(df, 1.0 - tail)))
     return Interval(sd, low, high, math.nan, "chi-square", level)
 
 
@@ -157,8 +157,8 @@ def _icc_interval(between: float, within: float, n: int, k: int, level: float) -
         return Interval(1.0, 1.0, 1.0, math.nan, "f", level)
     ratio, upper = between / within, (1.0 + level) / 2.0
     df, df_within = n - 1, n * (k - 1)
-    low = ratio / float(special.fdtri(df, df_within, upper))
-    high = ratio * float(special.fdtri(df_within, df, upper))
+    low = ratio / float(scipy.special.fdtri(df, df_within, upper))
+    high = ratio * float(scipy.special.fdtri(df_within, df, upper))
     estimate, low, high = ((f - 1.0) / (f + k - 1.0) for f in (ratio, low, high))
     return Interval(estimate, low, high, math.nan, "f", level)
 
@@ -175,4 +175,4 @@ def _run_effect_pvalue(table: FloatArray, rounding: float) -> float:
     # test.
     if residual == 0:
         return 0.0 if of_runs > 0 else math.nan
-    return float(special.fdtrc(k - 1, (n - 1) * (k - 1), of_runs / residual))
+    return float(scipy.special.fdtrc(k - 1, (n - 1) * (k - 1), of_runs / residual))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy import special
+import scipy
 
 from rageval_report.analysis.agreement.means import JudgeMeans, rare_corrections
 from rageval_report.analysis.agreement.measures import JUDGE_AND_PEOPLE, AgreementFigure
@@ -172,7 +172,7 @@ def _sample_notes(ratings: Ratings) -> Iterator[str]:
     ]
     # Welch's degrees of freedom, as the two groups differ in size and in spread.
     freedom = sum(squares) ** 2 / sum(parts)
-    pvalue = 2.0 * float(special.stdtr(freedom, -abs(gap) / error))
+    pvalue = 2.0 * float(scipy.special.stdtr(freedom, -abs(gap) / error))
     if pvalue < _NOT_RANDOM:
         yield (
             f"they do not look like one: the judge's mean is {number(float(labelled.mean()))} on "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from scipy import special
+import scipy
 
 from rageval_report.analysis.agreement.means import expected_errors
 from rageval_report.analysis.agreement.measures import IntervalSettings
@@ -196,7 +196,7 @@ def _plan_row(
     ratings: Ratings, count: int, level: float, bounds: tuple[float, float] | None
 ) -> dict[str, float]:
     alone, corrected, of_interval = expected_errors(ratings, count, bounds)
-    reach = float(special.stdtrit(count - 1, 0.5 + level / 2.0))
+    reach = float(scipy.special.stdtrit(count - 1, 0.5 + level / 2.0))
     return {
         "labels": count,
         "half_width_alone": reach * alone,

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import special
+import scipy
 
 from rageval_report.stats.base import Interval
 from rageval_report.stats.magnitudes import unit_of
@@ -89,7 +89,7 @@ def correlation(
         )
         return Interval(estimate, nan, nan, nan, method, confidence_level, (note,))
     error = math.sqrt(formulas.variance(estimate, n))
-    reach = float(special.ndtri(0.5 + confidence_level / 2.0)) * error
+    reach = float(scipy.special.ndtri(0.5 + confidence_level / 2.0)) * error
     low, high = (math.tanh(math.atanh(estimate) + side) for side in (-reach, reach))
     # Back from Fisher's z to the correlation by the derivative of tanh.
     return Interval(estimate, low, high, error * (1.0 - estimate**2), method, confidence_level)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr, stdtrit
+import scipy
 
 from rageval_report.analysis.planning.assumptions import USUAL_CORRELATION
 from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
@@ -175,7 +175,7 @@ def _score_rows(claim: _Claim, sd: float | None) -> Iterator[dict[str, object]]:
             claim,
             f"correlation {correlation:g}",
             _t_limits(claim, error),
-            2.0 * float(stdtr(claim.n - 1, -abs(claim.difference) / error)),
+            2.0 * float(scipy.special.stdtr(claim.n - 1, -abs(claim.difference) / error)),
             needed,
         )
 
@@ -207,7 +207,7 @@ def _row(
 
 
 def _t_limits(claim: _Claim, error: float) -> tuple[float, float]:
-    reach = error * float(stdtrit(claim.n - 1, 0.5 + claim.level / 2.0))
+    reach = error * float(scipy.special.stdtrit(claim.n - 1, 0.5 + claim.level / 2.0))
     return claim.difference - reach, claim.difference + reach
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
+import scipy
 
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.units import FEWEST_UNITS
@@ -58,7 +58,7 @@ def shown_shares(
     weights = np.random.default_rng(seed).dirichlet(np.ones(n_objectives), size=n_draws)
     limits = weights @ margin if isinstance(margin, np.ndarray) else np.full(n_draws, margin)
     # As in `rageval_report.stats.resampled.expanded_limits`.
-    critical = special.stdtrit(n - 1, 1.0 - alpha / 2) * np.sqrt(n / (n - 1))
+    critical = scipy.special.stdtrit(n - 1, 1.0 - alpha / 2) * np.sqrt(n / (n - 1))
     is_alone = np.ones((size, n_draws), dtype=bool)
     for i in range(size):
         for j in range(size):

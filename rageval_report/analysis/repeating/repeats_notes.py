@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 import pandas as pd
-from scipy.special import ndtri
+import scipy
 
 from rageval_report.analysis.history.changes import (
     DatedRun,
@@ -73,7 +73,7 @@ def noise_limit(within: float, n: int, n_runs: int = 1, level: float = 0.95) -> 
     0.0277
     """
     # Twice, because both measurements have noise of their own.
-    return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * within / (n * n_runs))
+    return float(scipy.special.ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * within / (n * n_runs))
 
 
 def repeats_verdict(

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import (
@@ -122,7 +122,7 @@ def ppi_mean(
         )
     weight = _tune_weight(truth, judged, others) if lam == "auto" else _check_weight(lam)
     stratum = Stratum.of(truth, judged, others, weight, bounds, 1.0)
-    reach = float(special.stdtrit(truth.size - 1, 0.5 + level / 2.0))
+    reach = float(scipy.special.stdtrit(truth.size - 1, 0.5 + level / 2.0))
     least = _unseen(truth, judged, bounds, level)
     return _corrected([stratum], weight, reach, level, least)
 
@@ -405,7 +405,7 @@ def stratified_ppi_mean(
         weights.add(weight)
         parts_of_groups.append(Stratum.of(*parts, weight, bounds, float(inside.mean())))
     lam = weights.pop() if len(weights) == 1 else math.nan
-    reach = float(special.stdtrit(_degrees(parts_of_groups), 0.5 + level / 2.0))
+    reach = float(scipy.special.stdtrit(_degrees(parts_of_groups), 0.5 + level / 2.0))
     known = ~np.isnan(truth)
     least = _unseen(truth[known], scores[known], bounds, level)
     return _corrected(parts_of_groups, lam, reach, level, least)

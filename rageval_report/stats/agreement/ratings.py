@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from rageval_report.errors import DataError, check_choice, named
 from rageval_report.stats.base import Interval
@@ -211,6 +211,6 @@ def chance_corrected(
         error, note = (math.nan, "one query") if n < 2 else (0.0, NO_SPREAD)
         return Interval(estimate, math.nan, math.nan, error, method, level, (note,))
     error = math.sqrt(sum_of_products(influence, influence) / (n * (n - 1)))
-    reach = float(special.stdtrit(n - 1, 0.5 + level / 2.0)) * error
+    reach = float(scipy.special.stdtrit(n - 1, 0.5 + level / 2.0)) * error
     low, high = max(estimate - reach, -1.0), min(estimate + reach, 1.0)
     return Interval(estimate, low, high, error, method, level)

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import Interval, check_level, finite_values, paired_values
@@ -216,7 +216,7 @@ def _lang_reiczigel_limits(
     share: float, n: int, errors: JudgeErrors, level: float
 ) -> tuple[float, float]:
     """The limits: one success and one failure more on either side, and a shift for the skew."""
-    z = float(special.ndtri(0.5 + level / 2.0))
+    z = float(scipy.special.ndtri(0.5 + level / 2.0))
     ones, zeros = errors.positives + 2, errors.negatives + 2
     sensitivity = (errors.true_positives + 1) / ones
     specificity = (errors.true_negatives + 1) / zeros

@@ -12,7 +12,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy import special
+import scipy
 
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.closed_forms import interval_without_spread, student_t
@@ -71,7 +71,7 @@ def bca(values: FloatArray, *, confidence_level: float, **_options: object) -> I
         return degenerate
     law = bootstrap_law(values)
     tail = (1.0 - confidence_level) / 2.0
-    bias = float(special.ndtri(law.midrank()))
+    bias = float(scipy.special.ndtri(law.midrank()))
     acceleration = _acceleration(values - known.mean)
     levels = (
         _corrected_level(tail, bias, acceleration),
@@ -140,10 +140,10 @@ def _acceleration(deviations: FloatArray) -> float:
 
 def _corrected_level(level: float, bias: float, acceleration: float) -> float:
     """The level of the bootstrap distribution that corresponds to a level of the interval."""
-    shifted = bias + float(special.ndtri(level))
+    shifted = bias + float(scipy.special.ndtri(level))
     # Kept above zero: with strong skewness and a level near 1 the formula would change its sign.
     shrink = max(1.0 - acceleration * shifted, np.finfo(float).tiny)
-    return float(special.ndtr(bias + shifted / shrink))
+    return float(scipy.special.ndtr(bias + shifted / shrink))
 
 
 def _studentised_means(deviations: FloatArray, n_resamples: int, seed: int) -> FloatArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TypeGuard
 
-from scipy import special
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats._entries import Bounds
@@ -32,7 +32,7 @@ def wilson(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
     (0.51, 1.0)
     """
     _count_successes(known, "wilson")
-    quantile = float(special.ndtri(0.5 + level / 2.0))
+    quantile = float(scipy.special.ndtri(0.5 + level / 2.0))
     low, high = _score_limits(known.mean, known.n, quantile)
     return Interval(known.mean, low, high, known.standard_error, "wilson", level)
 
@@ -219,7 +219,7 @@ def _count_successes(known: Moments, method: str) -> int:
 
 
 def _t_quantile(level: float, df: int) -> float:
-    return float(special.stdtrit(df, 0.5 + level / 2.0))
+    return float(scipy.special.stdtrit(df, 0.5 + level / 2.0))
 
 
 def _beta_limits(
@@ -227,8 +227,8 @@ def _beta_limits(
 ) -> tuple[float, float]:
     """Equal tails of two beta distributions; a parameter of 0 puts all mass at that end."""
     tail = (1.0 - level) / 2.0
-    low = float(special.betaincinv(*lower, tail)) if lower[0] > 0 else 0.0
-    high = float(special.betainccinv(*upper, tail)) if upper[1] > 0 else 1.0
+    low = float(scipy.special.betaincinv(*lower, tail)) if lower[0] > 0 else 0.0
+    high = float(scipy.special.betainccinv(*upper, tail)) if upper[1] > 0 else 1.0
     return low, high
 
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from rageval_report.types import BoolArray, ComplexArray, FloatArray
 
@@ -88,7 +88,7 @@ def dirichlet_quantile(values: FloatArray, counts: FloatArray, tail: float) -> F
     largest = values.max(axis=1)
     scaled = values / largest[:, np.newaxis]
     quantile = _beta_quantile(scaled, counts, tail)
-    target = float(special.ndtri(tail))
+    target = float(scipy.special.ndtri(tail))
     rows = np.arange(len(values))
     for _ in range(_MOST_ROUNDS):
         contour = _Contour.through(scaled[rows], counts[rows], quantile[rows])
@@ -129,7 +129,7 @@ def _beta_quantile(values: FloatArray, counts: FloatArray, tail: float) -> Float
     mean = (counts * values).sum(axis=1) / n
     squares = (counts * (values - mean[:, np.newaxis]) ** 2).sum(axis=1)
     size = mean * (1.0 - mean) * n * (n + 1.0) / squares - 1.0
-    quantile: FloatArray = special.betaincinv(mean * size, (1.0 - mean) * size, tail)
+    quantile: FloatArray = scipy.special.betaincinv(mean * size, (1.0 - mean) * size, tail)
     return quantile
 
 
@@ -201,7 +201,7 @@ class _Contour:
         # One more factor of the product gives the density.
         slopes = powers * self.points / (1.0 + factor)
         density = self.n * (1.0 + growth) * slopes.imag.sum(axis=1)
-        score = special.ndtri(share)
+        score = scipy.special.ndtri(share)
         slope = density * np.exp(0.5 * score * score) * np.sqrt(2.0 * np.pi)
         # Far out the density is rounding; a slope of almost 0 then gives the longest step.
         return score, np.maximum(slope, 1e-9)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft
+import scipy
 
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.sums import sum_of_products
@@ -134,7 +134,8 @@ def bootstrap_law(values: FloatArray) -> BootstrapLaw:
     first, size = _points(column, histogram, centre)
     # Indices wrap around modulo the size of the window, as the transform does.
     once = np.bincount(histogram.index % size, weights=histogram.mass, minlength=size)
-    probability = np.roll(fft.irfft(_power(fft.rfft(once), column.n), size), -(first % size))
+    transformed = _power(scipy.fft.rfft(once), column.n)
+    probability = np.roll(scipy.fft.irfft(transformed, size), -(first % size))
     return BootstrapLaw(
         mean=column.mean,
         centre=centre - first,
@@ -191,7 +192,7 @@ def _points(column: _DistinctScores, histogram: _ScoreHistogram, centre: float) 
     first = int(np.floor(centre)) - n_points // 2
     if highest - lowest < n_points:
         first, n_points = lowest, highest - lowest + 1
-    return first, fft.next_fast_len(n_points, real=True)
+    return first, scipy.fft.next_fast_len(n_points, real=True)
 
 
 def _power(spectrum: ComplexArray, n: int) -> ComplexArray:

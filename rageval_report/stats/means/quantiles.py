@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import Interval, check_level, finite_values
@@ -90,9 +90,9 @@ def _ranks(n: int, share: float, tail: float) -> tuple[int, int]:
     u with P(Bin(n, share) >= u) <= tail.
     """
     allowed = tail * _ROUNDING
-    lower = bisect_right(range(n), allowed, key=lambda k: float(special.bdtr(k, n, share)))
+    lower = bisect_right(range(n), allowed, key=lambda k: float(scipy.special.bdtr(k, n, share)))
     # Negated, because this tail falls with the rank and a bisection needs increasing keys.
-    upper = bisect_left(range(n), -allowed, key=lambda k: -float(special.bdtrc(k, n, share)))
+    upper = bisect_left(range(n), -allowed, key=lambda k: -float(scipy.special.bdtrc(k, n, share)))
     return lower, upper + 1
 
 

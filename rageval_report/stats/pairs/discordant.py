@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.types import FloatArray
@@ -98,7 +98,9 @@ def binomial_cdf(successes: npt.ArrayLike, trials: npt.ArrayLike, share: float =
     # where the tail is 1e-30; it is defined only inside the range, so the ends are set by hand.
     k, m = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
     within = (k >= 0) & (k < m)
-    inside = betainc(np.where(within, m - k, 1.0), np.where(within, k + 1.0, 1.0), 1.0 - share)
+    inside = scipy.special.betainc(
+        np.where(within, m - k, 1.0), np.where(within, k + 1.0, 1.0), 1.0 - share
+    )
     return np.where(within, inside, np.where(k < 0, 0.0, 1.0))
 
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, gammaln
+import scipy
 
 from rageval_report.stats import EFFECTS
 from rageval_report.stats.base import Interval, check_level, paired_values
@@ -92,7 +92,7 @@ def _hedges_factor(degrees: int) -> float:
     if degrees < 2:
         return math.nan
     # By logarithms, because gamma functions overflow from 171 degrees on.
-    log_ratio = gammaln(degrees / 2) - gammaln((degrees - 1) / 2)
+    log_ratio = scipy.special.gammaln(degrees / 2) - scipy.special.gammaln((degrees - 1) / 2)
     return float(np.exp(log_ratio - 0.5 * np.log(degrees / 2)))
 
 
@@ -273,5 +273,5 @@ def odds_ratio_interval(
 
 def _lower_limit(won: int, lost: int, tail: float) -> float:
     """The lower limit of the share of wins, as odds."""
-    share = float(betaincinv(won, lost, tail))
+    share = float(scipy.special.betaincinv(won, lost, tail))
     return share / (1 - share)

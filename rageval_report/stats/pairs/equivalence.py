@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+import scipy
 
 from rageval_report.errors import DataError, check_choice
 from rageval_report.stats._entries import Bounds
@@ -334,10 +334,10 @@ def _test_shares(
     centre, standard_error = bonett_price_centre(pairs.count_discordant("equivalence"))
     # A one-sided quantile: the interval at level 1 - 2 alpha lies within the margin exactly if both
     # tests reject at alpha.
-    reach = float(ndtri(1 - alpha)) * standard_error
+    reach = float(scipy.special.ndtri(1 - alpha)) * standard_error
     return _OneSidedTests(
-        float(ndtr(-(centre + margin) / standard_error)),
-        float(ndtr((centre - margin) / standard_error)),
+        float(scipy.special.ndtr(-(centre + margin) / standard_error)),
+        float(scipy.special.ndtr((centre - margin) / standard_error)),
         max(-1.0, centre - reach),
         min(1.0, centre + reach),
     )
@@ -394,10 +394,10 @@ def _test_means(
     if deviation == 0.0:  # the t statistic would be infinite
         return _test_equal_differences(pairs, margin)
     standard_error = deviation / math.sqrt(n)
-    reach = float(stdtrit(n - 1, 1 - alpha)) * standard_error
+    reach = float(scipy.special.stdtrit(n - 1, 1 - alpha)) * standard_error
     return _OneSidedTests(
-        float(stdtr(n - 1, -(mean + margin) / standard_error)),
-        float(stdtr(n - 1, (mean - margin) / standard_error)),
+        float(scipy.special.stdtr(n - 1, -(mean + margin) / standard_error)),
+        float(scipy.special.stdtr(n - 1, (mean - margin) / standard_error)),
         mean - reach,
         mean + reach,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import binom, chdtrc, fdtrc, ndtri, stdtr
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import finite_values
@@ -137,13 +137,13 @@ def _welch_test(groups: _Groups) -> tuple[float, float]:
     # The price of weights that are estimated: it goes to zero as the groups grow.
     uncertainty = float(((1.0 - weights / weights.sum()) ** 2 / groups.degrees).sum())
     f = q / (k - 1) / (1.0 + 2.0 * (k - 2) / (k**2 - 1) * uncertainty)
-    return q, float(fdtrc(k - 1, (k**2 - 1) / (3.0 * uncertainty), f))
+    return q, float(scipy.special.fdtrc(k - 1, (k**2 - 1) / (3.0 * uncertainty), f))
 
 
 def _gail_simon_test(groups: _Groups) -> tuple[float, float]:
     """The smaller weighted sum of squares of either sign, and its p-value if no sign is changed."""
     t = np.abs(groups.means) / np.sqrt(groups.variances)
-    squares = ndtri(stdtr(groups.degrees, -t)) ** 2
+    squares = scipy.special.ndtri(scipy.special.stdtr(groups.degrees, -t)) ** 2
     statistic = float(min(squares[groups.means > 0].sum(), squares[groups.means < 0].sum()))
     if statistic == 0.0:
         return 0.0, 1.0
@@ -151,8 +151,8 @@ def _gail_simon_test(groups: _Groups) -> tuple[float, float]:
     # signs are tosses of a coin, so the sum of squares is a binomial mixture of chi-squares.
     others = groups.means.size - 1
     changed = np.arange(1, others + 1)
-    probabilities = binom(others, changed) * 0.5**others
-    return statistic, float((probabilities * chdtrc(changed, statistic)).sum())
+    probabilities = scipy.special.binom(others, changed) * 0.5**others
+    return statistic, float((probabilities * scipy.special.chdtrc(changed, statistic)).sum())
 
 
 def _without_spread(

@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from scipy.optimize import bisect
-from scipy.special import ndtri, stdtrit
+import scipy
 
 from rageval_report.stats import INTERVALS
 from rageval_report.stats.base import Interval
@@ -41,7 +40,7 @@ def student_t(
         return _interval_of_differences("t", pairs, confidence_level, n_resamples, seed)
     mean = float(pairs.differences.mean())
     error, degrees = mean_error(pairs)
-    reach = float(stdtrit(degrees, 0.5 + confidence_level / 2)) * error
+    reach = float(scipy.special.stdtrit(degrees, 0.5 + confidence_level / 2)) * error
     return Interval(mean, mean - reach, mean + reach, error, "t", confidence_level)
 
 
@@ -110,7 +109,7 @@ def bonett_price(pairs: PairedScores, *, confidence_level: float, **_options: ob
     """
     counts = pairs.count_discordant("bonett-price")
     centre, standard_error = bonett_price_centre(counts)
-    reach = float(ndtri(0.5 + confidence_level / 2)) * standard_error
+    reach = float(scipy.special.ndtri(0.5 + confidence_level / 2)) * standard_error
     return Interval(
         counts.difference,
         max(-1.0, centre - reach),
@@ -198,7 +197,7 @@ def tango(pairs: PairedScores, *, confidence_level: float, **_options: object) -
     (-0.517, -0.026)
     """
     counts = pairs.count_discordant("tango")
-    z = float(ndtri(0.5 + confidence_level / 2))
+    z = float(scipy.special.ndtri(0.5 + confidence_level / 2))
     low = _lowest_allowed(counts.wins, counts.losses, counts.n, z)
     # The upper limit is minus the lower limit of the table with the sides exchanged.
     high = -_lowest_allowed(counts.losses, counts.wins, counts.n, z)
@@ -218,7 +217,7 @@ def _lowest_allowed(wins: int, losses: int, n: int, z: float) -> float:
         return distance / math.sqrt(spread) - z if spread > 0.0 else math.inf
 
     # Bisection, because the statistic is infinite at one end, which faster searches do not bear.
-    return float(bisect(excess, -1.0, (wins - losses) / n, xtol=1e-15, rtol=1e-15))
+    return float(scipy.optimize.bisect(excess, -1.0, (wins - losses) / n, xtol=1e-15, rtol=1e-15))
 
 
 def _score_variance(wins: int, losses: int, n: int, difference: float) -> float:

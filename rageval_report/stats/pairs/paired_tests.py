@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import stdtr
+import scipy
 
 from rageval_report._registry import load
 from rageval_report.stats.base import Alternative
@@ -53,7 +53,7 @@ def student_t(
     error, degrees = mean_error(pairs)
     t = mean / error
     tail = {"two-sided": -abs(t), "less": t, "greater": -t}[alternative]
-    one_sided = float(stdtr(degrees, tail))
+    one_sided = float(scipy.special.stdtr(degrees, tail))
     return t, 2.0 * one_sided if alternative == "two-sided" else one_sided
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 from rageval_report.stats.base import check_level, check_positive
 from rageval_report.stats.pairs.paired_scores import PairedScores
@@ -125,7 +125,7 @@ def rare_losses_of(
     if n_losses == pairs.n:
         share, others = 1.0, 0.0
     else:
-        share = float(special.betaincinv(n_losses + 1, pairs.n - n_losses, level))
+        share = float(scipy.special.betaincinv(n_losses + 1, pairs.n - n_losses, level))
         others = float(pairs.differences[~is_loss].sum() / weights[~is_loss].sum())
     return RareLossBound(
         float(size),

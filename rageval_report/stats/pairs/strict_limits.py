@@ -15,7 +15,7 @@ limits of the clusters' means.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from rageval_report.stats.means.gaffke import gaffke, gaffke_pvalue
 from rageval_report.stats.means.moments import moments
@@ -97,7 +97,7 @@ def _lower_limit(differences: FloatArray, weights: FloatArray, width: float, alp
     lowest, highest = -width, float((differences / weights).max())
     if highest <= lowest:
         return lowest
-    limit = brentq(
+    limit = scipy.optimize.brentq(
         lambda shift: _pvalue_of_shift(differences, weights, shift, width) - alpha,
         *(lowest, highest),
         xtol=_PRECISION * width,

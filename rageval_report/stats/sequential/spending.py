@@ -15,8 +15,7 @@ from functools import lru_cache, partial
 from typing import TypeAlias
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+import scipy
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError
@@ -49,8 +48,8 @@ def obrien_fleming(share: float, alpha: float) -> float:
     [0.0, 0.00762, 0.05]
     """
     # Half on each side, as in the paper: 2 - 2 Phi(z / sqrt(t)) of a one-sided test at alpha / 2.
-    quantile = float(ndtri(1.0 - alpha / 4.0))
-    return 4.0 * float(ndtr(-quantile / math.sqrt(share)))
+    quantile = float(scipy.special.ndtri(1.0 - alpha / 4.0))
+    return 4.0 * float(scipy.special.ndtr(-quantile / math.sqrt(share)))
 
 
 def pocock(share: float, alpha: float) -> float:
@@ -123,7 +122,7 @@ def look_levels(
     spent = np.array([spent_by(min(1.0, share), alpha) for share in information.tolist()])
     increments = np.diff(spent, prepend=0.0)
     boundaries = _boundaries(tuple(information.tolist()), tuple(increments.tolist()))
-    levels: FloatArray = 2.0 * ndtr(-np.array(boundaries))
+    levels: FloatArray = 2.0 * scipy.special.ndtr(-np.array(boundaries))
     return levels
 
 
@@ -143,7 +142,8 @@ def _boundaries(information: tuple[float, ...], increments: tuple[float, ...]) -
 
         excess = partial(_excess, nodes, density, scale, step, increment)
         # If the farthest boundary still spends too much, there is nothing to spend.
-        boundary = _FARTHEST if excess(_FARTHEST) >= 0.0 else brentq(excess, 0.0, _FARTHEST)
+        is_spent = excess(_FARTHEST) >= 0.0
+        boundary = _FARTHEST if is_spent else scipy.optimize.brentq(excess, 0.0, _FARTHEST)
         boundaries.append(boundary)
         inside = boundary * scale * points
         kernel = np.exp(-(((inside[:, np.newaxis] - nodes) / step) ** 2) / 2.0)
@@ -162,5 +162,5 @@ def _excess(
     boundary: float,
 ) -> float:
     """How much more than its part of alpha a look spends with this boundary, on both sides."""
-    beyond = ndtr((nodes - boundary * scale) / step)
+    beyond = scipy.special.ndtr((nodes - boundary * scale) / step)
     return 2.0 * float(beyond @ density) - increment

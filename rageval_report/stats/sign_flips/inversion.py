@@ -25,8 +25,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.special import ndtri, stdtrit
+import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import (
@@ -223,7 +222,7 @@ def _interval_of_few(
     note = f"with {n} pairs the sign-flip interval is unbounded; t interval given"
     apart = _per_weight(residuals, weights)
     error = float(residuals.std(ddof=1)) / math.sqrt(n)
-    reach = float(stdtrit(n - 1, 0.5 + level / 2)) * error
+    reach = float(scipy.special.stdtrit(n - 1, 0.5 + level / 2)) * error
     below, above = max(reach, -float(apart.min())), max(reach, float(apart.max()))
     if below > reach or above > reach:
         note = f"{note}, widened to all differences"
@@ -323,12 +322,12 @@ class Shifts:
         Coarse p-values, which cost a fraction of the true ones, lead close to the limit; there two
         true p-values are enough as a rule.
         """
-        mean, z = self._mean(n), -float(ndtri(level))
+        mean, z = self._mean(n), -float(scipy.special.ndtri(level))
         reach = self._normal_reach(mean, z, n)
 
         def excess(shift: float, tail_of: TailFunction) -> float:
             # A p-value can underflow to 0, whose normal quantile is infinite.
-            return float(ndtri(max(self.pvalue(shift, half, tail_of), _SMALLEST))) + z
+            return float(scipy.special.ndtri(max(self.pvalue(shift, half, tail_of), _SMALLEST))) + z
 
         true = functools.cache(functools.partial(excess, tail_of=rough_tail))
         if (n if self.counts is None else log2_sums(self.counts)) > MOST_LISTED:
@@ -421,4 +420,4 @@ def _search_bracket(excess: Callable[[float], float], mean: float, reach: float,
     while excess(first) * excess(second) > 0 and second < mean:
         away *= 2
         second = min(first - away, mean)
-    return float(brentq(excess, first, second, xtol=_PRECISION * reach))
+    return float(scipy.optimize.brentq(excess, first, second, xtol=_PRECISION * reach))

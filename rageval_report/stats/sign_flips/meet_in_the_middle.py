@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import binom, gammaln
+import scipy
 
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sums import sum_of_products
@@ -145,8 +145,12 @@ def binomial_weights(tosses: float) -> FloatArray:
     """
     heads = np.arange(tosses + 1.0)
     if tosses < 1000:  # beyond, the coefficients overflow
-        return np.asarray(binom(tosses, heads) * 0.5**tosses)
-    log_choose = gammaln(tosses + 1) - gammaln(heads + 1) - gammaln(tosses - heads + 1)
+        return np.asarray(scipy.special.binom(tosses, heads) * 0.5**tosses)
+    log_choose = (
+        scipy.special.gammaln(tosses + 1)
+        - scipy.special.gammaln(heads + 1)
+        - scipy.special.gammaln(tosses - heads + 1)
+    )
     return np.asarray(np.exp(log_choose - tosses * math.log(2.0)))
 
 

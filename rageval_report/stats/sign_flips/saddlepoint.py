@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import ndtr
+import scipy
 
 from rageval_report.stats.sign_flips.sign_sums import SignSums
 
@@ -76,5 +76,5 @@ def tilted_tail(sums: SignSums, reached: float, c: float, spacing: float = 0.0) 
     # Daniels' correction for a lattice goes with a threshold that is half a spacing lower.
     u = c * math.sqrt(cumulant.variance) * (math.sinh(half) / half if half > 0 else 1.0)
     density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
-    tail = float(ndtr(-w)) + density * (1 / u - 1 / w)
+    tail = float(scipy.special.ndtr(-w)) + density * (1 / u - 1 / w)
     return tail if tail > 0 else density / u  # far from normal: at least the order of magnitude

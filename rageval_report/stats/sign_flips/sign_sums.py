@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy.special import zeta
+import scipy
 
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import ComplexArray, FloatArray, IntArray
@@ -20,18 +21,19 @@ from rageval_report.types import ComplexArray, FloatArray, IntArray
 # 13 terms leave a relative error of at most 4e-8 there.
 _REACH = 0.9
 _ORDERS = 2 * np.arange(1, 14)
-# log cosh x = sum of _COEFFICIENTS x**_ORDERS; from the zeros of cosh.
-_COEFFICIENTS = (
-    -((-1.0) ** (_ORDERS // 2))
-    * (2 / math.pi) ** _ORDERS
-    * (1 - 2.0**-_ORDERS)
-    * zeta(_ORDERS)
-    / (_ORDERS // 2)
-)
 _BLOCK = 8192  # numbers that stay in the first-level cache
 _ROW = 32  # nodes per row of the tables from which waves are composed
 # In standard deviations. Most arguments lie within, so the power sums for it serve all of them.
 _USUAL_RADIUS = 10.0
+
+
+@cache
+def _coefficients() -> FloatArray:
+    """Those with which log cosh x is the sum of x**_ORDERS; from the zeros of cosh."""
+    halves = _ORDERS // 2
+    zeta = scipy.special.zeta(_ORDERS)
+    signs = -((-1.0) ** halves)
+    return np.asarray(signs * (2 / math.pi) ** _ORDERS * (1 - 2.0**-_ORDERS) * zeta / halves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class SignSums:
         if c > self._parts.radius:
             # Some room, because the search for the tilt only moves outwards.
             self._parts = self._split(1.3 * c)
-        series = _COEFFICIENTS * self._parts.power_sums
+        series = _coefficients() * self._parts.power_sums
         large, counts = self._parts.large, self._parts.counts
         hyperbolic = np.tanh(c * large)
         return Cumulant(
@@ -115,7 +117,7 @@ class SignSums:
         parts = self._parts if radius <= self._parts.radius else self._split(radius)
         squares = np.append(np.square(c + 1j * distance * nodes), c * c)
         series = np.zeros_like(squares)
-        for coefficient in (_COEFFICIENTS * parts.power_sums)[::-1]:
+        for coefficient in (_coefficients() * parts.power_sums)[::-1]:
             series = (series + coefficient) * squares
         result: ComplexArray = np.exp(series[:-1] - series[-1])
         if parts.large.size:
