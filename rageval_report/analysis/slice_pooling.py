@@ -97,7 +97,7 @@ def pool_slices(
     >>> means = [(0.9, 40), (0.85, 30), (0.88, 50), (0.4, 3)]
     >>> slices = [SliceMean(m, 0.3 / n**0.5, n, n - 1, m - 0.1, m + 0.1) for m, n in means]
     >>> pool_slices(slices, confidence_level=0.95, limits=(0, 1)).estimates.round(2).tolist()
-    [0.9, 0.86, 0.88, 0.55]
+    [0.9, 0.85, 0.88, 0.46]
     """
     low, high = (-math.inf, math.inf) if limits is None else limits
     means = _column(part.mean for part in slices)
