@@ -223,7 +223,8 @@ def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> list[str]:
     if block.n_not_applicable:
         notes.append(f"does not apply to {block.n_not_applicable} of {n_common} common queries")
     if block.empty:
-        notes.append(f"not scored at all by {', '.join(block.empty)}, which are not ranked")
+        are = "is" if len(block.empty) == 1 else "are"
+        notes.append(f"not scored at all by {', '.join(block.empty)}, which {are} not ranked")
     left_out = n - len(block.complete)
     if len(block.names) > 1 and left_out == n:
         notes.append(f"no query is scored by all of {', '.join(block.names)}; not ranked")

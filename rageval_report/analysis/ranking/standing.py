@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
@@ -130,10 +131,13 @@ class Standing:
         rivals = self.order[len(first) :]
         level = f"{100 * interval.confidence_level:g} % CI"
         n, units = len(self.block.complete), self.block.units
-        clusters = f" in {self.block.n_units} clusters" if units.are_clusters else ""
+        n_units = self.block.n_units
+        of_clusters = f" in {n_units} {'cluster' if n_units == 1 else 'clusters'}"
+        clusters = of_clusters if units.are_clusters else ""
         limits = f"{level} {number(interval.low)} to {number(interval.high)}, "
+        shown_limits = "" if math.isnan(interval.low) else limits
         counted = f"{n} {'query' if n == 1 else 'queries'}{clusters}"
-        mean = f"mean {number(interval.estimate)}, {limits}{counted}"
+        mean = f"mean {number(interval.estimate)}, {shown_limits}{counted}"
         beaten = [self.block.names[rival] for rival in rivals if self.beats[leader, rival]]
         unbeaten = [self.block.names[rival] for rival in rivals if not self.beats[leader, rival]]
         name, leaders = self.block.metric.name, [self.block.names[place] for place in first]

@@ -248,5 +248,6 @@ def test_a_ranking_of_two_agrees_with_their_comparison(samples):
     for seed, sample in samples.items():
         pairs = rank(*sample.pair, clusters=sample.clusters(), correction="none").pairs.frame
         rows = sample.compare(correction="none").frame
+        rows = rows[rows["n"] > 0]  # a metric that one of the two has not scored is not ranked
         for name in ("difference", "pvalue", "ci_low", "ci_high", "min_detectable_difference"):
             assert is_equal(pairs[name].tolist(), rows[name].tolist(), 1e-6), (seed, name)

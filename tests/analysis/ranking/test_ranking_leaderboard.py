@@ -309,3 +309,13 @@ def test_a_wrong_keyword_names_the_method_that_was_called(runs_of):
             TypeError, match=rf"Ranking\.{method.__name__}\(\) .* 'n_resample'\. Did"
         ):
             method(n_resample=9)
+
+
+def test_a_mean_without_limits_is_shown_without_them():
+    scores = {"query_id": ["a", "b"], "recall": [0.3, 0.5], "mrr": [0.2, 0.4]}
+    old = RAGPipelineEvaluation("old", scores)
+    new = RAGPipelineEvaluation("new", {**scores, "recall": [0.4, None], "mrr": [None, None]})
+    ranking = rank(old, new, clusters={"a": "one", "b": "two"})
+    assert "nan" not in ranking.to_markdown()
+    assert "new has the best recall (mean 0.400, 1 query in 1 cluster)" in ranking.to_markdown()
+    assert any("not scored at all by new, which is not ranked" in note for note in ranking.notes)
