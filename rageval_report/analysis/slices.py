@@ -191,10 +191,8 @@ def slice_comparison(
                 "the test of heterogeneity and the pooling assume",
             ),
         ]
-        all_groups += [
-            _compare_groups(pairing, ours, theirs, labels, comparison.plan)
-            for ours, theirs in _choose_pairs(pairing, metrics)
-        ]
+        chosen_pairs = _choose_pairs(pairing, metrics)
+        all_groups += _compare_groups(pairing, chosen_pairs, labels, comparison.plan)
     chosen = [
         replace(pairing, metrics=_choose_pairs(pairing, metrics)) for pairing in comparison.pairings
     ]
@@ -291,8 +289,11 @@ def _column_for(by: str, frame: pd.DataFrame) -> str:
 
 def _rows_by_group(labels: pd.Series) -> Iterator[tuple[str, IntArray]]:
     """Each group and its rows, the largest first."""
+    codes, groups = pd.factorize(labels)
+    # One sort for all groups; a stable one leaves the rows of each group in order.
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     for label in labels.value_counts(sort=True).index:
-        yield str(label), np.flatnonzero((labels == label).to_numpy())
+        yield str(label), rows[groups.get_loc(label)]
 
 
 def _subset(evaluation: Scored, rows: IntArray) -> EvaluationSubset:
@@ -357,22 +358,41 @@ def _shared_cluster_notes(
 
 
 def _compare_groups(
-    pairing: Pairing, ours: Metric, theirs: Metric, labels: pd.Series, plan: ComparisonPlan
-) -> _Groups:
-    """One metric of two runs in each group; opposed groups beside all other queries."""
-    groups = [
-        (label, rows, compare_metric(_select_queries(pairing, rows), ours, theirs, plan))
-        for label, rows in _rows_by_group(labels)
+    pairing: Pairing,
+    metrics: Sequence[tuple[Metric, Metric]],
+    labels: pd.Series,
+    plan: ComparisonPlan,
+) -> list[_Groups]:
+    """Each metric of two runs in each group; opposed groups beside all other queries."""
+    # The queries of a group are selected once for all metrics.
+    parts = [
+        (label, rows, _select_queries(pairing, rows)) for label, rows in _rows_by_group(labels)
     ]
-    overall = _overall([row for _, _, row in groups])
-    slices = []
-    for label, rows, row in groups:
-        others = None
-        if is_opposed(row, overall):
-            outside = _select_queries(pairing, np.delete(np.arange(len(labels)), rows))
-            others = test_of_others(independent_pairs(outside, ours, theirs, plan), plan)
-        slices.append(ComparedSlice(label, row, overall, others))
-    return slices
+    tables = [
+        [compare_metric(part, ours, theirs, plan) for _, _, part in parts]
+        for ours, theirs in metrics
+    ]
+    overall = [_overall(table) for table in tables]
+    all_groups: list[_Groups] = [[] for _ in tables]
+    for place, (label, rows, _) in enumerate(parts):
+        row_of_metric = [table[place] for table in tables]
+        opposed = list(map(is_opposed, row_of_metric, overall))
+        outside = _select_others(pairing, rows, len(labels)) if any(opposed) else pairing
+        for groups, row, mean, pair, has_others in zip(
+            all_groups, row_of_metric, overall, metrics, opposed, strict=True
+        ):
+            others = None
+            if has_others:
+                others = test_of_others(independent_pairs(outside, *pair, plan), plan)
+            groups.append(ComparedSlice(label, row, mean, others))
+    return all_groups
+
+
+def _select_others(pairing: Pairing, rows: IntArray, n: int) -> Pairing:
+    """The queries outside a group."""
+    is_outside = np.ones(n, dtype=bool)
+    is_outside[rows] = False
+    return _select_queries(pairing, np.flatnonzero(is_outside))
 
 
 def _overall(rows: Sequence[MetricComparison]) -> float:

@@ -60,6 +60,7 @@ from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
+from rageval_report.scores.same_texts import same_texts
 from rageval_report.scores.text_matching import match_queries
 from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues
 from rageval_report.stats.all_pairs import WESTFALL_YOUNG
@@ -242,7 +243,7 @@ class Comparison(Result):
             },
             index=pairing.alignment.ids[order].rename("query_id"),
         )
-        return join_details(frame, _both_details(pairing, frame.index))
+        return join_details(frame, _both_details(pairing, order, frame.index))
 
     def _pair(self, metric: str, candidate: str | None) -> tuple[Pairing, Metric, Metric]:
         pairing = self._pairing_of(candidate)
@@ -268,13 +269,24 @@ def _rounding_error(before: FloatArray, after: FloatArray) -> float:
     return float(1e-12 * scale)
 
 
-def _both_details(pairing: Pairing, ids: pd.Index) -> pd.DataFrame:
-    """The details of both runs: a column once if they agree, twice if they differ."""
-    before = pairing.baseline.details.reindex(ids)
-    after = pairing.candidate.details.reindex(ids)
+def _both_details(pairing: Pairing, places: IndexArray, ids: pd.Index) -> pd.DataFrame:
+    """The details of both runs at some places: a column once if they agree, twice if they differ.
+
+    Parameters
+    ----------
+    pairing : Pairing
+        The runs.
+    places : ndarray of int
+        The places of the queries among the common ones.
+    ids : Index
+        The ids of these queries.
+    """
+    alignment = pairing.alignment
+    before = _details_at(pairing.baseline, alignment.baseline_rows, places, ids)
+    after = _details_at(pairing.candidate, alignment.candidate_rows, places, ids)
     parts: dict[str, pd.Series] = {}
     for column in dict.fromkeys((*before.columns, *after.columns)):
-        if column in before and column in after and not _are_equal(before[column], after[column]):
+        if column in before and column in after and not same_texts(before[column], after[column]):
             parts[f"{pairing.baseline.name}_{column}"] = before[column]
             parts[f"{pairing.candidate.name}_{column}"] = after[column]
         else:
@@ -282,9 +294,14 @@ def _both_details(pairing: Pairing, ids: pd.Index) -> pd.DataFrame:
     return pd.DataFrame(parts, index=ids)
 
 
-def _are_equal(before: pd.Series, after: pd.Series) -> bool:
-    # As texts, because NaN differs from itself and arrays have no single truth value.
-    return list(map(str, before)) == list(map(str, after))
+def _details_at(
+    run: Scored, rows: np.ndarray | None, places: IndexArray, ids: pd.Index
+) -> pd.DataFrame:
+    """The details of a run at these places among the common queries, with these ids."""
+    if not run.details.index.equals(run.scores.index):
+        return run.details.reindex(ids)
+    # The alignment has found the rows already: no id is looked up again.
+    return run.details.iloc[places if rows is None else rows[places]].set_axis(ids)
 
 
 def _report_builder() -> Callable[..., Report]:
