@@ -292,8 +292,9 @@ def _rows_by_group(labels: pd.Series) -> Iterator[tuple[str, IntArray]]:
     codes, groups = pd.factorize(labels)
     # One sort for all groups; a stable one leaves the rows of each group in order.
     rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    by_label = dict(zip(groups, rows, strict=False))  # without groups there is one empty part
     for label in labels.value_counts(sort=True).index:
-        yield str(label), rows[groups.get_loc(label)]
+        yield str(label), by_label[label]
 
 
 def _subset(evaluation: Scored, rows: IntArray) -> EvaluationSubset:
