@@ -216,6 +216,17 @@ def paired_values(
     return (a[~missing], b[~missing]) if missing.any() else (a, b)
 
 
+def largest_magnitude(values: FloatArray) -> float:
+    """The largest absolute value of at least one number, without an array of absolute values.
+
+    Examples
+    --------
+    >>> largest_magnitude(np.array([1.0, -2.0]))
+    2.0
+    """
+    return max(float(values.max()), -float(values.min()))
+
+
 def paired_differences(baseline: FloatArray, candidate: FloatArray) -> FloatArray:
     """Candidate minus baseline, with rounding noise set to exactly zero.
 
@@ -226,6 +237,9 @@ def paired_differences(baseline: FloatArray, candidate: FloatArray) -> FloatArra
     """
     difference = candidate - baseline
     if difference.size:
-        scale = max(1.0, float(np.abs(baseline).max()), float(np.abs(candidate).max()))
-        difference[np.abs(difference) <= TIE_TOLERANCE * scale] = 0.0
+        scale = max(1.0, largest_magnitude(baseline), largest_magnitude(candidate))
+        # Equal scores differ by exactly zero, and as a rule nothing else has to be set.
+        is_noise = (np.abs(difference) <= TIE_TOLERANCE * scale) & (difference != 0.0)
+        if is_noise.any():
+            difference[is_noise] = 0.0
     return difference

@@ -15,6 +15,9 @@ import scipy
 from rageval_report.errors import DataError
 from rageval_report.types import FloatArray
 
+# Scores that are looked at before all others are.
+_FIRST = 64
+
 
 @dataclass(frozen=True, slots=True)
 class DiscordantPairs:
@@ -58,7 +61,10 @@ def is_binary(baseline: FloatArray, candidate: FloatArray) -> bool:
 
 
 def _all_binary(values: FloatArray) -> bool:
-    return bool(((values == 0.0) | (values == 1.0)).all())
+    # Other scores show one that is neither among the first: then the rest need not be read.
+    return all(
+        bool(((part == 0.0) | (part == 1.0)).all()) for part in (values[:_FIRST], values[_FIRST:])
+    )
 
 
 def count_discordant(baseline: FloatArray, candidate: FloatArray, method: str) -> DiscordantPairs:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import paired_differences, paired_values
+from rageval_report.stats.base import Alternative, paired_differences, paired_values
 from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.pairs.discordant import DiscordantPairs, count_discordant, is_binary
 from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
@@ -140,6 +140,14 @@ class PairedScores:
     def tolerance(self) -> float:
         """The difference up to which two scores of this size count as equal."""
         return rounding_tolerance(self.baseline, self.candidate)
+
+    @cached_property
+    def sign_flip_pvalues(self) -> dict[tuple[Alternative, bool], float]:
+        """The p-values of sign-flip tests, by alternative and whether ties count half.
+
+        A test and the interval that must agree with it need the same one; empty at first.
+        """
+        return {}
 
     def count_discordant(self, method: str) -> DiscordantPairs:
         """The counts of the paired two-by-two table, for a method that needs scores of 0 and 1.

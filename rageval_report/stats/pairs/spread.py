@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.stats.base import TIE_TOLERANCE, largest_magnitude
 from rageval_report.stats.magnitudes import unit_of
 from rageval_report.types import FloatArray
 
@@ -21,7 +21,7 @@ def rounding_tolerance(*scores: FloatArray) -> float:
     >>> rounding_tolerance(np.array([0.5, 1.0]), np.array([200.0]))
     2e-10
     """
-    largest = max((float(np.abs(side).max()) for side in scores if side.size), default=0.0)
+    largest = max((largest_magnitude(side) for side in scores if side.size), default=0.0)
     return TIE_TOLERANCE * max(1.0, largest)
 
 

@@ -40,7 +40,11 @@ from rageval_report.stats.sign_flips.lattice import lattice_step, multiples
 from rageval_report.stats.sign_flips.meet_in_the_middle import log2_sums
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import MOST_LISTED, coarse_tail, rough_tail
-from rageval_report.stats.sign_flips.signflip import pvalue_of_spread_sums, pvalue_on_step
+from rageval_report.stats.sign_flips.signflip import (
+    pvalue_of_pairs,
+    pvalue_of_spread_sums,
+    pvalue_on_step,
+)
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
@@ -85,8 +89,12 @@ def sign_flip(pairs: PairedScores, *, confidence_level: float, **_options: objec
     >>> interval.low, interval.high  # of six pairs, the smallest and the largest difference
     (0.11, 0.68)
     """
+    half = pairs.step is not None
     return _invert_test(
-        pairs.differences, pairs.step, confidence_level, midp=None, weights=pairs.weights
+        *(pairs.differences, pairs.step, confidence_level),
+        lambda: pvalue_of_pairs(pairs, "two-sided", midp=half),
+        half=half,
+        weights=pairs.weights,
     )
 
 
@@ -147,19 +155,26 @@ def sign_flip_interval(
     values = finite_values(differences)
     if not values.size:
         raise DataError("an interval needs at least one difference; got none")
-    return _invert_test(values, lattice_step(values), check_level(confidence_level), midp=midp)
+    step = lattice_step(values)
+    half = step is not None if midp is None else midp
+    return _invert_test(
+        *(values, step, check_level(confidence_level)),
+        lambda: pvalue_on_step(values, step, midp=half),
+        half=half,
+    )
 
 
 def _invert_test(
     differences: FloatArray,
     step: float | None,
     level: float,
+    pvalue: Callable[[], float],
     *,
-    midp: bool | None,
+    half: bool,
     weights: FloatArray | None = None,
 ) -> Interval:
+    """The interval; `pvalue` gives the two-sided p-value of zero, if that is needed."""
     n, alpha = differences.size, 1.0 - level
-    half = step is not None if midp is None else midp
     mean = float(differences.mean())
     if not differences.any():
         return Interval(0.0, 0.0, 0.0, 0.0, "sign-flip", level, (IDENTICAL,))
@@ -173,7 +188,7 @@ def _invert_test(
     shifts = Shifts.of(differences, step, weights)
     low = shifts.lowest(alpha / 2, half)
     high = -shifts.with_signs_reversed().lowest(alpha / 2, half)
-    rejected = pvalue_on_step(differences, step, midp=half) <= alpha
+    rejected = pvalue() <= alpha
     low, high, notes = limits_that_agree(low, high, mean, rejected=rejected)
     error = float(residuals.std(ddof=1)) / math.sqrt(n)
     return Interval(mean, low, high, error, "sign-flip", level, notes)

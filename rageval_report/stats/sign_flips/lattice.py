@@ -25,6 +25,7 @@ NOISE = 1e-6
 MISFIT = 0.05
 # A candidate step is tried on this many values first: most steps fail there, at no cost.
 _SAMPLE = 64
+_BLOCK = 8192  # numbers that stay in the first-level cache
 # How often Euclid's algorithm takes in values that the sample did not show.
 _MOST_ROUNDS = 8
 
@@ -56,12 +57,13 @@ def lattice_step(differences: FloatArray) -> float | None:
         magnitudes = magnitudes[magnitudes > 0]
     if magnitudes.size < 2:  # a single difference is a multiple of itself, and its signs never tie
         return None
-    step = _common_step(magnitudes)
+    step = _any_step(magnitudes)
     if step is None:
         return None
     counts = np.bincount(multiples(magnitudes, step))
-    distinct = np.flatnonzero(counts)
-    return step if sums_tie(distinct, counts[distinct]) else None
+    steps = np.flatnonzero(counts)
+    largest = int(np.gcd.reduce(steps))
+    return step * largest if sums_tie(steps // largest, counts[steps]) else None
 
 
 def sums_tie(steps: IntArray, counts: FloatArray | IntArray) -> bool:
@@ -118,15 +120,12 @@ def multiples(differences: FloatArray, step: float) -> IntArray:
     return np.rint(differences / step).astype(np.int64)
 
 
-def _common_step(magnitudes: FloatArray) -> float | None:
+def _any_step(magnitudes: FloatArray) -> float | None:
+    """A step of which all magnitudes are multiples; they may have a common divisor."""
     top = float(magnitudes.max())
     # The usual steps first: in float32 the noise of hundredths and of reciprocal ranks adds up in
     # Euclid's algorithm, which then finds nothing.
-    step = _everyday_step(magnitudes, top) or _euclid_step(magnitudes, top)
-    if step is None:
-        return None
-    steps = np.flatnonzero(np.bincount(multiples(magnitudes, step)))
-    return step * int(np.gcd.reduce(steps))
+    return _everyday_step(magnitudes, top) or _euclid_step(magnitudes, top)
 
 
 def _everyday_step(magnitudes: FloatArray, top: float) -> float | None:
@@ -146,8 +145,13 @@ def _largest_misfit(step: FloatArray | float, top: float) -> FloatArray | float:
 
 
 def _fits(magnitudes: FloatArray, step: float, top: float) -> bool:
-    steps = magnitudes / step
-    return bool((np.abs(steps - np.rint(steps)) <= _largest_misfit(step, top)).all())
+    most = _largest_misfit(step, top)
+    for start in range(0, magnitudes.size, _BLOCK):
+        steps = magnitudes[start : start + _BLOCK] / step
+        steps -= np.rint(steps)
+        if not (np.abs(steps, out=steps) <= most).all():
+            return False
+    return True
 
 
 def _euclid_step(magnitudes: FloatArray, top: float) -> float | None:

@@ -154,13 +154,15 @@ def _total(terms: FloatArray, counts: FloatArray | None) -> float:
 def _power_sums(values: FloatArray, counts: FloatArray | None) -> FloatArray:
     """Sums of the even powers; block by block, as that stays in the cache."""
     sums = np.zeros(_ORDERS.size)
+    powers = np.empty((_ORDERS.size, min(values.size, _BLOCK)))
     for start in range(0, values.size, _BLOCK):
         block = slice(start, start + _BLOCK)
         squares = np.square(values[block])
-        power = squares.copy() if counts is None else squares * counts[block]
-        for k in range(_ORDERS.size):
-            sums[k] += power.sum()
-            power *= squares
+        rows = powers[:, : squares.size]
+        rows[0] = squares if counts is None else squares * counts[block]
+        for k in range(1, _ORDERS.size):
+            np.multiply(rows[k - 1], squares, out=rows[k])
+        sums += rows.sum(axis=1)
     return sums
 
 

@@ -125,8 +125,23 @@ def sign_flip_pvalue(
 def _test_pairs(
     pairs: PairedScores, alternative: Alternative, *, midp: bool
 ) -> tuple[float, float]:
-    pvalue = pvalue_on_step(pairs.differences, pairs.step, midp=midp, alternative=alternative)
-    return float(pairs.differences.mean()), pvalue
+    return float(pairs.differences.mean()), pvalue_of_pairs(pairs, alternative, midp=midp)
+
+
+def pvalue_of_pairs(pairs: PairedScores, alternative: Alternative, *, midp: bool) -> float:
+    """The p-value of the mean difference of pairs, computed once for a test and its interval.
+
+    Examples
+    --------
+    >>> pvalue_of_pairs(PairedScores.of([0] * 6, [0.1] * 6), "two-sided", midp=False)
+    0.03125
+    """
+    kept = (alternative, midp)
+    if kept not in pairs.sign_flip_pvalues:
+        pairs.sign_flip_pvalues[kept] = pvalue_on_step(
+            pairs.differences, pairs.step, midp=midp, alternative=alternative
+        )
+    return pairs.sign_flip_pvalues[kept]
 
 
 def pvalue_on_step(
