@@ -81,8 +81,11 @@ def date_in_numbers(name: str, numbers: FloatArray) -> str | None:
     words = set(re.findall(r"[a-z]+", name.lower()))
     if not len(numbers) or words & _COUNTS:
         return None
-    low, high = float(np.fmin.reduce(numbers)), float(np.fmax.reduce(numbers))
-    if not (low >= _FIRST_DAY and high < np.inf):  # also without any number
+    low = float(np.fmin.reduce(numbers))
+    if not low >= _FIRST_DAY:  # also without any number
+        return None
+    high = float(np.fmax.reduce(numbers))
+    if not high < np.inf:
         return None
     first = float(numbers[~np.isnan(numbers)][0])
     for tick in _TICKS:

@@ -164,12 +164,12 @@ def _fingerprints(ids: pd.Index) -> WordArray | None:
     prints = np.empty(len(ids), dtype=np.uint64)
     n_done = 0
     for bounds, data in _buffers(ids):
-        if np.diff(bounds).max() > _LONGEST:
-            return None
         words = _words_by_end(data)
         for first in range(0, len(bounds) - 1, _BLOCK):
             block = bounds[first : first + _BLOCK + 1]
             block_prints = _hash_block(block[:-1], block[1:], words)
+            if block_prints is None:
+                return None
             prints[n_done : n_done + len(block_prints)] = block_prints
             n_done += len(block_prints)
     return prints
@@ -201,10 +201,15 @@ def _words_by_end(data: npt.NDArray[np.uint8]) -> WordArray:
     return np.ndarray((len(data) + 1,), dtype="<u8", buffer=padded, strides=(1,))
 
 
-def _hash_block(starts: IntArray, ends: IntArray, words: WordArray) -> WordArray:
-    """The fingerprints of one block: of the length, the last eight bytes, then eight at a time."""
+def _hash_block(starts: IntArray, ends: IntArray, words: WordArray) -> WordArray | None:
+    """The fingerprints of one block: of the length, the last eight bytes, then eight at a time.
+
+    None if a string is too long to be an id.
+    """
     lengths = ends - starts
     longest, shortest = int(lengths.max()), int(lengths.min())
+    if longest > _LONGEST:
+        return None
     last = words[ends]
     if shortest < _WORD:
         last = _clear_foreign_bytes(last, lengths)

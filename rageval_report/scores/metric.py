@@ -56,6 +56,7 @@ _LOWER_IS_BETTER = frozenset(
 )
 
 _UNIT = (0.0, 1.0)
+_FIRST = 64  # scores that are looked at before all others are
 _UNIT_KINDS: tuple[Kind, ...] = ("binary", "proportion")
 
 
@@ -275,9 +276,9 @@ def infer_metric(name: str, values: np.ndarray) -> Metric:
 
 
 def _infer_kind(values: np.ndarray) -> tuple[Kind, tuple[float, float] | None]:
-    if np.isnan(values).all():
+    low, high = (float(find(values, initial=np.nan)) for find in (np.fmin.reduce, np.fmax.reduce))
+    if math.isnan(low):  # no score at all
         return "real", None
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
     if low >= 0.0 and high <= 1.0:
         return ("binary" if is_binary(values) else "proportion"), _UNIT
     # Whole numbers up to 10 are the usual scales of grades (1 to 5, 0 to 10).
@@ -294,7 +295,11 @@ def is_binary(values: np.ndarray) -> bool:
     >>> is_binary(np.array([0.0, 1.0, np.nan]))
     True
     """
-    return not bool(np.any((values != 0.0) & (values != 1.0) & ~np.isnan(values)))
+    # Other scores show one that is neither among the first: then the rest need not be read.
+    return not any(
+        bool(np.any((part != 0.0) & (part != 1.0) & ~np.isnan(part)))
+        for part in (values[:_FIRST], values[_FIRST:])
+    )
 
 
 def _all_whole(values: np.ndarray) -> bool:

@@ -48,6 +48,7 @@ from rageval_report.scores.roles.pipelines import split_pipelines
 # A score outside its bounds is moved to the bound: silently if its distance is at most _ROUNDING of
 # the width of the bounds, with a note if it is at most _NEAR, as 1.0005 is for an average of marks.
 _ROUNDING = 1e-6
+_LARGEST = float(np.finfo(np.float64).max)
 _NEAR = 1e-3
 
 Duplicates = Literal["error", "mean"]
@@ -434,8 +435,9 @@ def _list_scores(is_wrong: np.ndarray, column: np.ndarray, ids: pd.Series) -> st
 
 
 def _check_finite(column: np.ndarray, metric: Metric, ids: pd.Series) -> None:
-    wrong = np.isinf(column)
-    if wrong.any():
+    # The smallest and the largest show it without a copy of the column.
+    if len(column) and _is_outside(column, -_LARGEST, _LARGEST):
+        wrong = np.isinf(column)
         raise DataError(
             f"scores must be finite, or NaN where unscored; {metric.name!r} has "
             f"{_list_scores(wrong, column, ids)}"

@@ -17,6 +17,7 @@ ALTERNATIVES: tuple[Alternative, ...] = get_args(Alternative)
 # Differences this small, relative to the scores they come from, are rounding. Doubles carry about
 # 16 digits, so this leaves room for the thousands of operations behind a score.
 TIE_TOLERANCE = 1e-12
+_BLOCK = 8192  # numbers that stay in the first-level cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +239,10 @@ def paired_differences(baseline: FloatArray, candidate: FloatArray) -> FloatArra
     difference = candidate - baseline
     if difference.size:
         scale = max(1.0, largest_magnitude(baseline), largest_magnitude(candidate))
-        # Equal scores differ by exactly zero, and as a rule nothing else has to be set.
-        is_noise = (np.abs(difference) <= TIE_TOLERANCE * scale) & (difference != 0.0)
-        if is_noise.any():
-            difference[is_noise] = 0.0
+        for start in range(0, difference.size, _BLOCK):
+            part = difference[start : start + _BLOCK]
+            # Equal scores differ by exactly zero, and as a rule nothing else has to be set.
+            is_noise = (np.abs(part) <= TIE_TOLERANCE * scale) & (part != 0.0)
+            if is_noise.any():
+                part[is_noise] = 0.0
     return difference

@@ -426,7 +426,7 @@ class _ColumnSorter:
             self.columns.add_metric(label, cells, known)
             return
         # Without a number and without a known name nothing shows that it is a metric.
-        if bool(cells.isna().all()):
+        if bool(cells.iloc[:1].isna().all() and cells.isna().all()):
             self.columns.add_detail(label, "it is empty", confidence="likely")
             self.columns.notes.append(f"column {label!r} is empty and becomes a detail")
             return

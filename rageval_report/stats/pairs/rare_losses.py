@@ -11,6 +11,7 @@ import scipy
 from rageval_report.stats.base import check_level, check_positive
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.units import independent_pairs
+from rageval_report.types import BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +120,14 @@ def rare_losses_of(
     """
     check_positive("size", size)
     level = check_level(confidence_level)
-    weights = np.ones(pairs.n) if pairs.weights is None else pairs.weights
+    weights = 1.0 if pairs.weights is None else pairs.weights
     is_loss = pairs.differences <= (-size + pairs.tolerance) * weights
     n_losses = int(np.count_nonzero(is_loss))
     if n_losses == pairs.n:
         share, others = 1.0, 0.0
     else:
         share = float(scipy.special.betaincinv(n_losses + 1, pairs.n - n_losses, level))
-        others = float(pairs.differences[~is_loss].sum() / weights[~is_loss].sum())
+        others = _mean_of_others(pairs, is_loss)
     return RareLossBound(
         float(size),
         pairs.n,
@@ -135,3 +136,10 @@ def rare_losses_of(
         (1.0 - share) * others - share * size,
         "queries" if pairs.sizes is None else "clusters",
     )
+
+
+def _mean_of_others(pairs: PairedScores, is_loss: BoolArray) -> float:
+    """The mean difference per query without the losses."""
+    others = pairs.differences[~is_loss] if is_loss.any() else pairs.differences
+    weight = others.size if pairs.weights is None else pairs.weights[~is_loss].sum()
+    return float(others.sum() / weight)

@@ -36,6 +36,7 @@ _MOST_NODES = 2**15
 _MOST_FACTORS = 2 * 10**7
 _MOST_WAVES = 2**20
 _MOST_BINS = 2**15
+_BLOCK = 2**17  # values counted at once
 # Grid points per bin of the transform, so that the bound changes little between two of them.
 _OVERSAMPLING = 8
 
@@ -211,7 +212,7 @@ def _relevant_nodes(
     points of a grid, and little when the magnitudes are put into bins.
     """
     bins, width = _choose_bins(sums.top, distance * last, line.step)
-    counts = np.bincount(np.rint(sums.values / width).astype(np.intp), sums.counts, bins)
+    counts = _count_bins(sums, width, bins)
     # A magnitude moves by half a bin at most when it is put into one; on a lattice it does not.
     moved = 0.0 if width == line.step else width / 2
     centres = np.arange(bins) * width
@@ -232,6 +233,18 @@ def _relevant_nodes(
     at = np.minimum(np.rint(distance / spacing * nodes).astype(np.intp), length.size)
     is_dead = np.append(dead, False)  # nothing is known beyond the grid, so nothing is dropped
     return np.asarray(nodes[~is_dead[at]])
+
+
+def _count_bins(sums: SignSums, width: float, bins: int) -> FloatArray | IntArray:
+    """The number of magnitudes in each bin."""
+    if sums.counts is not None:
+        return np.bincount(np.rint(sums.values / width).astype(np.intp), sums.counts, bins)
+    counts = np.zeros(bins, dtype=np.intp)
+    # Not all at once: memory for a copy of a million values costs more than to count them.
+    for start in range(0, sums.values.size, _BLOCK):
+        places = sums.values[start : start + _BLOCK] / width
+        counts += np.bincount(np.rint(places, out=places).astype(np.intp), minlength=bins)
+    return counts
 
 
 def _choose_bins(top: float, farthest: float, step: float | None) -> tuple[int, float]:

@@ -312,7 +312,7 @@ class Shifts:
         """The one-sided p-value of a shift below the mean."""
         left = self.values - (shift if self.weights is None else shift * self.weights)
         threshold = float(left.sum()) if self.counts is None else sum_of_products(left, self.counts)
-        magnitudes, counts = np.abs(left), self.counts
+        magnitudes, counts = np.abs(left, out=left), self.counts
         is_moved = magnitudes > TIE_TOLERANCE * abs(shift)
         if not is_moved.all():
             magnitudes, counts = magnitudes[is_moved], None if counts is None else counts[is_moved]

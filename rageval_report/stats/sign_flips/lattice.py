@@ -117,7 +117,8 @@ def is_lattice(differences: FloatArray) -> bool:
 
 def multiples(differences: FloatArray, step: float) -> IntArray:
     """The differences in whole steps."""
-    return np.rint(differences / step).astype(np.int64)
+    steps = np.asarray(differences / step)
+    return np.rint(steps, out=steps).astype(np.int64)
 
 
 def _any_step(magnitudes: FloatArray) -> float | None:

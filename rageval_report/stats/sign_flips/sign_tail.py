@@ -204,11 +204,13 @@ def _tail(
     if counts is not None and counts.max() == 1:  # nothing is tied: the series needs no counts
         counts = None
     top = float(values.max())
-    squares = np.square(values / top)  # neither too small nor too large to square
+    squares = values / top  # neither too small nor too large to square
+    np.square(squares, out=squares)
     unit = top * math.sqrt(
         float(squares.sum()) if counts is None else sum_of_products(squares, counts)
     )
-    sums, reached = SignSums(values / unit, counts), threshold / unit
+    # In the memory of the squares, because new memory costs more than the division.
+    sums, reached = SignSums(np.divide(values, unit, out=squares), counts), threshold / unit
     smallest = float(sums.values.min())
     # Only the pattern of equal signs reaches the largest sum, and where one of the smallest values
     # is turned the next one: both are known exactly, however far out they lie.
