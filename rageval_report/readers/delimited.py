@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from io import BytesIO
 from itertools import islice
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -84,6 +85,9 @@ class _Fit(NamedTuple):
     width: int
 
 
+_FITS: WeakKeyDictionary[Source, dict[str, _Fit]] = WeakKeyDictionary()
+
+
 def _fit(text: bytes, delimiter: str) -> _Fit:
     ends = line_ends(text[:_HEAD], delimiter)
     start, _ = table_start(text, delimiter)
@@ -100,15 +104,27 @@ def _fit(text: bytes, delimiter: str) -> _Fit:
     return _Fit(sum(alike) / len(alike) if alike else 1.0, width)
 
 
-def best_delimiters(text: bytes) -> list[str]:
+def _fits_of(source: Source) -> dict[str, _Fit]:
+    """How well each delimiter fits the text of a file."""
+    if source not in _FITS:  # several readers ask
+        _FITS[source] = {delimiter: _fit(source.sample, delimiter) for delimiter in DELIMITERS}
+    return _FITS[source]
+
+
+def best_delimiters(source: Source) -> list[str]:
     r"""The delimiters that fit a text best: none for a single column, several if they tie.
+
+    Parameters
+    ----------
+    source : Source
+        The text.
 
     Examples
     --------
-    >>> best_delimiters(b"id;recall\nq1;0,5\n"), best_delimiters(b"one column")
+    >>> best_delimiters(Source(b"id;recall\nq1;0,5\n")), best_delimiters(Source(b"one column"))
     ([';'], [])
     """
-    fits = {delimiter: _fit(text, delimiter) for delimiter in DELIMITERS}
+    fits = _fits_of(source)
     best = max(fits.values())
     return [delimiter for delimiter, fit in fits.items() if fit == best and fit.width > 1]
 
@@ -119,10 +135,10 @@ def _mark(source: Source, delimiters: Iterable[str]) -> float:
     description = description_beside(source).description
     if description is not None:
         return 1.0 if description.delimiter in delimiters else 0.0
-    best = [delimiter for delimiter in best_delimiters(source.sample) if delimiter in delimiters]
+    best = [delimiter for delimiter in best_delimiters(source) if delimiter in delimiters]
     if not best:
         return 0.0
-    agreement = _fit(source.sample, best[0]).agreement
+    agreement = _fits_of(source)[best[0]].agreement
     # From 0.7 to 0.9 for a table, so that a framework's own reader (0.92 and more) goes first.
     return 0.5 + 0.4 * agreement if agreement >= 0.5 else 0.3
 
@@ -151,7 +167,7 @@ def find_misfit(source: Source) -> ReaderError | None:
     if not source.is_text or source.starts_like_json:
         return None
     text = source.sample
-    for delimiter in best_delimiters(text):
+    for delimiter in best_delimiters(source):
         header, *others = islice(rows(text, delimiter, ends=line_ends(text, delimiter)), _SAMPLE)
         width = len(header.cells)
         for row in others:
@@ -319,7 +335,7 @@ def _check_delimiter(delimiter: str) -> str:
 
 
 def _find_delimiter(source: Source) -> str:
-    best = best_delimiters(source.sample)
+    best = best_delimiters(source)
     if len(best) > 1:
         raise source.error(
             f"{named(best)} split the table equally well; choose one: delimiter={best[0]!r}"

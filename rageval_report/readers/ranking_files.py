@@ -341,7 +341,7 @@ def _run_of_table(source: Source) -> RankingFile:
 
 def _frame_of(source: Source) -> tuple[pd.DataFrame, list[int] | None]:
     """A table with its ids as texts, and the line of each row if it is delimited text."""
-    delimiters = best_delimiters(source.sample) if source.is_text else []
+    delimiters = best_delimiters(source) if source.is_text else []
     if not delimiters or source.starts_like_json:
         return read_table(source).frame, None
     # Not by the reader of tables, which reads the number 7 in an id 007.
