@@ -5,6 +5,10 @@ import io
 import re
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.docs
+
 PAGE = (Path(__file__).parents[1] / "docs" / "slices.md").read_text(encoding="utf-8")
 
 
