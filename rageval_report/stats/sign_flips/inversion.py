@@ -36,7 +36,7 @@ from rageval_report.stats.base import (
     finite_values,
 )
 from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.sign_flips.lattice import lattice_step, multiples
+from rageval_report.stats.sign_flips.lattice import count_multiples, lattice_step
 from rageval_report.stats.sign_flips.meet_in_the_middle import log2_sums
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import MOST_LISTED, coarse_tail, rough_tail
@@ -279,9 +279,7 @@ class Shifts:
         """The distinct differences if they lie on a lattice and weigh alike, else all."""
         if step is None or weights is not None:
             return cls(differences, weights=weights, step=step)
-        steps = multiples(differences, step)
-        lowest = int(steps.min())
-        counts = np.bincount(steps - lowest)
+        lowest, counts = count_multiples(differences, step)
         occupied = np.flatnonzero(counts)
         values = np.asarray((occupied + lowest) * step)
         return cls(values, counts[occupied].astype(np.float64), step=step)

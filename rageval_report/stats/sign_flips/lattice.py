@@ -26,6 +26,8 @@ MISFIT = 0.05
 # A candidate step is tried on this many values first: most steps fail there, at no cost.
 _SAMPLE = 64
 _BLOCK = 8192  # numbers that stay in the first-level cache
+# So many at a time are counted: many more than there are steps, and few enough for the cache.
+_COUNTED = 2**17
 # How often Euclid's algorithm takes in values that the sample did not show.
 _MOST_ROUNDS = 8
 
@@ -53,17 +55,19 @@ def lattice_step(differences: FloatArray) -> float | None:
     True
     """
     magnitudes = np.abs(differences)
-    if not magnitudes.all():
-        magnitudes = magnitudes[magnitudes > 0]
-    if magnitudes.size < 2:  # a single difference is a multiple of itself, and its signs never tie
+    # A single difference is a multiple of itself, and its signs never tie.
+    if np.count_nonzero(magnitudes) < 2:
         return None
     step = _any_step(magnitudes)
     if step is None:
         return None
-    counts = np.bincount(multiples(magnitudes, step))
-    steps = np.flatnonzero(counts)
+    lowest, counts = count_multiples(magnitudes, step)
+    places = np.flatnonzero(counts)
+    steps, counts = lowest + places, counts[places]
+    if steps[0] == 0:
+        steps, counts = steps[1:], counts[1:]
     largest = int(np.gcd.reduce(steps))
-    return step * largest if sums_tie(steps // largest, counts[steps]) else None
+    return step * largest if sums_tie(steps // largest, counts) else None
 
 
 def sums_tie(steps: IntArray, counts: FloatArray | IntArray) -> bool:
@@ -121,12 +125,36 @@ def multiples(differences: FloatArray, step: float) -> IntArray:
     return np.rint(steps, out=steps).astype(np.int64)
 
 
+def count_multiples(differences: FloatArray, step: float) -> tuple[int, IntArray]:
+    """How often each multiple of the step occurs: the lowest one in steps, and the counts from it.
+
+    Examples
+    --------
+    >>> count_multiples(np.array([0.5, -0.5, 0.5, 1.0]), 0.5)
+    (-1, array([1, 0, 2, 1]))
+    """
+    if differences.size <= _COUNTED:
+        steps = multiples(differences, step)
+        lowest = int(steps.min())
+        return lowest, np.bincount(steps - lowest)
+    ends = np.array([differences.min(), differences.max()])
+    lowest, highest = multiples(ends, step).tolist()
+    counts = np.zeros(highest - lowest + 1, dtype=np.int64)
+    for start in range(0, differences.size, _COUNTED):
+        steps = multiples(differences[start : start + _COUNTED], step)
+        counts += np.bincount(steps - lowest, minlength=counts.size)
+    return lowest, counts
+
+
 def _any_step(magnitudes: FloatArray) -> float | None:
-    """A step of which all magnitudes are multiples; they may have a common divisor."""
+    """A step of which all magnitudes are multiples; they may have a common divisor.
+
+    Zeros are multiples of any step, so they are left out only where a step is made of them.
+    """
     top = float(magnitudes.max())
     # The usual steps first: in float32 the noise of hundredths and of reciprocal ranks adds up in
     # Euclid's algorithm, which then finds nothing.
-    return _everyday_step(magnitudes, top) or _euclid_step(magnitudes, top)
+    return _everyday_step(magnitudes, top) or _euclid_step(magnitudes[magnitudes > 0], top)
 
 
 def _everyday_step(magnitudes: FloatArray, top: float) -> float | None:

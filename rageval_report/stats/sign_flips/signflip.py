@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from rageval_report.stats.base import Alternative, check_alternative, finite_values
 from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.sign_flips.lattice import is_lattice, lattice_step, multiples
+from rageval_report.stats.sign_flips.lattice import count_multiples, is_lattice, lattice_step
 from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import lattice_tail, scattered_tail
@@ -223,12 +223,13 @@ def observed_tail(differences: FloatArray, step: float | None) -> tuple[Tail, bo
     """
     if step is not None:
         # Whole numbers, so that ties are exact; each distinct magnitude enters once with its count.
-        steps = multiples(differences, step)
-        counts = np.bincount(np.abs(steps))
+        lowest, of_steps = count_multiples(differences, step)
+        steps = lowest + np.arange(of_steps.size)
+        counts = np.bincount(np.abs(steps), of_steps)
         counts[0] = 0
         distinct = np.flatnonzero(counts)
-        moved = int(steps.sum())
-        tail = lattice_tail(distinct, counts[distinct].astype(np.float64), abs(moved))
+        moved = int((steps * of_steps).sum())
+        tail = lattice_tail(distinct, counts[distinct], abs(moved))
         return tail, None if moved == 0 else moved > 0
     magnitudes = np.abs(differences)
     if not magnitudes.all():

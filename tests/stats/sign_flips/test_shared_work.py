@@ -11,6 +11,7 @@ from rageval_report.stats.base import paired_differences
 from rageval_report.stats.pairs.discordant import is_binary
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.sign_flips.inversion import sign_flip, sign_flip_interval
+from rageval_report.stats.sign_flips.lattice import count_multiples, lattice_step
 from rageval_report.stats.sign_flips.sign_sums import SignSums
 from rageval_report.stats.sign_flips.signflip import pvalue_of_pairs, pvalue_on_step
 
@@ -64,3 +65,22 @@ def test_the_power_sums_of_many_values_are_those_of_one_block_after_another():
     assert SignSums(values).cumulant(3.0).value == pytest.approx(expected, rel=1e-12)
     counted = SignSums(values, np.full(20_000, 2.0)).cumulant(3.0).value
     assert counted == pytest.approx(2 * expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 1000, 2**17, 2**17 + 1, 300_000])
+def test_multiples_counted_in_blocks_are_those_counted_at_once(n):
+    rng = np.random.default_rng(n)
+    differences = rng.integers(-7, 12, n) * 0.1
+    lowest, counts = count_multiples(differences, 0.1)
+    distinct, expected = np.unique(np.rint(differences / 0.1).astype(int), return_counts=True)
+    np.testing.assert_array_equal(lowest + np.flatnonzero(counts), distinct)
+    np.testing.assert_array_equal(counts[counts > 0], expected)
+    assert counts[0] > 0
+    assert counts[-1] > 0
+
+
+@given(_SCORES, st.integers(0, 60))
+def test_pairs_without_a_difference_do_not_change_the_step(scores, n_zeros):
+    differences = np.array(scores)
+    with_zeros = np.insert(differences, len(differences) // 2, np.zeros(n_zeros))
+    assert lattice_step(with_zeros) == lattice_step(differences[differences != 0])
