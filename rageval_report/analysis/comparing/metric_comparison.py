@@ -261,9 +261,16 @@ def independent_pairs(
 ) -> PairedScores:
     """One metric of two runs, one pair per independent unit of the queries that both scored."""
     before, after = pairing.treated(ours, theirs, plan.missing)
+    complete, pairs = _complete_pairs(before, after)
+    return plan.units.select(_baseline_rows(pairing, complete)).collapse(pairs)
+
+
+def _complete_pairs(before: FloatArray, after: FloatArray) -> tuple[BoolArray, PairedScores]:
+    """Which queries both sides scored, and their scores; not copied if these are all queries."""
     complete = ~(np.isnan(before) | np.isnan(after))
-    units = plan.units.select(_baseline_rows(pairing, complete))
-    return units.collapse(PairedScores(before[complete], after[complete]))
+    if complete.all():
+        return complete, PairedScores(np.ascontiguousarray(before), np.ascontiguousarray(after))
+    return complete, PairedScores(before[complete], after[complete])
 
 
 def compare_metric(
@@ -284,8 +291,7 @@ def compare_metric(
         The settings.
     """
     before, after = pairing.treated(ours, theirs, plan.missing)
-    complete = ~(np.isnan(before) | np.isnan(after))
-    pairs = PairedScores(before[complete], after[complete])
+    complete, pairs = _complete_pairs(before, after)
     baseline_rows = _baseline_rows(pairing, complete)
     units = plan.units.select(baseline_rows)
     by_unit = units.collapse(pairs)

@@ -229,7 +229,7 @@ def observed_tail(differences: FloatArray, step: float | None) -> tuple[Tail, bo
         counts[0] = 0
         distinct = np.flatnonzero(counts)
         moved = int((steps * of_steps).sum())
-        tail = lattice_tail(distinct, counts[distinct], abs(moved))
+        tail = lattice_tail(distinct, counts[distinct].astype(np.float64), abs(moved))
         return tail, None if moved == 0 else moved > 0
     magnitudes = np.abs(differences)
     if not magnitudes.all():
