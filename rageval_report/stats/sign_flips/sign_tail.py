@@ -301,5 +301,5 @@ def _may_tie(values: FloatArray) -> bool:
 def _group_ties(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The distinct values and how often each occurs; rounding does not make values distinct."""
     ordered = np.sort(values)
-    starts = np.flatnonzero(np.diff(ordered, prepend=-1.0) > _TIED * ordered[-1])
+    starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > _TIED * ordered[-1])
     return ordered[starts], np.diff(starts, append=ordered.size).astype(np.float64)

@@ -9,7 +9,12 @@ from rageval_report.stats.sign_flips.meet_in_the_middle import (
     listed_law,
     listed_tail,
 )
-from rageval_report.stats.sign_flips.sign_tail import lattice_tail, rough_tail, scattered_tail
+from rageval_report.stats.sign_flips.sign_tail import (
+    _group_ties,
+    lattice_tail,
+    rough_tail,
+    scattered_tail,
+)
 
 # Single-hit nDCG: ten values of 1 / log2(1 + rank), tied but on no common lattice.
 GAINS = np.array([0.0, *(1 / np.log2(1 + np.arange(1, 11)))])
@@ -209,3 +214,11 @@ def test_the_third_sum_from_the_end_of_a_long_lattice_is_not_the_last():
     found = lattice_tail(np.array([5, 7]), np.array([500.0, 400.0]), 500 * 5 + 400 * 7 - 14)
     assert 0.1 < found.equal / (400 * 0.5**900) < 10
     assert 0.1 < found.at_least / (901 * 0.5**900) < 10
+
+
+def test_values_far_below_the_largest_are_not_lost():
+    found = scattered_tail(np.array([1.0, 3e13, 5e13]), None, 2e13 + 1.0)
+    # Of 8 sums only 8e13 +- 1, 2e13 +- 1 are near it or beyond; 1 is nothing beside 5e13.
+    assert (found.at_least, found.equal) == (0.5, 0.25)
+    values, counts = _group_ties(np.array([1.0, 3e13, 5e13]))
+    assert (values.tolist(), counts.tolist()) == ([1.0, 3e13, 5e13], [1.0, 1.0, 1.0])
