@@ -6,52 +6,19 @@ applied by itself, because only the person who made the queries can say which ar
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from rageval_report.scores.metric import normalise_name
+from rageval_report.scores.roles.usual_names import cluster_noun
 
 if TYPE_CHECKING:
     from rageval_report.scores.table import Scored
-
-# What a column of clusters is called, and what its values are.
-_PLURALS = {
-    "article": "articles",
-    "chat": "chats",
-    "cluster": "clusters",
-    "conversation": "conversations",
-    "customer": "customers",
-    "dialog": "dialogs",
-    "dialogue": "dialogues",
-    "doc": "documents",
-    "document": "documents",
-    "paper": "papers",
-    "session": "sessions",
-    "source": "sources",
-    "source_doc": "source documents",
-    "source_document": "source documents",
-    "thread": "threads",
-    "user": "users",
-}
-_SUFFIX = re.compile(r"_(id|no|nr|number|name|key|uuid|hash)$")
 
 # Below this share of queries with a neighbour in their cluster, clusters hardly matter.
 _LEAST_SHARED = 0.5
 # "source" is often a kind of source, such as web or file: two or three values are no clusters.
 _FEWEST = 4
-
-
-def cluster_noun(column: str) -> str | None:
-    """What the values of a column are, if its name is usual for clusters of queries.
-
-    Examples
-    --------
-    >>> [cluster_noun(name) for name in ("document", "Conversation ID", "source_doc", "topic")]
-    ['documents', 'conversations', 'source documents', None]
-    """
-    return _PLURALS.get(_SUFFIX.sub("", normalise_name(column)))
 
 
 def cluster_hint(run: Scored) -> str | None:

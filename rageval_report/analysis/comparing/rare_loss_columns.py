@@ -76,7 +76,7 @@ def rare_loss_numbers(bound: RareLossBound | None, metric: Metric) -> dict[str, 
 
 
 def rare_loss_notes(bound: RareLossBound | None, candidate: str) -> tuple[str, ...]:
-    """That so many losses would turn an improvement into a loss; empty if they would not."""
+    """A sentence if losses as frequent as the bound would undo the improvement; else empty."""
     if bound is None or bound.difference > 0:
         return ()
     return (

@@ -56,7 +56,7 @@ class AdjustedPvalues:
         """
         return replace(
             self,
-            # NumPy's minimum keeps NaN, which is no test.
+            # NumPy's minimum keeps NaN, which means: not tested.
             pvalue=float(np.minimum(1.0, tried * self.pvalue)),
             equivalence_pvalue=float(np.minimum(1.0, tried * self.equivalence_pvalue)),
         )

@@ -50,7 +50,7 @@ def apply_gates(gates: Gates, evaluation: Scored, baseline: Scored | None = None
     """
     settings = cast("dict[str, Any]", dict(gates.settings))
     if baseline is None:
-        settings.pop("margin_method", None)  # without a baseline there is no margin
+        settings.pop("margin_method", None)  # it needs a baseline
         return gate(evaluation, *gates.rules, **settings)
     correct = settings.pop("correct", None)  # a comparison has no rule of its own
     return compare(baseline, evaluation, **settings).gate(*gates.rules, correct=correct)

@@ -236,7 +236,7 @@ def _adjust_claims(outcomes: list[Outcome]) -> list[Outcome]:
     return [
         replace(
             outcome,
-            # NumPy's minimum keeps NaN, which is no test.
+            # NumPy's minimum keeps NaN, which means: not tested.
             pvalue_adjusted=float(np.minimum(1.0, _tried(outcome.subject) * pvalue)),
             family_size=n_claims,
         )

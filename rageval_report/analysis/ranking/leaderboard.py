@@ -384,12 +384,7 @@ def rank(
     n_draws, start = check_resamples(n_resamples), check_seed(seed)
     lineup = line_up(evaluations, missing=missing, on=on, clusters=clusters)
     names = choose_shared_metrics(lineup, metrics)
-    # A mistake is reported now, not later.
-    checked: dict[str, float] = {}
-    if weights is not None or objectives is not None or margins is not None:
-        aims = resolve_objectives(lineup, objectives, weights)
-        described = {name: metric for name, (metric, *_) in lineup.metrics.items()}
-        checked = check_margins(margins, described, [aim.name for aim in aims])
+    checked = _check_aims(lineup, weights, objectives, margins)
     blocks = {name: lineup.block(name) for name in names}
     with_margin = {
         name: checked[name]
@@ -418,14 +413,7 @@ def rank(
     settings: RankingSettings = {
         "test": test,
         "correction": method,
-        "family_size": _with_hidden(
-            sum(
-                int(np.isfinite(pairs.pvalue).sum())
-                for name, pairs in tests.items()
-                if name in family.members
-            ),
-            hidden,
-        ),
+        "family_size": _with_hidden(_count_tests(tests, family), hidden),
         "confidence_level": level,
         "missing": missing,
         "n_resamples": n_draws,
@@ -464,6 +452,26 @@ def rank(
         margins=margins,
         levels=_levels_of_metrics(tests, family, method, hidden, round(1.0 - level, 12)),
     )
+
+
+def _check_aims(
+    lineup: Lineup,
+    weights: Mapping[str, float] | None,
+    objectives: ObjectivesArgument,
+    margins: Mapping[str, float] | None,
+) -> dict[str, float]:
+    """The margins; a mistake in weights, objectives or margins is reported now, not later."""
+    if weights is None and objectives is None and margins is None:
+        return {}
+    aims = resolve_objectives(lineup, objectives, weights)
+    described = {name: metric for name, (metric, *_) in lineup.metrics.items()}
+    return check_margins(margins, described, [aim.name for aim in aims])
+
+
+def _count_tests(tests: Mapping[str, AllPairs], family: CorrectionFamily) -> int:
+    """The number of pairs with a p-value, of the metrics that are corrected together."""
+    counted = (pairs for name, pairs in tests.items() if name in family.members)
+    return sum(int(np.isfinite(pairs.pvalue).sum()) for pairs in counted)
 
 
 def _hidden_pairs(n_ranked: int, n_tried: int) -> float:
