@@ -141,7 +141,8 @@ def _options(annotation: Any, names: Mapping[str, Any]) -> dict[str, Any]:
     """The annotations of the keywords in ``**options: Unpack[Options]``."""
     node = _parse(annotation)
     if isinstance(node, ast.Subscript) and _last_name(node.value) == "Unpack":
-        options = names.get(_last_name(node.slice) or "")
+        name = _last_name(node.slice) or ""
+        options = names.get(name) or _own_kind(name)
         return dict(getattr(options, "__annotations__", {}))
     return {}
 
@@ -176,16 +177,16 @@ def _kinds_of(annotation: Any, names: Mapping[str, Any]) -> _Kinds | None:
         if isinstance(annotation, ast.Attribute) and isinstance(annotation.value, ast.Name):
             module = names.get(annotation.value.id)
             return _kinds_of_object(getattr(module, annotation.attr, None), names)
-        return _kinds_of_object(names.get(name or "", _own_class(name)), names)
+        return _kinds_of_object(names.get(name or "") or _own_kind(name), names)
     return _kinds_of_object(annotation, names)
 
 
-def _own_class(name: str | None) -> type | None:
-    """A class of this package that a module names for type checkers only."""
+def _own_kind(name: str | None) -> Any:
+    """A class of this package, or an alias, that a module names for type checkers only."""
     for module_name, module in list(sys.modules.items()):
         if module_name.partition(".")[0] == __name__.partition(".")[0]:
             member = vars(module).get(name or "")
-            if isinstance(member, type):
+            if isinstance(member, type) or typing.get_origin(member) is not None:
                 return member
     return None
 

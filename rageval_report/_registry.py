@@ -13,11 +13,10 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from importlib import metadata
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from rageval_report.errors import (
     MissingDependencyError,
@@ -26,6 +25,9 @@ from rageval_report.errors import (
     UnknownNameError,
     did_you_mean,
 )
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -162,13 +164,20 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def _add_plugins(self) -> None:
         group, self._group = self._group, None  # the installed packages are searched once
-        for point in metadata.entry_points(group=group) if group else ():
+        for point in _entry_points(group) if group else ():
             if point.name not in self._entries:
                 self._entries[point.name] = point.value
                 self._distributions[point.name] = _distribution_name(point)
 
 
-def _distribution_name(point: metadata.EntryPoint) -> str:
+def _entry_points(group: str) -> Iterable[EntryPoint]:
+    """What the installed distributions offer in a group."""
+    # Loaded here, because it brings the package email, and most tables are never searched.
+    found: Iterable[EntryPoint] = load("importlib.metadata:entry_points")(group=group)
+    return found
+
+
+def _distribution_name(point: EntryPoint) -> str:
     """The distribution of an entry point, such as "starfiles 1.0"."""
     if point.dist is None:  # metadata that a test or an importer made up
         return f"the module {point.module}"

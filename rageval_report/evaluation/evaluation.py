@@ -11,35 +11,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 import pandas as pd
 
 from rageval_report import plots, reports
-from rageval_report.analysis.agreement.calibration import Calibration, calibrate
-from rageval_report.analysis.agreement.judges import judges_agreement, judges_disagreements
-from rageval_report.analysis.agreement.rating_scale import ScaleArgument
-from rageval_report.analysis.agreement.ratings import LabelColumns, People
-from rageval_report.analysis.breakdown import (
-    breakdown,
-    check_cause,
-    failure_causes,
-    retrieval_by_generation,
-)
-from rageval_report.analysis.comparing.answer_outcomes import outcome_table
-from rageval_report.analysis.comparing.comparison import Comparison, compare
-from rageval_report.analysis.comparing.metric_comparison import Margin
-from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment
-from rageval_report.analysis.gates.figures import GateMissing
-from rageval_report.analysis.gates.gate import gate
-from rageval_report.analysis.gates.grammar import Rule
-from rageval_report.analysis.gates.result import GateResult
-from rageval_report.analysis.haystack_reports import (
-    HaystackReport,
-    OutputFormat,
-    aggregated_report,
-    comparative_detailed_report,
-    detailed_report,
-)
-from rageval_report.analysis.ranking.one_run import ObjectiveMapping, weighted_score
-from rageval_report.analysis.slices import slice_summary
-from rageval_report.analysis.summary import EvaluationReport, aggregated_scores, evaluation_report
-from rageval_report.analysis.thresholds import below_threshold, failures, find_thresholds
 from rageval_report.errors import (
     DataError,
     RagevalError,
@@ -49,15 +20,10 @@ from rageval_report.errors import (
     explain_keywords_of,
     named,
 )
+from rageval_report.evaluation import delegates
 from rageval_report.files.inputs import input_name
-from rageval_report.rankings.inputs import DuplicateDocs
-from rageval_report.readers import ScoreFile, pick_pipeline, read, reason_to_refuse
-from rageval_report.readers.base import Reader, ReaderOptions
-from rageval_report.readers.table_inputs import ScoreInput
-from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.catalogue.dialects import recorded_dialect
-from rageval_report.scores.frame_export import FrameLibrary, frame_for
 from rageval_report.scores.guard import doubts_about_scores, notes_with_doubts
 from rageval_report.scores.query_ids import QUERY_ID, NoScoresError, check_known_ids
 from rageval_report.scores.query_rows import Totals
@@ -65,17 +31,34 @@ from rageval_report.scores.roles.column_role import Roles, count_roles, roles_fr
 from rageval_report.scores.run_file import time_of
 from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
-from rageval_report.scores.write import save_scores
-from rageval_report.stats.means.column_description import QUARTILES, PercentileMethod
 from rageval_report.types import JsonObject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from rageval_report.analysis.agreement.calibration import Calibration
+    from rageval_report.analysis.agreement.rating_scale import ScaleArgument
+    from rageval_report.analysis.agreement.ratings import LabelColumns, People
+    from rageval_report.analysis.comparing.comparison import Comparison
+    from rageval_report.analysis.comparing.metric_comparison import Margin
+    from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment
+    from rageval_report.analysis.gates.figures import GateMissing
+    from rageval_report.analysis.gates.grammar import Rule
+    from rageval_report.analysis.gates.result import GateResult
+    from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat
+    from rageval_report.analysis.ranking.one_run import ObjectiveMapping
+    from rageval_report.analysis.summary import EvaluationReport
     from rageval_report.plots.kinds import Plot
     from rageval_report.plots.options import EvaluationPlot, MetricNames, PlotOptions
+    from rageval_report.rankings.inputs import DuplicateDocs
+    from rageval_report.readers import ScoreFile
+    from rageval_report.readers.base import Reader, ReaderOptions
+    from rageval_report.readers.table_inputs import ScoreInput
     from rageval_report.reports.report import Report as ReportPage
+    from rageval_report.results import Result
+    from rageval_report.scores.frame_export import FrameLibrary
     from rageval_report.stats import JudgeErrors
+    from rageval_report.stats.means.column_description import PercentileMethod
 
 Created = datetime | date | str
 
@@ -225,7 +208,7 @@ class RAGPipelineEvaluation:
         DataError
             If it holds several pipelines and `pipeline` is omitted.
         """
-        files = read(
+        files = delegates.read(
             path,
             reader=reader,
             query_id=query_id,
@@ -236,7 +219,7 @@ class RAGPipelineEvaluation:
             **options,
         )
         return cls.from_score_file(
-            *(name, pick_pipeline(files, pipeline, path), path),
+            *(name, delegates.pick_pipeline(files, pipeline, path), path),
             query_id=query_id,
             metrics=metrics,
             correct=correct,
@@ -303,7 +286,9 @@ class RAGPipelineEvaluation:
                 place=file.place,
             )
         except DataError as exc:
-            raise ReaderError(reason_to_refuse(exc, file.source), input_name(path)) from exc
+            raise ReaderError(
+                delegates.reason_to_refuse(exc, file.source), input_name(path)
+            ) from exc
         except UnknownNameError:
             # A file without any scores is another kind of file, whichever metric is named.
             if metrics is not None:
@@ -514,7 +499,7 @@ class RAGPipelineEvaluation:
         self,
         *,
         metrics: str | Iterable[str] | None = None,
-        percentiles: Sequence[float] = QUARTILES,
+        percentiles: Sequence[float] = (25, 50, 75),
         interval: str = "auto",
         confidence_level: float = 0.95,
         n_resamples: int = 9999,
@@ -542,7 +527,7 @@ class RAGPipelineEvaluation:
             Queries that belong together and are not independent: the name of a details column or a
             cluster label by query id. The intervals of the means then count clusters.
         """
-        report = evaluation_report(
+        report = delegates.evaluation_report(
             self,
             self._correct,
             metrics=metrics,
@@ -582,7 +567,7 @@ class RAGPipelineEvaluation:
         UnknownNameError
             If the metric is not known.
         """
-        means = aggregated_scores(self)
+        means = delegates.aggregated_scores(self)
         return means if metric is None else float(means[resolver(self.metrics)(metric)])
 
     def get_detailed_scores(
@@ -637,7 +622,7 @@ class RAGPipelineEvaluation:
             The method of NumPy, the default of the ``statistics`` module, or that of ragbench; if
             omitted, that of the evaluation's dialect, or "linear".
         """
-        return find_thresholds(self, metrics, percentiles, method)
+        return delegates.find_thresholds(self, metrics, percentiles, method)
 
     def get_scores_below_threshold(
         self, metric: str, threshold: float | str, *, method: PercentileMethod | None = None
@@ -653,7 +638,7 @@ class RAGPipelineEvaluation:
         method : {"linear", "exclusive", "upper"}, optional
             The rule of percentiles, as in `find_thresholds`.
         """
-        return below_threshold(self, metric, threshold, method)
+        return delegates.below_threshold(self, metric, threshold, method)
 
     def failures(
         self,
@@ -690,13 +675,15 @@ class RAGPipelineEvaluation:
         notes = []
         only = pd.Series(True, index=self.scores.index)
         if cause is not None:
-            only &= failure_causes(self, k=k, correct=self._correct) == check_cause(cause)
+            only &= delegates.failure_causes(
+                self, k=k, correct=self._correct
+            ) == delegates.check_cause(cause)
             notes.append(f"only failures of {cause}")
         if query_ids is not None:
             ids = check_known_ids(query_ids, set(self.scores.index))
             only &= only.index.isin(ids)
             notes.append(f"only {len(ids)} named {'query' if len(ids) == 1 else 'queries'}")
-        return failures(self, metric, threshold, only, method).with_notes(*notes)
+        return delegates.failures(self, metric, threshold, only, method).with_notes(*notes)
 
     def breakdown(self, *, k: int = 5, confidence_level: float = 0.95) -> Result:
         """The number of queries that fail because of retrieval, ranking, generation, and so on.
@@ -713,7 +700,9 @@ class RAGPipelineEvaluation:
         Result
             One row per cause: ``cause``, ``what``, ``n``, ``share``, ``ci_low``, ``ci_high``.
         """
-        return breakdown(self, k=k, correct=self._correct, confidence_level=confidence_level)
+        return delegates.breakdown(
+            self, k=k, correct=self._correct, confidence_level=confidence_level
+        )
 
     def retrieval_by_generation(self, *, k: int = 5) -> Result:
         """A cross table: retrieval passed or failed, and the answer right or wrong.
@@ -723,14 +712,14 @@ class RAGPipelineEvaluation:
         k : int
             The number of results that the answer was made from; needs ``hit@k`` or ``recall@k``.
         """
-        return retrieval_by_generation(self, k=k, correct=self._correct)
+        return delegates.retrieval_by_generation(self, k=k, correct=self._correct)
 
     def slices(
         self,
         by: str,
         metrics: str | Iterable[str] | None = None,
         *,
-        percentiles: Sequence[float] = QUARTILES,
+        percentiles: Sequence[float] = (25, 50, 75),
         interval: str = "auto",
         confidence_level: float = 0.95,
         n_resamples: int = 9999,
@@ -748,7 +737,7 @@ class RAGPipelineEvaluation:
         percentiles, interval, confidence_level, n_resamples, seed, clusters
             As in `evaluation_report`.
         """
-        return slice_summary(
+        return delegates.slice_summary(
             *(self, by, metrics),
             clusters=clusters,
             percentiles=percentiles,
@@ -789,7 +778,7 @@ class RAGPipelineEvaluation:
         GateResult
             One row per rule.
         """
-        return gate(
+        return delegates.gate(
             self,
             *rules,
             missing=missing,
@@ -835,7 +824,7 @@ class RAGPipelineEvaluation:
         >>> float(result.frame["value"].iloc[0])
         0.625
         """
-        return weighted_score(self, weights, objectives)
+        return delegates.weighted_score(self, weights, objectives)
 
     def judges_agreement(
         self,
@@ -860,7 +849,7 @@ class RAGPipelineEvaluation:
             One row per metric, judge or pair of judges, and figure: see
             `rageval_report.analysis.agreement.judges.judges_agreement`.
         """
-        return judges_agreement(
+        return delegates.judges_agreement(
             self,
             metrics,
             confidence_level=confidence_level,
@@ -881,7 +870,7 @@ class RAGPipelineEvaluation:
         Result
             One row per metric and query, with the score of each judge and their reasons.
         """
-        return judges_disagreements(self, metrics)
+        return delegates.judges_disagreements(self, metrics)
 
     def calibrate(
         self,
@@ -920,7 +909,7 @@ class RAGPipelineEvaluation:
         Calibration
             One row per figure: agreement, bias, means.
         """
-        return calibrate(
+        return delegates.calibrate(
             *(self, metric, people, label),
             scale=scale,
             threshold=threshold,
@@ -963,7 +952,7 @@ class RAGPipelineEvaluation:
         interval, margin, n_resamples, on
             As in `rageval_report.compare`.
         """
-        return compare(
+        return delegates.compare(
             *(self, other),
             metrics=metrics,
             test=test,
@@ -997,7 +986,7 @@ class RAGPipelineEvaluation:
             ``only_{other}_correct``, padded with None; if there are such queries also
             ``unscored``, ``only_in_{name}``, ``only_in_{other}``.
         """
-        return outcome_table(self, other, correct)
+        return delegates.outcome_table(self, other, correct)
 
     # -- the later names of Haystack
 
@@ -1005,13 +994,13 @@ class RAGPipelineEvaluation:
         self, output_format: OutputFormat = "json", csv_file: str | Path | None = None
     ) -> HaystackReport:
         """The means, as ``{"metrics": [...], "score": [...]}``, CSV text or frame."""
-        return aggregated_report(self, output_format, csv_file)
+        return delegates.aggregated_report(self, output_format, csv_file)
 
     def detailed_report(
         self, output_format: OutputFormat = "json", csv_file: str | Path | None = None
     ) -> HaystackReport:
         """One row per query, as dict of lists, CSV text or frame."""
-        return detailed_report(self, output_format, csv_file)
+        return delegates.detailed_report(self, output_format, csv_file)
 
     def comparative_detailed_report(
         self,
@@ -1021,7 +1010,9 @@ class RAGPipelineEvaluation:
         csv_file: str | Path | None = None,
     ) -> HaystackReport:
         """Two evaluations paired by query id, with their metrics as ``{name}_{metric}``."""
-        return comparative_detailed_report(self, other, keep_columns, output_format, csv_file)
+        return delegates.comparative_detailed_report(
+            self, other, keep_columns, output_format, csv_file
+        )
 
     # -- pictures and files
 
@@ -1035,7 +1026,7 @@ class RAGPipelineEvaluation:
         pictures: bool = True,
         longest_text: int | None = None,
         metrics: str | Iterable[str] | None = None,
-        percentiles: Sequence[float] = QUARTILES,
+        percentiles: Sequence[float] = (25, 50, 75),
         interval: str = "auto",
         confidence_level: float = 0.95,
         n_resamples: int = 9999,
@@ -1132,7 +1123,7 @@ class RAGPipelineEvaluation:
         library : {"pandas", "polars", "pyarrow"}
             The library of the frame.
         """
-        return frame_for(self, library)
+        return delegates.frame_for(self, library)
 
     def save(
         self,
@@ -1170,7 +1161,7 @@ class RAGPipelineEvaluation:
             `neutralise_formulas` is set for another format.
         """
         moment = self._created if created is None else time_of(created)
-        return save_scores(
+        return delegates.save_scores(
             *(self, path),
             config=self._config,
             notes=self.notes,
@@ -1240,7 +1231,7 @@ def read_scores(
     >>> runs["bm25"].scores.loc["q1"].to_dict()
     {'mrr': 0.5, 'recall@5': 1.0}
     """
-    files = read(
+    files = delegates.read(
         path,
         reader=reader,
         query_id=query_id,
@@ -1251,7 +1242,7 @@ def read_scores(
         **options,
     )
     if pipeline is not None:
-        files = [pick_pipeline(files, pipeline, path)]
+        files = [delegates.pick_pipeline(files, pipeline, path)]
     return {
         file.pipeline: RAGPipelineEvaluation.from_score_file(
             *(None, file, path),

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, RagevalError
@@ -472,7 +472,7 @@ def _words_of_references(evaluation: Scored) -> float | None:
         return None
     cells = evaluation.details[column].dropna().head(_SAMPLE).tolist()
     lengths = [min(sizes) for cell in cells if (sizes := [*map(_size, _texts(cell))])]
-    return float(median(lengths)) if lengths else None
+    return float(np.median(lengths)) if lengths else None
 
 
 def _texts(cell: object) -> list[str]:

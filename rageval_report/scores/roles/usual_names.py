@@ -106,7 +106,6 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     (r"(_id|_ids|_hash|_uuid|_guid)$|^(doc|chunk|node|passage|document)_?id$", "ids"),
     (r"^(order|prompt_idx|test_idx|repetition)$", "row numbers"),
 )
-_PATTERNS = tuple((re.compile(pattern), meaning) for pattern, meaning in _MEANINGS)
 
 
 def meaning_of(column: str) -> str | None:
@@ -127,7 +126,8 @@ def meaning_of(column: str) -> str | None:
         return TEXT_MEANING
     if cluster_noun(column) is not None:
         return "groups of queries"
-    return next((meaning for pattern, meaning in _PATTERNS if pattern.search(name)), None)
+    # The module re keeps what it compiled; compiled on import, these would slow every script.
+    return next((meaning for pattern, meaning in _MEANINGS if re.search(pattern, name)), None)
 
 
 def cluster_noun(column: str) -> str | None:

@@ -1,0 +1,46 @@
+"""The functions to which the methods of an evaluation hand over, each loaded on its first call.
+
+An evaluation is often made to be asked one thing, so a script that asks for a report does not wait
+until planning, gates, judges and thirty readers are loaded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rageval_report._registry import lazy_face
+
+if TYPE_CHECKING:
+    from rageval_report.analysis.agreement.calibration import calibrate as calibrate
+    from rageval_report.analysis.agreement.judges import judges_agreement as judges_agreement
+    from rageval_report.analysis.agreement.judges import (
+        judges_disagreements as judges_disagreements,
+    )
+    from rageval_report.analysis.breakdown import breakdown as breakdown
+    from rageval_report.analysis.breakdown import check_cause as check_cause
+    from rageval_report.analysis.breakdown import failure_causes as failure_causes
+    from rageval_report.analysis.breakdown import (
+        retrieval_by_generation as retrieval_by_generation,
+    )
+    from rageval_report.analysis.comparing.answer_outcomes import outcome_table as outcome_table
+    from rageval_report.analysis.comparing.comparison import compare as compare
+    from rageval_report.analysis.gates.gate import gate as gate
+    from rageval_report.analysis.haystack_reports import aggregated_report as aggregated_report
+    from rageval_report.analysis.haystack_reports import (
+        comparative_detailed_report as comparative_detailed_report,
+    )
+    from rageval_report.analysis.haystack_reports import detailed_report as detailed_report
+    from rageval_report.analysis.ranking.one_run import weighted_score as weighted_score
+    from rageval_report.analysis.slices import slice_summary as slice_summary
+    from rageval_report.analysis.summary import aggregated_scores as aggregated_scores
+    from rageval_report.analysis.summary import evaluation_report as evaluation_report
+    from rageval_report.analysis.thresholds import below_threshold as below_threshold
+    from rageval_report.analysis.thresholds import failures as failures
+    from rageval_report.analysis.thresholds import find_thresholds as find_thresholds
+    from rageval_report.readers import pick_pipeline as pick_pipeline
+    from rageval_report.readers import read as read
+    from rageval_report.readers import reason_to_refuse as reason_to_refuse
+    from rageval_report.scores.frame_export import frame_for as frame_for
+    from rageval_report.scores.write import save_scores as save_scores
+else:
+    __getattr__, __dir__, __all__ = lazy_face(__name__)
