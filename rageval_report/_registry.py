@@ -173,7 +173,8 @@ class Registry(Mapping[str, T], Generic[T]):
 def _entry_points(group: str) -> Iterable[EntryPoint]:
     """What the installed distributions offer in a group."""
     # Loaded here, because it brings the package email, and most tables are never searched.
-    points: Iterable[EntryPoint] = load("importlib.metadata:entry_points")(group=group)
+    metadata = importlib.import_module("importlib.metadata")
+    points: Iterable[EntryPoint] = metadata.entry_points(group=group)
     return points
 
 
