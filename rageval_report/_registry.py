@@ -13,7 +13,7 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -164,18 +164,16 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def _add_plugins(self) -> None:
         group, self._group = self._group, None  # the installed packages are searched once
-        for point in _entry_points(group) if group else ():
+        points = import_metadata().entry_points(group=group) if group else ()
+        for point in points:
             if point.name not in self._entries:
                 self._entries[point.name] = point.value
                 self._distributions[point.name] = _distribution_name(point)
 
 
-def _entry_points(group: str) -> Iterable[EntryPoint]:
-    """What the installed distributions offer in a group."""
-    # Loaded here, because it brings the package email, and most tables are never searched.
-    metadata = importlib.import_module("importlib.metadata")
-    points: Iterable[EntryPoint] = metadata.entry_points(group=group)
-    return points
+def import_metadata() -> ModuleType:
+    """The module importlib.metadata: loaded late, because it brings the package email."""
+    return importlib.import_module("importlib.metadata")
 
 
 def _distribution_name(point: EntryPoint) -> str:

@@ -435,6 +435,18 @@ def test_an_evaluation_needs_no_plots_and_no_command_line():
     assert "scipy.stats" not in loaded
 
 
+def test_an_evaluation_loads_its_analyses_and_readers_when_they_are_asked():
+    loaded = modules_after("from rageval_report import RAGPipelineEvaluation")
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("rageval_report.")}
+    assert not rooms & {"analysis", "stats", "readers", "records", "rankings", "render"}
+    asked = modules_after(
+        "from rageval_report import RAGPipelineEvaluation\n"
+        "RAGPipelineEvaluation('a', {'query_id': ['q1'], 'recall': [1.0]}).evaluation_report()"
+    )
+    assert "rageval_report.analysis.summary" in asked
+    assert not {"rageval_report.analysis.slices", "rageval_report.readers"} & asked
+
+
 # -- the checks themselves
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from rageval_report.analysis.comparing.comparison import compare
+import rageval_report
 from rageval_report.cli.describe import FailuresArguments, ReportArguments, ThresholdsArguments
 from rageval_report.cli.output import Output, write_text
 from rageval_report.cli.sources import Loading, read_query_ids
-from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.reports.report import Report
-from rageval_report.results import Result
+
+if TYPE_CHECKING:
+    from rageval_report.evaluation import RAGPipelineEvaluation
+    from rageval_report.reports.report import Report
+    from rageval_report.results import Result
 
 
 def report(options: ReportArguments) -> None:
@@ -46,7 +50,8 @@ def _page(evaluations: list[RAGPipelineEvaluation], options: ReportArguments) ->
             clusters=options.clusters,
         )
         return page.to_html()
-    comparison = compare(
+    # Loaded here: the report of one pipeline needs neither tests nor pictures.
+    comparison = rageval_report.compare(
         baseline,
         *candidates,
         metrics=options.metrics or None,

@@ -8,7 +8,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from types import TracebackType
 from typing import Any, TextIO
 
@@ -21,7 +20,7 @@ from rageval_report._command_process import (
     say_interrupted,
     was_interrupted,
 )
-from rageval_report._registry import Registry
+from rageval_report._registry import Registry, import_metadata
 from rageval_report.cli.notes import complain, note
 from rageval_report.errors import RagevalError, RagevalWarning
 
@@ -169,7 +168,7 @@ def _blame(exc: Exception) -> str:
     """The last line about a bug: it names the plug-in whose code raised, if one did."""
     plugins = {
         point.module.partition(".")[0]: (point.name, distribution)
-        for distribution in metadata.distributions()
+        for distribution in import_metadata().distributions()
         for point in distribution.entry_points
         if point.group.startswith(f"{_PACKAGE}.")
     }

@@ -74,3 +74,13 @@ def test_the_version_is_told_without_loading_what_it_does_not_need(folder: Path)
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=folder)
+
+
+def test_a_report_on_the_terminal_loads_nothing_that_draws(folder: Path):
+    code = (
+        "import sys\n"
+        "from rageval_report.cli import rageval_report\n"
+        "rageval_report.main(['report', 'old.csv'], standalone_mode=False)\n"
+        "assert 'matplotlib' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=folder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
 from typing import Any, NamedTuple
 
 from rageval_report.errors import named
@@ -208,7 +207,9 @@ def _task_score(scale: JsonObject, by_annotator: JsonObject) -> _TaskScore:
     read = [number for number in numbers if number is not None and math.isfinite(number)]
     n_unread = len(numbers) - len(read)
     if read:
-        return _TaskScore(_without_rounding(fmean(read), _bounds(scale)), n_unread=n_unread)
+        return _TaskScore(
+            _without_rounding(math.fsum(read) / len(read), _bounds(scale)), n_unread=n_unread
+        )
     if n_unread:
         unread = [value for value in values if value != _NOT_APPLICABLE]
         reason = f"judged {named(unread)}, which is neither a number nor a value of the scale"
