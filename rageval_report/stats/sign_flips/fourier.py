@@ -3,11 +3,12 @@
 The integral ``P(S >= x) = 1/(2 pi i) * integral of exp(K(z) - z x) / z`` is taken along the line
 ``z = c + it`` through the saddlepoint, not along the imaginary axis. All terms then have the size
 of the answer, so a probability of 1e-9 has as many correct digits as one of 0.1, and the trapezoid
-rule converges faster than any power. Some thirty terms are enough if the sum is close to normal. If
-it is not (a few values dominate, values are tied) the characteristic function returns far out; a
-bound from one fast Fourier transform of the histogram of the magnitudes shows where that can
-happen, and only there further terms are computed. A fixed number of terms would be silently wrong
-there.
+rule converges faster than any power. Some thirty terms are enough if the sum is close to normal.
+If it is not (a few values dominate, values are tied) the characteristic function returns far out; a
+bound shows where that can happen, and only there further terms are computed. For small samples the
+bound is the product of the factors in single precision, for large ones it comes from one fast
+Fourier transform of the histogram of the magnitudes. A fixed number of terms would be silently
+wrong.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rageval_report.stats.sign_flips.far_nodes import FarRange, FarTerms, find_far_terms
 from rageval_report.stats.sign_flips.sign_sums import SignSums
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import ComplexArray, FloatArray, IntArray
@@ -28,6 +30,10 @@ _ALIAS = 1e-11
 _BODY = 7.5
 # Terms beyond that are left out if they are below this, relative to the first.
 _NEGLIGIBLE = 1e-9
+# Up to this many values the product of their factors bounds the terms; then what is left out may
+# add up to this share of the result.
+_MOST_MULTIPLIED = 1500
+_LEFT_OUT = 1e-4
 # How far out the terms are followed as a rule, in tilts, and the most nodes that may take.
 FAR = 4000.0
 _MOST_NODES = 2**15
@@ -58,6 +64,11 @@ class IntegrationLine:
         the scale on which the tail falls are not distinguished from it.
     spread : float
         If above zero, a number that is uniform between -spread and spread is added to the sum.
+    threshold : float, optional
+        The threshold, if there is one alone and no step; then fewer nodes are enough.
+    has_few_terms : bool
+        Whether all terms may be left out that together are at most a small share of the result;
+        `SeriesTail.left_out` then says how much that is.
     """
 
     tilt: float
@@ -65,6 +76,8 @@ class IntegrationLine:
     step: float | None = None
     far: float = FAR
     spread: float = 0.0
+    threshold: float | None = None
+    has_few_terms: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,7 @@ class Nodes:
     """Points of the line, as multiples of a distance: all near ones, and some far ones.
 
     No point up to ``last`` is missing that matters; if ``is_all``, none beyond matters either.
+    ``left_out`` is a bound on the sum of the missing terms, each divided by its point.
     """
 
     distance: float
@@ -79,6 +93,7 @@ class Nodes:
     far: IntArray
     last: int
     is_all: bool
+    left_out: float = 0.0
 
     @property
     def multiples(self) -> IntArray:
@@ -104,11 +119,14 @@ class SeriesTail:
     near : ndarray
         The probability that it comes so near to the threshold, beyond that of a smooth law, that
         the series cannot say on which side it is. Half of it is counted in ``at_least``.
+    left_out : ndarray
+        How much the terms that were left out can change ``at_least``.
     """
 
     at_least: FloatArray
     equal: FloatArray
     near: FloatArray
+    left_out: FloatArray
 
 
 def tail_series(sums: SignSums, thresholds: FloatArray, line: IntegrationLine) -> SeriesTail:
@@ -149,7 +167,12 @@ def tail_series(sums: SignSums, thresholds: FloatArray, line: IntegrationLine) -
     beyond = 0.0 if nodes.is_all else math.pi / nodes.distance / (nodes.last - nodes.last // 2)
     sums_of = np.stack([terms * kernel, terms * 2 * step, terms * outer * beyond])
     scale = np.exp(centre.value - line.tilt * thresholds) * nodes.distance / math.pi
-    return SeriesTail(*(scale * _waves(thresholds, nodes, sums_of)))
+    at_least, equal, near = scale * _waves(thresholds, nodes, sums_of)
+    if line.threshold is not None:
+        # One period farther left every sum reaches the threshold, and two periods, and so on.
+        shrinks = math.exp(-line.tilt * 2 * math.pi / nodes.distance)
+        at_least -= shrinks / (1.0 - shrinks)
+    return SeriesTail(at_least, equal, near, scale * nodes.left_out)
 
 
 def select_nodes(sums: SignSums, line: IntegrationLine) -> Nodes:
@@ -158,14 +181,15 @@ def select_nodes(sums: SignSums, line: IntegrationLine) -> Nodes:
     deviation = math.sqrt(sums.cumulant(line.tilt).variance)
     reach = max(_BODY / deviation, math.sqrt(max(sums.reach**2 - line.tilt**2, 0.0)))
     body = np.arange(min(last, math.ceil(reach / distance)) + 1)
-    far = body[:0]
+    terms = FarTerms(body[:0], 0.0)
     if body.size <= last:
-        far = _relevant_nodes(sums, line, distance, body.size, last)
+        terms = _far_terms(sums, line, FarRange(line.tilt, distance, body.size, last))
+    far = terms.nodes
     n_factors = sums.n_large(math.hypot(line.tilt, distance * last))
     if far.size * n_factors > _MOST_FACTORS:
         far = far[: _MOST_FACTORS // n_factors]
         last, is_all = int(np.append(body, far)[-1]), False
-    return Nodes(distance, body, far, last, is_all)
+    return Nodes(distance, body, far, last, is_all, terms.left_out)
 
 
 def _waves(thresholds: FloatArray, nodes: Nodes, terms: ComplexArray) -> FloatArray:
@@ -189,17 +213,53 @@ def _waves(thresholds: FloatArray, nodes: Nodes, terms: ComplexArray) -> FloatAr
 def _space_nodes(sums: SignSums, line: IntegrationLine) -> tuple[float, int, bool]:
     """The distance of the nodes, the number of the last, and whether that ends a period."""
     accuracy = -math.log(_ALIAS)
+    if line.threshold is not None:
+        period = _period_of_one(sums, line, accuracy - math.log(line.smallest))
+        return 2 * math.pi / period, _last_node(line, period), False
     # The period must be so long that its neighbours add nothing: on the left the tail grows by
     # exp(tilt x), on the right Hoeffding bounds it.
     left = (accuracy - math.log(line.smallest)) / line.tilt
     right = math.sqrt(2.0 * accuracy * sums.variance)
     period = max(left, right)
-    most = min(line.far * line.tilt * period / (2 * math.pi), _MOST_NODES * line.far / FAR)
-    last = math.ceil(most)
+    last = _last_node(line, period)
     if line.step is None:
         return 2 * math.pi / period, last, False
     half = math.ceil(period / (4 * line.step))  # a period has an odd number of nodes, 2 half + 1
     return math.pi / (line.step * (2 * half + 1)), min(half, last), half <= last
+
+
+def _last_node(line: IntegrationLine, period: float) -> int:
+    nodes = line.far * line.tilt * period / (2 * math.pi)
+    return math.ceil(min(nodes, _MOST_NODES * line.far / FAR))
+
+
+def _period_of_one(sums: SignSums, line: IntegrationLine, accuracy: float) -> float:
+    """The period for one threshold x, at which its neighbours add exp(-accuracy) at most.
+
+    With the period P the trapezoid rule adds exp(cP) P(S >= x + P) and exp(-cP) P(S >= x - P). The
+    second probability is 1 but for P(S > P - x), and that 1 is subtracted. Hoeffding bounds what is
+    left of both by exp(-x**2/2 - P**2/2 + P|x - c|) if the variance is 1; the first is 0 if no sum
+    is that large.
+    """
+    variance, reached = sums.variance, line.threshold or 0.0
+    beside = line.tilt * variance - reached
+    root = math.sqrt(max(beside**2 - reached**2 + 2.0 * accuracy * variance, 0.0))
+    largest = (sums.total - reached) * (1.0 + 1e-9)
+    period = max(min(beside + root, largest), root - beside, reached)
+    return period + 2 * line.spread
+
+
+def _far_terms(sums: SignSums, line: IntegrationLine, far: FarRange) -> FarTerms:
+    """The far nodes to compute, by the cheaper of two bounds."""
+    if line.threshold is None or not line.has_few_terms or sums.size > _MOST_MULTIPLIED:
+        nodes = _relevant_nodes(sums, line, far.distance, far.first, far.last)
+        return FarTerms(nodes, 0.0)
+    values = sums.values
+    if sums.counts is not None:
+        values = np.repeat(values, sums.counts.astype(np.int64))
+    scale = math.exp(sums.cumulant(line.tilt).value - line.tilt * line.threshold)
+    allowed = _LEFT_OUT * line.smallest / scale * math.pi / far.distance
+    return find_far_terms(values, far, allowed)
 
 
 def _relevant_nodes(
