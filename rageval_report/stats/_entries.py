@@ -20,6 +20,7 @@ from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:
+    from rageval_report.stats.means.score_bins import CountedScores
     from rageval_report.stats.pairs.paired_scores import PairedScores
 
 Bounds: TypeAlias = tuple[float, float]
@@ -75,7 +76,8 @@ class ClosedFormInterval:
 
 # The intervals of the means of several columns, from their scores, moments and bounds.
 ManyIntervals: TypeAlias = Callable[
-    [Sequence[FloatArray], Sequence[Moments], Sequence[Bounds | None], float], list[Interval]
+    [Sequence["FloatArray | CountedScores"], Sequence[Moments], Sequence[Bounds | None], float],
+    list[Interval],
 ]
 
 
@@ -94,7 +96,7 @@ class BatchInterval:
 
     def of_columns(
         self,
-        columns: Sequence[FloatArray],
+        columns: Sequence[FloatArray | CountedScores],
         known: Sequence[Moments],
         bounds: Sequence[Bounds | None],
         confidence_level: float,

@@ -17,7 +17,7 @@ from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.base import finite_values
 from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.stats.means.selection import order_statistics
-from rageval_report.types import FloatArray
+from rageval_report.types import FloatArray, IndexArray
 
 PercentileMethod: TypeAlias = Literal["linear", "exclusive", "upper"]
 QUARTILES = (25.0, 50.0, 75.0)
@@ -120,7 +120,9 @@ def percentiles_of(
     """
     shares, rule = _check_percentiles(percentiles), _choose_rule(method)
     scores = finite_values(values)
-    return _interpolate_percentiles(scores, scores.size, shares, rule)
+    return _interpolate_percentiles(
+        scores.size, shares, rule, lambda ranks: order_statistics(scores, scores.size, ranks)
+    )
 
 
 def _check_column(column: npt.ArrayLike, number: int) -> FloatArray:
@@ -133,11 +135,55 @@ def _check_column(column: npt.ArrayLike, number: int) -> FloatArray:
     return scores
 
 
+def percentile_ranks(
+    n: int, percentiles: Sequence[float], method: PercentileMethod = "linear"
+) -> IndexArray:
+    """The ranks of the scores from which percentiles of n scores are interpolated.
+
+    Examples
+    --------
+    >>> percentile_ranks(11, (25.0, 50.0))
+    array([2, 3, 5, 6])
+    """
+    shares, rule = _check_percentiles(percentiles), _choose_rule(method)
+    if not n or not shares.size:
+        return np.zeros(0, dtype=np.intp)
+    return np.unique(_places(n, shares, rule).ranks)
+
+
+def percentiles_by_rank(
+    n: int,
+    percentiles: Sequence[float],
+    method: PercentileMethod,
+    at_ranks: Callable[[IndexArray], FloatArray],
+) -> FloatArray:
+    """`percentiles_of` n scores, of which those at some ranks are looked up.
+
+    Parameters
+    ----------
+    n : int
+        The number of scores.
+    percentiles, method
+        As in `describe`.
+    at_ranks : callable
+        Gives the scores at places of the sorted scores, counted from 0.
+
+    Examples
+    --------
+    >>> percentiles_by_rank(4, (50.0,), "linear", np.array([1.0, 2.0, 4.0, 8.0]).__getitem__)
+    array([3.])
+    """
+    shares, rule = _check_percentiles(percentiles), _choose_rule(method)
+    return _interpolate_percentiles(n, shares, rule, at_ranks)
+
+
 def _describe_column(
     scores: FloatArray, shares: FloatArray, rule: _PercentileRule
 ) -> ColumnDescription:
     known = moments(scores)
-    percentiles = _interpolate_percentiles(scores, known.n, shares, rule)
+    percentiles = _interpolate_percentiles(
+        known.n, shares, rule, lambda ranks: order_statistics(scores, known.n, ranks)
+    )
     return ColumnDescription(known, scores.size - known.n, tuple(percentiles.tolist()))
 
 
@@ -151,19 +197,34 @@ def _check_percentiles(percentiles: Sequence[float]) -> FloatArray:
     return shares
 
 
-def _interpolate_percentiles(
-    scores: FloatArray, n: int, shares: FloatArray, rule: _PercentileRule
-) -> FloatArray:
-    """The percentiles of a column of which n are scored."""
-    if not n or not shares.size:
-        return np.full(shares.size, np.nan)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """Where percentiles lie among sorted scores: between two ranks, at a position between them."""
+
+    ranks: IndexArray
+    weight: FloatArray
+
+
+def _places(n: int, shares: FloatArray, rule: _PercentileRule) -> _Places:
     position = rule(shares, n) if n > 1 else np.zeros(shares.size)
     # "exclusive" asks for places beyond the extremes; there the line through the outermost two
     # scores is continued.
     lower = np.clip(np.floor(position), 0, max(n - 2, 0)).astype(np.intp)
-    upper = np.minimum(lower + 1, n - 1)
-    below, above = order_statistics(scores, n, np.stack((lower, upper)))
-    weight, step = position - lower, above - below
+    return _Places(np.stack((lower, np.minimum(lower + 1, n - 1))), position - lower)
+
+
+def _interpolate_percentiles(
+    n: int,
+    shares: FloatArray,
+    rule: _PercentileRule,
+    at_ranks: Callable[[IndexArray], FloatArray],
+) -> FloatArray:
+    """The percentiles of a column of which n are scored."""
+    if not n or not shares.size:
+        return np.full(shares.size, np.nan)
+    places = _places(n, shares, rule)
+    below, above = at_ranks(places.ranks)
+    weight, step = places.weight, above - below
     # From the nearer neighbour, as in NumPy: a weight of 0 or 1 then gives a score to the last bit.
     result: FloatArray = np.where(
         weight < 0.5, below + step * weight, above - step * (1.0 - weight)

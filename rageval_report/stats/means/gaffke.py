@@ -21,6 +21,7 @@ from rageval_report.stats.means.closed_forms import require_finite_bounds
 from rageval_report.stats.means.dirichlet_sums import dirichlet_quantile, dirichlet_share
 from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.stats.means.score_bins import CountedScores, bin_scores
+from rageval_report.stats.states.counted_steps import CountedSteps
 from rageval_report.types import FloatArray
 
 # Above this many scores, bins save more time than they take.
@@ -28,7 +29,7 @@ MOST_SINGLE_SCORES = 400
 
 
 def gaffke(
-    columns: Sequence[FloatArray],
+    columns: Sequence[FloatArray | CountedScores],
     known: Sequence[Moments],
     bounds: Sequence[Bounds | None],
     confidence_level: float,
@@ -41,7 +42,7 @@ def gaffke(
 
     Parameters
     ----------
-    columns : sequence of ndarray
+    columns : sequence of ndarray or CountedScores
         Scores without NaN, at least one per column, within the bounds.
     known : sequence of Moments
         Their moments.
@@ -134,10 +135,19 @@ def gaffke_pvalue(scores: FloatArray, threshold: float, bounds: Bounds) -> float
     return dirichlet_share(values, counts, threshold - low)
 
 
-def _weigh(scores: FloatArray, known: Moments, bounds: Bounds) -> CountedScores:
-    """The different scores and their counts, or bins if there are many scores."""
+def _weigh(scores: FloatArray | CountedScores, known: Moments, bounds: Bounds) -> CountedScores:
+    """The different scores and their counts, or bins if there are many different scores."""
+    if isinstance(scores, CountedScores):
+        if scores.scores.size <= MOST_SINGLE_SCORES:
+            return scores
+        return bin_scores(scores.scores, known.mean, bounds, scores.counts)
     if scores.size > MOST_SINGLE_SCORES:
-        return bin_scores(scores, known.mean, bounds)
+        steps = CountedSteps.of(scores)
+        if steps is None:
+            return bin_scores(scores, known.mean, bounds)
+        # What is computed from counts does not depend on the order of the scores.
+        counted = CountedScores(steps.distinct, steps.multiplicities.astype(np.float64))
+        return _weigh(counted, known, bounds)
     different, counts = np.unique(scores, return_counts=True)
     return CountedScores(different, counts.astype(np.float64))
 

@@ -33,6 +33,7 @@ from rageval_report.stats.base import (
 from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.means.closed_forms import are_finite, interval_of_one_score
 from rageval_report.stats.means.moments import Moments, moments
+from rageval_report.stats.means.score_bins import CountedScores
 from rageval_report.types import FloatArray
 
 ScoreKind: TypeAlias = Literal["binary", "proportion", "ordinal", "real"]
@@ -161,10 +162,10 @@ class DescribedColumn:
     Parameters
     ----------
     values, known, bounds, kind
-        As in `described_interval`.
+        As in `described_interval`; the values may also be numbers with counts.
     """
 
-    values: npt.ArrayLike
+    values: npt.ArrayLike | CountedScores
     known: Moments
     bounds: Bounds | None = None
     kind: ScoreKind | None = None
@@ -187,7 +188,11 @@ class DescribedColumn:
         if unit == 1.0:
             return self
         bounds = None if self.bounds is None else (self.bounds[0] / unit, self.bounds[1] / unit)
-        values = np.asarray(self.values, dtype=np.float64) / unit
+        values: npt.ArrayLike | CountedScores
+        if isinstance(self.values, CountedScores):
+            values = CountedScores(self.values.scores / unit, self.values.counts)
+        else:
+            values = np.asarray(self.values, dtype=np.float64) / unit
         return DescribedColumn(values, self.known.times(1.0 / unit), bounds, self.kind)
 
 
@@ -254,14 +259,24 @@ class _IntervalOptions:
 class _CheckedColumn:
     """A column inside its bounds, and the name of its member of ``INTERVALS``."""
 
-    column: npt.ArrayLike
+    column: npt.ArrayLike | CountedScores
     known: Moments
     bounds: Bounds | None
     name: str
 
+    def counted(self) -> FloatArray | CountedScores:
+        """The scores that are present, or their counts."""
+        if not isinstance(self.column, CountedScores):
+            return self.scores()
+        return CountedScores(self._within_bounds(self.column.scores), self.column.counts)
+
     def scores(self) -> FloatArray:
-        """The scores that are present."""
-        scores = finite_values(self.column)
+        """The scores that are present, one by one."""
+        if isinstance(self.column, CountedScores):
+            return self._within_bounds(self.column.listed(f"the interval {self.name!r}"))
+        return self._within_bounds(finite_values(self.column))
+
+    def _within_bounds(self, scores: FloatArray) -> FloatArray:
         # Scores may leave their bounds by rounding.
         return scores if self.bounds is None else np.clip(scores, *self.bounds)
 
@@ -278,7 +293,7 @@ def _intervals_of_batch(
 ) -> Iterator[Interval]:
     member = cast(BatchInterval, INTERVALS[name])
     intervals = member.of_columns(
-        [column.scores() for column in columns],
+        [column.counted() for column in columns],
         [column.known for column in columns],
         [column.bounds for column in columns],
         level,

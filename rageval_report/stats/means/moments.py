@@ -10,6 +10,7 @@ import numpy as np
 from rageval_report.stats.base import TIE_TOLERANCE, finite_values
 from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.means.selection import blocks
+from rageval_report.stats.states.counted_steps import CountedSteps
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
@@ -94,6 +95,9 @@ def moments(values: FloatArray) -> Moments:
     >>> moments(np.array([0.0, 1.0, np.nan, 1.0, 1.0]))
     Moments(n=4, mean=0.75, std=0.5, minimum=0.0, maximum=1.0, is_binary=True)
     """
+    steps = CountedSteps.of(finite_values(values))
+    if steps is not None:
+        return moments_of_steps(steps)
     with np.errstate(over="ignore", under="ignore"):
         parts = [part for block in blocks(values) if (part := _moments_of_block(block))]
     if not parts:
@@ -118,6 +122,21 @@ def moments(values: FloatArray) -> Moments:
     # Rounding can put the mean of nearly equal scores just outside them.
     mean = min(max(mean, minimum), maximum)
     return Moments(n, mean, math.sqrt(square / (n - 1)), minimum, maximum, binary)
+
+
+def moments_of_steps(steps: CountedSteps) -> Moments:
+    """The moments of scores on a lattice, each rounded once: no order of the scores moves them.
+
+    Examples
+    --------
+    >>> moments_of_steps(CountedSteps.of(np.array([0.1, 0.2, 0.3]))).mean
+    0.2
+    """
+    n = steps.n
+    if not n:
+        return NO_MOMENTS
+    deviation = steps.standard_deviation
+    return Moments(n, steps.mean, deviation, steps.minimum, steps.maximum, steps.is_binary)
 
 
 def _moments_of_block(block: FloatArray) -> tuple[float, ...] | None:

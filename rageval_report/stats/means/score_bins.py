@@ -11,10 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rageval_report.errors import DataError
 from rageval_report.stats.means.selection import blocks
 from rageval_report.types import FloatArray, IndexArray
 
 _BINS = 64
+# Up to so many numbers are listed one by one where only their counts are known.
+_MOST_LISTED = 10_000_000
 # A variance in a bin below this, relative to the squared width of the bin, is rounding.
 _NO_SPREAD = 1e-14
 # The mean of scores that are not all equal can be this close to a bound, as a share of the range.
@@ -31,13 +34,41 @@ class CountedScores:
     ----------
     scores, counts : ndarray of shape (n,)
         The numbers, and their counts, which need not be whole.
+    is_exact : bool
+        Whether these are the scores themselves, and not numbers that stand for many of them.
     """
 
     scores: FloatArray
     counts: FloatArray
+    is_exact: bool = True
+
+    def listed(self, purpose: str) -> FloatArray:
+        """The numbers one by one, for what needs all of them.
+
+        Raises
+        ------
+        DataError
+            If there are too many, or their counts are not those of single numbers.
+
+        Examples
+        --------
+        >>> CountedScores(np.array([0.5, 1.0]), np.array([2.0, 1.0])).listed("the test 'wilcoxon'")
+        array([0.5, 0.5, 1. ])
+        """
+        if not self.is_exact or self.counts.sum() > _MOST_LISTED:
+            raise DataError(
+                f"{purpose} needs every score in memory, and of this scan only sums are known; "
+                "choose another one, or bring the scores into memory with .collect()"
+            )
+        return np.repeat(self.scores, self.counts.astype(np.int64))
 
 
-def bin_scores(scores: FloatArray, mean: float, bounds: tuple[float, float]) -> CountedScores:
+def bin_scores(
+    scores: FloatArray,
+    mean: float,
+    bounds: tuple[float, float],
+    counts: FloatArray | None = None,
+) -> CountedScores:
     """At most 128 weighted numbers with nearly the same integrals of smooth functions.
 
     Parameters
@@ -48,6 +79,8 @@ def bin_scores(scores: FloatArray, mean: float, bounds: tuple[float, float]) -> 
         Their mean.
     bounds : tuple of float
         The smallest and the largest possible score.
+    counts : ndarray of shape (n,), optional
+        How often each score occurs; once by default.
 
     Examples
     --------
@@ -60,20 +93,21 @@ def bin_scores(scores: FloatArray, mean: float, bounds: tuple[float, float]) -> 
     edges = bins.edges()
     middles = (edges[:-1] + edges[1:]) / 2.0
     sums = np.zeros((4, _BINS))
-    for block in blocks(scores):
+    weights = blocks(np.ones_like(scores) if counts is None else counts)
+    for block, weight in zip(blocks(scores), weights, strict=True):
         place = bins.place_of(block)
         # Around the middle of the bin, as powers of the scores themselves would lose digits.
         offset = block - middles[place]
-        power = np.ones_like(block)
+        power = weight.copy()
         for row in sums:
             row += np.bincount(place, weights=power, minlength=_BINS)
             power *= offset
     is_used = sums[0] > 0.0
     points = _gauss_points(sums[:, is_used], np.diff(edges)[is_used])
     numbers = np.concatenate([middles[is_used] + offset for offset in points.offsets])
-    counts = points.counts.ravel()
+    in_points = points.counts.ravel()
     numbers = np.clip(numbers, scores.min(), scores.max())
-    return CountedScores(numbers[counts > 0.0], counts[counts > 0.0])
+    return CountedScores(numbers[in_points > 0.0], in_points[in_points > 0.0], is_exact=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,269 @@
+"""Scores that are multiples of 1/D, as counts: nothing is lost, and counts are added.
+
+Shares of right answers, ratings, hits and decimals of up to four digits are such scores. Each is
+checked to be the float that is nearest to k/D, in double or in single precision, so that the counts
+give every score back. What is computed from counts does not depend on the order of the scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rageval_report.types import FloatArray, IntArray
+
+Scores = npt.NDArray[np.floating[Any]]
+
+# Shares of up to twelve, two and three of them combined (60, 840), reciprocal ranks to ten (2520 is
+# the least common multiple of 1 to 10), decimals of two, three and four digits.
+STEPS_PER_ONE = (*range(1, 13), 60, 100, 840, 1000, 2520, 10_000)
+# As many counts at most: one megabyte. Whole numbers from 1 to a million are no lattice that pays.
+MOST_COUNTS = 2**17
+# A first look at so many scores leaves out the steps that do not fit.
+_SAMPLE = 64
+_BLOCK = 2**15  # numbers that stay in the second-level cache
+# Every whole number below this is a double.
+_LARGEST_STEP = 2**53
+# Sums of products of integers below this are exact.
+_LARGEST_INTEGER = 2**62
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedSteps:
+    """How often each multiple of 1/D occurs among scores.
+
+    Parameters
+    ----------
+    denominator : int
+        D, as small as the scores allow.
+    lowest : int
+        The least multiple that occurs, in steps.
+    counts : ndarray of int
+        The counts from the least multiple to the largest.
+    is_single : bool
+        Whether the scores are the nearest floats in single precision, and other numbers in double
+        precision.
+
+    Examples
+    --------
+    >>> steps = CountedSteps.of(np.array([0.5, 1.0, 0.75, 0.5]))
+    >>> steps.denominator, steps.lowest, steps.counts
+    (4, 2, array([2, 1, 1]))
+    >>> CountedSteps.of(np.array([0.123456789])) is None
+    True
+    """
+
+    denominator: int
+    lowest: int
+    counts: IntArray
+    is_single: bool = False
+
+    @classmethod
+    def of(cls, values: Scores) -> CountedSteps | None:
+        """The counts of finite scores; None if they are not multiples of one of the usual steps."""
+        if not values.size:
+            return NO_STEPS
+        ends = np.array([values.min(), values.max()], dtype=np.float64)
+        sample = values[:: 1 + values.size // _SAMPLE]
+        for denominator, is_single in _fitting_steps(sample, ends):
+            steps = _count_steps(values, denominator, is_single, ends)
+            if steps is not None:
+                return steps
+        return None
+
+    def __add__(self, other: CountedSteps) -> CountedSteps | None:
+        """The counts of both; None if no usual step fits both, or they lie too far apart."""
+        if not other.counts.size or not self.counts.size:
+            return self if not other.counts.size else other
+        denominator = math.lcm(self.denominator, other.denominator)
+        if not _is_usual(denominator):
+            return None
+        is_single = self.is_single or other.is_single
+        if self.is_single != other.is_single:
+            double = other if self.is_single else self
+            if not _fits_single(double.multiples, double.denominator):
+                return None
+        strides = [denominator // each.denominator for each in (self, other)]
+        firsts = [each.lowest * stride for each, stride in zip((self, other), strides, strict=True)]
+        sizes = [
+            (each.counts.size - 1) * stride + 1
+            for each, stride in zip((self, other), strides, strict=True)
+        ]
+        lowest = min(firsts)
+        highest = max(first + size for first, size in zip(firsts, sizes, strict=True))
+        if highest - lowest > MOST_COUNTS:
+            return None
+        counts = np.zeros(highest - lowest, dtype=np.int64)
+        for each, first, stride, size in zip((self, other), firsts, strides, sizes, strict=True):
+            counts[first - lowest :][:size:stride] += each.counts
+        return CountedSteps(denominator, lowest, counts, is_single)
+
+    @property
+    def n(self) -> int:
+        """The number of scores."""
+        return int(self.counts.sum())
+
+    @property
+    def multiples(self) -> IntArray:
+        """The multiples that occur, in steps and in ascending order."""
+        return np.asarray(np.flatnonzero(self.counts) + self.lowest, dtype=np.int64)
+
+    @property
+    def distinct(self) -> FloatArray:
+        """The scores that occur, in ascending order."""
+        return _numbers(self.multiples, self.denominator, self.is_single)
+
+    @property
+    def multiplicities(self) -> IntArray:
+        """How often each of the scores that occur does."""
+        return self.counts[self.counts > 0]
+
+    @property
+    def minimum(self) -> float:
+        """The smallest score; NaN without scores."""
+        return self._number(self.lowest)
+
+    @property
+    def maximum(self) -> float:
+        """The largest score; NaN without scores."""
+        return self._number(self.lowest + self.counts.size - 1)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are scores, and each is 0 or 1."""
+        return self.n > 0 and self.denominator == 1 and {self.minimum, self.maximum} <= {0.0, 1.0}
+
+    @property
+    def mean(self) -> float:
+        """The mean of the scores, rounded once; NaN without scores."""
+        n = self.n
+        if not n:
+            return math.nan
+        if self.is_single:
+            return self.total() / n
+        return self._sum_of_steps() / (self.denominator * n)
+
+    def total(self) -> float:
+        """The sum of the scores, rounded once."""
+        if self.is_single:
+            return math.fsum((self.distinct * self.multiplicities).tolist())
+        return self._sum_of_steps() / self.denominator
+
+    @property
+    def standard_deviation(self) -> float:
+        """The standard deviation with denominator n - 1, rounded once; NaN for one score."""
+        n = self.n
+        if n < 2:
+            return math.nan
+        if self.is_single:
+            squares = np.square(self.distinct - self.mean) * self.multiplicities
+            return math.sqrt(math.fsum(squares.tolist()) / (n - 1))
+        first, second = (self._sum_of_places(power) for power in (1, 2))
+        return math.sqrt((n * second - first**2) / (n * (n - 1) * self.denominator**2))
+
+    def at_ranks(self, ranks: npt.NDArray[np.integer[Any]]) -> FloatArray:
+        """The scores at these places of the sorted scores, counted from 0.
+
+        Examples
+        --------
+        >>> CountedSteps.of(np.array([0.5, 1.0, 0.75, 0.5])).at_ranks(np.array([1, 2]))
+        array([0.5 , 0.75])
+        """
+        places = np.searchsorted(np.cumsum(self.counts), ranks, side="right")
+        return _numbers(places + self.lowest, self.denominator, self.is_single)
+
+    def _number(self, multiple: int) -> float:
+        if not self.counts.size:
+            return math.nan
+        return float(_numbers(np.array([multiple]), self.denominator, self.is_single)[0])
+
+    def _sum_of_steps(self) -> int:
+        return self.lowest * self.n + self._sum_of_places(1)
+
+    def _sum_of_places(self, power: int) -> int:
+        """The sum of a power of the steps above the least multiple: a whole number of any size."""
+        places = np.arange(self.counts.size, dtype=np.int64) ** power
+        if int(places[-1]) * self.n < _LARGEST_INTEGER:
+            return int((places * self.counts).sum())
+        return sum(map(int.__mul__, places.tolist(), self.counts.tolist()))
+
+
+NO_STEPS = CountedSteps(1, 0, np.zeros(0, dtype=np.int64))
+
+
+def _is_usual(denominator: int) -> bool:
+    """Whether a step is a multiple of one of the usual steps."""
+    return any(usual % denominator == 0 for usual in STEPS_PER_ONE)
+
+
+def _fits_single(multiples: IntArray, denominator: int) -> bool:
+    """Whether single and double precision have the same numbers for these multiples."""
+    numbers = multiples / denominator
+    return bool((numbers.astype(np.float32) == numbers).all())
+
+
+def _numbers(multiples: IntArray, denominator: int, is_single: bool) -> FloatArray:
+    numbers = multiples / denominator
+    if is_single:
+        return numbers.astype(np.float32).astype(np.float64)
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def _fitting_steps(sample: Scores, ends: FloatArray) -> Iterator[tuple[int, bool]]:
+    """The usual steps that fit some of the scores: in double, then in single precision."""
+    if not np.isfinite(ends).all():
+        return
+    denominators = np.array(STEPS_PER_ONE, dtype=np.float64)
+    scores = np.append(sample, ends).astype(np.float64)[:, np.newaxis]
+    with np.errstate(over="ignore", invalid="ignore"):
+        is_narrow = (np.ptp(ends) * denominators < MOST_COUNTS) & (
+            np.abs(ends).max() * denominators < _LARGEST_STEP
+        )
+        numbers = np.rint(scores * denominators) / denominators
+        is_single = sample.dtype == np.float32 or bool((scores.astype(np.float32) == scores).all())
+        fits_single = (numbers.astype(np.float32) == scores).all(axis=0) & is_narrow & is_single
+    if sample.dtype != np.float32:
+        for place in np.flatnonzero((numbers == scores).all(axis=0) & is_narrow).tolist():
+            yield STEPS_PER_ONE[place], False
+    for place in np.flatnonzero(fits_single).tolist():
+        yield STEPS_PER_ONE[place], True
+
+
+def _count_steps(
+    values: Scores, denominator: int, is_single: bool, ends: FloatArray
+) -> CountedSteps | None:
+    """The counts in the coarsest steps; None if a score is not the nearest float to a multiple."""
+    lowest, highest = (round(float(end) * denominator) for end in ends)
+    counts = np.zeros(highest - lowest + 1, dtype=np.int64)
+    steps, numbers = np.empty((2, min(values.size, _BLOCK)))
+    singles = np.empty(numbers.size, dtype=np.float32)
+    for start in range(0, values.size, _BLOCK):
+        block = values[start : start + _BLOCK]
+        part = slice(0, block.size)
+        np.multiply(block, float(denominator), out=steps[part], dtype=np.float64)
+        np.rint(steps[part], out=steps[part])
+        np.divide(steps[part], float(denominator), out=numbers[part])
+        if is_single:
+            singles[part] = numbers[part]
+            fits = np.array_equal(singles[part], block)
+        else:
+            fits = np.array_equal(numbers[part], block)
+        if not fits:
+            return None
+        steps[part] -= lowest
+        counts += np.bincount(steps[part].astype(np.intp), minlength=counts.size)
+    return _in_coarsest_steps(denominator, lowest, counts, is_single)
+
+
+def _in_coarsest_steps(
+    denominator: int, lowest: int, counts: IntArray, is_single: bool
+) -> CountedSteps:
+    multiples = np.flatnonzero(counts) + lowest
+    divisor = math.gcd(denominator, int(np.gcd.reduce(multiples)))
+    is_single = is_single and not _fits_single(multiples, denominator)
+    return CountedSteps(denominator // divisor, lowest // divisor, counts[::divisor], is_single)
