@@ -53,7 +53,8 @@ def made(n: int, depth: int, judged: int, tied: bool) -> tuple[Table, Table]:
         scores = np.round(scores, 2) if tied else scores
         run[f"q{query}"] = dict(zip(ids, scores.tolist(), strict=False))
         chosen = rng.permutation(2 * depth)[:judged].tolist()
-        grades = rng.integers(0, 3, judged).tolist()
+        # At least one is relevant: without any, a query has no score here and 0 in pytrec_eval.
+        grades = [int(rng.integers(1, 3)), *rng.integers(0, 3, judged - 1).tolist()]
         qrels[f"q{query}"] = {ids[place]: g for place, g in zip(chosen, grades, strict=True)}
     return run, qrels
 
