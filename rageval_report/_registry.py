@@ -38,7 +38,10 @@ EXTRAS: dict[str, str] = {
     "awscrt": "bedrock",
     "backports": "inspect",
     "bm25s": "server",
+    "dask": "dask",
     "datasets": "datasets",
+    "distributed": "dask",
+    "duckdb": "duckdb",
     "httpcore2": "http",
     "httpx2": "http",
     "mlflow": "mlflow",
@@ -222,8 +225,13 @@ def import_pyarrow() -> ModuleType:
 
 def import_parquet() -> ModuleType:
     """The module pyarrow.parquet, which has no types; see `load`."""
-    parquet: ModuleType = load("pyarrow.parquet")
-    return parquet
+    return import_arrow_module("parquet")
+
+
+def import_arrow_module(name: str) -> ModuleType:
+    """A module of pyarrow, such as "compute"; see `load`."""
+    module: ModuleType = load(f"pyarrow.{name}")
+    return module
 
 
 def import_yaml() -> ModuleType:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -30,9 +31,10 @@ from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings, percentile_method
 from rageval_report.scores.correct_notion import (
+    CorrectCounts,
     CorrectNotion,
     answers_by,
-    declare,
+    declare_counts,
     find_notion,
     why_unknown,
 )
@@ -51,11 +53,11 @@ from rageval_report.stats.means.column_description import (
     ColumnDescription,
     PercentileMethod,
     describe,
-    percentiles_of,
+    percentiles_by_rank,
 )
 from rageval_report.stats.means.intervals import described_intervals
-from rageval_report.stats.means.quantiles import quantile_interval
-from rageval_report.types import FloatArray
+from rageval_report.stats.means.quantiles import quantile_interval_by_rank
+from rageval_report.types import FloatArray, IndexArray
 
 MOST_REASONS = 3
 _LONGEST_REASON = 80
@@ -132,23 +134,62 @@ def summarise(
             n_resamples=n_resamples,
             seed=seed,
         )
-    rows = [
-        _summary_row(metric, numbers, limits, checked)
-        for metric, numbers, limits in zip(known, described, intervals, strict=True)
-    ]
+    plan = MeanPlan(checked, method, interval, confidence_level, n_resamples, seed)
+    summary = summary_of_columns(evaluation, known, described, intervals, plan)
     if units.are_clusters:
-        for row, column in zip(rows, columns, strict=True):
-            row["n_clusters"] = units.select(~np.isnan(column)).count(0)
+        summary.frame["n_clusters"] = [
+            units.select(~np.isnan(column)).count(0) for column in columns
+        ]
+    return replace(summary, settings={**summary.settings, **clusters_setting(clusters)})
+
+
+@dataclass(frozen=True)
+class MeanPlan:
+    """The settings of a table of means; see `summarise`."""
+
+    percentiles: tuple[float, ...] = QUARTILES
+    method: PercentileMethod = "linear"
+    interval: str = "auto"
+    confidence_level: float = 0.95
+    n_resamples: int = 9999
+    seed: int = 0
+
+
+def summary_of_columns(
+    evaluation: Scored,
+    metrics: Sequence[Metric],
+    described: Sequence[ColumnDescription],
+    intervals: Sequence[Interval],
+    plan: MeanPlan,
+) -> Result:
+    """The table of `summarise`, of columns that are described already.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        The pipeline, for the title and the dialect.
+    metrics : sequence of Metric
+        The metrics.
+    described : sequence of ColumnDescription
+        The numbers of each.
+    intervals : sequence of Interval
+        The interval of each mean.
+    plan : MeanPlan
+        The settings.
+    """
+    rows = [
+        _summary_row(metric, numbers, limits, plan.percentiles)
+        for metric, numbers, limits in zip(metrics, described, intervals, strict=True)
+    ]
     settings = {
-        "interval": interval,
-        "confidence_level": confidence_level,
-        "percentiles": checked,
-        "percentile_method": method,
+        "interval": plan.interval,
+        "confidence_level": plan.confidence_level,
+        "percentiles": plan.percentiles,
+        "percentile_method": plan.method,
         **dialect_settings([evaluation]),
-        **_resampling_settings(intervals, n_resamples, seed),
-        **clusters_setting(clusters),
+        **_resampling_settings(intervals, plan.n_resamples, plan.seed),
     }
-    notes = _interval_notes(known, intervals)
+    notes = _interval_notes(metrics, intervals)
     return Result(f"Evaluation of {evaluation.name}", pd.DataFrame(rows), settings, notes)
 
 
@@ -265,7 +306,45 @@ def evaluation_report(
     check_options("evaluation_report()", settings, MeanKeywords.__annotations__)
     summary = summarise(evaluation, metrics=metrics, clusters=clusters, **settings)
     notion = find_notion(evaluation, correct)
-    right = None if notion is None else answers_by(evaluation, notion)
+    right = None if notion is None else CorrectCounts.of(answers_by(evaluation, notion))
+    names = summary.frame["metric"]
+    spent = {
+        name: ScoresByRank.of(scores_of(evaluation, evaluation.metrics[name]))
+        for name in names[summary.frame["group"] == "performance"]
+    }
+    unscored = UnscoredQueries.of(evaluation, names)
+    return report_of_summary(evaluation, summary, unscored, spent, notion, right, clusters=clusters)
+
+
+def report_of_summary(
+    evaluation: Scored,
+    summary: Result,
+    unscored: UnscoredQueries,
+    spent: Mapping[str, ScoresByRank],
+    notion: CorrectNotion | None,
+    right: CorrectCounts | None,
+    *,
+    clusters: Clusters | None = None,
+) -> EvaluationReport:
+    """The report of one pipeline whose numbers are known.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        The pipeline; only its metrics and some of its queries are needed.
+    summary : Result
+        The table of `summarise`.
+    unscored : UnscoredQueries
+        The queries without a score, by metric.
+    spent : mapping of str to ScoresByRank
+        The scores of the metrics of latency and cost.
+    notion : CorrectNotion, optional
+        What a correct answer is, if it is known.
+    right : CorrectCounts, optional
+        How many queries are correct.
+    clusters : optional
+        As in `summarise`.
+    """
     rule_note = why_unknown(evaluation) if notion is None else notion.note
     percentiles = [name for name in summary.frame.columns if name.startswith("p")]
     return EvaluationReport(
@@ -273,9 +352,9 @@ def evaluation_report(
         summary.frame,
         summary.settings,
         (
-            *unscored_notes(evaluation, summary.frame["metric"]),
+            *unscored.notes(),
             *summary.notes,
-            *_typical_notes(evaluation, summary, has_clusters=clusters is not None),
+            *_typical_notes(evaluation, summary, spent, has_clusters=clusters is not None),
             *([rule_note] if rule_note else []),
             *unnamed_clusters(evaluation, clusters),
         ),
@@ -286,18 +365,19 @@ def evaluation_report(
             "max",
         ),
         grouped_by="group",
-        counts={} if right is None else _correct_counts(right),
-        correct="" if notion is None else declare(evaluation, notion, right),
+        counts={} if right is None else _count_mapping(right),
+        correct=(
+            "" if notion is None or right is None else declare_counts(evaluation, notion, right)
+        ),
     )
 
 
-def _correct_counts(right: pd.Series) -> dict[str, int]:
-    n_right, n_unscored = int(right.sum()), int(right.isna().sum())
-    counts = {
-        "nr_correct_queries": n_right,
-        "nr_incorrect_queries": len(right) - n_right - n_unscored,
+def _count_mapping(counts: CorrectCounts) -> dict[str, int]:
+    named = {
+        "nr_correct_queries": counts.n_correct,
+        "nr_incorrect_queries": counts.n_incorrect,
     }
-    return {**counts, "nr_unscored_queries": n_unscored} if n_unscored else counts
+    return {**named, "nr_unscored_queries": counts.n_unscored} if counts.n_unscored else named
 
 
 def unscored_notes(evaluation: Scored, metrics: Iterable[str]) -> tuple[str, ...]:
@@ -310,37 +390,100 @@ def unscored_notes(evaluation: Scored, metrics: Iterable[str]) -> tuple[str, ...
     metrics : iterable of str
         The metrics to describe.
     """
-    scores = evaluation.scores[list(metrics)]
-    scores = scores.loc[:, scores.isna().any()]
-    if not scores.shape[1]:
-        return ()
-    states = states_frame(scores, evaluation.details)
-    counts = ", ".join(f"{name} {_count_states(states[name])}" for name in scores)
-    return (
-        f"unscored of {len(scores)} queries, left out of the means: {counts}",
-        *_failure_notes(evaluation, states),
-    )
+    return UnscoredQueries.of(evaluation, metrics).notes()
 
 
-def _count_states(states: pd.Series) -> str:
+@dataclass(frozen=True)
+class UnscoredQueries:
+    """The queries without a score: how many, in which state, and why they failed.
+
+    Parameters
+    ----------
+    n_queries : int
+        The number of all queries.
+    states : dict of str to Counter
+        The number of unscored queries by state, by metric; of metrics that have some.
+    reasons : dict of str to Counter
+        The number of failed queries by reason, by metric.
+    """
+
+    n_queries: int
+    states: Mapping[str, Counter[str]]
+    reasons: Mapping[str, Counter[str]]
+
+    @classmethod
+    def of(cls, evaluation: Scored, metrics: Iterable[str]) -> UnscoredQueries:
+        """The unscored queries of an evaluation, or of a part of its queries."""
+        scores = evaluation.scores[list(metrics)]
+        scores = scores.loc[:, scores.isna().any()]
+        if not scores.shape[1]:
+            return cls(len(scores), {}, {})
+        states = states_frame(scores, evaluation.details)
+        return cls(
+            len(scores),
+            {str(name): _count_texts(states[name][states[name] != SCORED]) for name in states},
+            {str(name): _count_reasons(evaluation, states, str(name)) for name in states},
+        )
+
+    def __add__(self, other: UnscoredQueries) -> UnscoredQueries:
+        """The unscored queries of both parts."""
+        return UnscoredQueries(
+            self.n_queries + other.n_queries,
+            _add_counts(self.states, other.states),
+            _add_counts(self.reasons, other.reasons),
+        )
+
+    def notes(self, metrics: Iterable[str] | None = None) -> tuple[str, ...]:
+        """The counts of these metrics in words; of all metrics if omitted."""
+        names = [name for name in (metrics or self.states) if name in self.states]
+        if not names:
+            return ()
+        counts = ", ".join(f"{name} {_count_states(self.states[name])}" for name in names)
+        return (
+            f"unscored of {self.n_queries} queries, left out of the means: {counts}",
+            *self._failure_notes(names),
+        )
+
+    def _failure_notes(self, names: Sequence[str]) -> Iterator[str]:
+        metrics_by_text: dict[str, list[str]] = {}
+        for name in names:
+            counts = self.reasons[name]
+            if counts:
+                first = counts.most_common(MOST_REASONS)
+                shown = ", ".join(f"{reason!r} {n}" for reason, n in first)
+                more = len(counts) - MOST_REASONS
+                text = shown + (f" and {more} other reasons" if more > 0 else "")
+                metrics_by_text.setdefault(text, []).append(name)
+        for text, metrics in metrics_by_text.items():
+            yield f"{', '.join(metrics)} failed: {text}"
+
+
+def _add_counts(
+    first: Mapping[str, Counter[str]], second: Mapping[str, Counter[str]]
+) -> dict[str, Counter[str]]:
+    nothing: Counter[str] = Counter()
+    return {
+        name: first.get(name, nothing) + second.get(name, nothing)
+        for name in dict.fromkeys((*first, *second))
+    }
+
+
+def _count_reasons(evaluation: Scored, states: pd.DataFrame, name: str) -> Counter[str]:
+    is_failed = states[name] == FAILED
+    if not is_failed.any():
+        return Counter()
+    return _count_texts(unscored_reasons(evaluation.details, name)[is_failed].dropna().map(_short))
+
+
+def _count_texts(texts: pd.Series) -> Counter[str]:
+    # By number, as pandas counts; of equal numbers the first in the table goes first.
+    return Counter({str(text): int(n) for text, n in texts.value_counts().items()})
+
+
+def _count_states(counts: Counter[str]) -> str:
     """The counts as "3" if all are missing, else such as "3 (2 failed, 1 missing)"."""
-    counts = states[states != SCORED].value_counts()
     parts = [f"{counts[state]} {state}" for state in STATES if state in counts]
-    return str(counts.sum()) + (f" ({', '.join(parts)})" if {*counts.index} != {MISSING} else "")
-
-
-def _failure_notes(evaluation: Scored, states: pd.DataFrame) -> Iterator[str]:
-    metrics_by_text: dict[str, list[str]] = {}
-    for name in states:
-        reasons = unscored_reasons(evaluation.details, str(name))[states[name] == FAILED].dropna()
-        if len(reasons):
-            counts = reasons.map(_short).value_counts()
-            shown = ", ".join(f"{reason!r} {n}" for reason, n in counts.head(MOST_REASONS).items())
-            more = len(counts) - MOST_REASONS
-            text = shown + (f" and {more} other reasons" if more > 0 else "")
-            metrics_by_text.setdefault(text, []).append(str(name))
-    for text, names in metrics_by_text.items():
-        yield f"{', '.join(names)} failed: {text}"
+    return str(counts.total()) + (f" ({', '.join(parts)})" if {*counts} != {MISSING} else "")
 
 
 def _short(reason: str) -> str:
@@ -348,16 +491,41 @@ def _short(reason: str) -> str:
     return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
 
 
-def _typical_notes(evaluation: Scored, summary: Result, *, has_clusters: bool) -> tuple[str, ...]:
+@dataclass(frozen=True, eq=False)
+class ScoresByRank:
+    """Scores that can be looked up by their rank.
+
+    Parameters
+    ----------
+    n : int
+        The number of scores.
+    at_ranks : callable
+        Gives the scores at places of the sorted scores, counted from 0.
+    """
+
+    n: int
+    at_ranks: Callable[[IndexArray], FloatArray]
+
+    @classmethod
+    def of(cls, values: FloatArray) -> ScoresByRank:
+        """Those of a column; NaN is left out."""
+        ordered = np.sort(values[~np.isnan(values)])
+        return cls(ordered.size, ordered.__getitem__)
+
+
+def _typical_notes(
+    evaluation: Scored,
+    summary: Result,
+    spent: Mapping[str, ScoresByRank],
+    *,
+    has_clusters: bool,
+) -> tuple[str, ...]:
     """The typical and the bad case of latency and cost: a mean says little about a long tail."""
     rows_of_cost = summary.frame[summary.frame["group"] == "performance"]
     level = float(str(summary.settings["confidence_level"]))
     method = percentile_method(evaluation)
     return tuple(
-        _typical_note(
-            *(name, scores_of(evaluation, evaluation.metrics[name]), level, method),
-            has_clusters=has_clusters,
-        )
+        _typical_note(name, spent[name], level, method, has_clusters=has_clusters)
         + _dominance_part(row)
         for name, (_, row) in zip(rows_of_cost["metric"], rows_of_cost.iterrows(), strict=True)
     )
@@ -377,16 +545,18 @@ def _dominance_part(row: pd.Series) -> str:
 
 
 def _typical_note(
-    name: str, values: FloatArray, level: float, method: PercentileMethod, *, has_clusters: bool
+    name: str, scores: ScoresByRank, level: float, method: PercentileMethod, *, has_clusters: bool
 ) -> str:
     parts = []
-    estimates = percentiles_of(values, (50.0, 95.0), method=method).tolist()
+    estimates = percentiles_by_rank(scores.n, (50.0, 95.0), method, scores.at_ranks).tolist()
     for word, share, estimate in zip(("median", "p95"), (0.5, 0.95), estimates, strict=True):
         # The interval of a quantile assumes independent queries.
         limits = (
             ""
             if has_clusters
-            else _limits(quantile_interval(values, share, confidence_level=level))
+            else _limits(
+                quantile_interval_by_rank(scores.n, share, scores.at_ranks, confidence_level=level)
+            )
         )
         parts.append(f"{word} {number(estimate)}{limits}")
     return f"{name}: {', '.join(parts)}"

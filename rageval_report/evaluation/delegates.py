@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from rageval_report.analysis.thresholds import below_threshold as below_threshold
     from rageval_report.analysis.thresholds import failures as failures
     from rageval_report.analysis.thresholds import find_thresholds as find_thresholds
+    from rageval_report.evaluation.scan import scan_table as scan_table
+    from rageval_report.evaluation.scanning.description import ScanOptions as ScanOptions
     from rageval_report.readers import pick_pipeline as pick_pipeline
     from rageval_report.readers import read as read
     from rageval_report.readers import reason_to_refuse as reason_to_refuse

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat
     from rageval_report.analysis.ranking.one_run import ObjectiveMapping
     from rageval_report.analysis.summary import EvaluationReport
+    from rageval_report.evaluation.scan import EvaluationScan
     from rageval_report.plots.kinds import Plot
     from rageval_report.plots.options import EvaluationPlot, MetricNames, PlotOptions
     from rageval_report.rankings.inputs import DuplicateDocs
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from rageval_report.readers.table_inputs import ScoreInput
     from rageval_report.reports.report import Report as ReportPage
     from rageval_report.results import Result
+    from rageval_report.scale.opening import ScanSource
     from rageval_report.scores.frame_export import FrameLibrary
     from rageval_report.stats import JudgeErrors
     from rageval_report.stats.means.column_description import PercentileMethod
@@ -316,6 +318,79 @@ class RAGPipelineEvaluation:
         except RagevalError as exc:
             if isinstance(exc.__cause__, NoScoresError):
                 raise
+
+    @classmethod
+    def scan(
+        cls,
+        source: ScanSource,
+        *,
+        name: str | None = None,
+        engine: str = "auto",
+        query_id: str | None = None,
+        metrics: MetricsArgument = None,
+        correct: Correct | None = None,
+        roles: Roles | None = None,
+        strict: bool = False,
+        allow: str | Iterable[str] = (),
+        memory_limit: str | None = None,
+        scheduler: str | None = None,
+        delimiter: str | None = None,
+    ) -> EvaluationScan:
+        r"""The scores of one pipeline in files of any size: the same methods, read part by part.
+
+        Parameters
+        ----------
+        source : str, PathLike, list of these, or a lazy frame
+            A Parquet or CSV file, a folder, a glob, or a list of these; a folder of partitions
+            ``key=value``; a relation of DuckDB, a LazyFrame of polars or a frame of Dask.
+        name : str, optional
+            The name of the pipeline; if omitted, that of the file or of its folder.
+        engine : {"auto", "stream", "duckdb", "dask"}
+            What reads the files: one process, which needs ids in order to compare two tables;
+            DuckDB, which joins in any order; a cluster of Dask. "auto" streams, and takes DuckDB
+            where ids are not in order.
+        query_id, metrics, correct, roles, strict, allow
+            As in the constructor.
+        memory_limit : str, optional
+            The memory that DuckDB may use before it writes to disk, such as "2GB".
+        scheduler : str, optional
+            The address of Dask's scheduler, such as "tcp://10.0.0.1:8786".
+        delimiter : str, optional
+            The character that separates the fields of CSV files; recognised if omitted.
+
+        Returns
+        -------
+        rageval_report.evaluation.scan.EvaluationScan
+
+        Raises
+        ------
+        ReaderError
+            If a file is damaged or lacks a column.
+        DataError
+            If there are no rows, or no column holds ids or scores.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for part in (1, 2):
+        ...         rows = f"query_id,recall\nq{part},0.5\nq{part + 2},1.0\n"
+        ...         _ = Path(folder, f"part-{part}.csv").write_text(rows)
+        ...     scan = RAGPipelineEvaluation.scan(f"{folder}/*.csv", name="hybrid")
+        ...     report = scan.evaluation_report()
+        >>> report["Recall"], report.settings["engine"]
+        (0.75, 'stream')
+        """
+        options = delegates.ScanOptions(name, query_id, metrics, correct, roles, strict, allow)
+        return delegates.scan_table(
+            source,
+            options,
+            cls.from_score_file,
+            engine=engine,
+            memory_limit=memory_limit,
+            scheduler=scheduler,
+            delimiter=delimiter,
+        )
 
     def _with_rule(self, correct: Correct | None) -> Self:
         """The same evaluation with the rule of a file, if its metrics were read."""

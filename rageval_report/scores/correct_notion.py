@@ -265,13 +265,62 @@ def declare(evaluation: Scored, notion: CorrectNotion, right: pd.Series | None =
     'correct: answer_correctness >= 0.5; 1 of 2 queries are correct'
     """
     known = answers_by(evaluation, notion) if right is None else right
-    n_unscored = int(known.isna().sum())
-    counted = len(known) - n_unscored
+    return declare_counts(evaluation, notion, CorrectCounts.of(known))
+
+
+@dataclass(frozen=True)
+class CorrectCounts:
+    """How many queries are answered correctly, wrongly, or nobody knows how.
+
+    Parameters
+    ----------
+    n_correct, n_incorrect, n_unscored : int
+        The numbers of queries.
+
+    Examples
+    --------
+    >>> CorrectCounts(1, 2, 0) + CorrectCounts(0, 1, 1)
+    CorrectCounts(n_correct=1, n_incorrect=3, n_unscored=1)
+    """
+
+    n_correct: int
+    n_incorrect: int
+    n_unscored: int
+
+    @classmethod
+    def of(cls, right: pd.Series) -> CorrectCounts:
+        """The counts of some queries, of which `answers_by` gave the answers."""
+        n_correct, n_unscored = int(right.sum()), int(right.isna().sum())
+        return cls(n_correct, len(right) - n_correct - n_unscored, n_unscored)
+
+    def __add__(self, other: CorrectCounts) -> CorrectCounts:
+        """The counts of both parts."""
+        return CorrectCounts(
+            self.n_correct + other.n_correct,
+            self.n_incorrect + other.n_incorrect,
+            self.n_unscored + other.n_unscored,
+        )
+
+
+def declare_counts(evaluation: Scored, notion: CorrectNotion, counts: CorrectCounts) -> str:
+    """The sentence of `declare`, of queries that are counted already.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        The pipeline; only its metrics and some of its queries are needed.
+    notion : CorrectNotion
+        What is correct.
+    counts : CorrectCounts
+        The counts.
+    """
+    counted = counts.n_correct + counts.n_incorrect
     text = f"correct: {words_with_refusals(evaluation, notion)}"
     if not counted:
         return f"{text}; it is not known for any query whether its answer is correct"
+    n_unscored = counts.n_unscored
     rest = f"; {n_unscored} more are unscored, and counted as neither" if n_unscored else ""
-    return f"{text}; {int(known.sum())} of {counted} queries are correct{rest}"
+    return f"{text}; {counts.n_correct} of {counted} queries are correct{rest}"
 
 
 def declare_all(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> str:

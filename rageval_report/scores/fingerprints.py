@@ -9,6 +9,7 @@ looked up instead of ids. Every match is then compared as a string, so the resul
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +86,27 @@ def _find_by_fingerprint(ids: pd.Index, wanted: pd.Index) -> IndexArray | None:
     is_present = rows != ABSENT
     # Equal fingerprints only suggest equal ids; one collision would pair two different queries.
     return rows if ids.take(rows[is_present]).equals(wanted[is_present]) else None
+
+
+def fingerprints_of(texts: Any) -> WordArray:
+    """One 64-bit number per text of an Arrow array, equal for equal texts.
+
+    Different texts almost never have the same number; who finds two equal ones compares the texts.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> prints = fingerprints_of(pyarrow.array(["q1", "q2", "q1"]))
+    >>> bool(prints[0] == prints[2]), bool(prints[0] == prints[1])
+    (True, False)
+    """
+    blocks = [np.empty(0, dtype=np.uint64)]
+    for bounds, data in _buffers_of_array(texts):
+        words = _words_by_end(data)
+        for first in range(0, len(bounds) - 1, _BLOCK):
+            block = bounds[first : first + _BLOCK + 1]
+            blocks.append(_hash_texts(block[:-1], block[1:], words))
+    return np.concatenate(blocks)
 
 
 def rows_ending_in(texts: pd.Series, is_end: BoolArray) -> IndexArray | None:
@@ -181,8 +203,11 @@ def _are_arrow_texts(dtype: object) -> bool:
 
 def _buffers(ids: pd.Index | pd.Series) -> Iterator[tuple[IntArray, npt.NDArray[np.uint8]]]:
     """For each piece of the ids the n + 1 bounds of its n strings, and its bytes."""
+    return _buffers_of_array(import_pyarrow().array(ids.array))  # does not copy
+
+
+def _buffers_of_array(array: Any) -> Iterator[tuple[IntArray, npt.NDArray[np.uint8]]]:
     arrow = import_pyarrow()
-    array = arrow.array(ids.array)  # does not copy
     chunks = array.chunks if isinstance(array, arrow.ChunkedArray) else [array]
     for chunk in chunks:
         for first in range(0, len(chunk), _PIECE):
@@ -206,10 +231,15 @@ def _hash_block(starts: IntArray, ends: IntArray, words: WordArray) -> WordArray
 
     None if a string is too long to be an id.
     """
+    if int((ends - starts).max()) > _LONGEST:
+        return None
+    return _hash_texts(starts, ends, words)
+
+
+def _hash_texts(starts: IntArray, ends: IntArray, words: WordArray) -> WordArray:
+    """The fingerprints of one block of texts of any length."""
     lengths = ends - starts
     longest, shortest = int(lengths.max()), int(lengths.min())
-    if longest > _LONGEST:
-        return None
     last = words[ends]
     if shortest < _WORD:
         last = _clear_foreign_bytes(last, lengths)

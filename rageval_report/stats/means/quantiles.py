@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ import scipy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import Interval, check_level, finite_values
-from rageval_report.types import FloatArray
+from rageval_report.types import FloatArray, IndexArray
 
 _METHOD = "order-statistics"
 # A probability that misses the level only by rounding does not miss it.
@@ -57,23 +58,74 @@ def quantile_interval(
     >>> interval.estimate, interval.low, interval.high
     (100.0, 88.0, 130.0)
     """
-    scores = finite_values(values)
+    ordered = np.sort(finite_values(values))
+    return quantile_interval_by_rank(
+        ordered.size, quantile, ordered.__getitem__, confidence_level=confidence_level
+    )
+
+
+def quantile_interval_by_rank(
+    n: int,
+    quantile: float,
+    at_ranks: Callable[[IndexArray], FloatArray],
+    *,
+    confidence_level: float = 0.95,
+) -> Interval:
+    """`quantile_interval` of n scores, of which those at some ranks are looked up.
+
+    Parameters
+    ----------
+    n : int
+        The number of scores.
+    quantile, confidence_level
+        As in `quantile_interval`.
+    at_ranks : callable
+        Gives the scores at places of the sorted scores, counted from 0.
+
+    Examples
+    --------
+    >>> ordered = np.array([80, 88, 92, 95, 99, 101, 110, 120, 130, 400.0])
+    >>> interval = quantile_interval_by_rank(10, 0.5, ordered.__getitem__)
+    >>> interval.estimate, interval.low, interval.high
+    (100.0, 88.0, 130.0)
+    """
     level = check_level(confidence_level)
     share = _check_quantile(quantile)
-    if not scores.size:
+    if not n:
         nothing = ("nothing scored",)
         return Interval(math.nan, math.nan, math.nan, math.nan, _METHOD, level, nothing)
-    ordered = np.sort(scores)
-    lower, upper = _ranks(scores.size, share, (1.0 - level) / 2.0)
+    lower, upper = _ranks(n, share, (1.0 - level) / 2.0)
+    position = share * (n - 1)
+    below = min(math.floor(position), max(n - 2, 0))
+    neighbours = at_ranks(np.array([below, min(below + 1, n - 1)], dtype=np.intp))
     return Interval(
-        estimate=float(np.quantile(ordered, share)),
-        low=_order_statistic(ordered, lower),
-        high=_order_statistic(ordered, upper),
+        # NumPy's own interpolation, to the last bit.
+        estimate=float(np.quantile(neighbours, position - below)),
+        low=_order_statistic(n, lower, at_ranks),
+        high=_order_statistic(n, upper, at_ranks),
         standard_error=math.nan,
         method=_METHOD,
         confidence_level=level,
-        notes=_notes_of_missing_limits(scores.size, lower, upper, share, (1.0 - level) / 2.0),
+        notes=_notes_of_missing_limits(n, lower, upper, share, (1.0 - level) / 2.0),
     )
+
+
+def quantile_ranks(n: int, quantile: float, *, confidence_level: float = 0.95) -> IndexArray:
+    """The places of the scores that `quantile_interval_by_rank` looks up, counted from 0.
+
+    Examples
+    --------
+    >>> quantile_ranks(10, 0.5)
+    array([1, 4, 5, 8])
+    """
+    ranks: list[int] = []
+
+    def look_up(places: IndexArray) -> FloatArray:
+        ranks.extend(places.tolist())
+        return np.zeros(len(places))
+
+    quantile_interval_by_rank(n, quantile, look_up, confidence_level=confidence_level)
+    return np.unique(np.array(ranks, dtype=np.intp))
 
 
 def _check_quantile(quantile: float) -> float:
@@ -96,8 +148,10 @@ def _ranks(n: int, share: float, tail: float) -> tuple[int, int]:
     return lower, upper + 1
 
 
-def _order_statistic(ordered: FloatArray, rank: int) -> float:
-    return float(ordered[rank - 1]) if 1 <= rank <= ordered.size else math.nan
+def _order_statistic(n: int, rank: int, at_ranks: Callable[[IndexArray], FloatArray]) -> float:
+    if not 1 <= rank <= n:
+        return math.nan
+    return float(at_ranks(np.array([rank - 1], dtype=np.intp))[0])
 
 
 def _notes_of_missing_limits(

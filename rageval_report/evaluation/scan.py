@@ -1,0 +1,218 @@
+"""`EvaluationScan`: the evaluation of a pipeline whose scores do not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from rageval_report.analysis.summary import EvaluationReport
+from rageval_report.evaluation.scanning.description import (
+    Construct,
+    DescribedScan,
+    ScanOptions,
+    describe_scan,
+)
+from rageval_report.evaluation.scanning.profile import ScanProfile, profile_of
+from rageval_report.evaluation.scanning.single import report_of_scan, thresholds_of_scan
+from rageval_report.evaluation.scanning.worst import MOST_WORST, failures_of_scan
+from rageval_report.results import Result
+from rageval_report.scale.engines.automatic import AUTO, engine_of
+from rageval_report.scale.engines.base import Engine
+from rageval_report.scale.opening import OpenedTable, ScanSource, open_table
+from rageval_report.scores import Metric
+from rageval_report.scores.roles.column_role import ColumnRole, count_roles
+from rageval_report.stats.means.column_description import PercentileMethod
+
+R = TypeVar("R", bound=Result)
+
+
+class EvaluationScan:
+    """The scores of one RAG pipeline in files of any size, read part by part.
+
+    `RAGPipelineEvaluation.scan` makes one. It has the methods of `RAGPipelineEvaluation` whose
+    Results do not grow with the number of queries, with the same tables, notes and settings, and
+    the engine among the settings. Nothing is read before a method needs it; what one pass finds is
+    kept.
+
+    Parameters
+    ----------
+    described : DescribedScan
+        The files and what their columns are.
+    engine : Engine
+        What reads them.
+    """
+
+    def __init__(self, described: DescribedScan, engine: Engine):
+        self._described = described
+        self._engine = engine
+
+    # -- content
+
+    @property
+    def name(self) -> str:
+        """The name of the pipeline."""
+        return self._described.head.name
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """The description of each metric, by all rows."""
+        return self._profile.described.metrics
+
+    @property
+    def n_queries(self) -> int:
+        """The number of rows."""
+        return self._profile.n_queries
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Guesses and corrections that were made."""
+        return self._profile.described.head.notes
+
+    @property
+    def roles(self) -> pd.DataFrame:
+        """What each column was taken for: ``column``, ``role``, ``confidence`` and ``why``."""
+        return self._profile.described.head.roles
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration of the pipeline."""
+        return self._described.head.config
+
+    def __repr__(self) -> str:
+        n_files = len(self._described.opened.files.files)
+        files = "1 file" if n_files == 1 else f"{n_files} files"
+        return f"{type(self).__name__}({self.name!r}, {files}, engine {self._engine.name})"
+
+    def collect(self) -> Any:
+        """The evaluation in memory, as `RAGPipelineEvaluation`."""
+        return self._described.collect()
+
+    @cached_property
+    def _profile(self) -> ScanProfile:
+        return profile_of(self._described, self._engine)
+
+    def _with_engine(self, result: R, *notes: str) -> R:
+        """A result whose signature says which engine made it."""
+        settings = {**result.settings, "engine": self._engine.name}
+        return replace(result, settings=settings).with_notes(*notes)
+
+    # -- one pipeline
+
+    def evaluation_report(
+        self,
+        *,
+        metrics: str | Iterable[str] | None = None,
+        percentiles: Sequence[float] = (25, 50, 75),
+        interval: str = "auto",
+        confidence_level: float = 0.95,
+        n_resamples: int = 9999,
+        seed: int = 0,
+    ) -> EvaluationReport:
+        """The report, as `RAGPipelineEvaluation.evaluation_report`.
+
+        Parameters
+        ----------
+        metrics, percentiles, interval, confidence_level, n_resamples, seed
+            As there. An interval that draws random numbers needs the scores in memory.
+        """
+        report = report_of_scan(
+            self._profile,
+            self._engine,
+            metrics,
+            percentiles=percentiles,
+            interval=interval,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
+        counted = count_roles(ColumnRole(*row) for row in self.roles.itertuples(index=False))
+        return self._with_engine(report, *self.notes, *([counted] if counted else []))
+
+    classification_report = evaluation_report
+
+    def find_thresholds(
+        self,
+        metrics: str | Iterable[str] | None = None,
+        percentiles: Sequence[float] = (25, 50, 75),
+        method: PercentileMethod | None = None,
+    ) -> Result:
+        """The percentiles and the mean of each metric, as `RAGPipelineEvaluation.find_thresholds`.
+
+        Parameters
+        ----------
+        metrics, percentiles, method
+            As there.
+        """
+        return self._with_engine(
+            thresholds_of_scan(self._profile, self._engine, metrics, percentiles, method)
+        )
+
+    def failures(
+        self,
+        metric: str,
+        threshold: float | str,
+        *,
+        k: int = MOST_WORST,
+        method: PercentileMethod | None = None,
+        path: str | Path | None = None,
+    ) -> Result:
+        """The queries on the wrong side of a threshold: how many they are, and the k worst.
+
+        Parameters
+        ----------
+        metric : str
+            A metric, by any of its names.
+        threshold : float, or a text such as "p25", "median" or "mean"
+            A number, or a statistic of the scores.
+        k : int
+            How many queries the table has.
+        method : {"linear", "exclusive", "upper"}, optional
+            The rule of percentiles, as in `find_thresholds`.
+        path : str or Path, optional
+            A Parquet file for all of them, written part by part in the order of the table.
+
+        Returns
+        -------
+        Result
+            With question, answer and reasons if the details have them.
+        """
+        return self._with_engine(
+            failures_of_scan(
+                self._profile, self._engine, metric, threshold, k=k, method=method, path=path
+            )
+        )
+
+
+def scan_table(
+    source: ScanSource,
+    options: ScanOptions,
+    construct: Construct,
+    *,
+    engine: str = AUTO,
+    memory_limit: str | None = None,
+    scheduler: str | None = None,
+    delimiter: str | None = None,
+) -> EvaluationScan:
+    """Open a table beyond memory; see `RAGPipelineEvaluation.scan`."""
+    opened = open_table(source, delimiter=delimiter)
+    if options.name is None:
+        options = replace(options, name=_name_of(opened))
+    reader = engine_of(engine, memory_limit=memory_limit, scheduler=scheduler)
+    return EvaluationScan(describe_scan(opened, options, construct), reader)
+
+
+def _name_of(opened: OpenedTable) -> str:
+    """The name of a file, or of the folder of several."""
+    files = opened.files.files
+    if len(files) == 1 and opened.stored is None:
+        return files[0].name.partition(".")[0]
+    folder = files[0].parent
+    while "=" in folder.name:
+        folder = folder.parent
+    is_nameless = opened.stored is not None or not folder.name
+    return "pipeline" if is_nameless else folder.name

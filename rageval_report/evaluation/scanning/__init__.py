@@ -1,0 +1,1 @@
+"""The analyses of tables beyond memory: the Results of memory, made of states."""

@@ -1,0 +1,185 @@
+"""The report, the thresholds and the failures of one scanned pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Unpack
+
+import pandas as pd
+
+from rageval_report.analysis.arguments import (
+    MeanKeywords,
+    check_percentiles,
+    choose_metrics,
+    kind_of_mean,
+    mean_limits,
+    percentile_column,
+)
+from rageval_report.analysis.summary import (
+    EvaluationReport,
+    MeanPlan,
+    ScoresByRank,
+    report_of_summary,
+    summary_of_columns,
+)
+from rageval_report.evaluation.scanning.profile import ScanProfile, merge_ranks, ranked_scores
+from rageval_report.results import Result
+from rageval_report.scale.engines.base import Engine
+from rageval_report.scores import Metric
+from rageval_report.scores.catalogue.dialects import (
+    dialect_settings,
+    note_on_percentiles,
+    percentile_method,
+)
+from rageval_report.scores.metric import GROUPS
+from rageval_report.stats.means.column_description import (
+    QUARTILES,
+    ColumnDescription,
+    PercentileMethod,
+    percentile_ranks,
+    percentiles_by_rank,
+)
+from rageval_report.stats.means.intervals import DescribedColumn, described_intervals
+from rageval_report.stats.means.quantiles import quantile_ranks
+from rageval_report.stats.states.metric_state import MetricState
+from rageval_report.types import IndexArray
+
+_TYPICAL = (50.0, 95.0)
+
+
+def plan_of(head: object, settings: MeanKeywords) -> MeanPlan:
+    """The settings of a table of means."""
+    return MeanPlan(
+        check_percentiles(settings.get("percentiles", QUARTILES)),
+        percentile_method(head),
+        settings.get("interval", "auto"),
+        settings.get("confidence_level", 0.95),
+        settings.get("n_resamples", 9999),
+        settings.get("seed", 0),
+    )
+
+
+def report_of_scan(
+    profile: ScanProfile,
+    engine: Engine,
+    metrics: str | Iterable[str] | None = None,
+    **settings: Unpack[MeanKeywords],
+) -> EvaluationReport:
+    """The report of one pipeline, as `rageval_report.analysis.summary.evaluation_report`.
+
+    Parameters
+    ----------
+    profile : ScanProfile
+        What one pass found.
+    engine : Engine
+        The engine of a second pass, for percentiles of scores that are no lattice.
+    metrics, **settings
+        As in `evaluation_report`.
+    """
+    head = profile.described.head
+    known = sorted(choose_metrics(head, metrics), key=lambda m: GROUPS.index(m.group))
+    plan = plan_of(head, settings)
+    ranks = {metric.name: _ranks_of_report(profile, metric, plan) for metric in known}
+    ranked = ranked_scores(profile, engine, ranks)
+    described = [
+        describe_state(profile.states[m.name], ranked[m.name], plan.percentiles, plan.method)
+        for m in known
+    ]
+    intervals = described_intervals(
+        [column_of_state(metric, profile.states[metric.name]) for metric in known],
+        method=plan.interval,
+        confidence_level=plan.confidence_level,
+        n_resamples=plan.n_resamples,
+        seed=plan.seed,
+    )
+    summary = summary_of_columns(head, known, described, intervals, plan)
+    spent = {m.name: ranked[m.name] for m in known if m.group == "performance"}
+    names = {metric.name for metric in known}
+    unscored = replace(
+        profile.unscored,
+        states={n: profile.unscored.states[n] for n in _in_order(profile, names)},
+    )
+    return report_of_summary(head, summary, unscored, spent, profile.notion, profile.right)
+
+
+def _in_order(profile: ScanProfile, names: set[str]) -> list[str]:
+    """The metrics with unscored queries, in the order of the report."""
+    by_group = sorted(
+        profile.described.metrics.values(), key=lambda metric: GROUPS.index(metric.group)
+    )
+    return [m.name for m in by_group if m.name in names and m.name in profile.unscored.states]
+
+
+def _ranks_of_report(profile: ScanProfile, metric: Metric, plan: MeanPlan) -> IndexArray:
+    n = profile.states[metric.name].n
+    ranks = percentile_ranks(n, plan.percentiles, plan.method)
+    if metric.group != "performance" or not n:
+        return ranks
+    typical = [
+        quantile_ranks(n, percentile / 100, confidence_level=plan.confidence_level)
+        for percentile in _TYPICAL
+    ]
+    return merge_ranks(ranks, percentile_ranks(n, _TYPICAL, plan.method), *typical)
+
+
+def describe_state(
+    state: MetricState,
+    ranked: ScoresByRank,
+    percentiles: Sequence[float],
+    method: PercentileMethod,
+) -> ColumnDescription:
+    """The numbers of one metric, with percentiles from its scores by rank."""
+    cuts = percentiles_by_rank(state.n, percentiles, method, ranked.at_ranks)
+    return ColumnDescription(state.moments, state.n_unscored, tuple(cuts.tolist()))
+
+
+def column_of_state(metric: Metric, state: MetricState) -> DescribedColumn:
+    """The scores of a metric with what decides the interval of their mean."""
+    return state.column(mean_limits(metric, state.moments.minimum), kind_of_mean(metric))
+
+
+def thresholds_of_scan(
+    profile: ScanProfile,
+    engine: Engine,
+    metrics: str | Iterable[str] | None = None,
+    percentiles: Sequence[float] = (25, 50, 75),
+    method: PercentileMethod | None = None,
+) -> Result:
+    """The percentiles and the mean of each metric, as `find_thresholds` of a table in memory.
+
+    Parameters
+    ----------
+    profile : ScanProfile
+        What one pass found.
+    engine : Engine
+        The engine of a second pass.
+    metrics, percentiles, method
+        As in `rageval_report.analysis.thresholds.find_thresholds`.
+    """
+    head = profile.described.head
+    checked = check_percentiles(percentiles)
+    rule = method or percentile_method(head)
+    known = choose_metrics(head, metrics)
+    ranks = {m.name: percentile_ranks(profile.states[m.name].n, checked, rule) for m in known}
+    ranked = ranked_scores(profile, engine, ranks)
+    rows = []
+    for metric in known:
+        numbers = describe_state(profile.states[metric.name], ranked[metric.name], checked, rule)
+        cuts = zip(map(percentile_column, checked), numbers.percentiles, strict=True)
+        rows.append(
+            {
+                "metric": metric.name,
+                **dict(cuts),
+                "mean": numbers.moments.mean,
+                "n": numbers.moments.n,
+                "n_unscored": numbers.n_unscored,
+            }
+        )
+    settings = {
+        "percentiles": checked,
+        "percentile_method": rule,
+        **dialect_settings([head]),
+    }
+    notes = note_on_percentiles(head, rule)
+    return Result(f"Thresholds of {head.name}", pd.DataFrame(rows), settings, notes)

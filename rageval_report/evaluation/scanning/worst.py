@@ -1,0 +1,219 @@
+"""The queries on the wrong side of a threshold: the worst of them, and all in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from rageval_report._registry import import_parquet, import_pyarrow
+from rageval_report.analysis.arguments import choose_metrics, is_percentile, threshold_value
+from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.thresholds import failures
+from rageval_report.evaluation.scanning.part_states import PartEvaluation
+from rageval_report.evaluation.scanning.profile import ScanProfile, ranked_scores
+from rageval_report.files.writing import write_with
+from rageval_report.results import Result
+from rageval_report.scale.engines.base import Engine
+from rageval_report.scale.score_rows import ScoreRows
+from rageval_report.scores import Metric
+from rageval_report.scores.catalogue.dialects import percentile_method
+from rageval_report.stats.means.column_description import (
+    PercentileMethod,
+    percentile_ranks,
+    percentiles_by_rank,
+)
+
+MOST_WORST = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class WorstRows:
+    """The number of rows on the wrong side, and the worst of them.
+
+    Parameters
+    ----------
+    n : int
+        The number of all.
+    rows : DataFrame
+        The worst, the first one first.
+    most : int
+        How many are kept.
+    column : str
+        The metric.
+    ascending : bool
+        Whether the smallest score is the worst.
+    """
+
+    n: int
+    rows: pd.DataFrame
+    most: int
+    column: str
+    ascending: bool
+
+    def __add__(self, other: WorstRows) -> WorstRows:
+        """Those of both parts; of equal scores the earlier rows go first."""
+        both = [part.rows for part in (self, other) if len(part.rows)]
+        if not both:
+            return replace(self, n=self.n + other.n)
+        rows = pd.concat(both) if len(both) > 1 else both[0]
+        rows = rows.sort_values(self.column, ascending=self.ascending, kind="stable")
+        return replace(self, n=self.n + other.n, rows=rows.head(self.most))
+
+
+@dataclass(frozen=True)
+class WorstInPart:
+    """Selects the rows on the wrong side of a threshold."""
+
+    parts: PartEvaluation
+    metric: Metric
+    threshold: float
+    most: int
+
+    def __call__(self, rows: ScoreRows) -> WorstRows:
+        """The worst of some rows."""
+        listed = self.failures(rows)
+        return WorstRows(
+            len(listed),
+            listed.head(self.most),
+            self.most,
+            self.metric.name,
+            self.metric.greater_is_better,
+        )
+
+    def failures(self, rows: ScoreRows) -> pd.DataFrame:
+        """All rows on the wrong side, the worst first."""
+        values = rows.scores[self.metric.name]
+        is_better = self.metric.greater_is_better
+        wrong = values < self.threshold if is_better else values > self.threshold
+        selected = rows.take(wrong)
+        evaluation = self.parts.of(selected, with_ids=True)
+        return failures(evaluation, self.metric.name, self.threshold).frame
+
+
+def threshold_of(
+    profile: ScanProfile,
+    engine: Engine,
+    metric: Metric,
+    threshold: float | str,
+    method: PercentileMethod,
+) -> float:
+    """A threshold as a number: itself, or a statistic of all scores."""
+    state = profile.states[metric.name]
+    if not isinstance(threshold, str):
+        return threshold_value(metric, state.scores.listed()[:0], threshold)
+    if threshold.strip().lower() == "mean" and state.n:
+        return state.moments.mean
+    if not is_percentile(threshold) or not state.n:
+        return threshold_value(metric, state.scores.listed()[:0], threshold)  # which refuses it
+    spelled = threshold.strip().lower()
+    percentile = 50.0 if spelled == "median" else float(spelled[1:])
+    ranks = percentile_ranks(state.n, (percentile,), method)
+    ranked = ranked_scores(profile, engine, {metric.name: ranks})[metric.name]
+    return float(percentiles_by_rank(state.n, (percentile,), method, ranked.at_ranks)[0])
+
+
+def failures_of_scan(
+    profile: ScanProfile,
+    engine: Engine,
+    metric: str,
+    threshold: float | str,
+    *,
+    k: int = MOST_WORST,
+    method: PercentileMethod | None = None,
+    path: str | Path | None = None,
+) -> Result:
+    """The queries on the wrong side of a threshold: their number, and the k worst.
+
+    Parameters
+    ----------
+    profile : ScanProfile
+        What one pass found.
+    engine : Engine
+        The engine of the pass over the rows.
+    metric, threshold, method
+        As in `rageval_report.analysis.thresholds.failures`.
+    k : int
+        How many are in the table.
+    path : str or Path, optional
+        A Parquet file for all of them, in the order of the rows of the table.
+    """
+    head = profile.described.head
+    known = choose_metrics(head, metric)[0]
+    rule = method or percentile_method(head)
+    cut = threshold_of(profile, engine, known, threshold, rule)
+    shape = profile.described.table.shape
+    parts = PartEvaluation(head.name, profile.described.metrics, shape.detail_names)
+    partial = WorstInPart(parts, known, cut, k)
+    names, details = list(profile.described.metrics), list(shape.detail_names)
+    worst = engine.fold(profile.described.table, partial, names, details)
+    if path is not None:
+        _write_all(profile, partial, Path(path))
+    nothing = EvaluationSubset(
+        head.name, head.scores[:0], head.details[:0], dict(profile.described.metrics)
+    )
+    shown = failures(nothing, known.name, cut)
+    frame = shown.frame if worst is None or not worst.n else _like_memory(worst.rows, head.details)
+    n_failed = 0 if worst is None else worst.n
+    return replace(
+        shown,
+        frame=frame,
+        settings={**shown.settings, "threshold_rule": str(threshold)}
+        | ({"percentile_method": rule} if is_percentile(threshold) else {}),
+        notes=tuple(_notes(profile, known, cut, n_failed, len(frame), path)),
+    )
+
+
+def _like_memory(rows: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
+    """Numbers in the details as numbers: a CSV file is read as texts."""
+    numeric = [
+        name
+        for name in rows.columns
+        if name in details
+        and pd.api.types.is_numeric_dtype(details[name].dtype)
+        and not pd.api.types.is_numeric_dtype(rows[name].dtype)
+    ]
+    return rows.assign(**{str(name): pd.to_numeric(rows[name]) for name in numeric})
+
+
+def _notes(
+    profile: ScanProfile,
+    metric: Metric,
+    cut: float,
+    n_failed: int,
+    n_shown: int,
+    path: str | Path | None,
+) -> Iterator[str]:
+    state = profile.states[metric.name]
+    side = "below" if metric.greater_is_better else "above"
+    yield f"{n_failed} of {state.n} scored queries lie {side} {cut:.4g} on {metric.name}"
+    if state.n_unscored:
+        verb = "query is" if state.n_unscored == 1 else "queries are"
+        yield f"{state.n_unscored} {verb} unscored on {metric.name}, and not listed"
+    if n_shown < n_failed:
+        where = f"all are in {path}" if path else 'path="failures.parquet" writes all'
+        yield f"the table has the {n_shown} worst; {where}"
+
+
+def _write_all(profile: ScanProfile, partial: WorstInPart, path: Path) -> None:
+    """Write the failures part by part, and put the file in its place when it is whole."""
+    arrow, parquet = import_pyarrow(), import_parquet()
+    described = profile.described
+    shape = described.table.shape
+
+    def write(temporary: str) -> None:
+        writer = None
+        try:
+            for rows in described.table.rows(list(described.metrics), list(shape.detail_names)):
+                table = arrow.Table.from_pandas(partial.failures(rows).reset_index())
+                if writer is None:
+                    writer = parquet.ParquetWriter(temporary, table.schema)
+                if len(table):
+                    writer.write_table(table.cast(writer.schema))
+        finally:
+            if writer is not None:
+                writer.close()
+
+    write_with(path, write)

@@ -1,0 +1,20 @@
+"""The engines that run a computation over tables beyond memory, by name.
+
+One more engine is one file with an `Engine` and one line in the table.
+"""
+
+from __future__ import annotations
+
+from rageval_report._registry import Registry
+from rageval_report.scale.engines.base import Engine
+
+__all__ = ["ENGINES", "Engine"]
+
+_HERE = __name__
+
+ENGINES: Registry[type[Engine]] = Registry(
+    "engine",
+    {
+        "stream": f"{_HERE}.stream:StreamEngine",
+    },
+)

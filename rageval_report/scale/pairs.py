@@ -1,0 +1,225 @@
+"""The rows of two tables side by side, by id, when both tables are in the order of their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rageval_report.errors import MOST_NAMED, DataError
+from rageval_report.scale.id_order import IdOrder, OrderName, SortKey, sort_key
+from rageval_report.scale.score_rows import ScoreRows
+from rageval_report.scores.align import align
+
+
+class UnorderedIdsError(DataError):
+    """The ids of two tables are in no order in which their rows could be put side by side."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairedRows:
+    """Some rows of two tables.
+
+    Parameters
+    ----------
+    before, after : ScoreRows
+        The rows of the common queries, in the same order.
+    only_before, only_after : ScoreRows
+        The rows of the queries that one table lacks.
+    """
+
+    before: ScoreRows
+    after: ScoreRows
+    only_before: ScoreRows
+    only_after: ScoreRows
+
+    @classmethod
+    def complete(cls, before: ScoreRows, after: ScoreRows) -> PairedRows:
+        """Rows of the same queries in the same order."""
+        return cls(before, after, before.slice(0, 0), after.slice(0, 0))
+
+
+@dataclass(frozen=True)
+class CommonIds:
+    """How many queries two tables share.
+
+    Parameters
+    ----------
+    n_common, n_only_before, n_only_after : int
+        The queries of both, and those that one table lacks.
+    only_before, only_after : tuple of str
+        The first of these.
+    """
+
+    n_common: int
+    n_only_before: int
+    n_only_after: int
+    only_before: tuple[str, ...] = ()
+    only_after: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, rows: PairedRows) -> CommonIds:
+        """The counts of some rows."""
+        return cls(
+            len(rows.before),
+            len(rows.only_before),
+            len(rows.only_after),
+            _first_ids(rows.only_before),
+            _first_ids(rows.only_after),
+        )
+
+    def __add__(self, other: CommonIds) -> CommonIds:
+        """The counts of both parts."""
+        return CommonIds(
+            self.n_common + other.n_common,
+            self.n_only_before + other.n_only_before,
+            self.n_only_after + other.n_only_after,
+            (*self.only_before, *other.only_before)[:MOST_NAMED],
+            (*self.only_after, *other.only_after)[:MOST_NAMED],
+        )
+
+
+def _first_ids(rows: ScoreRows) -> tuple[str, ...]:
+    if rows.ids is None or not len(rows):
+        return ()
+    return tuple(rows.ids.slice(0, MOST_NAMED).to_pylist())
+
+
+def match_rows(before: ScoreRows, after: ScoreRows) -> PairedRows:
+    """The rows of two parts by id, whatever their order."""
+    n = len(before)
+    if n == len(after) and before.ids.equals(after.ids):
+        return PairedRows.complete(before, after)
+    pair = align(before.index(), after.index())
+    if pair.baseline_rows is None or pair.candidate_rows is None:
+        return PairedRows.complete(before, after)
+    alone_before, alone_after = np.ones(n, dtype=bool), np.ones(len(after), dtype=bool)
+    alone_before[pair.baseline_rows] = False
+    alone_after[pair.candidate_rows] = False
+    return PairedRows(
+        before.take(pair.baseline_rows),
+        after.take(pair.candidate_rows),
+        before.take(alone_before),
+        after.take(alone_after),
+    )
+
+
+class _OrderedSide:
+    """One of two tables, read part by part, with a check of the order of its ids."""
+
+    def __init__(self, name: str, parts: Iterator[ScoreRows], order: OrderName):
+        self._name, self._parts = name, parts
+        self._key = sort_key(order)
+        self._order = IdOrder(0, "", "", frozenset({order}))
+        self.rows = ScoreRows({})
+
+    def fill(self) -> bool:
+        """Read the next part if no row is waiting; False at the end of the table.
+
+        Raises
+        ------
+        UnorderedIdsError
+            If an id does not come after the one before it.
+        """
+        if len(self.rows):
+            return True
+        rows = next(self._parts, None)
+        if rows is None:
+            return False
+        self._order += IdOrder.of(rows.ids, self._order.orders)
+        if not self._order.orders:
+            raise UnorderedIdsError(f"the ids of {self._name!r} are not in order")
+        self.rows = rows
+        return True
+
+    def pop(self, n: int) -> ScoreRows:
+        """The next n rows, which then no longer wait."""
+        first, self.rows = self.rows.slice(0, n), self.rows.slice(n, len(self.rows))
+        return first
+
+    def pop_until(self, last: str) -> ScoreRows:
+        """The waiting rows up to an id."""
+        ids, bound = self.rows.ids, self._key(last)
+        low, high = 0, len(ids)
+        while low < high:
+            middle = (low + high) // 2
+            if self._key(ids[middle].as_py()) <= bound:
+                low = middle + 1
+            else:
+                high = middle
+        return self.pop(low)
+
+
+def ordered_pairs(
+    names: tuple[str, str],
+    before: Iterator[ScoreRows],
+    after: Iterator[ScoreRows],
+    order: OrderName,
+) -> Iterator[PairedRows]:
+    """The rows of two tables whose ids are in order, part by part.
+
+    Parameters
+    ----------
+    names : (str, str)
+        The names of the tables.
+    before, after : iterator of ScoreRows
+        Their rows, with ids.
+    order : {"text", "length"}
+        The order of the ids of both.
+
+    Raises
+    ------
+    UnorderedIdsError
+        If the ids of a table are not in this order, or one occurs twice.
+    """
+    first = _OrderedSide(names[0], before, order)
+    second = _OrderedSide(names[1], after, order)
+    while first.fill() and second.fill():
+        yield _next_pairs(first, second, sort_key(order))
+    while first.fill():
+        rows = first.pop(len(first.rows))
+        yield PairedRows(rows.slice(0, 0), second.rows, rows, second.rows)
+    while second.fill():
+        rows = second.pop(len(second.rows))
+        yield PairedRows(first.rows, rows.slice(0, 0), first.rows, rows)
+
+
+def rows_in_same_order(
+    names: tuple[str, str], before: Iterator[ScoreRows], after: Iterator[ScoreRows]
+) -> Iterator[PairedRows]:
+    """The rows of two tables that have the same ids in the same order, whatever it is.
+
+    Parameters
+    ----------
+    names, before, after
+        As in `ordered_pairs`. That no id occurs twice is not checked here.
+
+    Raises
+    ------
+    UnorderedIdsError
+        If the ids differ at some row.
+    """
+    first, second = ScoreRows({}), ScoreRows({})
+    while True:
+        first = first if len(first) else next(before, first)
+        second = second if len(second) else next(after, second)
+        n = min(len(first), len(second))
+        if not n and not len(first) and not len(second):
+            return
+        if not n or not first.ids.slice(0, n).equals(second.ids.slice(0, n)):
+            raise UnorderedIdsError(
+                f"the ids of {names[0]!r} and of {names[1]!r} are neither sorted nor in the same "
+                "order"
+            )
+        yield PairedRows.complete(first.slice(0, n), second.slice(0, n))
+        first, second = first.slice(n, len(first)), second.slice(n, len(second))
+
+
+def _next_pairs(first: _OrderedSide, second: _OrderedSide, key: SortKey) -> PairedRows:
+    """The rows up to the smaller of the two last ids that wait."""
+    n = min(len(first.rows), len(second.rows))
+    if first.rows.ids.slice(0, n).equals(second.rows.ids.slice(0, n)):
+        return PairedRows.complete(first.pop(n), second.pop(n))
+    last = min(first.rows.ids[-1].as_py(), second.rows.ids[-1].as_py(), key=key)
+    return match_rows(first.pop_until(last), second.pop_until(last))

@@ -1,0 +1,278 @@
+"""Some rows of a table as ids, scores and details, converted as the table in memory is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from rageval_report._registry import import_arrow_module, import_pyarrow
+from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.scale.pieces import ArrowTable, Piece, with_partition
+from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.table import score_table
+from rageval_report.types import BoolArray, FloatArray
+
+# The texts of an Arrow array, which has no types.
+ArrowTexts: TypeAlias = Any
+
+_MOST_EXACT = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRows:
+    """Some rows of a table.
+
+    Parameters
+    ----------
+    scores : dict of str to ndarray of float64
+        The scores by metric, NaN where unscored.
+    ids : pyarrow.Array of str, optional
+        The query ids, if they were read.
+    cells : pyarrow.Table, optional
+        The columns of details that were read, as they are in the file.
+    states : DataFrame, optional
+        Why cells of text hold no score, as columns of details.
+    """
+
+    scores: dict[str, FloatArray]
+    ids: ArrowTexts = None
+    cells: ArrowTable = None
+    states: pd.DataFrame | None = None
+
+    def __len__(self) -> int:
+        if self.ids is not None:
+            return len(self.ids)
+        if self.scores:
+            return len(next(iter(self.scores.values())))
+        return 0 if self.cells is None else int(self.cells.num_rows)
+
+    def slice(self, first: int, last: int) -> ScoreRows:
+        """The rows from `first` to before `last`; nothing is copied."""
+        return ScoreRows(
+            {name: values[first:last] for name, values in self.scores.items()},
+            None if self.ids is None else self.ids.slice(first, last - first),
+            None if self.cells is None else self.cells.slice(first, last - first),
+            None if self.states is None else self.states.iloc[first:last],
+        )
+
+    def take(self, rows: np.ndarray) -> ScoreRows:
+        """The rows at these places, or where a mask is true."""
+        places = np.flatnonzero(rows) if rows.dtype == bool else rows
+        return ScoreRows(
+            {name: values[places] for name, values in self.scores.items()},
+            None if self.ids is None else self.ids.take(import_pyarrow().array(places)),
+            None if self.cells is None else self.cells.take(import_pyarrow().array(places)),
+            None if self.states is None else self.states.iloc[places],
+        )
+
+    def index(self) -> pd.Index:
+        """The ids as an index of pandas."""
+        return text_index(self.ids)
+
+
+def text_index(ids: ArrowTexts) -> pd.Index:
+    """Arrow texts as the index ``query_id``.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> text_index(pyarrow.array(["q1", "q2"])).tolist()
+    ['q1', 'q2']
+    """
+    texts: list[str] = ids.to_pylist()
+    # Through a Series, whose type for texts differs between the versions of pandas.
+    return pd.Index(pd.Series(texts, dtype="str"), name=QUERY_ID)
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """How the columns of a file become ids, scores and details.
+
+    Parameters
+    ----------
+    id_column : str
+        The column of ids.
+    metric_columns : dict of str to str
+        The column of each metric, by the metric's name.
+    bounds : dict of str to (float, float)
+        The bounds of metrics into which scores that lie slightly outside are moved.
+    detail_names : dict of str to str
+        The name of each other column among the details.
+    """
+
+    id_column: str
+    metric_columns: dict[str, str]
+    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
+    detail_names: dict[str, str] = field(default_factory=dict)
+
+    def rows(
+        self,
+        piece: Piece,
+        metrics: Sequence[str],
+        details: Sequence[str] = (),
+        *,
+        with_ids: bool = True,
+    ) -> Iterator[ScoreRows]:
+        """The rows of a piece part by part.
+
+        Parameters
+        ----------
+        piece : Piece
+            A part of the table.
+        metrics : sequence of str
+            The metrics to read.
+        details : sequence of str
+            The columns of details to read, by their names in the file.
+        with_ids : bool
+            Whether the ids are needed.
+
+        Raises
+        ------
+        ReaderError
+            If the file lacks a column, is damaged, or has a row without an id.
+        """
+        stated = dict(piece.partition)
+        columns = [self.metric_columns[name] for name in metrics]
+        wanted = dict.fromkeys((*columns, *details, *([self.id_column] if with_ids else [])))
+        from_file = [column for column in wanted if column not in stated]
+        for table in piece.read(from_file or [self.id_column]):
+            whole = with_partition(table, [(n, v) for n, v in stated.items() if n in wanted])
+            try:
+                part = self._convert(whole, metrics, details, with_ids=with_ids)
+            except ReaderError:
+                raise
+            except DataError as exc:
+                raise ReaderError(str(exc), path=piece.path) from exc
+            if len(part):
+                yield part
+
+    def _convert(
+        self,
+        table: ArrowTable,
+        metrics: Sequence[str],
+        details: Sequence[str],
+        *,
+        with_ids: bool,
+    ) -> ScoreRows:
+        ids = texts_of_ids(table.column(self.id_column)) if with_ids else None
+        scores: dict[str, FloatArray] = {}
+        states: list[pd.DataFrame] = []
+        for name in metrics:
+            values, reasons = self._numbers(table, name)
+            scores[name] = self._within_bounds(name, values)
+            states += [] if reasons is None else [reasons]
+        return ScoreRows(
+            scores,
+            ids,
+            table.select(list(details)) if details else None,
+            pd.concat(states, axis=1) if states else None,
+        )
+
+    def _numbers(self, table: ArrowTable, name: str) -> tuple[FloatArray, pd.DataFrame | None]:
+        """The scores of a metric; of cells of text also the reasons why they hold none."""
+        arrow = import_pyarrow()
+        cells = table.column(self.metric_columns[name])
+        types = arrow.types
+        if types.is_null(cells.type):
+            return np.full(len(cells), np.nan), None
+        if types.is_floating(cells.type) or types.is_integer(cells.type):
+            return _to_float64(cells), None
+        try:
+            return _to_float64(cells.cast(arrow.float64())), None
+        except (arrow.ArrowInvalid, arrow.ArrowNotImplementedError):
+            return self._read_texts(table, name)
+
+    def _read_texts(self, table: ArrowTable, name: str) -> tuple[FloatArray, pd.DataFrame | None]:
+        """The scores in cells of text, read as those of a table in memory."""
+        column = self.metric_columns[name]
+        frame = pd.DataFrame(
+            {
+                QUERY_ID: [f"row {place}" for place in range(len(table))],
+                column: pd.Series(table.column(column).to_pylist(), dtype=object),
+            }
+        )
+        read = score_table(
+            frame, metrics=[column], is_one_pipeline=True, unreadable="failed", totals="keep"
+        )
+        values: FloatArray = read.scores.iloc[:, 0].to_numpy()
+        states = read.details.reset_index(drop=True)
+        return values, states if len(states.columns) else None
+
+    def _within_bounds(self, name: str, values: FloatArray) -> FloatArray:
+        """The scores, moved to the bounds where they lie outside; the description allows it."""
+        if name not in self.bounds or not len(values):
+            return values
+        low, high = self.bounds[name]
+        if np.fmin.reduce(values) >= low and np.fmax.reduce(values) <= high:
+            return values
+        return np.clip(values, low, high)
+
+
+def _to_float64(cells: Any) -> FloatArray:
+    values: FloatArray = cells.to_numpy()
+    return values if values.dtype == np.float64 else values.astype(np.float64)
+
+
+def texts_of_ids(column: Any) -> ArrowTexts:
+    """The ids as one array of texts.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        Texts, integers, or floats without a fraction.
+
+    Raises
+    ------
+    DataError
+        If one is missing or blank, or they are of another type.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> texts_of_ids(pyarrow.chunked_array([[1, 2]])).to_pylist()
+    ['1', '2']
+    """
+    arrow = import_pyarrow()
+    types = arrow.types
+    if column.null_count:
+        rows = np.flatnonzero(column.is_null().to_numpy())
+        raise DataError(
+            f"every row needs a query id; {column.null_count} rows have none, "
+            f"the first ones of a part are {named(rows.tolist())}"
+        )
+    if types.is_floating(column.type):
+        column = _whole_numbers(column)
+    is_dictionary = types.is_dictionary(column.type)
+    value_type = column.type.value_type if is_dictionary else column.type
+    is_text = types.is_string(value_type) or types.is_large_string(value_type)
+    if not (is_text or types.is_integer(value_type) or types.is_string_view(value_type)):
+        raise DataError(f"query ids must be texts or integers; the file has {column.type}")
+    texts = column.cast(arrow.large_string()).combine_chunks()
+    if isinstance(texts, arrow.ChunkedArray):  # of no or several chunks, by the version
+        texts = arrow.concat_arrays(texts.chunks) if texts.num_chunks else texts.chunk(0)
+    _check_blanks(texts)
+    return texts
+
+
+def _whole_numbers(column: Any) -> Any:
+    values = column.to_numpy()
+    is_whole: BoolArray = (values == np.round(values)) & (np.abs(values) <= _MOST_EXACT)
+    if not is_whole.all():
+        raise DataError(f"query ids must be texts or integers; got {named(values[~is_whole])}")
+    return import_pyarrow().chunked_array([values.astype(np.int64)])
+
+
+def _check_blanks(texts: ArrowTexts) -> None:
+    compute = import_arrow_module("compute")
+    lengths = compute.binary_length(texts)
+    is_blank = compute.or_(compute.equal(lengths, 0), compute.utf8_is_space(texts))
+    if compute.any(is_blank).as_py():
+        rows = np.flatnonzero(is_blank.to_numpy(zero_copy_only=False))
+        raise DataError(
+            f"every row needs a query id; rows {named(rows.tolist())} of a part, counted from 0, "
+            "have a blank one"
+        )

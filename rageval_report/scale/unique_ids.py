@@ -1,0 +1,66 @@
+"""Finds ids that occur twice in a table of any size and in any order, within a small memory.
+
+Each id becomes a 64-bit fingerprint. The fingerprints are divided by their first bits into files,
+each of which fits into memory and is sorted there. Ids of equal fingerprints are then compared as
+texts in a second pass, which most tables do not need.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from rageval_report.scale.score_rows import ArrowTexts
+from rageval_report.scores.fingerprints import fingerprints_of
+from rageval_report.types import WordArray
+
+_N_FILES = 64
+_SHIFT = np.uint64(64 - 6)  # the first six bits choose one of 64 files
+
+
+def repeated_ids(read_ids: Callable[[], Iterator[ArrowTexts]]) -> list[str]:
+    """The ids that occur more than once.
+
+    Parameters
+    ----------
+    read_ids : callable
+        Reads the ids of the table part by part; called again if fingerprints are equal.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> repeated_ids(lambda: iter([pyarrow.array(["q1", "q2"]), pyarrow.array(["q3", "q1"])]))
+    ['q1']
+    """
+    with TemporaryDirectory(prefix="rageval-report-") as folder:
+        suspects = _repeated_prints(read_ids(), Path(folder))
+    if not suspects.size:
+        return []
+    counts: Counter[str] = Counter()
+    for ids in read_ids():
+        is_suspect = np.isin(fingerprints_of(ids), suspects)
+        counts.update(ids[int(row)].as_py() for row in np.flatnonzero(is_suspect))
+    return [query_id for query_id, n in counts.items() if n > 1]
+
+
+def _repeated_prints(parts: Iterator[ArrowTexts], folder: Path) -> WordArray:
+    """The fingerprints that occur more than once."""
+    paths = [folder / str(place) for place in range(_N_FILES)]
+    for ids in parts:
+        prints = fingerprints_of(ids)
+        prints.sort()
+        # Sorted, so that those of one file stand together.
+        starts = np.searchsorted(prints >> _SHIFT, np.arange(_N_FILES + 1, dtype=np.uint64))
+        for path, first, last in zip(paths, starts[:-1], starts[1:], strict=True):
+            with path.open("ab") as file:
+                prints[first:last].tofile(file)
+    repeated = [np.empty(0, dtype=np.uint64)]
+    for path in paths:
+        prints = np.fromfile(path, dtype=np.uint64) if path.exists() else repeated[0]
+        prints.sort()
+        repeated.append(prints[1:][prints[1:] == prints[:-1]])
+    return np.unique(np.concatenate(repeated))

@@ -1,0 +1,49 @@
+"""Tables that are read part by part, in parts so small that a few hundred rows are many."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rageval_report.scale import csv_pieces, pieces
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    """Parts of 50 rows, and pieces of 100."""
+    monkeypatch.setattr(pieces, "ROWS_OF_PART", 50)
+    monkeypatch.setattr(csv_pieces, "ROWS_OF_PART", 50)
+    monkeypatch.setattr(pieces, "_ROWS_OF_PIECE", 100)
+
+
+def scores_frame(n=700, seed=0, shift=0.0):
+    """Binary, lattice, ordinal and continuous metrics with gaps, and details."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "query_id": [f"q{number:05d}" for number in range(n)],
+            "exact_match": (rng.random(n) < 0.4 + shift).astype(float),
+            "recall@5": rng.integers(0, 6, n) / 5,
+            "groundedness": rng.integers(1, 6, n).astype(float),
+            "similarity": np.clip(rng.normal(0.6 + shift, 0.2, n), -1, 1),
+            "latency_ms": rng.lognormal(6, 1, n),
+            "question": [f"What is {number}?" for number in range(n)],
+            "topic": rng.choice(["law", "tax", "trade"], n),
+        }
+    )
+    for name in ("exact_match", "similarity"):
+        frame.loc[rng.choice(n, n // 20, replace=False), name] = np.nan
+    return frame
+
+
+def write_parquet(frame, path, rows_of_group=90):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pq.write_table(table, path, row_group_size=rows_of_group)
+    return path
+
+
+@pytest.fixture
+def frame():
+    return scores_frame()
