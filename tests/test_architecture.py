@@ -123,6 +123,7 @@ UPWARD_BY_NAME = {
     ("analysis.comparing.comparison", "reports"): "a Comparison has report(), as an evaluation has",
     ("scores.catalogue", "rankings"): "a metric's entry names its function beside its description",
     ("scores.catalogue", "metrics"): "a metric's entry names its function beside its description",
+    ("analysis.evaluation_inputs", "evaluation"): "rank takes a folder, whose files it reads",
     ("metrics.__init__", "scoring"): "score_traces is a public name of metrics; it gives a Result",
 }
 

@@ -13,10 +13,13 @@ from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.files.inputs import hide_password
 from rageval_report.plots import save_plot
 from rageval_report.results import Result
 from rageval_report.run_history import runs as run_history
 from rageval_report.scores import Scored
+from rageval_report.sources.file_lists import is_glob
+from rageval_report.sources.opening import address_of
 
 
 def history(options: HistoryArguments) -> None:
@@ -47,11 +50,16 @@ def read_run_folder(folder: str, loading: Loading) -> run_history.Store:
     return run_history.read_runs(folder, **loading.keywords())
 
 
+def _is_several(name: str) -> bool:
+    """Whether a name stands for several runs: a folder, a glob or an address."""
+    return Path(name).is_dir() or is_glob(name) or address_of(name) is not None
+
+
 def load_repeated_runs(
     names: Sequence[str], loading: Loading, metrics: Sequence[str]
 ) -> list[Scored]:
     """The runs of one folder, or one run per file."""
-    if len(names) == 1 and Path(names[0]).is_dir():
+    if len(names) == 1 and _is_several(names[0]):
         return [run.evaluation for run in read_run_folder(names[0], loading).runs]
     return list(loading.load_runs(names, metrics))
 
@@ -67,11 +75,14 @@ def runs_of_files(
         If a folder is named beside something else, or with a reader.
     """
     loading = Loading.of(options, options.metrics)
-    folders = [name for name in files if Path(name).is_dir()]
+    folders = [name for name in files if _is_several(name)]
     if not folders:
         return loading.load_runs(files)
     if len(files) > 1:
-        raise click.UsageError(f"{folders[0]} is a folder; name it alone, or files only.")
+        what = "a folder" if Path(folders[0]).is_dir() else "a glob or an address"
+        raise click.UsageError(
+            f"{hide_password(folders[0])} is {what}; name it alone, or files only."
+        )
     if loading.reader is not None:
         raise click.UsageError("--reader is for files; a folder holds run files.")
     return read_run_folder(folders[0], loading)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rageval_report.scores.catalogue.dialects import DialectName
     from rageval_report.scores.query_rows import Totals
     from rageval_report.scores.table import Duplicates
+    from rageval_report.sources.base import FilesArgument
 
 # Those of `rageval_report.rankings.inputs.DUPLICATE_DOCS` that tables of scores do not have.
 _DUPLICATE_DOCS = ("best", "keep")
@@ -163,6 +164,13 @@ class LoadingOptions(MatchingOptions):
         type=click.Choice(["auto", "drop", "keep"]),
         default="auto",
         help='What to do with rows named "mean", "all", ...: auto lets their numbers decide.',
+    )
+    files_as: FilesArgument = option(
+        "--files",
+        type=click.Choice(["auto", "parts", "evaluations"]),
+        default="auto",
+        help="What the files of a folder, a glob or an address are: parts of one table, or one "
+        "evaluation each; auto lets their query ids decide.",
     )
 
 

@@ -24,6 +24,8 @@ from rageval_report.scores import Correct, Metric, resolver
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import Role, Roles
 from rageval_report.scores.table import Duplicates, MetricsArgument
+from rageval_report.sources.base import FilesArgument
+from rageval_report.sources.opening import address_of, name_of
 
 STANDARD_INPUT = "-"
 
@@ -39,6 +41,7 @@ class LoadKeywords(ReaderOptions):
     totals: Totals
     strict: bool
     allow: tuple[str, ...]
+    files: FilesArgument
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class PipelineSource:
     Parameters
     ----------
     path : str
-        The file; "-" is standard input.
+        The file, folder, glob or address; "-" is standard input.
     name : str, optional
         The name of the pipeline; if omitted, the name in the file.
     pipeline : str, optional
@@ -62,7 +65,7 @@ class PipelineSource:
     @property
     def stem(self) -> str:
         """The name of the file without folder and suffixes."""
-        return self.pipeline or Path(self.path.removesuffix(".gz")).stem
+        return self.pipeline or name_of(self.path)
 
     @property
     def long_stem(self) -> str:
@@ -77,15 +80,27 @@ def parse_source(text: str) -> PipelineSource:
     --------
     >>> parse_source("new=runs/b.json::dense")
     PipelineSource(path='runs/b.json', name='new', pipeline='dense')
+    >>> parse_source("new=sqlite:///runs.db?table=dense")
+    PipelineSource(path='sqlite:///runs.db?table=dense', name='new', pipeline=None)
     """
     # A file whose name contains "=" or "::" goes before the notation.
     if text == STANDARD_INPUT or Path(text).exists():
         return PipelineSource(text)
+    if address_of(text) is not None:
+        return _parse_address(text)
     name, equals, path = text.partition("=")
     if equals and name.strip():
         return replace(parse_source(path), name=name.strip())
     path, colons, pipeline = text.rpartition("::")
     if colons and path and pipeline:
+        return PipelineSource(path, pipeline=pipeline)
+    return PipelineSource(text)
+
+
+def _parse_address(text: str) -> PipelineSource:
+    """An address, with "::PIPELINE" at its end; SQL has "::" for types, in a query."""
+    path, colons, pipeline = text.rpartition("::")
+    if colons and path and pipeline and "query=" not in text:
         return PipelineSource(path, pipeline=pipeline)
     return PipelineSource(text)
 
@@ -151,6 +166,8 @@ class Loading:
         Whether a doubt about the scores is an error.
     allow : tuple of str
         The checks whose doubts are ordinary notes.
+    files : {"auto", "parts", "evaluations"}
+        How the files of a folder or a glob belong together.
     """
 
     reader: str | None = None
@@ -164,6 +181,7 @@ class Loading:
     metrics: tuple[str, ...] = ()
     strict: bool = False
     allow: tuple[str, ...] = ()
+    files: FilesArgument = "auto"
 
     @classmethod
     def of(cls, options: LoadingOptions, metrics: Iterable[str] = ()) -> Loading:
@@ -191,6 +209,7 @@ class Loading:
             tuple(metrics),
             options.strict,
             options.allow,
+            options.files_as,
         )
 
     def load(self, source: PipelineSource, metrics: Sequence[str] = ()) -> RAGPipelineEvaluation:
@@ -308,6 +327,7 @@ class Loading:
             "totals": self.totals,
             "strict": self.strict,
             "allow": self.allow,
+            "files": self.files,
         }
 
     def _check_rule(self, evaluation: RAGPipelineEvaluation) -> RAGPipelineEvaluation:

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from rageval_report.evaluation.scan import scan_table as scan_table
     from rageval_report.evaluation.scanning.description import ScanOptions as ScanOptions
     from rageval_report.readers import pick_pipeline as pick_pipeline
-    from rageval_report.readers import read as read
     from rageval_report.readers import reason_to_refuse as reason_to_refuse
     from rageval_report.scores.frame_export import frame_for as frame_for
-    from rageval_report.scores.write import save_scores as save_scores
+    from rageval_report.sources.reading import read as read
+    from rageval_report.sources.saving import save_evaluation as save_evaluation
 else:
     __getattr__, __dir__, __all__ = lazy_face(__name__)

@@ -31,6 +31,7 @@ from rageval_report.scores.roles.column_role import Roles, count_roles, roles_fr
 from rageval_report.scores.run_file import time_of
 from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
+from rageval_report.sources.base import SavedContent
 from rageval_report.types import JsonObject
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from rageval_report.results import Result
     from rageval_report.scale.opening import ScanSource
     from rageval_report.scores.frame_export import FrameLibrary
+    from rageval_report.sources.base import FilesArgument
     from rageval_report.stats import JudgeErrors
     from rageval_report.stats.means.column_description import PercentileMethod
 
@@ -174,6 +176,7 @@ class RAGPipelineEvaluation:
         strict: bool = False,
         roles: Roles | None = None,
         allow: str | Iterable[str] = (),
+        files: FilesArgument = "auto",
         **options: Unpack[ReaderOptions],
     ) -> Self:
         """Read the scores of one pipeline from a file, or score a ranking against judgments.
@@ -182,9 +185,10 @@ class RAGPipelineEvaluation:
         ----------
         name : str or None
             The name of the pipeline; if None, the name in the file.
-        path : str, PathLike, bytes, open file, frame, mapping, or iterable of dicts
+        path : str, PathLike, bytes, open file, frame, mapping, or iterable
             Any readable file, gzipped or not; "-" is standard input. Or its contents, or a table
-            in memory.
+            in memory. Or a folder, a glob, a list of files, or an address, as for
+            `rageval_report.read_scores`.
         reader : str, optional
             A name of the table ``rageval_report.readers.READERS``; if omitted, the format is
             recognised.
@@ -199,6 +203,8 @@ class RAGPipelineEvaluation:
             its metric; otherwise there is a note, and the score is moved to the bound.
         allow : str or iterable of str
             As in the constructor.
+        files : {"auto", "parts", "evaluations"}
+            How several files belong together, as for `rageval_report.read_scores`.
         **options
             The options of the reader, such as ``delimiter=``, or the judgments ``qrels=`` of a
             ranking; `ReaderOptions` has them all.
@@ -210,8 +216,9 @@ class RAGPipelineEvaluation:
         DataError
             If it holds several pipelines and `pipeline` is omitted.
         """
-        files = delegates.read(
+        score_files = delegates.read(
             path,
+            files=files,
             reader=reader,
             query_id=query_id,
             metrics=metrics,
@@ -221,7 +228,7 @@ class RAGPipelineEvaluation:
             **options,
         )
         return cls.from_score_file(
-            *(name, delegates.pick_pipeline(files, pipeline, path), path),
+            *(name, delegates.pick_pipeline(score_files, pipeline, path), path),
             query_id=query_id,
             metrics=metrics,
             correct=correct,
@@ -288,16 +295,17 @@ class RAGPipelineEvaluation:
                 place=file.place,
             )
         except DataError as exc:
-            raise ReaderError(
-                delegates.reason_to_refuse(exc, file.source), input_name(path)
-            ) from exc
+            where = file.origin or input_name(path)
+            reason = delegates.reason_to_refuse(exc, file.source)
+            raise ReaderError(reason, where) from exc
         except UnknownNameError:
             # A file without any scores is another kind of file, whichever metric is named.
             if metrics is not None:
                 cls._check_has_scores(file, path, query_id, roles)
             raise
         table = table.with_detail_names(file.detail_names).with_notes(*file.notes)
-        table = _with_doubts(table, strict=strict, allow=allow, where=f"{input_name(path)}: ")
+        where = file.origin or input_name(path)
+        table = _with_doubts(table, strict=strict, allow=allow, where=f"{where}: ")
         evaluation = cls.from_table(
             name or file.pipeline, table, correct=correct, config=file.config, created=file.created
         )
@@ -1207,17 +1215,21 @@ class RAGPipelineEvaluation:
         created: Created | None = None,
         force: bool = True,
         neutralise_formulas: bool = False,
-    ) -> Path:
-        """Write one row per query; the suffix chooses the format.
+        overwrite: bool = False,
+    ) -> Path | Any:
+        """Write one row per query to a file, whose suffix chooses the format, or to an address.
 
         .csv, .tsv, .jsonl and .parquet are tables, and .json is a run file. All of them read back
         as the same evaluation, because a description of the columns is written as well: for a .csv
         or .tsv into a second file, which ends in ".meta.json" and belongs beside the first.
 
+        An address of ``rageval_report.sources.SOURCES`` that can be written, such as
+        ``"sqlite:///scores.db?table=hybrid"``, gets a table, in one transaction.
+
         Parameters
         ----------
         path : str or Path
-            The file; its folder is created if needed.
+            The file, whose folder is created if needed; or an address.
         created : datetime or str, optional
             When the pipeline was run; if omitted, as this evaluation has it. A history of runs is
             ordered by it.
@@ -1226,6 +1238,13 @@ class RAGPipelineEvaluation:
         neutralise_formulas : bool, default False
             Whether an apostrophe is put before texts that a spreadsheet would compute, because
             they start with ``=``, ``+``, ``-`` or ``@``; of a .csv or .tsv. Reading removes them.
+        overwrite : bool, default False
+            Whether a table of a database is replaced, which is refused otherwise.
+
+        Returns
+        -------
+        Path
+            The file; for an address, a str: the address without the password.
 
         Raises
         ------
@@ -1236,15 +1255,14 @@ class RAGPipelineEvaluation:
             `neutralise_formulas` is set for another format.
         """
         moment = self._created if created is None else time_of(created)
-        return delegates.save_scores(
-            *(self, path),
-            config=self._config,
-            notes=self.notes,
-            created=moment,
-            correct=self._correct,
+        content = SavedContent(
+            self._config, tuple(self.notes), moment, self._correct, self._saved_results
+        )
+        return delegates.save_evaluation(
+            *(self, path, content),
             force=force,
             neutralise_formulas=neutralise_formulas,
-            results=self._saved_results,
+            overwrite=overwrite,
         )
 
 
@@ -1262,16 +1280,20 @@ def read_scores(
     strict: bool = False,
     roles: Roles | None = None,
     allow: str | Iterable[str] = (),
+    files: FilesArgument = "auto",
     **options: Unpack[ReaderOptions],
 ) -> dict[str, RAGPipelineEvaluation]:
-    r"""Read every pipeline of a file, or score a ranking against its judgments.
+    r"""Read every pipeline of a file, a folder or an address, or score a ranking.
 
     Parameters
     ----------
-    path : str, PathLike, bytes, open file, frame, mapping, or iterable of dicts
-        Any readable file, gzipped or not; "-" is standard input. Or its contents, or a table in
-        memory: lists and mappings are read as JSON documents of the same content would be. A
-        pipeline whose name the input does not state is named "pipeline".
+    path : str, PathLike, bytes, open file, frame, mapping, or iterable
+        Any readable file, gzipped or not; "-" is standard input. Or a folder, a glob such as
+        ``"runs/*.csv"``, or a list of files. Or an address of the table
+        ``rageval_report.sources.SOURCES``, such as ``"sqlite:///scores.db?table=scores"``. Or the
+        contents of a file, or a table in memory: dicts and lists of dicts are read as JSON
+        documents of the same content would be. A pipeline whose name the input does not state is
+        named "pipeline".
     reader : str, optional
         A name of the table ``rageval_report.readers.READERS``; if omitted, the format is
         recognised.
@@ -1287,6 +1309,10 @@ def read_scores(
         metric.
     allow : str or iterable of str
         As for `RAGPipelineEvaluation`.
+    files : {"auto", "parts", "evaluations"}
+        How several files belong together: "parts" of one table are put together, "evaluations" are
+        one per file. "auto" looks at the query ids: if none is in two files, they are parts; if at
+        least half of them are, they are evaluations. A note says which it is.
     **options
         The options of the reader, such as ``delimiter=``, or the judgments ``qrels=`` of a ranking;
         `ReaderOptions` has them all.
@@ -1306,8 +1332,9 @@ def read_scores(
     >>> runs["bm25"].scores.loc["q1"].to_dict()
     {'mrr': 0.5, 'recall@5': 1.0}
     """
-    files = delegates.read(
+    score_files = delegates.read(
         path,
+        files=files,
         reader=reader,
         query_id=query_id,
         metrics=metrics,
@@ -1317,7 +1344,7 @@ def read_scores(
         **options,
     )
     if pipeline is not None:
-        files = [delegates.pick_pipeline(files, pipeline, path)]
+        score_files = [delegates.pick_pipeline(score_files, pipeline, path)]
     return {
         file.pipeline: RAGPipelineEvaluation.from_score_file(
             *(None, file, path),
@@ -1330,7 +1357,7 @@ def read_scores(
             roles=roles,
             allow=allow,
         )
-        for file in files
+        for file in score_files
     }
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from rageval_report.errors import DataError, explain_keywords, named
 from rageval_report.evaluation.evaluation import RAGPipelineEvaluation, rule_of_rows
 from rageval_report.rankings.inputs import DuplicateDocs
-from rageval_report.readers import FileReading, divide_pipelines, marks_of, read_undivided
+from rageval_report.readers import FileReading, divide_pipelines, marks_of
 from rageval_report.readers.base import Reader, ReaderOptions, ScoreFile
 from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.table_inputs import ScoreInput
@@ -21,6 +21,8 @@ from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import ColumnRole, Roles, check_roles, count_roles
 from rageval_report.scores.roles.pipelines import PipelineDoubtError
 from rageval_report.scores.table import Duplicates, MetricsArgument
+from rageval_report.sources.base import FilesArgument
+from rageval_report.sources.reading import read_undivided
 
 _METRIC_COLUMNS = ("scale", "metric", "kind", "better", "low", "high", "n_scored", "in_family")
 
@@ -61,6 +63,7 @@ def inspect(
     strict: bool = False,
     totals: Totals = "auto",
     roles: Roles | None = None,
+    files: FilesArgument = "auto",
     **options: Unpack[ReaderOptions],
 ) -> Inspection:
     r"""Show how a file of scores is read, without any statistics.
@@ -69,7 +72,7 @@ def inspect(
     ----------
     path : str, PathLike, bytes, open file, frame, mapping, or iterable of dicts
         As for `rageval_report.read_scores`.
-    reader, query_id, metrics, duplicates, strict, totals, roles, **options
+    reader, query_id, metrics, duplicates, strict, totals, roles, files, **options
         As for `rageval_report.read_scores`: what it would decide with them is shown.
 
     Returns
@@ -99,18 +102,25 @@ def inspect(
     [['qid', 'id'], ['model', 'pipeline'], ['recall', 'metric'], ['n_found', 'detail']]
     """
     reading = read_undivided(
-        path, reader=reader, query_id=query_id, metrics=metrics, duplicates=duplicates, **options
+        path,
+        files=files,
+        reader=reader,
+        query_id=query_id,
+        metrics=metrics,
+        duplicates=duplicates,
+        totals=totals,
+        **options,
     )
     check_roles(roles, dict.fromkeys(str(c) for file in reading.files for c in file.frame))
     doubts: list[str] = []
     doubtful: list[str] = []
     evaluations: dict[str, RAGPipelineEvaluation] = {}
-    files = _divide(reading, query_id, roles, totals, doubts, doubtful)
+    pipelines = _divide(reading, query_id, roles, totals, doubts, doubtful)
     try:
-        files = share_scales(files, reading.source, query_id, roles, metrics)
+        pipelines = share_scales(pipelines, reading.source, query_id, roles, metrics)
     except DataError as exc:
         doubts.append(str(exc.__cause__ or exc))
-    for file in files:
+    for file in pipelines:
         try:
             evaluations[file.pipeline] = RAGPipelineEvaluation.from_score_file(
                 *(None, file, path),
@@ -125,11 +135,11 @@ def inspect(
             doubts.append(f"reading stops at pipeline {file.pipeline!r}: {exc}")
     columns = _roles_of(reading, evaluations, doubtful)
     doubts = list(dict.fromkeys(doubts))
-    notes = _notes(reading, reader, columns, files, evaluations)
+    notes = _notes(reading, reader, columns, pipelines, evaluations)
     settings = {
         "reader": reading.reader,
-        "rows": sum(len(file.frame) for file in files),
-        "pipelines": len(files),
+        "rows": sum(len(file.frame) for file in pipelines),
+        "pipelines": len(pipelines),
     }
     return Inspection(
         f"{reading.source.name}: how it is read",
@@ -138,7 +148,7 @@ def inspect(
         (*(f"doubt: {doubt}" for doubt in doubts), *notes),
         headline=_HEADLINE,
         doubts=tuple(doubts),
-        pipelines=tuple(file.pipeline for file in files),
+        pipelines=tuple(file.pipeline for file in pipelines),
     )
 
 
@@ -275,6 +285,8 @@ def _format_note(reading: FileReading, reader: str | Reader | None) -> str:
     what = f"read as {reading.reader} ({reading.sentence})"
     if reader is not None:
         return f"{what}, because reader= says so"
+    if reading.why:
+        return f"{what}: {reading.why}"
     marks = marks_of(reading.source)
     own = marks.pop(reading.reader, 1.0)
     near = {name: mark for name, mark in marks.items() if mark >= _NEAR}

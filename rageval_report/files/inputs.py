@@ -18,6 +18,12 @@ FileInput = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[str] | 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _JSON = re.compile(r"\s*[\[{]")
 _GLOB = re.compile(r"[*?]")
+# A password in an address, up to the last "@"; a port alone, "host:5432/", is none.
+_PASSWORD = re.compile(r"(://[^/?#@:]*):(?!\d+(?:[/?#]|$))(.*)@", re.DOTALL)
+_SECRET = re.compile(
+    r"([?&][^=&?]*(?:password|passwd|secret|token|key)[^=&?]*=)[^&]*", re.IGNORECASE
+)
+_HIDDEN = r"\1:***@"
 # The longest path of Linux has 4,096 bytes; a message should be shorter.
 _LONGEST_PATH = 240
 STANDARD_INPUT = "-"
@@ -108,8 +114,21 @@ def input_name(value: object) -> str:
     """
     if isinstance(value, str | os.PathLike):
         name = os.fsdecode(value)
-        return "standard input" if name == STANDARD_INPUT else shorten_path(name)
+        return "standard input" if name == STANDARD_INPUT else shorten_path(hide_password(name))
     return _name_of(value) if is_file_input(value) else f"<{type(value).__name__}>"
+
+
+def hide_password(address: str) -> str:
+    """An address without the password and the secret parameters in it, for messages.
+
+    Examples
+    --------
+    >>> hide_password("postgresql://eva:s3cret@db:5432/rag?table=scores")
+    'postgresql://eva:***@db:5432/rag?table=scores'
+    """
+    if "://" not in address:
+        return address
+    return _SECRET.sub(r"\1***", _PASSWORD.sub(_HIDDEN, address))
 
 
 def shorten_path(path: str) -> str:

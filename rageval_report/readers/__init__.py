@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Unpack
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -282,12 +282,15 @@ class FileReading:
         What the reader reads.
     files : tuple of ScoreFile
         The result of the reader.
+    why : str
+        Why this reader was taken, if it was not for its mark alone.
     """
 
     source: Source
     reader: str
     sentence: str
     files: tuple[ScoreFile, ...]
+    why: str = ""
 
 
 def read_undivided(
@@ -373,7 +376,7 @@ def divide_pipelines(
                 name = stated_name(file.frame) if len(files) == 1 else None
                 divided.append(replace(file, pipeline=name or file.pipeline))
                 continue
-            file = _without_totals(file, query_id, totals)
+            file = without_totals(file, query_id, totals)
             parts, pipelines = split_pipelines(
                 file.frame, file.pipeline, query_id=query_id, roles=own
             )
@@ -391,7 +394,7 @@ def divide_pipelines(
                 frame=rows,
                 pipeline=prefix + name,
                 notes=notes,
-                line_of_row=_lines_of(file, np.flatnonzero(labels == name)),
+                **_places_of(file, np.flatnonzero(labels == name)),
                 pipeline_columns=pipelines.columns,
                 pipeline_confidence=pipelines.confidence,
             )
@@ -422,8 +425,23 @@ def _is_one_pipeline(file: ScoreFile, query_id: str | None, roles: Roles) -> boo
         return False
 
 
-def _without_totals(file: ScoreFile, query_id: str | None, totals: Totals) -> ScoreFile:
-    """The file with its queries only."""
+def without_totals(file: ScoreFile, query_id: str | None, totals: Totals) -> ScoreFile:
+    """The file with its queries only.
+
+    Parameters
+    ----------
+    file : ScoreFile
+        The rows of one or several pipelines.
+    query_id : str or None
+        The column of ids.
+    totals : {"auto", "drop", "keep"}
+        As for `read`.
+
+    Raises
+    ------
+    DataError
+        If it is doubtful whether a row is a query.
+    """
     rows = query_rows(file.frame, query_id or QUERY_ID, totals=totals, place=file.place)
     if not rows.left_out:
         return file
@@ -432,16 +450,24 @@ def _without_totals(file: ScoreFile, query_id: str | None, totals: Totals) -> Sc
         file,
         frame=rows.select(file.frame),
         notes=(*file.notes, *rows.notes),
-        line_of_row=_lines_of(file, np.flatnonzero(is_query)),
+        **_places_of(file, np.flatnonzero(is_query)),
     )
 
 
-def _lines_of(file: ScoreFile, positions: IndexArray) -> Callable[[int], int] | None:
-    """Finds the line of a row of a part of a file; None if the file has no lines."""
-    line_of_row = file.line_of_row
-    if line_of_row is None:
-        return None
-    return lambda row: line_of_row(int(positions[row]))
+class _RowPlaces(TypedDict):
+    """The two fields of a `ScoreFile` that say where a row stands."""
+
+    line_of_row: Callable[[int], int] | None
+    place_of_row: Callable[[int], str] | None
+
+
+def _places_of(file: ScoreFile, positions: IndexArray) -> _RowPlaces:
+    """Where the rows of a part of a file stand; None if the file has no lines, or no parts."""
+    line_of_row, place_of_row = file.line_of_row, file.place_of_row
+    return {
+        "line_of_row": line_of_row and (lambda row: line_of_row(int(positions[row]))),
+        "place_of_row": place_of_row and (lambda row: place_of_row(int(positions[row]))),
+    }
 
 
 def _recognise_with(source: Source, options: ReaderOptions) -> str:

@@ -119,6 +119,11 @@ class ScoreFile:
         Takes the position of a row and returns its line in the file, for notes and errors.
     source : Source, optional
         The file, to say what it is if it holds no scores; `rageval_report.readers.read` sets it.
+    place_of_row : callable, optional
+        Takes the position of a row and returns its place in words, if the rows are of several
+        files.
+    origin : str
+        The name of the file for errors, if the caller named a folder or a list.
     """
 
     frame: pd.DataFrame
@@ -139,9 +144,13 @@ class ScoreFile:
     totals: Totals = "auto"
     line_of_row: Callable[[int], int] | None = None
     source: Source | None = None
+    place_of_row: Callable[[int], str] | None = None
+    origin: str = ""
 
     def place(self, row: int) -> str:
         """The name of a row, counted from 0, in notes and errors: its line, or its position."""
+        if self.place_of_row is not None:
+            return self.place_of_row(row)
         if self.line_of_row is None:
             return position_of_row(row)
         return f"line {self.line_of_row(row)}"

@@ -32,13 +32,16 @@ from rageval_report.readers.base import (
     select_columns,
     single_pipeline,
 )
+from rageval_report.readers.described import described_files, restored_frame
 from rageval_report.readers.run_folders import results_file
 from rageval_report.scores.frames import record_dicts, to_pandas
+from rageval_report.scores.saved_tables import TableDescription
 
 # What readers take: a file, or a table in memory.
-ScoreInput = FileInput | pd.DataFrame | Mapping[Any, Any] | Iterable[Any]
+ScoreInput = FileInput | Source | pd.DataFrame | Mapping[Any, Any] | Iterable[Any]
 
 _STEM = "pipeline"
+_NUMBER_TYPES = {"bool": np.bool_, "int64": np.int64, "float64": np.float64}
 _TEXTS = (datetime, date, time, timedelta, PurePath, UUID, pd.Timestamp, pd.Timedelta)
 _EXPECTED = (
     "the path of a file, its contents as bytes, an open file, a frame, a parsed JSON document, or "
@@ -47,7 +50,7 @@ _EXPECTED = (
 
 
 class TableSource(Source):
-    """A frame that the caller passed in place of a file.
+    """A frame that the caller passed in place of a file, or a table of a database.
 
     Parameters
     ----------
@@ -55,11 +58,26 @@ class TableSource(Source):
         The rows.
     name : str
         What names it in messages.
+    stem : str
+        The name of the pipeline if the rows do not state one.
+    notes : iterable of str
+        Where the rows come from, and what was changed.
+    description : TableDescription, optional
+        Of a table that rageval_report wrote.
     """
 
-    def __init__(self, frame: pd.DataFrame, name: str):
-        self._set_contents(Contents(name, _STEM, b""))
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        name: str,
+        stem: str = _STEM,
+        notes: Iterable[str] = (),
+        description: TableDescription | None = None,
+    ):
+        self._set_contents(Contents(name, stem, b""))
         self.frame = frame
+        self.description = description
+        self._notes = list(notes)
 
     is_text = False
     looks_like = "a frame in memory"
@@ -87,6 +105,8 @@ def source_of(value: object, *, encoding: str | None = None, parameter: str = "p
     >>> source_of([{"query_id": "q1", "recall": 0.5}]).text
     '[{"query_id": "q1", "recall": 0.5}]'
     """
+    if isinstance(value, Source):
+        return value
     if is_file_input(value):
         return Source(results_file(value), encoding=encoding)
     if isinstance(value, Mapping):
@@ -190,18 +210,45 @@ def _read_frame(
     names = list(source.frame.columns)
     check_unique_names(source, names)
     kept = select_columns(names, columns, query_id)
+    if source.description is not None:
+        rows = _restored_rows(source.frame, source.description)
+        return described_files(
+            *(source, source.description, rows, names), columns=columns, query_id=query_id
+        )
     return single_pipeline(source, source.frame if kept == names else source.frame[kept])
+
+
+def _restored_rows(frame: pd.DataFrame, description: TableDescription) -> pd.DataFrame:
+    """The rows of a saved table as they were, from cells as texts, numbers and blanks."""
+    details = {name: saved for name, saved in description.details.items() if name in frame}
+    raw = {str(name): frame[name] for name in frame}
+    for name, saved in details.items():
+        numbers = _NUMBER_TYPES.get(saved.dtype)
+        if numbers is not None:  # databases may have no type for booleans
+            raw[name] = frame[name].astype(numbers)
+        else:
+            raw[name] = frame[name].astype(object).where(frame[name].notna(), None)
+    metrics = [name for name in description.metrics if name in frame]
+    rows = restored_frame(pd.DataFrame(raw), details, metrics)
+    added = [name for name in raw if name not in description.columns]
+    return rows.assign(**{name: frame[name] for name in added})
 
 
 def _header(source: Source) -> list[str]:
     return list(source.frame.columns) if isinstance(source, TableSource) else []
 
 
+def _recognise(source: Source) -> float:
+    if not isinstance(source, TableSource):
+        return 0.0
+    # As surely as a plain table in a file, if it does not describe itself.
+    return 0.9 if source.description is None else 1.0
+
+
 FRAME = Reader(
     "frame",
     "a frame in memory",
-    # As surely as a plain table in a file.
-    lambda source: 0.9 if isinstance(source, TableSource) else 0.0,
+    _recognise,
     _read_frame,
     ("columns", "query_id"),
     _header,

@@ -18,8 +18,8 @@ from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import History, trends
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
-from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.files.inputs import is_file, is_folder, shorten_path
+from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
+from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path
 from rageval_report.files.source import Source
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
@@ -29,6 +29,9 @@ from rageval_report.scores.roles.column_role import Roles
 from rageval_report.scores.run_file import FORMAT
 from rageval_report.scores.saved_tables import COMPANION
 from rageval_report.scores.table import Duplicates, MetricsArgument
+from rageval_report.sources.base import FilesArgument
+from rageval_report.sources.file_lists import is_glob, list_files
+from rageval_report.sources.opening import address_of
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 
 _RUN_FILE = "run_file"  # the reader of run files
@@ -75,8 +78,10 @@ def history(
     ----------
     runs : str, Path, Store, or iterable of RAGPipelineEvaluation
         A folder of run files, which ``evaluation.save("runs/monday.json")`` writes; a run is named
-        after its file. Or a store that `read_runs` returned. Or evaluations: in the order of their
-        times if all have one, else in the order of the iterable; equal names are numbered.
+        after its file. Or a folder without run files, a glob, or an address, as for
+        `rageval_report.read_scores`, with one run per file. Or a store that `read_runs` returned.
+        Or evaluations: in the order of their times if all have one, else in the order of the
+        iterable; equal names are numbered.
     baseline : str, optional
         The run that later ones are compared with, by its name; if omitted, the first one.
     metrics : str or iterable of str, optional
@@ -182,6 +187,7 @@ def read_runs(
     strict: bool = False,
     roles: Roles | None = None,
     allow: str | Iterable[str] = (),
+    files: FilesArgument = "auto",
     **options: Unpack[ReaderOptions],
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
@@ -189,9 +195,10 @@ def read_runs(
     Parameters
     ----------
     folder : str or Path
-        The folder; folders inside it are not searched.
-    query_id, metrics, correct, duplicates, strict, allow, totals, roles, **options
-        As for `RAGPipelineEvaluation.load`.
+        The folder; folders inside it are not searched. If it holds no run file, its other files of
+        scores are read, as those of a glob or an address are.
+    query_id, metrics, correct, duplicates, strict, allow, totals, roles, files, **options
+        As for `RAGPipelineEvaluation.load`; with "auto" each file is a run.
 
     Returns
     -------
@@ -209,33 +216,73 @@ def read_runs(
     The time of a run is its field ``created``. If a file does not state it, it is the time when the
     file was last written, and a note says so. Runs of equal time are sorted by their names.
     """
+    keywords: _RunKeywords = {
+        "query_id": query_id,
+        "metrics": metrics,
+        "correct": correct,
+        "duplicates": duplicates,
+        "totals": totals,
+        "strict": strict,
+        "roles": roles,
+        "allow": allow,
+        **options,
+    }
     where = Path(folder)
+    if _is_elsewhere(str(folder)):
+        return _read_other_files(folder, files, keywords)
 
     def load(path: Path) -> RAGPipelineEvaluation:
-        return RAGPipelineEvaluation.load(
-            *(None, path),
-            reader=_RUN_FILE,
-            query_id=query_id,
-            metrics=metrics,
-            correct=correct,
-            duplicates=duplicates,
-            totals=totals,
-            strict=strict,
-            roles=roles,
-            allow=allow,
-            **options,
-        )
+        return RAGPipelineEvaluation.load(None, path, reader=_RUN_FILE, **keywords)
 
-    files = [_read_file(path, load) for path in _list_files(where)]
+    folder_files = [_read_file(path, load) for path in _list_files(where)]
     dated = sorted(
-        (file for file in files if file.run is not None),
+        (file for file in folder_files if file.run is not None),
         # The name decides between runs of one second, so that the order is the same every time.
         key=lambda file: (file.moment, file.path.name),
     )
     if not dated:
-        raise DataError(f"{where}: {_no_run_message(files)}")
+        if _has_other_scores(where, folder_files):
+            return _read_other_files(folder, files, keywords)
+        raise DataError(f"{where}: {_no_run_message(folder_files)}")
     runs = tuple(file.run for file in dated if file.run is not None)
-    return Store(runs, tuple(_store_notes(files)))
+    return Store(runs, tuple(_store_notes(folder_files)))
+
+
+class _RunKeywords(ReaderOptions, total=False):
+    """What `read_runs` hands to the loading of each run."""
+
+    query_id: str | None
+    metrics: MetricsArgument
+    correct: Correct | None
+    duplicates: Duplicates | DuplicateDocs
+    totals: Totals
+    strict: bool
+    roles: Roles | None
+    allow: str | Iterable[str]
+
+
+def _is_elsewhere(text: str) -> bool:
+    """Whether a text is a glob or an address, and no folder."""
+    return not is_folder(Path(text)) and (is_glob(text) or address_of(text) is not None)
+
+
+def _has_other_scores(folder: Path, files: Sequence[_FolderFile]) -> bool:
+    """Whether a folder without run files has other files of scores."""
+    if any(file.problem for file in files):  # a damaged run file: its error is the one that helps
+        return False
+    try:
+        return bool(list_files(folder).files)
+    except DataError:
+        return False
+
+
+def _read_other_files(where: str | Path, files: FilesArgument, keywords: _RunKeywords) -> Store:
+    """The runs of files of any format; each file is a run, unless the caller says otherwise."""
+    how: FilesArgument = "evaluations" if files == "auto" else files
+    runs = list(read_scores(where, files=how, **keywords).values())
+    store = _store_evaluations(runs)
+    note = f"{len(runs)} runs of {hide_password(str(where))}, in files that are not run files"
+    return Store(store.runs, (*store.notes, note))
 
 
 @dataclass(frozen=True, eq=False)

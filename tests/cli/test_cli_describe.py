@@ -276,7 +276,7 @@ def test_the_reader_takes_options(folder, run):
 
 BAD = {
     "a missing file": ("report nowhere.csv", "nowhere.csv: there is no such file"),
-    "a folder": ("report .", "this is a folder"),
+    "a folder with a damaged file": ("report .", "empty.csv: the file is empty"),
     "no table": ("report prose.txt", "prose.txt"),
     "binary junk": ("report junk.bin", "junk.bin"),
     "an empty file": ("report empty.csv", "the file is empty"),

@@ -152,7 +152,6 @@ def test_a_frame_of_a_framework_is_read_as_its_file():
         (pl.LazyFrame(ROWS), r"got a LazyFrame; pass path.collect\(\)"),
         (pl.Series("recall", [0.5]), "got a Series"),
         ([], "must hold one dict per query; got a list of 0 items"),
-        (["a.csv", Path("b.csv")], r"one file; got a list of 2 items: 'a.csv', 'b.csv'. Read them"),
         ([1, 2], "the entries at positions 0, 1 are not dicts, the first is the number 1"),
         ([FRAME, FRAME], "the first is a DataFrame"),
         ({"a": FRAME}, "a DataFrame"),
@@ -167,6 +166,11 @@ def test_anything_else_is_refused_in_one_line(door, value, message):
         door(value)
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("path")
+
+
+def test_records_are_read_from_one_file():
+    with pytest.raises(RagevalError, match=r"one file; got a list of 2 items: 'a.csv', 'b.csv'"):
+        read_records(["a.csv", Path("b.csv")])
 
 
 def test_an_evaluation_is_not_read_again():

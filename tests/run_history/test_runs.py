@@ -163,8 +163,8 @@ def test_an_empty_folder_says_what_it_should_hold(runs):
 
 
 def test_a_folder_of_other_files_names_them(runs):
-    (runs / "a.csv").write_text("query_id,recall\nq,1\n")
-    with pytest.raises(DataError, match=r"no run file among a\.csv; .*evaluation\.save"):
+    (runs / "a.md").write_text("query_id,recall\nq,1\n")
+    with pytest.raises(DataError, match=r"no run file among a\.md; .*evaluation\.save"):
         history(runs)
 
 

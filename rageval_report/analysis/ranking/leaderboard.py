@@ -12,6 +12,7 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import check_count
 from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment, clusters_setting
+from rageval_report.analysis.evaluation_inputs import EvaluationInput, read_evaluations
 from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
 from rageval_report.analysis.ranking.figures import stepwise
 from rageval_report.analysis.ranking.letters import groups_of
@@ -40,7 +41,7 @@ from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
 from rageval_report.results import Result
-from rageval_report.scores import Scored, resolver
+from rageval_report.scores import resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.stats.all_pairs import (
     WESTFALL_YOUNG,
@@ -285,7 +286,7 @@ class Ranking(Result):
 
 @explain_keywords
 def rank(
-    *evaluations: Scored,
+    *evaluations: EvaluationInput,
     metrics: str | Iterable[str] | None = None,
     weights: Mapping[str, float] | None = None,
     objectives: ObjectivesArgument = None,
@@ -304,8 +305,9 @@ def rank(
 
     Parameters
     ----------
-    *evaluations : RAGPipelineEvaluation
-        At least two.
+    *evaluations : RAGPipelineEvaluation, str or PathLike
+        At least two. A path, a folder, a glob or an address stands for all evaluations that
+        `rageval_report.read_scores` reads from it: ``rank("runs/")``.
     metrics : str or iterable of str, optional
         The metrics; all that every pipeline has if omitted.
     weights, objectives : mapping, optional
@@ -382,7 +384,8 @@ def rank(
     check_correction(correction)
     level = check_level(confidence_level)
     n_draws, start = check_resamples(n_resamples), check_seed(seed)
-    lineup = line_up(evaluations, missing=missing, on=on, clusters=clusters)
+    runs, read_notes = read_evaluations(evaluations)
+    lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
     names = choose_shared_metrics(lineup, metrics)
     checked = _check_aims(lineup, weights, objectives, margins)
     blocks = {name: lineup.block(name) for name in names}
@@ -435,9 +438,10 @@ def rank(
     return Ranking(
         f"Ranking of {_title_names(lineup.names)}",
         pd.DataFrame(rows),
-        {**settings, **dialect_settings(evaluations)},
+        {**settings, **dialect_settings(runs)},
         (
-            *note_on_dialects(evaluations),
+            *note_on_dialects(runs),
+            *read_notes,
             *lineup.notes,
             *ranking_notes(blocks, tests, lineup, settings),
             *family.notes(),

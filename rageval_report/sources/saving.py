@@ -1,0 +1,68 @@
+"""Evaluations written to a file, or to an address in place of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rageval_report.errors import DataError, named
+from rageval_report.scores import Scored
+from rageval_report.scores.write import save_scores
+from rageval_report.sources.base import SavedContent
+from rageval_report.sources.opening import address_of
+from rageval_report.sources.table import SOURCES
+
+
+def save_evaluation(
+    evaluation: Scored,
+    path: str | Path,
+    content: SavedContent,
+    *,
+    force: bool = True,
+    neutralise_formulas: bool = False,
+    overwrite: bool = False,
+) -> Path | str:
+    """Write an evaluation to a file or an address.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        The evaluation.
+    path : str or Path
+        A file, or an address of a source that can be written.
+    content : SavedContent
+        What is written beside the scores.
+    force, neutralise_formulas : bool
+        Of a file, as for `rageval_report.scores.write.save_scores`.
+    overwrite : bool
+        Whether a table at an address is replaced.
+
+    Returns
+    -------
+    Path or str
+        The file, or the address of what was written, without a password.
+
+    Raises
+    ------
+    DataError
+        If nothing can be written to addresses of that scheme, or writing fails.
+    """
+    address = address_of(path)
+    if address is None:
+        return save_scores(
+            *(evaluation, path),
+            config=content.config,
+            notes=content.notes,
+            created=content.created,
+            correct=content.correct,
+            force=force,
+            neutralise_formulas=neutralise_formulas,
+            results=content.results,
+        )
+    save = SOURCES[address.scheme].save
+    if save is None:
+        writable = [name for name, source in SOURCES.loaded().items() if source.save is not None]
+        raise DataError(
+            f"{address.name}: scores can be read from {address.scheme}, but not written; save to a "
+            f"file or to {named(writable, 10)}"
+        )
+    return save(evaluation, address, content, overwrite)

@@ -1,0 +1,16 @@
+"""`SOURCES`, the table of places that are no files: a new one is one file and one line here."""
+
+from __future__ import annotations
+
+from rageval_report._registry import Registry
+from rageval_report.sources.base import ScoreSource
+
+_HERE = __name__.rpartition(".")[0]
+
+SOURCES: Registry[ScoreSource] = Registry(
+    "score source",
+    {
+        "sqlite": f"{_HERE}.sqlite:SQLITE",
+    },
+    group="rageval_report.sources",
+)
