@@ -31,6 +31,8 @@ _TYPES: dict[str, click.ParamType[Any]] = {
     "Path": click.Path(path_type=Path),
 }
 
+_WORDS = "rageval_report.words"  # of click's context
+
 _Parser: TypeAlias = Callable[[str], object]
 _Callback: TypeAlias = Callable[[click.Context, click.Parameter, Any], object]
 
@@ -99,9 +101,10 @@ def option(
             required=required,
             multiple=multiple,
             hidden=hidden,
-            is_flag=annotation == "bool" or None,
+            is_flag=annotation.removesuffix(" | None") == "bool" or None,
             callback=_callback(parse, parse_all),
-            **defaults,
+            # Of a flag that may be undecided, click would make a default of False.
+            **({"default": None} if annotation == "bool | None" else defaults),
         )
 
     return parameter
@@ -229,10 +232,55 @@ class Command(click.Command):
             epilog=examples_text(*examples),
         )
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words, and keep them for `words_of`."""
+        ctx.meta[_WORDS] = list(args)
+        return super().parse_args(ctx, args)
+
     def _run(self, **values: object) -> int | None:
         with loading():
             body: Body = load(self.body)  # the only place where the command line imports its bodies
         return body(self.options(**values))
+
+
+def words_of(options: type[Options], *more: str) -> list[str]:
+    """The options of a class that are on the command line that runs, as the user wrote them.
+
+    Parameters
+    ----------
+    options : type
+        A class of options, such as `rageval_report.cli.options.LoadingOptions`.
+    *more : str
+        Names of further options.
+
+    Returns
+    -------
+    list of str
+        Flags and values; empty outside of a command.
+    """
+    context = click.get_current_context(silent=True)
+    if context is None or _WORDS not in context.meta:
+        return []
+    names = {*_annotations(options), *more}
+    parser = context.command.make_parser(context)
+    values, _, _ = parser.parse_args(args=list(context.meta[_WORDS]))
+    return [
+        word
+        for parameter in context.command.params
+        if isinstance(parameter, click.Option) and parameter.name in names
+        for word in _option_words(parameter, values.get(parameter.name))
+    ]
+
+
+def _option_words(parameter: click.Option, value: Any) -> list[str]:
+    """The words that set an option to a value, or to several; none if it is not set."""
+    if value is None or value is False or not isinstance(value, str | list | tuple | bool):
+        return []  # click has a mark of its own for options that are not set
+    flag = max(parameter.opts, key=len)
+    if parameter.is_flag:
+        return [flag]
+    texts = value if isinstance(value, list | tuple) else [value]
+    return [word for text in texts for word in (flag, str(text))]
 
 
 class Family(click.Group):

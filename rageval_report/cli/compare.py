@@ -85,6 +85,12 @@ class CompareArguments(
         help="Method of the test against --margin: strict also counts losses that are too rare to "
         "be among the queries, and needs the bounds of the metrics.",
     )
+    draws: bool | None = option(
+        "--plot/--no-plot",
+        default=None,
+        help="Draw the intervals beside the numbers, and say what to do next; if omitted, where a "
+        "person reads the table in a terminal that is wide enough.",
+    )
     rare_loss: float | dict[str, float] | None = option(
         "--rare-loss",
         parse=parse_rare_loss,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
 from rageval_report.analysis.comparing import comparison as comparing
 from rageval_report.analysis.ranking.leaderboard import rank
+from rageval_report.cli.command import words_of
 from rageval_report.cli.compare import CompareArguments
 from rageval_report.cli.compare_queries import changed_queries
+from rageval_report.cli.next_steps import drill_down, pasted, plan_for_undecided
+from rageval_report.cli.options import LoadingOptions
 from rageval_report.cli.output import Output
-from rageval_report.cli.sources import Loading
+from rageval_report.cli.sources import STANDARD_INPUT, Loading, parse_source
+from rageval_report.cli.terminal_forest import add_forest
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
 from rageval_report.scores.correct_notion import describe_notions, shared_notions
@@ -70,7 +75,55 @@ def compare(options: CompareArguments) -> None:
         output.write({options.by: by_group.with_notes(*notes)})
     else:
         comparison = _comparison(evaluations, metrics, options)
-        output.write({comparison.title: comparison.with_notes(*notes)})
+        _write_comparison(comparison.with_notes(*notes), evaluations, options, output)
+
+
+def _write_comparison(
+    comparison: comparing.Comparison,
+    evaluations: Sequence[RAGPipelineEvaluation],
+    options: CompareArguments,
+    output: Output,
+) -> None:
+    """Write the table; for a person also the drawing, and what to do next."""
+    if options.draws and not output.is_page_of_text:
+        raise click.UsageError("--plot draws in the table on standard output only.")
+    draws = output.is_on_screen if options.draws is None else options.draws
+    if not draws:
+        output.write({comparison.title: comparison})
+        return
+    output.write(
+        {comparison.title: comparison},
+        edit=lambda text, width: add_forest(text, comparison, width, sys.stdout.encoding),
+    )
+    steps = _next_steps(comparison, _files_of(evaluations, options))
+    if steps and not options.quiet:
+        click.echo("\nNext:\n" + "\n".join(f"  {step}" for step in steps))
+
+
+def _next_steps(comparison: comparing.Comparison, files: Mapping[str, str]) -> list[str]:
+    if STANDARD_INPUT in {parse_source(text).path for text in files.values()}:
+        return []  # it has been read
+    steps = (
+        (drill_down(comparison, files), words_of(LoadingOptions, "on")),
+        (
+            plan_for_undecided(comparison, files),
+            words_of(LoadingOptions, "clusters", "confidence_level"),
+        ),
+    )
+    return [pasted([*words, *options]) for words, options in steps if words]
+
+
+def _files_of(
+    evaluations: Sequence[RAGPipelineEvaluation], options: CompareArguments
+) -> dict[str, str]:
+    """The FILE argument of each pipeline, by its name."""
+    if options.candidates:
+        texts: Iterable[str] = (options.baseline, *options.candidates)
+    else:
+        source = parse_source(options.baseline)
+        names = (run.name.removeprefix(f"{source.name}/") for run in evaluations)
+        texts = (f"{source.path}::{name}" for name in names)
+    return {run.name: text for run, text in zip(evaluations, texts, strict=True)}
 
 
 def notes_of(evaluations: Sequence[RAGPipelineEvaluation]) -> list[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import click
 import pandas as pd
@@ -21,6 +22,8 @@ from rageval_report.render.plain_text import WIDTH
 from rageval_report.results import Result
 
 _DEFAULT_LIMIT = 20
+
+Edit: TypeAlias = Callable[[str, int | None], str]
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,19 @@ class Output:
         message = f"the first {rows} of {len(result.frame)} rows are shown; more with --limit"
         return replace(result, frame=result.frame.head(rows)).with_notes(message)
 
-    def write(self, results: Mapping[str, Result], what: str = "pipeline") -> None:
+    @property
+    def is_on_screen(self) -> bool:
+        """Whether a person reads the result as text in a terminal."""
+        return self.is_page_of_text and sys.stdout.isatty()
+
+    @property
+    def is_page_of_text(self) -> bool:
+        """Whether the result is written as text to standard output."""
+        return self.renderer.fits_terminal and self.path is None
+
+    def write(
+        self, results: Mapping[str, Result], what: str = "pipeline", *, edit: Edit | None = None
+    ) -> None:
         """Write the results, one after the other.
 
         Parameters
@@ -94,6 +109,9 @@ class Output:
             By name.
         what : str
             What the names are: the column that holds them if tables are joined into one.
+        edit : callable, optional
+            It is given a page of text on standard output and the width of the terminal, and returns
+            the page that is written; other formats and files are not edited.
         """
         results = {name: _with_advice(result) for name, result in results.items()}
         # On standard error as well: results are often read by a program or written to a file.
@@ -105,14 +123,16 @@ class Output:
             for message in dict.fromkeys(notes):
                 if not is_doubt(message):
                     note(message)
-        self.write_file(results, what)
+        self.write_file(results, what, edit=edit)
 
-    def write_file(self, results: Mapping[str, Result], what: str = "pipeline") -> None:
+    def write_file(
+        self, results: Mapping[str, Result], what: str = "pipeline", *, edit: Edit | None = None
+    ) -> None:
         """As `write`, for a second copy of results: without their doubts on standard error.
 
         Parameters
         ----------
-        results, what
+        results, what, edit
             As for `write`.
         """
         results = {name: _with_advice(result) for name, result in results.items()}
@@ -121,13 +141,14 @@ class Output:
             width=self._width,
             neutralise_formulas=self.neutralise_formulas,
         )
+        if edit is not None and self.is_page_of_text:
+            text = edit(text, self._width)
         write_text(text if text.endswith("\n") else f"{text}\n", self.path)
 
     @property
     def _width(self) -> int | None:
         """The width of the terminal, if a person looks at one."""
-        is_screen = self.renderer.fits_terminal and self.path is None and sys.stdout.isatty()
-        return shutil.get_terminal_size().columns if is_screen else None
+        return shutil.get_terminal_size().columns if self.is_on_screen else None
 
 
 def _words_of(result: Result) -> tuple[str, ...]:
