@@ -82,7 +82,7 @@ class PilotDifferences:
         entry = TESTS.get(test)
         smallest = entry.smallest if isinstance(entry, PairedTest) else None
         is_mcnemar = pairs.is_binary and test.startswith("mcnemar")
-        changed = float((pairs.differences != 0.0).mean()) if is_mcnemar else math.nan
+        changed = pairs.n_changed / pairs.n if is_mcnemar else math.nan
         return cls(pairs.standard_deviation, changed, smallest)
 
     @property

@@ -22,6 +22,7 @@ from rageval_report.stats.means.dirichlet_sums import dirichlet_quantile, dirich
 from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.stats.means.score_bins import CountedScores, bin_scores
 from rageval_report.stats.states.counted_steps import CountedSteps
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
 # Above this many scores, bins save more time than they take.
@@ -85,7 +86,8 @@ def gaffke(
     """
     ends = [require_finite_bounds(each, "gaffke") for each in bounds]
     weighted = [
-        _weigh(column, each, end) for column, each, end in zip(columns, known, ends, strict=True)
+        _weigh(column, each.mean, end)
+        for column, each, end in zip(columns, known, ends, strict=True)
     ]
     pairs = list(zip(weighted, ends, strict=True))
     below = [CountedScores(each.scores - low, each.counts) for each, (low, _) in pairs]
@@ -106,12 +108,12 @@ def gaffke(
     ]
 
 
-def gaffke_pvalue(scores: FloatArray, threshold: float, bounds: Bounds) -> float:
+def gaffke_pvalue(scores: FloatArray | CountedScores, threshold: float, bounds: Bounds) -> float:
     """The p-value of a mean above a threshold: one half of 1 - level where the limit reaches it.
 
     Parameters
     ----------
-    scores : ndarray
+    scores : ndarray or CountedScores
         Scores without NaN, at least one, within the bounds.
     threshold : float
         The mean under the null hypothesis.
@@ -125,29 +127,35 @@ def gaffke_pvalue(scores: FloatArray, threshold: float, bounds: Bounds) -> float
     0.025
     """
     low, high = bounds
-    if threshold >= scores.max():
+    if threshold >= (scores.scores if isinstance(scores, CountedScores) else scores).max():
         return 1.0
     if threshold <= low:
         return 0.0
-    weighted = _weigh(scores, moments(scores), (low, high))
+    weighted = _weigh(scores, _mean_of(scores), (low, high))
     values = np.append(0.0, weighted.scores - low)
     counts = np.append(1.0, weighted.counts)
     return dirichlet_share(values, counts, threshold - low)
 
 
-def _weigh(scores: FloatArray | CountedScores, known: Moments, bounds: Bounds) -> CountedScores:
+def _mean_of(scores: FloatArray | CountedScores) -> float:
+    if isinstance(scores, CountedScores):
+        return sum_of_products(scores.scores, scores.counts) / float(scores.counts.sum())
+    return moments(scores).mean
+
+
+def _weigh(scores: FloatArray | CountedScores, mean: float, bounds: Bounds) -> CountedScores:
     """The different scores and their counts, or bins if there are many different scores."""
     if isinstance(scores, CountedScores):
         if scores.scores.size <= MOST_SINGLE_SCORES:
             return scores
-        return bin_scores(scores.scores, known.mean, bounds, scores.counts)
+        return bin_scores(scores.scores, mean, bounds, scores.counts)
     if scores.size > MOST_SINGLE_SCORES:
         steps = CountedSteps.of(scores)
         if steps is None:
-            return bin_scores(scores, known.mean, bounds)
+            return bin_scores(scores, mean, bounds)
         # What is computed from counts does not depend on the order of the scores.
         counted = CountedScores(steps.distinct, steps.multiplicities.astype(np.float64))
-        return _weigh(counted, known, bounds)
+        return _weigh(counted, mean, bounds)
     different, counts = np.unique(scores, return_counts=True)
     return CountedScores(different, counts.astype(np.float64))
 

@@ -16,7 +16,6 @@ from rageval_report.stats import EFFECTS
 from rageval_report.stats.base import Interval, check_level, paired_values
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.pairs.spread import standard_deviation, tie_magnitudes
-from rageval_report.types import FloatArray
 
 
 def effect_size(baseline: npt.ArrayLike, candidate: npt.ArrayLike, kind: str = "d_z") -> float:
@@ -63,7 +62,9 @@ def d_z(pairs: PairedScores) -> float:
     >>> d_z(PairedScores.of([0, 0, 0], [1, 2, 3])), d_z(PairedScores.of([0, 0], [-0.1, -0.1]))
     (2.0, -inf)
     """
-    return _mean_in_units(pairs.differences, standard_deviation(pairs.differences, pairs.tolerance))
+    if pairs.weights is None:
+        return _mean_in_units(pairs, pairs.standard_deviation)
+    return _mean_in_units(pairs, standard_deviation(pairs.differences, pairs.tolerance))
 
 
 def hedges_g_z(pairs: PairedScores) -> float:
@@ -112,17 +113,15 @@ def d_av(pairs: PairedScores) -> float:
     >>> round(d_av(PairedScores.of([0.1, 0.2, 0.3], [0.2, 0.3, 0.4])), 12)
     1.0
     """
-    sides = (pairs.baseline, pairs.candidate)
-    deviations = [standard_deviation(side, pairs.tolerance) for side in sides]
-    average = math.hypot(*deviations) / math.sqrt(2)
-    return _mean_in_units(pairs.differences, average)
+    average = math.hypot(*(side.std for side in pairs.side_moments)) / math.sqrt(2)
+    return _mean_in_units(pairs, average)
 
 
-def _mean_in_units(differences: FloatArray, unit: float) -> float:
+def _mean_in_units(pairs: PairedScores, unit: float) -> float:
     """The mean of the differences in these units; a unit of 0 makes any shift infinite."""
-    if not differences.any():
+    if not pairs.n_changed:
         return 0.0
-    mean = float(differences.mean())
+    mean = pairs.mean
     if unit == 0.0:
         return math.copysign(math.inf, mean) if mean else 0.0
     return mean / unit
@@ -188,7 +187,7 @@ def paired_dominance(pairs: PairedScores) -> float:
     >>> paired_dominance(PairedScores.of([0] * 4, [0.3, 0.2, -0.1, 0.0]))
     0.25
     """
-    return float(np.sign(pairs.differences).mean())
+    return (pairs.n_positive - pairs.n_negative) / pairs.n
 
 
 def risk_difference(pairs: PairedScores) -> float:

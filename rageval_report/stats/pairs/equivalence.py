@@ -263,7 +263,7 @@ def run_equivalence(
         tests.high,
         float(margin),
         alternative,
-        float(pairs.differences.mean()),
+        pairs.mean,
         pairs.n,
         name,
         notes,
@@ -299,14 +299,9 @@ def _rare_losses_notes(
     if claim == "non-inferior":
         losses = rare_losses_of(pairs, width, confidence_level=level).sentence()
         return (f"rare large losses could hide: {losses}; {_STRICT_COUNTS} such losses",)
-    larger = rare_losses_of(_as_losses(pairs), width, confidence_level=level).sentence("differ by")
+    bound = rare_losses_of(pairs, width, confidence_level=level, either_sign=True)
+    larger = bound.sentence("differ by")
     return (f"rare large differences could hide: {larger}; {_STRICT_COUNTS} them",)
-
-
-def _as_losses(pairs: PairedScores) -> PairedScores:
-    """Every difference as a loss of its size."""
-    sizes = np.abs(pairs.differences)
-    return PairedScores(sizes, np.zeros_like(sizes), pairs.sizes)
 
 
 def _width_of(bounds: Bounds | None, pairs: PairedScores) -> float | None:
@@ -314,12 +309,11 @@ def _width_of(bounds: Bounds | None, pairs: PairedScores) -> float | None:
     if not are_finite(bounds):
         return None
     low, high = bounds
-    sides = (pairs.baseline, pairs.candidate) if pairs.sizes is None else ()
-    for side in sides:
-        outside = side[(side < low - BOUNDS_TOLERANCE) | (side > high + BOUNDS_TOLERANCE)]
-        if outside.size:
+    sides = pairs.side_moments if pairs.sizes is None else ()
+    for end in (end for side in sides for end in (side.minimum, side.maximum)):
+        if not low - BOUNDS_TOLERANCE <= end <= high + BOUNDS_TOLERANCE:
             raise DataError(
-                f"scores must lie within the bounds {low:g} and {high:g}; found {outside[0]:g}: "
+                f"scores must lie within the bounds {low:g} and {high:g}; found {end:g}: "
                 "correct the score or give other bounds"
             )
     return float(high - low)
@@ -361,7 +355,7 @@ def _flip_at_margin(
 
 def _test_equal_differences(pairs: PairedScores, margin: float) -> _OneSidedTests:
     """Nothing shows that others lie within the margin; only that these are beyond it is known."""
-    mean = float(pairs.differences.mean())
+    mean = pairs.mean
     below, above = (math.nan if inside else 1.0 for inside in (-margin < mean, mean < margin))
     limit = math.nan if -margin < mean < margin else mean
     return _OneSidedTests(below, above, limit, limit)
@@ -389,7 +383,7 @@ def _strict_pvalues(pairs: PairedScores, margin: float, width: float) -> _OneSid
 def _test_means(
     pairs: PairedScores, margin: float, alpha: float, _width: float | None
 ) -> _OneSidedTests:
-    n, mean = pairs.n, float(pairs.differences.mean())
+    n, mean = pairs.n, pairs.mean
     deviation = pairs.standard_deviation
     if deviation == 0.0:  # the t statistic would be infinite
         return _test_equal_differences(pairs, margin)

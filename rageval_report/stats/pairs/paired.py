@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
@@ -107,8 +106,7 @@ def run_test(
         return _result_times(in_units, pairs.unit)
     if test == "auto":
         test = _default_test(pairs)
-    differences = pairs.differences
-    wins, losses = int(np.count_nonzero(differences > 0)), int(np.count_nonzero(differences < 0))
+    wins, losses = pairs.n_positive, pairs.n_negative
     # One pair has two patterns of signs, both as extreme as the one observed.
     if pairs.n == 1:
         statistic, pvalue = math.nan, 1.0
@@ -119,8 +117,7 @@ def run_test(
             pairs, alternative=alternative, n_resamples=resamples, seed=start
         )
     ties = pairs.n - wins - losses
-    mean = float(differences.mean())
-    return PairedResult(mean, statistic, pvalue, test, pairs.n, wins, ties, losses)
+    return PairedResult(pairs.mean, statistic, pvalue, test, pairs.n, wins, ties, losses)
 
 
 def _result_times(result: PairedResult, unit: float) -> PairedResult:
@@ -139,12 +136,12 @@ def smallest_pvalue(pairs: PairedScores, test: str) -> float:
     >>> smallest_pvalue(PairedScores.of([0] * 9, [1] * 5 + [0] * 4), "mcnemar-midp")
     0.03125
     """
-    if not pairs.differences.any():
+    if not pairs.n_changed:
         return 1.0
     entry = TESTS.get(test)
     if not isinstance(entry, PairedTest) or entry.smallest is None:
         return 0.0
-    return entry.smallest(int(np.count_nonzero(pairs.differences)))
+    return entry.smallest(pairs.n_changed)
 
 
 def paired_interval(
@@ -224,13 +221,13 @@ def find_interval(
         method = "bonett-price" if pairs.is_binary else "sign-flip"
     # With one pair there is no spread to build on, and no sign-flip test rejects anything.
     if pairs.n == 1:
-        estimate = float(pairs.candidate[0] - pairs.baseline[0])
+        estimate = pairs.mean
         notes = ("one query in common: no interval",)
         return Interval(estimate, math.nan, math.nan, math.nan, method, level, notes)
     interval = PAIRED_INTERVALS[method](
         pairs.in_units, confidence_level=level, n_resamples=resamples, seed=start
     ).times(pairs.unit)
-    if pairs.differences.any():
+    if pairs.n_changed:
         return _agree_with_test(interval, pairs) if is_default else interval
     return replace(interval, notes=(_note_of_identical(interval, pairs.n),))
 
@@ -333,13 +330,9 @@ def is_fragile(
     result = run_test(pairs, test=test, n_resamples=n_resamples, seed=seed)
     if result.pvalue > alpha:
         return False
-    before, after = pairs.baseline, pairs.candidate
     # As large as the largest difference seen, because half of the range or all of it is not defined
     # for metrics without bounds.
-    worst = int(np.abs(after - before).argmax())
-    extra = sorted((before[worst], after[worst]), reverse=result.difference > 0)
-    sizes = None if pairs.sizes is None else np.append(pairs.sizes, pairs.sizes[worst])
-    stressed_pairs = PairedScores(np.append(before, extra[0]), np.append(after, extra[1]), sizes)
+    stressed_pairs = pairs.stressed(is_loss=result.difference > 0)
     # The test stays the one that "auto" took, so that the extra unit alone makes the difference.
     stressed = run_test(stressed_pairs, test=result.test, n_resamples=n_resamples, seed=seed)
     return stressed.pvalue > alpha

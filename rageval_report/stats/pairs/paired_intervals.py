@@ -14,8 +14,10 @@ from dataclasses import replace
 import scipy
 
 from rageval_report.stats import INTERVALS
+from rageval_report.stats._entries import ClosedFormInterval
 from rageval_report.stats.base import Interval
 from rageval_report.stats.clusters import mean_error
+from rageval_report.stats.means.closed_forms import wilson
 from rageval_report.stats.pairs.discordant import DiscordantPairs
 from rageval_report.stats.pairs.paired_scores import PairedScores
 
@@ -38,7 +40,7 @@ def student_t(
     """
     if pairs.weights is None or pairs.n == 1 or pairs.standard_deviation == 0.0:
         return _interval_of_differences("t", pairs, confidence_level, n_resamples, seed)
-    mean = float(pairs.differences.mean())
+    mean = pairs.mean
     error, degrees = mean_error(pairs)
     reach = float(scipy.special.stdtrit(degrees, 0.5 + confidence_level / 2)) * error
     return Interval(mean, mean - reach, mean + reach, error, "t", confidence_level)
@@ -133,9 +135,7 @@ def bonett_price_centre(counts: DiscordantPairs) -> tuple[float, float]:
     return centre, math.sqrt((won + lost - centre**2) / (counts.n + 2))
 
 
-def newcombe(
-    pairs: PairedScores, *, confidence_level: float, n_resamples: int, seed: int
-) -> Interval:
+def newcombe(pairs: PairedScores, *, confidence_level: float, **_options: object) -> Interval:
     """The square-and-add interval of a difference of paired shares, from two Wilson intervals.
 
     References
@@ -146,21 +146,12 @@ def newcombe(
     Examples
     --------
     >>> pairs = PairedScores.of([1] * 38 + [0] * 12, [1] * 36 + [0] * 2 + [1] * 12)
-    >>> interval = newcombe(pairs, confidence_level=0.95, n_resamples=1, seed=0)
+    >>> interval = newcombe(pairs, confidence_level=0.95)
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0569, 0.3404)
     """
     counts = pairs.count_discordant("newcombe")
-    before, after = (
-        INTERVALS["wilson"](
-            side,
-            confidence_level=confidence_level,
-            bounds=(0.0, 1.0),
-            n_resamples=n_resamples,
-            seed=seed,
-        )
-        for side in (pairs.baseline, pairs.candidate)
-    )
+    before, after = (wilson(side, confidence_level, (0.0, 1.0)) for side in pairs.side_moments)
     phi = _shrunken_correlation(counts)
     down, up = after.estimate - after.low, before.high - before.estimate
     low = counts.difference - math.sqrt(down**2 - 2 * phi * down * up + up**2)
@@ -236,13 +227,17 @@ def _interval_of_differences(
     method: str, pairs: PairedScores, confidence_level: float, n_resamples: int, seed: int
 ) -> Interval:
     """The interval of a mean of that name, applied to the differences."""
-    mean = float(pairs.differences.mean())
+    mean = pairs.mean
     if pairs.n == 1:
         nan = math.nan
         return Interval(mean, nan, nan, nan, method, confidence_level, ("one pair: no interval",))
     if pairs.standard_deviation == 0.0:
         return Interval(mean, mean, mean, 0.0, method, confidence_level, (NO_SPREAD,))
-    interval = INTERVALS[method](
+    member = INTERVALS[method]
+    if isinstance(member, ClosedFormInterval):
+        interval = member.of_moments(pairs.moments, confidence_level, None)
+        return replace(interval, method=method)
+    interval = member(
         pairs.values,
         confidence_level=confidence_level,
         bounds=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -12,9 +13,19 @@ import numpy.typing as npt
 from rageval_report.errors import DataError
 from rageval_report.stats.base import Alternative, paired_differences, paired_values
 from rageval_report.stats.magnitudes import unit_of
+from rageval_report.stats.means.moments import Moments, moments
+from rageval_report.stats.means.score_bins import CountedScores
 from rageval_report.stats.pairs.discordant import DiscordantPairs, count_discordant, is_binary
 from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
-from rageval_report.stats.sign_flips.lattice import lattice_step
+from rageval_report.stats.sign_flips.lattice import (
+    MOST_STEPS,
+    LatticeCounts,
+    count_lattice,
+    lattice_of_counts,
+    lattice_step,
+)
+from rageval_report.stats.states.counted_steps import CountedSteps, mean_difference
+from rageval_report.stats.states.power_sums import PowerSums
 from rageval_report.types import FloatArray
 
 
@@ -93,6 +104,43 @@ class PairedScores:
         return paired_differences(self.baseline, self.candidate)
 
     @cached_property
+    def n_positive(self) -> int:
+        """The number of pairs in which the candidate's score is larger."""
+        return int(np.count_nonzero(self.differences > 0))
+
+    @cached_property
+    def n_negative(self) -> int:
+        """The number of pairs in which the candidate's score is smaller."""
+        return int(np.count_nonzero(self.differences < 0))
+
+    @property
+    def n_changed(self) -> int:
+        """The number of pairs whose scores differ."""
+        return self.n_positive + self.n_negative
+
+    @cached_property
+    def side_steps(self) -> tuple[CountedSteps | None, CountedSteps | None]:
+        """The scores of each side as counts of multiples of 1/D; None if they are no such ones."""
+        return CountedSteps.of(self.baseline), CountedSteps.of(self.candidate)
+
+    @cached_property
+    def side_moments(self) -> tuple[Moments, Moments]:
+        """Number, mean, spread and extremes of each side."""
+        return moments(self.baseline), moments(self.candidate)
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean difference.
+
+        If both sides are on a lattice it is rounded only once, so no order of the rows moves it.
+        """
+        if self.sizes is None:
+            before, after = self.side_steps
+            if before is not None and after is not None:
+                return mean_difference(before, after)
+        return float(self.differences.mean())
+
+    @cached_property
     def is_binary(self) -> bool:
         """Whether every score of both sides is 0 or 1; sums over clusters are not such scores."""
         return self.sizes is None and is_binary(self.baseline, self.candidate)
@@ -124,13 +172,55 @@ class PairedScores:
     @cached_property
     def standard_deviation(self) -> float:
         """The standard deviation of `values`: 0 if only rounding separates them, NaN for one."""
+        if self.lattice is not None and self.lattice.counts.size > 1:
+            return self.lattice.standard_deviation
         return standard_deviation(self.values, self.tolerance)
+
+    @property
+    def counted(self) -> FloatArray | CountedScores:
+        """The differences, or on a lattice how often each of them occurs."""
+        if self.lattice is None:
+            return self.differences
+        counts = self.lattice.multiplicities.astype(np.float64)
+        return CountedScores(self.lattice.values, counts)
+
+    @property
+    def moments(self) -> Moments:
+        """Number, mean, spread and extremes of `values`."""
+        low, high = self.ends
+        return Moments(self.n, self.mean, self.standard_deviation, low, high, is_binary=False)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest of `values`."""
+        return float(self.values.min()), float(self.values.max())
+
+    @cached_property
+    def lattice(self) -> LatticeCounts | None:
+        """The differences as counts of multiples of a step.
+
+        None if they are not on a lattice, or are those of clusters.
+        """
+        if self.sizes is not None:
+            return None
+        before, after = self.side_steps
+        if before is not None and after is not None:
+            denominator = math.lcm(before.denominator, after.denominator)
+            steps = CountedSteps.of_multiples(self.differences, denominator)
+            if steps is not None:
+                return lattice_of_steps(steps)
+        return count_lattice(self.differences)
+
+    @property
+    def sums(self) -> PowerSums | None:
+        """The differences as sums of powers, where they are no longer known one by one; None."""
+        return None
 
     @cached_property
     def step(self) -> float | None:
         """The step of which all differences are multiples; None if they are not on a lattice."""
         if self.sizes is None:
-            return lattice_step(self.differences)
+            return None if self.lattice is None else self.lattice.step
         # The sums themselves lie on the lattice of the scores, on which rounding is least.
         scale = 1.0 / float(self.sizes.mean())
         step = lattice_step(self.differences / scale)
@@ -149,6 +239,43 @@ class PairedScores:
         """
         return {}
 
+    def stressed(self, *, is_loss: bool) -> PairedScores:
+        """The same pairs and one more, whose difference is as large as the largest of them.
+
+        Examples
+        --------
+        >>> PairedScores.of([0.5, 0.5], [0.75, 0.5]).stressed(is_loss=True).differences
+        array([ 0.25,  0.  , -0.25])
+        """
+        before, after = self.baseline, self.candidate
+        worst = int(np.abs(after - before).argmax())
+        extra = sorted((before[worst], after[worst]), reverse=is_loss)
+        sizes = None if self.sizes is None else np.append(self.sizes, self.sizes[worst])
+        return PairedScores(np.append(before, extra[0]), np.append(after, extra[1]), sizes)
+
+    def losses_of(self, size: float, *, either_sign: bool = False) -> tuple[int, float]:
+        """The number of pairs that lose at least as much, and the mean difference of the others.
+
+        Of clusters, those that lose as much on average. The mean is 0 if there are no others. With
+        `either_sign` every difference counts as a loss of its size.
+
+        Examples
+        --------
+        >>> PairedScores.of([0.5, 0.5, 1.0], [0.75, 0.5, 0.0]).losses_of(1.0)
+        (1, 0.125)
+        """
+        weights = 1.0 if self.weights is None else self.weights
+        differences = -np.abs(self.differences) if either_sign else self.differences
+        is_loss = differences <= (-size + self.tolerance) * weights
+        n_losses = int(np.count_nonzero(is_loss))
+        if n_losses == self.n:
+            return n_losses, 0.0
+        if not n_losses and self.weights is None and not either_sign:
+            return 0, self.mean
+        others = differences[~is_loss] if n_losses else differences
+        weight = others.size if self.weights is None else self.weights[~is_loss].sum()
+        return n_losses, float(others.sum() / weight)
+
     def count_discordant(self, method: str) -> DiscordantPairs:
         """The counts of the paired two-by-two table, for a method that needs scores of 0 and 1.
 
@@ -163,3 +290,18 @@ class PairedScores:
                 "for clusters, e.g. 'sign-flip' or 't'."
             )
         return count_discordant(self.baseline, self.candidate, method)
+
+
+def lattice_of_steps(steps: CountedSteps) -> LatticeCounts | None:
+    """The lattice of differences in its largest step; None if that is too fine for sums to tie.
+
+    Examples
+    --------
+    >>> lattice_of_steps(CountedSteps.of(np.array([0.2, 0.4, 0.4]))).step
+    0.2
+    """
+    lattice = lattice_of_counts(steps.lowest, steps.counts, 1.0, float(steps.denominator))
+    if lattice is None:
+        return None
+    highest = lattice.lowest + lattice.counts.size - 1
+    return lattice if max(-lattice.lowest, highest) <= MOST_STEPS else None

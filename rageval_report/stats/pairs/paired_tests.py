@@ -43,10 +43,9 @@ def student_t(
     >>> round(t, 3), round(p, 3)
     (2.449, 0.092)
     """
-    differences = pairs.differences
-    if not differences.any():
+    if not pairs.n_changed:
         return 0.0, 1.0
-    mean, n = float(differences.mean()), pairs.n
+    mean, n = pairs.mean, pairs.n
     if n == 1 or pairs.standard_deviation == 0.0:
         wins = n if mean > 0 else 0
         return math.copysign(math.inf, mean), coin_pvalue(wins, n - wins, alternative)
@@ -113,7 +112,7 @@ def wilcoxon_zsplit(
 def _signed_rank_test(
     pairs: PairedScores, zeros: str, alternative: Alternative
 ) -> tuple[float, float]:
-    if not pairs.differences.any():
+    if not pairs.n_changed:
         return 0.0, 1.0
     tied = tie_magnitudes(pairs.differences, pairs.tolerance)
     # By name, because scipy.stats takes longer to import than all other tests take to run.
@@ -136,8 +135,7 @@ def sign(
     >>> sign(pairs, alternative="two-sided")
     (5.0, 0.0625)
     """
-    wins = int(np.count_nonzero(pairs.differences > 0))
-    losses = int(np.count_nonzero(pairs.differences < 0))
+    wins, losses = pairs.n_positive, pairs.n_negative
     return float(wins), coin_pvalue(wins, losses, alternative)
 
 

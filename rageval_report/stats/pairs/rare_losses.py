@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import numpy.typing as npt
 import scipy
 
 from rageval_report.stats.base import check_level, check_positive
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.units import independent_pairs
-from rageval_report.types import BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +107,11 @@ def rare_loss_bound(
 
 
 def rare_losses_of(
-    pairs: PairedScores, size: float, *, confidence_level: float = 0.95
+    pairs: PairedScores, size: float, *, confidence_level: float = 0.95, either_sign: bool = False
 ) -> RareLossBound:
     """`rare_loss_bound` of pairs that are complete, and may be clusters.
+
+    With `either_sign` every difference counts as a loss of its size.
 
     Examples
     --------
@@ -120,14 +120,10 @@ def rare_losses_of(
     """
     check_positive("size", size)
     level = check_level(confidence_level)
-    weights = 1.0 if pairs.weights is None else pairs.weights
-    is_loss = pairs.differences <= (-size + pairs.tolerance) * weights
-    n_losses = int(np.count_nonzero(is_loss))
-    if n_losses == pairs.n:
-        share, others = 1.0, 0.0
-    else:
+    n_losses, others = pairs.losses_of(size, either_sign=either_sign)
+    share = 1.0
+    if n_losses < pairs.n:
         share = float(scipy.special.betaincinv(n_losses + 1, pairs.n - n_losses, level))
-        others = _mean_of_others(pairs, is_loss)
     return RareLossBound(
         float(size),
         pairs.n,
@@ -136,10 +132,3 @@ def rare_losses_of(
         (1.0 - share) * others - share * size,
         "queries" if pairs.sizes is None else "clusters",
     )
-
-
-def _mean_of_others(pairs: PairedScores, is_loss: BoolArray) -> float:
-    """The mean difference per query without the losses."""
-    others = pairs.differences[~is_loss] if is_loss.any() else pairs.differences
-    weight = others.size if pairs.weights is None else pairs.weights[~is_loss].sum()
-    return float(others.sum() / weight)

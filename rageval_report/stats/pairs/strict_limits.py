@@ -14,11 +14,13 @@ limits of the clusters' means.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy
 
 from rageval_report.stats.means.gaffke import gaffke, gaffke_pvalue
-from rageval_report.stats.means.moments import moments
+from rageval_report.stats.means.score_bins import CountedScores
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.types import FloatArray
 
@@ -44,9 +46,9 @@ def strict_pvalue(pairs: PairedScores, threshold: float, width: float) -> float:
     >>> round(strict_pvalue(without_losses, -0.05, 1.0), 4)  # 0.95 to the power of 59
     0.0485
     """
-    differences = _within(pairs, width)
     if pairs.weights is None:
-        return gaffke_pvalue(differences, threshold, (-width, width))
+        return gaffke_pvalue(_within(pairs.counted, width), threshold, (-width, width))
+    differences = _clusters_within(pairs, pairs.weights, width)
     return _pvalue_of_shift(differences, pairs.weights, threshold, width)
 
 
@@ -68,19 +70,25 @@ def strict_interval(pairs: PairedScores, width: float, alpha: float) -> tuple[fl
     >>> round(low, 4), round(high, 4)
     (-0.0495, 0.0495)
     """
-    differences, weights = _within(pairs, width), pairs.weights
+    weights = pairs.weights
     if weights is None:
-        limits = [(-width, width)]
-        interval = gaffke([differences], [moments(differences)], limits, 1 - 2 * alpha)[0]
+        columns, limits = [_within(pairs.counted, width)], [(-width, width)]
+        interval = gaffke(columns, [pairs.moments], limits, 1 - 2 * alpha)[0]
         return interval.low, interval.high
+    differences = _clusters_within(pairs, weights, width)
     low = _lower_limit(differences, weights, width, alpha)
     return low, -_lower_limit(-differences, weights, width, alpha)
 
 
-def _within(pairs: PairedScores, width: float) -> FloatArray:
+def _within(differences: FloatArray | CountedScores, width: float) -> FloatArray | CountedScores:
     """The differences without what rounding adds to the largest possible ones."""
-    widest = width * (1.0 if pairs.weights is None else pairs.weights)
-    return np.asarray(np.clip(pairs.differences, -widest, widest))
+    if isinstance(differences, CountedScores):
+        return replace(differences, scores=np.clip(differences.scores, -width, width))
+    return np.asarray(np.clip(differences, -width, width))
+
+
+def _clusters_within(pairs: PairedScores, weights: FloatArray, width: float) -> FloatArray:
+    return np.asarray(np.clip(pairs.differences, -width * weights, width * weights))
 
 
 def _pvalue_of_shift(

@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -39,12 +39,20 @@ from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.sign_flips.lattice import count_multiples, lattice_step
 from rageval_report.stats.sign_flips.meet_in_the_middle import log2_sums
 from rageval_report.stats.sign_flips.sign_sums import Tail
-from rageval_report.stats.sign_flips.sign_tail import MOST_LISTED, coarse_tail, rough_tail
+from rageval_report.stats.sign_flips.sign_tail import (
+    MOST_LISTED,
+    coarse_tail,
+    rough_tail,
+    summed_tail,
+)
 from rageval_report.stats.sign_flips.signflip import (
     pvalue_of_pairs,
     pvalue_of_spread_sums,
+    pvalue_of_sums,
     pvalue_on_step,
 )
+from rageval_report.stats.sign_flips.summed_signs import SummedSigns
+from rageval_report.stats.states.power_sums import PowerSums
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
@@ -91,10 +99,9 @@ def sign_flip(pairs: PairedScores, *, confidence_level: float, **_options: objec
     """
     half = pairs.step is not None
     return _invert_test(
-        *(pairs.differences, pairs.step, confidence_level),
+        *(shifts_of(pairs), confidence_level),
         lambda: pvalue_of_pairs(pairs, "two-sided", midp=half),
         half=half,
-        weights=pairs.weights,
     )
 
 
@@ -119,11 +126,18 @@ def pvalue_of_shift(pairs: PairedScores, shift: float, alternative: Alternative)
     >>> pvalue_of_shift(pairs, 0.1, "greater"), pvalue_of_shift(pairs, 0.7, "greater")
     (0.015625, 1.0)
     """
-    moved = pairs.differences - shift * (1.0 if pairs.weights is None else pairs.weights)
-    moved[np.abs(moved) <= pairs.tolerance] = 0.0
-    if shift and pairs.step is not None:
-        return pvalue_of_spread_sums(moved, pairs.step, alternative)
     half = pairs.step is not None
+    if not shift:
+        return pvalue_of_pairs(pairs, alternative, midp=half)
+    if pairs.sums is not None:
+        return pvalue_of_sums(pairs.sums, shift, alternative)
+    lattice = pairs.lattice
+    values = pairs.differences if lattice is None else lattice.values
+    moved = values - shift * (1.0 if pairs.weights is None else pairs.weights)
+    moved[np.abs(moved) <= pairs.tolerance] = 0.0
+    if pairs.step is not None:
+        counts = None if lattice is None else lattice.multiplicities.astype(np.float64)
+        return pvalue_of_spread_sums(moved, pairs.step, alternative, counts)
     return pvalue_on_step(moved, lattice_step(moved), midp=half, alternative=alternative)
 
 
@@ -158,40 +172,29 @@ def sign_flip_interval(
     step = lattice_step(values)
     half = step is not None if midp is None else midp
     return _invert_test(
-        *(values, step, check_level(confidence_level)),
+        *(Shifts.of(values, step), check_level(confidence_level)),
         lambda: pvalue_on_step(values, step, midp=half),
         half=half,
     )
 
 
 def _invert_test(
-    differences: FloatArray,
-    step: float | None,
-    level: float,
-    pvalue: Callable[[], float],
-    *,
-    half: bool,
-    weights: FloatArray | None = None,
+    shifts: Shifts, level: float, pvalue: Callable[[], float], *, half: bool
 ) -> Interval:
     """The interval; `pvalue` gives the two-sided p-value of zero, if that is needed."""
-    n, alpha = differences.size, 1.0 - level
-    mean = float(differences.mean())
-    if not differences.any():
+    n, alpha, mean = shifts.n, 1.0 - level, shifts.mean
+    if shifts.ends == (0.0, 0.0):
         return Interval(0.0, 0.0, 0.0, 0.0, "sign-flip", level, (IDENTICAL,))
-    # How far the differences lie from those that a shift of every query would give.
-    residuals = differences - mean * (1.0 if weights is None else weights)
     # No two-sided p-value of n pairs is below 2**(1 - n), with half ties 2**-n.
     if 0.5 ** (n - 1) > alpha and not (half and 0.5**n < alpha):
-        return _interval_of_few(mean, residuals, weights, level)
-    if float(np.ptp(residuals)) <= 1e-12 * abs(mean):
+        return _interval_of_few(shifts, level)
+    if shifts.spread <= 1e-12 * abs(mean):
         return Interval(mean, mean, mean, 0.0, "sign-flip", level, ("all differences are equal",))
-    shifts = Shifts.of(differences, step, weights)
     low = shifts.lowest(alpha / 2, half)
     high = -shifts.with_signs_reversed().lowest(alpha / 2, half)
     rejected = pvalue() <= alpha
     low, high, notes = limits_that_agree(low, high, mean, rejected=rejected)
-    error = float(residuals.std(ddof=1)) / math.sqrt(n)
-    return Interval(mean, low, high, error, "sign-flip", level, notes)
+    return Interval(mean, low, high, shifts.error, "sign-flip", level, notes)
 
 
 def limits_that_agree(
@@ -222,21 +225,19 @@ def _per_weight(values: FloatArray, weights: FloatArray | None) -> FloatArray:
     return values if weights is None else values / weights
 
 
-def _interval_of_few(
-    mean: float, residuals: FloatArray, weights: FloatArray | None, level: float
-) -> Interval:
+def _interval_of_few(shifts: Shifts, level: float) -> Interval:
     """The t interval, where no shift at all can be rejected, and all differences.
 
     At a lower level the smallest and the largest difference may be the limits, and the interval of
     a higher level contains that of a lower one.
     """
-    n = residuals.size
+    n, mean = shifts.n, shifts.mean
     if n == 1:
         nan, notes = math.nan, ("with 1 pair there is no interval",)
         return Interval(mean, nan, nan, nan, "sign-flip", level, notes)
     note = f"with {n} pairs the sign-flip interval is unbounded; t interval given"
-    apart = _per_weight(residuals, weights)
-    error = float(residuals.std(ddof=1)) / math.sqrt(n)
+    apart = _per_weight(shifts.residuals, shifts.weights)
+    error = shifts.error
     reach = float(scipy.special.stdtrit(n - 1, 0.5 + level / 2)) * error
     below, above = max(reach, -float(apart.min())), max(reach, float(apart.max()))
     if below > reach or above > reach:
@@ -244,7 +245,24 @@ def _interval_of_few(
     return Interval(mean, mean - below, mean + above, error, "t", level, (note,))
 
 
-@dataclass(frozen=True, slots=True)
+def shifts_of(pairs: PairedScores) -> Shifts:
+    """The differences of pairs, to be shifted: one by one, by their counts, or by their sums.
+
+    Examples
+    --------
+    >>> shifts_of(PairedScores.of([0, 0, 0], [1, 1, 2])).values
+    array([1., 2.])
+    """
+    if pairs.lattice is not None:
+        lattice = pairs.lattice
+        counts = lattice.multiplicities.astype(np.float64)
+        return Shifts(lattice.values, counts, step=lattice.step)
+    if pairs.sums is not None:
+        return SummedShifts(np.zeros(0), sums=pairs.sums)
+    return Shifts.of(pairs.differences, pairs.step, pairs.weights)
+
+
+@dataclass(frozen=True)
 class Shifts:
     """Differences, and the p-value of the test after a shift is subtracted from all of them.
 
@@ -284,17 +302,60 @@ class Shifts:
         values = np.asarray((occupied + lowest) * step)
         return cls(values, counts[occupied].astype(np.float64), step=step)
 
+    @functools.cached_property
+    def n(self) -> int:
+        """The number of differences."""
+        return self.values.size if self.counts is None else round(float(self.counts.sum()))
+
+    @functools.cached_property
+    def mean(self) -> float:
+        """The mean difference."""
+        if self.counts is None:
+            return float(self.values.mean())
+        return sum_of_products(self.values, self.counts) / self.n
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest difference."""
+        return float(self.values.min()), float(self.values.max())
+
+    @functools.cached_property
+    def residuals(self) -> FloatArray:
+        """How far the differences lie from those that a shift of every query would give."""
+        return self.values - self.mean * (1.0 if self.weights is None else self.weights)
+
+    @property
+    def spread(self) -> float:
+        """The distance between the extremes of the residuals."""
+        return float(np.ptp(self.residuals))
+
+    @property
+    def squares(self) -> float:
+        """The sum of the squared residuals."""
+        counts = 1.0 if self.counts is None else self.counts
+        return float((np.square(self.residuals) * counts).sum())
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean difference."""
+        residuals = self.residuals
+        if self.counts is None:
+            return float(residuals.std(ddof=1)) / math.sqrt(self.n)
+        away = residuals - sum_of_products(residuals, self.counts) / self.n
+        squares = sum_of_products(np.square(away), self.counts)
+        return math.sqrt(squares / (self.n - 1) / self.n)
+
     def with_signs_reversed(self) -> Shifts:
         """The same with the signs of all differences reversed."""
         return Shifts(-self.values, self.counts, self.weights, self.step)
 
     def lowest(self, level: float, half: bool) -> float:
         """The lower limit: the smallest shift that is accepted, at the one-sided level."""
-        n = self.values.size if self.counts is None else round(float(self.counts.sum()))
+        n = self.n
         if half and self.step is not None:
             # A shift below all differences leaves all signs alike, and its p-value is the smallest.
             least = float(_per_weight(self.values, self.weights).min())
-            beyond = least + _PRECISION * (self._mean(n) - least)
+            beyond = least + _PRECISION * (self.mean - least)
             if self.pvalue(beyond, half) > level:
                 return least
             return self._search_lowest(level, half, n)
@@ -335,8 +396,8 @@ class Shifts:
         Coarse p-values, which cost a fraction of the true ones, lead close to the limit; there two
         true p-values are enough as a rule.
         """
-        mean, z = self._mean(n), -float(scipy.special.ndtri(level))
-        reach = self._normal_reach(mean, z, n)
+        mean, z = self.mean, -float(scipy.special.ndtri(level))
+        reach = self._normal_reach(z, n)
 
         def excess(shift: float, tail_of: TailFunction) -> float:
             # A p-value can underflow to 0, whose normal quantile is infinite.
@@ -353,31 +414,86 @@ class Shifts:
         # With few distinct sums the p-value is a staircase, on which secants do not converge.
         return _search_bracket(true, mean, reach, z)
 
-    def _mean(self, n: int) -> float:
-        """The mean difference."""
-        if self.counts is None:
-            return float(self.values.mean())
-        return sum_of_products(self.values, self.counts) / n
-
-    def _normal_reach(self, mean: float, z: float, n: int) -> float:
+    def _normal_reach(self, z: float, n: int) -> float:
         """How far below the mean the limit is if the flipped sum is normal.
 
         The variance of that sum is the sum of squares after the shift, so it grows with the shift:
         ``(n r)^2 = z^2 (squares + 2 r cross + r^2 own)`` is solved for the reach r.
         """
-        residuals = self.values - mean * (1.0 if self.weights is None else self.weights)
         own, cross = float(n), 0.0
         if self.weights is not None:
             own, cross = (
                 sum_of_products(self.weights, self.weights),
-                sum_of_products(self.weights, residuals),
+                sum_of_products(self.weights, self.residuals),
             )
-        counts = 1.0 if self.counts is None else self.counts
-        squares = float((np.square(residuals) * counts).sum())
+        squares = self.squares
         # With a few heavy weights no reach is far enough; then the search begins at some reach.
         most = max(n * n - z * z * own, float(n))
         half = z * z * cross / most
         return half + math.sqrt(half * half + z * z * squares / most)
+
+
+@dataclass(frozen=True)
+class SummedShifts(Shifts):
+    """Differences of which sums of powers are known, and the p-value after a shift.
+
+    Parameters
+    ----------
+    values : ndarray
+        Empty.
+    sign : float
+        -1.0 if the signs of all differences are reversed.
+    sums : PowerSums
+        The sums of the powers of the differences.
+    """
+
+    sign: float = 1.0
+    sums: PowerSums = field(kw_only=True)
+
+    @functools.cached_property
+    def n(self) -> int:
+        """The number of differences."""
+        return self.sums.n
+
+    @functools.cached_property
+    def mean(self) -> float:
+        """The mean difference."""
+        return self.sign * self.sums.mean
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest difference."""
+        low, high = sorted((self.sign * self.sums.minimum, self.sign * self.sums.maximum))
+        return low, high
+
+    @property
+    def spread(self) -> float:
+        """The distance between the extremes."""
+        return self.sums.maximum - self.sums.minimum
+
+    @property
+    def squares(self) -> float:
+        """The sum of the squared distances from the mean."""
+        return (self.n - 1) * self.sums.standard_deviation**2
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean difference."""
+        return self.sums.standard_deviation / math.sqrt(self.n)
+
+    def with_signs_reversed(self) -> Shifts:
+        """The same with the signs of all differences reversed."""
+        return replace(self, sign=-self.sign)
+
+    def lowest(self, level: float, half: bool) -> float:
+        """The lower limit: the smallest shift that is accepted, at the one-sided level."""
+        return self._search_lowest(level, half, self.n)
+
+    def pvalue(self, shift: float, half: bool, tail_of: TailFunction = rough_tail) -> float:  # noqa: ARG002
+        """The one-sided p-value of a shift below the mean."""
+        signs = SummedSigns.of(self.sums, self.sign * shift)
+        threshold = self.n * (self.mean - shift)
+        return summed_tail(signs, max(threshold, 0.0) / signs.unit).at_least
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ for lattices the p-values of 14 ratings were wrong by up to 0.33 in simulations.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray, IntArray
 
 # Steps 1/D of everyday scores: shares of up to twelve, two and three of them combined (60, 840),
@@ -54,20 +56,134 @@ def lattice_step(differences: FloatArray) -> float | None:
     >>> lattice_step(np.array([0.12345, -0.98765, 0.55555])) is None
     True
     """
+    lattice = count_lattice(differences)
+    return None if lattice is None else lattice.step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LatticeCounts:
+    """How often each multiple of a step occurs among differences.
+
+    Parameters
+    ----------
+    step : float
+        The largest step of which all differences are multiples.
+    lowest : int
+        The least multiple, in steps.
+    counts : ndarray of int
+        The counts from the least multiple to the largest.
+
+    Examples
+    --------
+    >>> lattice = count_lattice(np.array([0.5, -1.0, 0.5, 0.0]))
+    >>> lattice.step, lattice.multiples, lattice.multiplicities
+    (0.5, array([-2,  0,  1]), array([1, 1, 2]))
+    """
+
+    step: float
+    lowest: int
+    counts: IntArray
+
+    @property
+    def multiples(self) -> IntArray:
+        """The multiples that occur, in steps and in ascending order."""
+        return np.asarray(np.flatnonzero(self.counts) + self.lowest, dtype=np.int64)
+
+    @property
+    def multiplicities(self) -> IntArray:
+        """How often each of the multiples that occur does."""
+        return self.counts[self.counts > 0]
+
+    @property
+    def values(self) -> FloatArray:
+        """The differences that occur, in ascending order."""
+        return np.asarray(self.multiples * self.step)
+
+    @property
+    def n(self) -> int:
+        """The number of differences."""
+        return int(self.counts.sum())
+
+    @property
+    def total(self) -> int:
+        """The sum of the differences, in steps."""
+        return int((self.multiples * self.multiplicities).sum())
+
+    @property
+    def standard_deviation(self) -> float:
+        """The standard deviation with denominator n - 1, which no order of the rows moves.
+
+        Examples
+        --------
+        >>> round(count_lattice(np.array([0.5, -1.0, 0.5, 0.0])).standard_deviation, 6)
+        0.707107
+        """
+        away = self.multiples - self.total / self.n
+        squares = sum_of_products(away * away, self.multiplicities)
+        return math.sqrt(squares / (self.n - 1)) * self.step
+
+    def magnitudes(self) -> tuple[IntArray, IntArray]:
+        """The sizes of the differences other than 0, in steps, and how often each occurs."""
+        sizes = np.bincount(np.abs(self.multiples), self.multiplicities)
+        distinct = np.flatnonzero(sizes)
+        distinct = distinct[distinct > 0]
+        return distinct, sizes[distinct].astype(np.int64)
+
+
+def count_lattice(differences: FloatArray) -> LatticeCounts | None:
+    """The counts of the multiples of `lattice_step`; None if there is no such step.
+
+    Examples
+    --------
+    >>> count_lattice(np.array([1.0, -2.0, 1.0])).total
+    0
+    """
     magnitudes = np.abs(differences)
     # A single difference is a multiple of itself, and its signs never tie.
     if np.count_nonzero(magnitudes) < 2:
         return None
-    step = _any_step(magnitudes)
-    if step is None:
+    # The usual steps first: in float32 the noise of hundredths and of reciprocal ranks adds up in
+    # Euclid's algorithm, which then finds nothing.
+    denominator = everyday_denominator(magnitudes)
+    if denominator is None:
+        # Zeros are multiples of any step, so they are left out only where a step is made of them.
+        moved = magnitudes[magnitudes > 0]
+        step = _euclid_step(moved, float(moved.max()))
+        if step is None:
+            return None
+    else:
+        step = 1.0 / denominator
+    return lattice_of_counts(*count_multiples(differences, step), step, denominator)
+
+
+def lattice_of_counts(
+    lowest: int, counts: IntArray, step: float, denominator: float | None = None
+) -> LatticeCounts | None:
+    """The counts in the largest step; None if no sums tie on it.
+
+    Parameters
+    ----------
+    lowest : int
+        The least multiple of the step.
+    counts : ndarray of int
+        The counts from the least multiple to the largest.
+    step : float
+        A step of which all differences are multiples.
+    denominator : float, optional
+        One over the step, if that is a whole number: then the largest step is rounded only once.
+
+    Examples
+    --------
+    >>> lattice_of_counts(-2, np.array([1, 0, 0, 0, 3]), 0.1, 10.0).step
+    0.2
+    """
+    multiples = np.flatnonzero(counts) + lowest
+    largest = int(np.gcd.reduce(multiples))
+    if largest == 0:
         return None
-    lowest, counts = count_multiples(magnitudes, step)
-    places = np.flatnonzero(counts)
-    steps, counts = lowest + places, counts[places]
-    if steps[0] == 0:
-        steps, counts = steps[1:], counts[1:]
-    largest = int(np.gcd.reduce(steps))
-    return step * largest if sums_tie(steps // largest, counts) else None
+    step = step * largest if denominator is None else largest / denominator
+    lattice = LatticeCounts(step, lowest // largest, counts[::largest])
+    return lattice if sums_tie(*lattice.magnitudes()) else None
 
 
 def sums_tie(steps: IntArray, counts: FloatArray | IntArray) -> bool:
@@ -146,25 +262,27 @@ def count_multiples(differences: FloatArray, step: float) -> tuple[int, IntArray
     return lowest, counts
 
 
-def _any_step(magnitudes: FloatArray) -> float | None:
-    """A step of which all magnitudes are multiples; they may have a common divisor.
+def everyday_denominator(magnitudes: FloatArray) -> float | None:
+    """One over the first usual step of which all magnitudes are multiples, up to noise.
 
-    Zeros are multiples of any step, so they are left out only where a step is made of them.
+    Parameters
+    ----------
+    magnitudes : ndarray
+        At least one, not below zero.
+
+    Examples
+    --------
+    >>> everyday_denominator(np.array([0.1 + 0.2, 0.1])), everyday_denominator(np.array([0.123456]))
+    (10.0, None)
     """
     top = float(magnitudes.max())
-    # The usual steps first: in float32 the noise of hundredths and of reciprocal ranks adds up in
-    # Euclid's algorithm, which then finds nothing.
-    return _everyday_step(magnitudes, top) or _euclid_step(magnitudes[magnitudes > 0], top)
-
-
-def _everyday_step(magnitudes: FloatArray, top: float) -> float | None:
-    """The first of the usual steps that fits; tried on a sample first, as most do not fit."""
+    # On a sample first, as most steps do not fit.
     denominators = DENOMINATORS[DENOMINATORS * top <= MOST_STEPS]
     sample = magnitudes[:: 1 + magnitudes.size // _SAMPLE, np.newaxis] * denominators
     misfits = np.abs(sample - np.rint(sample)).max(axis=0)
     for denominator in denominators[misfits <= _largest_misfit(1.0 / denominators, top)]:
         if _fits(magnitudes, 1.0 / float(denominator), top):
-            return 1.0 / float(denominator)
+            return float(denominator)
     return None
 
 

@@ -54,7 +54,7 @@ class Cumulant:
 
 
 @dataclass(frozen=True, slots=True)
-class _CumulantParts:
+class CumulantParts:
     """The parts of K up to a radius: even power sums of small values, and the large values."""
 
     radius: float
@@ -90,7 +90,7 @@ class SignSums:
         self.top = float(values.max())
         self.total = _total(values, counts)
         self.variance = _total(values * values, counts)
-        self.reach = _REACH / self.top  # up to this radius power sums alone are enough
+        self.reach = within_reach(self.top)  # up to this radius power sums alone are enough
         self._parts = self._split(max(self.reach, _USUAL_RADIUS))
 
     def cumulant(self, c: float) -> Cumulant:
@@ -128,18 +128,29 @@ class SignSums:
         """The number of values that the power sums cannot represent, up to this radius."""
         return int(np.count_nonzero(self.values > _REACH / radius))
 
-    def _split(self, radius: float) -> _CumulantParts:
+    def _split(self, radius: float) -> CumulantParts:
         if radius <= self.reach:
             counts = None if self.counts is None else self.counts[:0]
-            return _CumulantParts(
+            return CumulantParts(
                 radius, _power_sums(self.values, self.counts), self.values[:0], counts
             )
         is_large = self.values > _REACH / radius
         small, large = self.values[~is_large], self.values[is_large]
         if self.counts is None:
-            return _CumulantParts(radius, _power_sums(small, None), large, None)
+            return CumulantParts(radius, _power_sums(small, None), large, None)
         sums = _power_sums(small, self.counts[~is_large])
-        return _CumulantParts(radius, sums, large, self.counts[is_large])
+        return CumulantParts(radius, sums, large, self.counts[is_large])
+
+
+def within_reach(top: float) -> float:
+    """The radius up to which power sums of values up to this one are enough.
+
+    Examples
+    --------
+    >>> within_reach(0.5)
+    1.8
+    """
+    return _REACH / top
 
 
 def log_cosh(x: FloatArray) -> FloatArray:

@@ -187,6 +187,34 @@ def coarse_tail(
     return _tail(values, counts, threshold, spread, _COARSE)
 
 
+def summed_tail(sums: SignSums, threshold: float) -> Tail:
+    """`scattered_tail` of many magnitudes of which sums of powers are known.
+
+    Parameters
+    ----------
+    sums : SignSums
+        The magnitudes, in a unit in which their squares sum up to one.
+    threshold : float
+        A possible sum, at least zero, in the same unit.
+
+    Examples
+    --------
+    >>> values = np.sqrt(np.arange(1.0, 2001.0))
+    >>> tail = summed_tail(SignSums(values / math.sqrt(values @ values)), 2.0)
+    >>> round(tail.at_least, 6), round(scattered_tail(values, None, 2829.13).at_least, 6)
+    (0.022744, 0.022744)
+    """
+    line = replace(_line(sums, threshold, None), threshold=threshold)
+    if line.smallest < _FAR_TAIL:
+        return _far_tail(sums, threshold, 0.0)
+    series = _series(sums, threshold, line)
+    if _is_undecided(series):
+        series = _longer_series(sums, threshold, line)
+    at_least, near = float(series.at_least[0]), abs(float(series.near[0]))
+    # The series counted half of what it cannot distinguish; as ties these sums count in full.
+    return Tail(at_least + near / 2, near) if _is_undecided(series) else Tail(at_least, 0.0)
+
+
 def _tail(
     values: FloatArray,
     counts: FloatArray | None,

@@ -22,10 +22,18 @@ import numpy.typing as npt
 
 from rageval_report.stats.base import Alternative, check_alternative, finite_values
 from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.sign_flips.lattice import count_multiples, is_lattice, lattice_step
+from rageval_report.stats.sign_flips.lattice import (
+    LatticeCounts,
+    count_multiples,
+    is_lattice,
+    lattice_step,
+)
 from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM
 from rageval_report.stats.sign_flips.sign_sums import Tail
-from rageval_report.stats.sign_flips.sign_tail import lattice_tail, scattered_tail
+from rageval_report.stats.sign_flips.sign_tail import lattice_tail, scattered_tail, summed_tail
+from rageval_report.stats.sign_flips.summed_signs import SummedSigns
+from rageval_report.stats.states.power_sums import PowerSums
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
 __all__ = ["is_lattice", "sign_flip", "sign_flip_midp", "sign_flip_pvalue"]
@@ -125,7 +133,7 @@ def sign_flip_pvalue(
 def _test_pairs(
     pairs: PairedScores, alternative: Alternative, *, midp: bool
 ) -> tuple[float, float]:
-    return float(pairs.differences.mean()), pvalue_of_pairs(pairs, alternative, midp=midp)
+    return pairs.mean, pvalue_of_pairs(pairs, alternative, midp=midp)
 
 
 def pvalue_of_pairs(pairs: PairedScores, alternative: Alternative, *, midp: bool) -> float:
@@ -138,10 +146,46 @@ def pvalue_of_pairs(pairs: PairedScores, alternative: Alternative, *, midp: bool
     """
     kept = (alternative, midp)
     if kept not in pairs.sign_flip_pvalues:
-        pairs.sign_flip_pvalues[kept] = pvalue_on_step(
-            pairs.differences, pairs.step, midp=midp, alternative=alternative
-        )
+        pairs.sign_flip_pvalues[kept] = _pvalue_of_pairs(pairs, alternative, midp=midp)
     return pairs.sign_flip_pvalues[kept]
+
+
+def _pvalue_of_pairs(pairs: PairedScores, alternative: Alternative, *, midp: bool) -> float:
+    if not pairs.n_changed:
+        return 1.0
+    if pairs.lattice is not None:
+        tail, is_above = tail_of_counts(pairs.lattice)
+    elif pairs.sums is not None:
+        return pvalue_of_sums(pairs.sums, 0.0, alternative)
+    else:
+        tail, is_above = observed_tail(pairs.differences, pairs.step)
+    return _pvalue_of_tail(tail, is_above, alternative, midp=midp)
+
+
+def pvalue_of_sums(sums: PowerSums, shift: float, alternative: Alternative = "two-sided") -> float:
+    """The p-value of many differences on no lattice, from their sums of powers.
+
+    Parameters
+    ----------
+    sums : PowerSums
+        Sums of the powers of the differences to the 26th, with a histogram.
+    shift : float
+        What is subtracted from each difference.
+    alternative : {"two-sided", "less", "greater"}
+        As in `sign_flip_pvalue`.
+
+    Examples
+    --------
+    >>> differences = np.sin(np.arange(1000.0)) + 0.03
+    >>> sums = PowerSums.of(differences, 26, has_bins=True)
+    >>> abs(pvalue_of_sums(sums, 0.0) / sign_flip_pvalue(differences) - 1) < 1e-6
+    True
+    """
+    total = sums.n * (sums.mean - shift)
+    signs = SummedSigns.of(sums, shift)
+    tail = summed_tail(signs, abs(total) / signs.unit)
+    is_above = None if total == 0.0 else total > 0.0
+    return _pvalue_of_tail(tail, is_above, alternative, midp=False)
 
 
 def pvalue_on_step(
@@ -161,6 +205,12 @@ def pvalue_on_step(
     if not differences.any():
         return 1.0
     tail, is_above = observed_tail(differences, step)
+    return _pvalue_of_tail(tail, is_above, alternative, midp=midp)
+
+
+def _pvalue_of_tail(
+    tail: Tail, is_above: bool | None, alternative: Alternative, *, midp: bool
+) -> float:
     half = tail.equal / 2 if midp else 0.0
     outward = tail.at_least - half
     if alternative == "two-sided":
@@ -173,12 +223,16 @@ def pvalue_on_step(
 
 
 def pvalue_of_spread_sums(
-    differences: FloatArray, step: float, alternative: Alternative = "two-sided"
+    differences: FloatArray,
+    step: float,
+    alternative: Alternative = "two-sided",
+    counts: FloatArray | None = None,
 ) -> float:
     """Mid-p of lattice differences that were shifted off the lattice.
 
     Each sum is spread evenly over its cell of the lattice and counts with the part beyond the
-    observed sum; without a shift that part is one half.
+    observed sum; without a shift that part is one half. Each difference occurs once, or as often as
+    its count.
 
     Examples
     --------
@@ -187,16 +241,32 @@ def pvalue_of_spread_sums(
     >>> round(pvalue_of_spread_sums(np.array([1.0, 1, 1, -1, 1, 1]) - 0.01, 1.0), 6)
     0.128125
     """
-    total = float(differences.sum())
+    total = float(differences.sum()) if counts is None else sum_of_products(differences, counts)
     magnitudes = np.abs(differences)
-    moved = magnitudes[magnitudes > 0]
-    if not moved.size:
+    is_moved = magnitudes > 0
+    if not is_moved.any():
         return 1.0
-    outward = scattered_tail(moved, None, abs(total), step).at_least
+    moved, counts = magnitudes[is_moved], None if counts is None else counts[is_moved]
+    outward = scattered_tail(moved, counts, abs(total), step).at_least
     pvalue = 2 * outward
     if alternative != "two-sided":
         pvalue = outward if (total > 0) == (alternative == "greater") else 1.0 - outward
     return float(min(1.0, max(pvalue, _SMALLEST)))
+
+
+def tail_of_counts(lattice: LatticeCounts) -> tuple[Tail, bool | None]:
+    """`observed_tail` of differences on a lattice, from how often each of them occurs.
+
+    Examples
+    --------
+    >>> tail_of_counts(LatticeCounts(1.0, -1, np.array([2, 0, 1])))
+    (Tail(at_least=0.5, equal=0.375), False)
+    """
+    # Whole numbers, so that ties are exact; each distinct magnitude enters once with its count.
+    distinct, counts = lattice.magnitudes()
+    moved = lattice.total
+    tail = lattice_tail(distinct, counts.astype(np.float64), abs(moved))
+    return tail, None if moved == 0 else moved > 0
 
 
 def observed_tail(differences: FloatArray, step: float | None) -> tuple[Tail, bool | None]:
@@ -222,15 +292,7 @@ def observed_tail(differences: FloatArray, step: float | None) -> tuple[Tail, bo
     (Tail(at_least=0.5, equal=0.375), False)
     """
     if step is not None:
-        # Whole numbers, so that ties are exact; each distinct magnitude enters once with its count.
-        lowest, of_steps = count_multiples(differences, step)
-        steps = lowest + np.arange(of_steps.size)
-        counts = np.bincount(np.abs(steps), of_steps)
-        counts[0] = 0
-        distinct = np.flatnonzero(counts)
-        moved = int((steps * of_steps).sum())
-        tail = lattice_tail(distinct, counts[distinct].astype(np.float64), abs(moved))
-        return tail, None if moved == 0 else moved > 0
+        return tail_of_counts(LatticeCounts(step, *count_multiples(differences, step)))
     magnitudes = np.abs(differences)
     if not magnitudes.all():
         magnitudes = magnitudes[magnitudes > 0]

@@ -14,7 +14,7 @@ import numpy as np
 
 from rageval_report.stats.means.score_bins import CountedScores
 from rageval_report.stats.states.counted_steps import CountedSteps, Scores
-from rageval_report.stats.states.power_sums import PowerSums
+from rageval_report.stats.states.power_sums import ORDER_OF_SIGNS, ORDER_OF_SPREAD, PowerSums
 from rageval_report.types import FloatArray
 
 # So few values keep their order: then every method that memory has can be applied.
@@ -23,14 +23,44 @@ FEW_VALUES = 2**12
 MOST_VALUES = 2**17
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnRules:
+    """What is kept of a column.
+
+    Parameters
+    ----------
+    order : int
+        The highest power that is summed up.
+    few_values : int
+        So many values are kept in their order.
+    most_values : int
+        So many values are kept if they are on no lattice.
+    has_bins : bool
+        Whether sums come with a histogram.
+    any_step : bool
+        Whether a lattice may have any step, as that of differences has.
+    """
+
+    order: int
+    few_values: int
+    most_values: int
+    has_bins: bool
+    any_step: bool = False
+
+
+SCORES = ColumnRules(ORDER_OF_SPREAD, FEW_VALUES, MOST_VALUES, has_bins=True)
+SIDE_OF_PAIRS = ColumnRules(ORDER_OF_SPREAD, 0, 0, has_bins=False)
+DIFFERENCES = ColumnRules(ORDER_OF_SIGNS, 0, MOST_VALUES, has_bins=True, any_step=True)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnState:
     """The finite values of a column: kept, counted, or summed up. One of the three is not None.
 
     Parameters
     ----------
-    order : int
-        The highest power that is summed up.
+    rules : ColumnRules
+        What is kept.
     values : ndarray, optional
         The values themselves, in the order in which parts were added.
     steps : CountedSteps, optional
@@ -40,42 +70,45 @@ class ColumnState:
 
     Examples
     --------
-    >>> state = ColumnState.of(np.array([0.5, 0.1]), 2) + ColumnState.of(np.array([0.3]), 2)
+    >>> state = ColumnState.of(np.array([0.5, 0.1])) + ColumnState.of(np.array([0.3]))
     >>> state.n, state.values
     (3, array([0.5, 0.1, 0.3]))
     """
 
-    order: int
+    rules: ColumnRules
     values: Scores | None = None
     steps: CountedSteps | None = None
     sums: PowerSums | None = None
 
     @classmethod
-    def of(cls, values: Scores, order: int) -> ColumnState:
+    def of(cls, values: Scores, rules: ColumnRules = SCORES) -> ColumnState:
         """The state of finite values."""
-        if values.size <= FEW_VALUES:
-            return cls(order, values=values)
+        if values.size <= rules.few_values:
+            return cls(rules, values=values)
         steps = CountedSteps.of(values)
-        if steps is not None:
-            return cls(order, steps=steps)
-        if values.size <= MOST_VALUES:
-            return cls(order, values=values)
-        return cls(order, sums=PowerSums.of(values, order, has_bins=True))
+        return cls.off_lattice(values, rules) if steps is None else cls(rules, steps=steps)
+
+    @classmethod
+    def off_lattice(cls, values: Scores, rules: ColumnRules) -> ColumnState:
+        """The state of finite values that are on no lattice."""
+        if values.size <= rules.most_values:
+            return cls(rules, values=values)
+        return cls(rules, sums=PowerSums.of(values, rules.order, has_bins=rules.has_bins))
 
     def __add__(self, other: ColumnState) -> ColumnState:
         """The state of the values of both."""
+        if not self.n or not other.n:
+            return self if self.n else other
         if self.values is not None and other.values is not None:
-            return ColumnState.of(np.concatenate((self.values, other.values)), self.order)
+            return ColumnState.of(np.concatenate((self.values, other.values)), self.rules)
         if self.sums is None and other.sums is None:
             steps = _add_steps(self, other)
             if steps is not None:
-                return ColumnState(self.order, steps=steps)
-            if self.n + other.n <= MOST_VALUES:
+                return ColumnState(self.rules, steps=steps)
+            if self.n + other.n <= self.rules.most_values:
                 values = np.concatenate((self.listed(), other.listed()))
-                return ColumnState(self.order, values=values)
-        if not self.n or not other.n:
-            return self if self.n else other
-        return ColumnState(self.order, sums=self.summed() + other.summed())
+                return ColumnState(self.rules, values=values)
+        return ColumnState(self.rules, sums=self.summed() + other.summed())
 
     @property
     def n(self) -> int:
@@ -88,24 +121,29 @@ class ColumnState:
     @property
     def nbytes(self) -> int:
         """The memory of the arrays, in bytes."""
-        arrays: list[Scores] = [] if self.values is None else [self.values]
-        if self.sums is not None:
-            arrays += [self.sums.sums, self.sums.far]
-        counts = [each.counts for each in (self.steps, self.sums and self.sums.bins) if each]
-        return sum(array.nbytes for array in arrays) + sum(each.nbytes for each in counts)
+        if self.values is not None:
+            return self.values.nbytes
+        if self.steps is not None:
+            return self.steps.counts.nbytes
+        return self.summed().nbytes
+
+    @property
+    def total(self) -> float:
+        """The sum of the values."""
+        if self.steps is not None:
+            return self.steps.total()
+        return self.summed().total if self.n else 0.0
 
     def listed(self) -> FloatArray:
         """The values one by one, in ascending order if only their counts are known."""
         if self.values is not None:
             return self.values.astype(np.float64, copy=False)
-        if self.steps is None:
-            raise ValueError("values that were summed up cannot be listed")
-        return np.repeat(self.steps.distinct, self.steps.multiplicities)
+        return self.counted().listed("this method")
 
     def counted(self) -> CountedScores:
         """Numbers with counts: the values themselves, or where they were summed up, their bins."""
         if self.values is not None:
-            return CountedScores(self.listed(), np.ones(self.n))
+            return CountedScores(self.values.astype(np.float64, copy=False), np.ones(self.n))
         if self.steps is not None:
             steps = self.steps
             return CountedScores(steps.distinct, steps.multiplicities.astype(np.float64))
@@ -113,13 +151,14 @@ class ColumnState:
 
     def summed(self) -> PowerSums:
         """The sums of the values, of which there is at least one."""
+        order, has_bins = self.rules.order, self.rules.has_bins
         if self.sums is not None:
             return self.sums
         if self.values is not None:
-            return PowerSums.of(self.values, self.order, has_bins=True)
+            return PowerSums.of(self.values, order, has_bins=has_bins)
         counted = self.counted()
         counts = counted.counts.astype(np.int64)
-        return PowerSums.of_counts(counted.scores, counts, self.order, has_bins=True)
+        return PowerSums.of_counts(counted.scores, counts, order, has_bins=has_bins)
 
 
 def _add_steps(first: ColumnState, second: ColumnState) -> CountedSteps | None:
@@ -132,21 +171,17 @@ def _add_steps(first: ColumnState, second: ColumnState) -> CountedSteps | None:
         if steps is None:
             return None
         counts.append(steps)
-    return counts[0] + counts[1]
+    return counts[0].plus(counts[1], any_step=first.rules.any_step)
 
 
 def _count_summed(sums: PowerSums) -> CountedScores:
-    """The middles of the bins, moved so that the mean is right, and the far values."""
+    """The mean of each bin, and the far values."""
     bins = sums.bins
     if bins is None:
         raise ValueError("these sums have no histogram")
-    is_used = bins.counts > 0
-    counts = bins.counts[is_used].astype(np.float64)
-    near = np.clip(bins.centres[is_used], sums.low, sums.high)
-    missing = sums.total - float(sums.far.sum()) - float((near * counts).sum())
-    near = np.clip(near + missing / counts.sum(), sums.low, sums.high)
+    counts = bins.counts[bins.counts > 0].astype(np.float64)
     return CountedScores(
-        np.concatenate((near, sums.far)),
+        np.concatenate((np.clip(bins.means, sums.low, sums.high), sums.far)),
         np.concatenate((counts, np.ones(sums.far.size))),
         is_exact=False,
     )

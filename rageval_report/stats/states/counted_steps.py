@@ -76,12 +76,26 @@ class CountedSteps:
                 return steps
         return None
 
-    def __add__(self, other: CountedSteps) -> CountedSteps | None:
-        """The counts of both; None if no usual step fits both, or they lie too far apart."""
+    def plus(self, other: CountedSteps, *, any_step: bool = False) -> CountedSteps | None:
+        """The counts of both; None if no usual step fits both, or they lie too far apart.
+
+        Parameters
+        ----------
+        other : CountedSteps
+            More counts.
+        any_step : bool
+            Whether a step may be any, as that of differences is.
+
+        Examples
+        --------
+        >>> thirds = CountedSteps.of(np.array([1 / 3]))
+        >>> thirds.plus(CountedSteps.of(np.array([0.25]))).denominator
+        12
+        """
         if not other.counts.size or not self.counts.size:
             return self if not other.counts.size else other
         denominator = math.lcm(self.denominator, other.denominator)
-        if not _is_usual(denominator):
+        if not any_step and not _is_usual(denominator):
             return None
         is_single = self.is_single or other.is_single
         if self.is_single != other.is_single:
@@ -102,6 +116,34 @@ class CountedSteps:
         for each, first, stride, size in zip((self, other), firsts, strides, sizes, strict=True):
             counts[first - lowest :][:size:stride] += each.counts
         return CountedSteps(denominator, lowest, counts, is_single)
+
+    @classmethod
+    def of_multiples(cls, values: FloatArray, denominator: int) -> CountedSteps | None:
+        """The counts of numbers that are known to be multiples of 1/D, up to rounding.
+
+        None if they lie too far apart.
+
+        Examples
+        --------
+        >>> CountedSteps.of_multiples(np.array([0.1 + 0.2, 0.1]), 10).multiples
+        array([1, 3])
+        """
+        low, high = float(values.min()), float(values.max())
+        if (high - low) * denominator >= MOST_COUNTS or abs(low) * denominator >= _LARGEST_STEP:
+            return None
+        lowest = round(low * denominator)
+        counts = np.zeros(round(high * denominator) - lowest + 1, dtype=np.int64)
+        for start in range(0, values.size, _BLOCK):
+            steps = values[start : start + _BLOCK] * float(denominator)
+            np.rint(steps, out=steps)
+            steps -= lowest
+            counts += np.bincount(steps.astype(np.intp), minlength=counts.size)
+        return _in_coarsest_steps(denominator, lowest, counts, is_single=False)
+
+    def negated(self) -> CountedSteps:
+        """The counts of the same numbers with their signs reversed."""
+        lowest = -(self.lowest + self.counts.size - 1)
+        return CountedSteps(self.denominator, lowest, self.counts[::-1], self.is_single)
 
     @property
     def n(self) -> int:
@@ -146,13 +188,13 @@ class CountedSteps:
             return math.nan
         if self.is_single:
             return self.total() / n
-        return self._sum_of_steps() / (self.denominator * n)
+        return self.sum_of_steps() / (self.denominator * n)
 
     def total(self) -> float:
         """The sum of the scores, rounded once."""
         if self.is_single:
             return math.fsum((self.distinct * self.multiplicities).tolist())
-        return self._sum_of_steps() / self.denominator
+        return self.sum_of_steps() / self.denominator
 
     @property
     def standard_deviation(self) -> float:
@@ -182,7 +224,8 @@ class CountedSteps:
             return math.nan
         return float(_numbers(np.array([multiple]), self.denominator, self.is_single)[0])
 
-    def _sum_of_steps(self) -> int:
+    def sum_of_steps(self) -> int:
+        """The sum of the scores, in steps."""
         return self.lowest * self.n + self._sum_of_places(1)
 
     def _sum_of_places(self, power: int) -> int:
@@ -194,6 +237,22 @@ class CountedSteps:
 
 
 NO_STEPS = CountedSteps(1, 0, np.zeros(0, dtype=np.int64))
+
+
+def mean_difference(baseline: CountedSteps, candidate: CountedSteps) -> float:
+    """The mean of as many scores less the mean of others, rounded only once in double precision.
+
+    Examples
+    --------
+    >>> tenths = [CountedSteps.of(np.array(scores)) for scores in ([0.1, 0.2], [0.3, 0.3])]
+    >>> mean_difference(*tenths)
+    0.15
+    """
+    if baseline.is_single or candidate.is_single:
+        return (candidate.total() - baseline.total()) / baseline.n
+    gained = candidate.sum_of_steps() * baseline.denominator
+    lost = baseline.sum_of_steps() * candidate.denominator
+    return (gained - lost) / (baseline.denominator * candidate.denominator * baseline.n)
 
 
 def _is_usual(denominator: int) -> bool:

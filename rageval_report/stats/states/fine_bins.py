@@ -32,6 +32,8 @@ class FineBins:
         The number of the first bin, which begins at this many widths above 0.
     counts : ndarray of int
         The number of values in each bin; a bin contains its lower edge.
+    offsets : ndarray
+        The sum of the distances of the values in each bin from its lower edge, in widths.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class FineBins:
     exponent: int
     lowest: int
     counts: IntArray
+    offsets: FloatArray
 
     @classmethod
     def of(cls, values: Scores, counts: IntArray | None = None) -> FineBins:
@@ -51,16 +54,21 @@ class FineBins:
         exponent = _exponent_of_bins(low, high)
         lowest = math.floor(math.ldexp(low, -exponent))
         in_bins = np.zeros(math.floor(math.ldexp(high, -exponent)) - lowest + 1, dtype=np.int64)
+        offsets = np.zeros(in_bins.size)
+        scale = math.ldexp(1.0, -exponent)
         for start in range(0, values.size, _BLOCK):
-            block = values[start : start + _BLOCK]
-            places = np.floor(np.ldexp(block.astype(np.float64, copy=False), -exponent))
-            places -= lowest
-            bins = places.astype(np.intp)
+            places = np.multiply(values[start : start + _BLOCK], scale, dtype=np.float64)
+            floors = np.floor(places)
+            places -= floors
+            floors -= lowest
+            bins = floors.astype(np.intp)
             if counts is None:
                 in_bins += np.bincount(bins, minlength=in_bins.size)
+                offsets += np.bincount(bins, places, minlength=in_bins.size)
             else:
                 np.add.at(in_bins, bins, counts[start : start + _BLOCK])
-        return cls(exponent, lowest, in_bins)
+                np.add.at(offsets, bins, places * counts[start : start + _BLOCK])
+        return cls(exponent, lowest, in_bins, offsets)
 
     def __add__(self, other: FineBins) -> FineBins:
         """The histogram of both, in bins so wide that they are not too many."""
@@ -71,10 +79,19 @@ class FineBins:
         if size > MOST_BINS + 1:
             by = math.ceil(math.log2(size / MOST_BINS))
             return first.widened(exponent + by) + second.widened(exponent + by)
-        counts = np.zeros(size, dtype=np.int64)
+        counts, offsets = np.zeros(size, dtype=np.int64), np.zeros(size)
         for each in (first, second):
-            counts[each.lowest - lowest :][: each.counts.size] += each.counts
-        return FineBins(exponent, lowest, counts)
+            place = slice(each.lowest - lowest, each.lowest - lowest + each.counts.size)
+            counts[place] += each.counts
+            offsets[place] += each.offsets
+        return FineBins(exponent, lowest, counts, offsets)
+
+    def negated(self) -> FineBins:
+        """The bins of the same values with their signs reversed, but for values on an edge."""
+        lowest = -(self.lowest + self.counts.size)
+        return FineBins(
+            self.exponent, lowest, self.counts[::-1], (self.counts - self.offsets)[::-1]
+        )
 
     @property
     def n(self) -> int:
@@ -93,10 +110,17 @@ class FineBins:
         return np.ldexp(places, self.exponent)
 
     @property
-    def centres(self) -> FloatArray:
-        """The middle of each bin."""
-        places = self.lowest + 0.5 + np.arange(self.counts.size, dtype=np.float64)
+    def means(self) -> FloatArray:
+        """The mean of the values in each bin that has any."""
+        is_used = self.counts > 0
+        places = self.lowest + np.flatnonzero(is_used).astype(np.float64)
+        places += self.offsets[is_used] / self.counts[is_used]
         return np.ldexp(places, self.exponent)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the arrays, in bytes."""
+        return self.counts.nbytes + self.offsets.nbytes
 
     def widened(self, exponent: int) -> FineBins:
         """The same values in bins of a width that is a larger power of two."""
@@ -104,10 +128,14 @@ class FineBins:
         if by == 0:
             return self
         lowest = self.lowest >> by
-        places = ((self.lowest + np.arange(self.counts.size)) >> by) - lowest
+        bins = self.lowest + np.arange(self.counts.size)
+        places = (bins >> by) - lowest
         counts = np.zeros(int(places[-1]) + 1, dtype=np.int64)
         np.add.at(counts, places, self.counts)
-        return FineBins(exponent, lowest, counts)
+        from_edge = (bins & ((1 << by) - 1)) * self.counts + self.offsets
+        offsets = np.zeros(counts.size)
+        np.add.at(offsets, places, np.ldexp(from_edge, -by))
+        return FineBins(exponent, lowest, counts, offsets)
 
 
 def _exponent_of_bins(low: float, high: float) -> int:

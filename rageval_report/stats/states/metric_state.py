@@ -18,11 +18,11 @@ from rageval_report.stats.means.column_description import (
     percentiles_by_rank,
 )
 from rageval_report.stats.means.intervals import DescribedColumn, ScoreKind
-from rageval_report.stats.means.moments import Moments, moments, moments_of_steps
+from rageval_report.stats.means.moments import Moments
 from rageval_report.stats.states.column_state import ColumnState
 from rageval_report.stats.states.counted_steps import Scores
+from rageval_report.stats.states.moments_of_state import moments_of_state
 from rageval_report.stats.states.order_brackets import OrderBracket, bracket_ranks, in_brackets
-from rageval_report.stats.states.power_sums import ORDER_OF_SPREAD, PowerSums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class MetricState:
         """
         every = np.asarray(values)
         scores = present_scores(every)
-        return cls(ColumnState.of(scores, ORDER_OF_SPREAD), int(every.size - scores.size))
+        return cls(ColumnState.of(scores), int(every.size - scores.size))
 
     def __add__(self, other: MetricState) -> MetricState:
         """The state of both parts."""
@@ -81,11 +81,7 @@ class MetricState:
     @property
     def moments(self) -> Moments:
         """Number, mean, standard deviation and extremes; the functions of memory compute them."""
-        if self.scores.steps is not None:
-            return moments_of_steps(self.scores.steps)
-        if self.scores.sums is not None:
-            return _moments_of_sums(self.scores.sums)
-        return moments(self.scores.listed())
+        return moments_of_state(self.scores)
 
     def brackets(
         self, percentiles: Sequence[float] = QUARTILES, method: PercentileMethod = "linear"
@@ -181,9 +177,3 @@ def present_scores(values: Scores) -> Scores:
         return values
     finite_values(values)
     return values[~np.isnan(values)]
-
-
-def _moments_of_sums(sums: PowerSums) -> Moments:
-    low, high = sums.minimum, sums.maximum
-    mean = min(max(sums.mean, low), high)
-    return Moments(sums.n, mean, sums.standard_deviation, low, high, is_binary=False)

@@ -116,6 +116,19 @@ class PowerSums:
             first.bins + second.bins if first.bins and second.bins else None,
         )._with_few_far()
 
+    def negated(self) -> PowerSums:
+        """The sums of the same values with their signs reversed."""
+        signs = (-1.0) ** np.arange(self.sums.size)
+        return PowerSums(
+            -self.centre,
+            self.exponent,
+            self.sums * signs,
+            -self.high,
+            -self.low,
+            -self.far[::-1],
+            None if self.bins is None else self.bins.negated(),
+        )
+
     @property
     def order(self) -> int:
         """The highest power."""
@@ -125,6 +138,11 @@ class PowerSums:
     def n(self) -> int:
         """The number of values."""
         return round(float(self.sums[0])) + self.far.size
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the arrays, in bytes."""
+        return self.sums.nbytes + self.far.nbytes + (self.bins.nbytes if self.bins else 0)
 
     @property
     def minimum(self) -> float:

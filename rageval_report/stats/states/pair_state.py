@@ -1,0 +1,227 @@
+"""The scores of one metric of two runs: a state that any part of the pairs has, and that is added.
+
+Few pairs are kept as they are. Of more pairs each side is counts of multiples of 1/D, or sums, and
+so are the differences: every number of a comparison follows from these three.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rageval_report.errors import DataError
+from rageval_report.stats.base import paired_differences
+from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.sign_flips.lattice import everyday_denominator
+from rageval_report.stats.states.column_state import (
+    DIFFERENCES,
+    FEW_VALUES,
+    SIDE_OF_PAIRS,
+    ColumnState,
+)
+from rageval_report.stats.states.counted_steps import CountedSteps, Scores
+from rageval_report.stats.states.metric_state import present_scores
+from rageval_report.stats.states.state_pairs import PairSummary, StatePairs
+from rageval_report.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoneScores:
+    """The scores of queries that only one side scored, and the queries that neither scored.
+
+    Parameters
+    ----------
+    baseline, candidate : ColumnState
+        The scores of the queries that only the baseline, only the candidate scored.
+    n_neither : int
+        The number of queries without a score.
+    """
+
+    baseline: ColumnState
+    candidate: ColumnState
+    n_neither: int = 0
+
+    def __add__(self, other: LoneScores) -> LoneScores:
+        """Those of both."""
+        return LoneScores(
+            self.baseline + other.baseline,
+            self.candidate + other.candidate,
+            self.n_neither + other.n_neither,
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of queries that are left out of a comparison."""
+        return self.baseline.n + self.candidate.n + self.n_neither
+
+
+_NO_SCORES = ColumnState.of(np.zeros(0), SIDE_OF_PAIRS)
+NO_LONE_SCORES = LoneScores(_NO_SCORES, _NO_SCORES)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairState:
+    """What a comparison shows of one metric of two runs, from any part of their common queries.
+
+    Parameters
+    ----------
+    rows : (ndarray, ndarray), optional
+        The scores of both sides, as long as they are few.
+    summary : PairSummary, optional
+        What is known of more pairs; None if there are `rows`.
+    lone : LoneScores
+        What only one side scored.
+
+    Examples
+    --------
+    >>> first = PairState.of(np.array([0.0, 1.0]), np.array([1.0, np.nan]))
+    >>> state = first + PairState.of(np.array([1.0]), np.array([1.0]))
+    >>> state.n, state.n_dropped, state.pairs().mean
+    (2, 1, 0.5)
+    """
+
+    rows: tuple[Scores, Scores] | None
+    summary: PairSummary | None
+    lone: LoneScores = NO_LONE_SCORES
+
+    @classmethod
+    def of(cls, baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> PairState:
+        """The state of a part of the common queries.
+
+        Parameters
+        ----------
+        baseline, candidate : array-like of shape (n,)
+            One score per query, both sides in the same order, in double or single precision; NaN is
+            unscored.
+
+        Raises
+        ------
+        DataError
+            If the sides differ in length, or a score is infinite.
+        """
+        before, after = np.asarray(baseline), np.asarray(candidate)
+        if before.shape != after.shape:
+            raise DataError(
+                "expected two arrays of equal length, one score per query in the same order; got "
+                f"shapes {before.shape} and {after.shape}"
+            )
+        sides = present_scores(before), present_scores(after)
+        lone = NO_LONE_SCORES
+        if sides[0].size < before.size or sides[1].size < after.size:
+            sides, lone = _split_complete(before, after)
+        if sides[0].size <= FEW_VALUES:
+            return cls(sides, None, lone)
+        return cls(None, summarise_pairs(*sides), lone)
+
+    def __add__(self, other: PairState) -> PairState:
+        """The state of both parts."""
+        lone = self.lone + other.lone
+        if self.rows is not None and other.rows is not None:
+            sides = [np.concatenate(parts) for parts in zip(self.rows, other.rows, strict=True)]
+            if sides[0].size <= FEW_VALUES:
+                return PairState((sides[0], sides[1]), None, lone)
+            return PairState(None, summarise_pairs(*sides), lone)
+        if not self.n or not other.n:
+            full = self if self.n else other
+            return PairState(full.rows, full.summary, lone)
+        return PairState(None, self.summarised() + other.summarised(), lone)
+
+    @property
+    def n(self) -> int:
+        """The number of queries that both sides scored."""
+        if self.rows is not None:
+            return int(self.rows[0].size)
+        return self.summarised().differences.n
+
+    @property
+    def n_dropped(self) -> int:
+        """The number of queries that one side or both did not score."""
+        return self.lone.n
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the arrays, in bytes."""
+        known = self.summary.nbytes if self.summary else 0
+        known += sum(side.nbytes for side in self.rows) if self.rows else 0
+        return known + self.lone.baseline.nbytes + self.lone.candidate.nbytes
+
+    def pairs(self) -> PairedScores:
+        """The complete pairs, as every test, interval and effect size takes them."""
+        if self.rows is not None:
+            before, after = (side.astype(np.float64, copy=False) for side in self.rows)
+            return PairedScores(before, after)
+        return StatePairs(self.summarised())
+
+    def summarised(self) -> PairSummary:
+        """Counts or sums of the pairs, of which there is at least one."""
+        if self.summary is not None:
+            return self.summary
+        if self.rows is None:
+            raise ValueError("a state has rows or a summary")
+        return summarise_pairs(*self.rows)
+
+
+def summarise_pairs(baseline: Scores, candidate: Scores) -> PairSummary:
+    """What is known of complete pairs, of which there is at least one.
+
+    Examples
+    --------
+    >>> summarise_pairs(np.array([0.5, 0.25]), np.array([1.0, 0.25])).differences.steps.counts
+    array([1, 1])
+    """
+    sides = [ColumnState.of(side, SIDE_OF_PAIRS) for side in (baseline, candidate)]
+    differences = _differences(baseline, candidate)
+    state = _state_of_differences(differences, sides[0].steps, sides[1].steps)
+    if state.steps is not None:
+        steps = state.steps
+        n_negative = int(steps.counts[: max(-steps.lowest, 0)].sum())
+        n_zero = int(steps.counts[-steps.lowest]) if 0 <= -steps.lowest < steps.counts.size else 0
+        ends = int(steps.counts[0]), int(steps.counts[-1])
+        n_positive = steps.n - n_negative - n_zero
+        is_exact = all(side.steps is not None for side in sides)
+    else:
+        n_positive = int(np.count_nonzero(differences > 0))
+        n_negative = int(np.count_nonzero(differences < 0))
+        low, high = differences.min(), differences.max()
+        ends = int(np.count_nonzero(differences == low)), int(np.count_nonzero(differences == high))
+        is_exact = False
+    n_other_bits = n_positive + n_negative
+    if not is_exact and n_other_bits < differences.size:
+        n_other_bits = int(np.count_nonzero(baseline != candidate))
+    return PairSummary(sides[0], sides[1], state, n_positive, n_negative, n_other_bits, *ends)
+
+
+def _split_complete(before: Scores, after: Scores) -> tuple[tuple[Scores, Scores], LoneScores]:
+    """The complete pairs, and the scores of the others."""
+    no_before, no_after = np.isnan(before), np.isnan(after)
+    complete = ~(no_before | no_after)
+    lone = LoneScores(
+        ColumnState.of(before[no_after & ~no_before], SIDE_OF_PAIRS),
+        ColumnState.of(after[no_before & ~no_after], SIDE_OF_PAIRS),
+        int(np.count_nonzero(no_before & no_after)),
+    )
+    return (before[complete], after[complete]), lone
+
+
+def _differences(baseline: Scores, candidate: Scores) -> FloatArray:
+    """Candidate minus baseline in double precision, without rounding noise."""
+    before, after = (side.astype(np.float64, copy=False) for side in (baseline, candidate))
+    return paired_differences(before, after)
+
+
+def _state_of_differences(
+    differences: FloatArray, before: CountedSteps | None, after: CountedSteps | None
+) -> ColumnState:
+    """Counts if both sides are on lattices, or the differences look as if they were; else sums."""
+    if before is not None and after is not None:
+        denominator = math.lcm(before.denominator, after.denominator)
+    else:
+        # As in memory: scores that were computed in different ways have a little noise.
+        denominator = round(everyday_denominator(np.abs(differences)) or 0)
+    steps = CountedSteps.of_multiples(differences, denominator) if denominator else None
+    if steps is None:
+        return ColumnState.off_lattice(differences, DIFFERENCES)
+    return ColumnState(DIFFERENCES, steps=steps)
