@@ -16,8 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from simulate_coverage import per_cent
-from timing import markdown
+from timing import markdown, per_cent
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.comparing.comparison import Comparison

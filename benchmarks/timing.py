@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -45,3 +46,10 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table, the first column to the left, numbers to the right."""
     rule = ["---"] + ["---:"] * (len(header) - 1)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+
+
+def per_cent(count: int, of: int) -> str:
+    """A share and its standard error, from one imagined hit and miss so that it is never zero."""
+    smoothed = (count + 1) / (of + 2)
+    error = math.sqrt(smoothed * (1 - smoothed) / of)
+    return f"{100 * count / of:.1f} ± {100 * error:.1f}"
