@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import scipy
-import scipy.stats
+from peer_intervals import (
+    PEERS,
+    RESAMPLES,
+    Bounds,
+    Draws,
+    Limits,
+    LimitsOf,
+    Peer,
+    bootstrap_of_scipy,
+    installed,
+)
 from timing import markdown
 
 from rageval_report import read_scores
@@ -24,7 +32,6 @@ from rageval_report.stats.means.moments import moments
 
 SIZES = (10, 20, 50, 100)
 FEWEST = 90
-RESAMPLES = 999
 TOO_LOW = 93.0
 FILES = (
     "haystack_aragog/detailed_*.csv",
@@ -39,17 +46,14 @@ SECTION = """## Coverage on real scores, in percent
 metrics and ratings by people, whose kind is proportion or ordinal. From each, {datasets:,}
 evaluations of n queries were drawn with replacement. The table shows the worst column, and in
 brackets how many of the columns are below {too_low:g} %. `gaffke` is the default, `bounded` and `t`
-are options (t is also the interval of `scipy.stats.ttest_1samp` and of statsmodels' `DescrStatsW`),
-and the last two columns are `scipy.stats.bootstrap` of SciPy {scipy} with {resamples} resamples.
+are options, and the other columns are those of the peers above, the bootstraps with {resamples}
+resamples.
 
 {table}
 
 {worst}
 
 """
-
-Draws = np.ndarray
-Limits = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,8 @@ def populations() -> Iterator[Population]:
                         yield Population(f"{metric.name} of {pipeline}", scores, metric.bounds)
 
 
-def ours(method: str) -> Callable[[Draws, tuple[float, float]], Limits]:
-    def limits(draws: Draws, bounds: tuple[float, float]) -> Limits:
+def ours(method: str) -> LimitsOf:
+    def limits(draws: Draws, bounds: Bounds) -> Limits:
         columns = [DescribedColumn(draw, moments(draw), bounds) for draw in draws]
         intervals = described_intervals(columns, method=method)
         low, high = np.array([(interval.low, interval.high) for interval in intervals]).T
@@ -88,33 +92,21 @@ def ours(method: str) -> Callable[[Draws, tuple[float, float]], Limits]:
     return limits
 
 
-def bootstrap_of_scipy(method: str) -> Callable[[Draws, tuple[float, float]], Limits]:
-    def limits(draws: Draws, _bounds: tuple[float, float]) -> Limits:
-        with warnings.catch_warnings():  # of data sets whose scores are all equal
-            warnings.simplefilter("ignore")
-            found = scipy.stats.bootstrap(
-                (draws,),
-                np.mean,
-                axis=1,
-                vectorized=True,
-                batch=50,
-                n_resamples=RESAMPLES,
-                method=method,
-                rng=np.random.default_rng(0),
-            ).confidence_interval
-        # Equal scores have no BCa interval; their mean is the best that can be said.
-        means = draws.mean(axis=1)
-        return tuple(np.where(np.isnan(end), means, end) for end in (found.low, found.high))
-
-    return limits
-
-
-METHODS: Mapping[str, Callable[[Draws, tuple[float, float]], Limits]] = {
+METHODS: Mapping[str, LimitsOf] = {
     "gaffke": ours("gaffke"),
     "bounded": ours("bounded"),
     "t": ours("t"),
-    "percentile, scipy": bootstrap_of_scipy("percentile"),
-    "BCa, scipy": bootstrap_of_scipy("BCa"),
+    **{
+        name: peer.limits
+        for name, peer in installed(
+            {
+                "scipy, percentile": Peer("scipy", bootstrap_of_scipy("percentile")),
+                "scipy, BCa": PEERS["scipy, BCa"],
+                "arch, studentized": PEERS["arch, studentized"],
+                "evalstats": PEERS["evalstats"],
+            }
+        ).items()
+    },
 }
 
 
@@ -133,7 +125,6 @@ def real_section(datasets: int, seed: int) -> str:
         fewest=FEWEST,
         datasets=datasets,
         too_low=TOO_LOW,
-        scipy=scipy.__version__,
         resamples=RESAMPLES,
         table=_table(cells),
         worst=_worst(cells, columns),

@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from peer_intervals import is_installed
+from peer_tests import compared_by_evalstats
 from scipy import special
-from timing import markdown
+from timing import markdown, per_cent
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.stats import equivalence_test, paired_interval
@@ -45,7 +47,8 @@ INTERVALS = """## Coverage of 95 % intervals of a mean difference, in percent
 The same differences. `default` is the inversion of the sign-flip test (for scores of 0 and 1 the
 interval of Bonett and Price), and `strict` is that of `margin_method="strict"`. The last column is
 what it costs: the median width of `strict` divided by that of `default`. A `default` that has no
-width, because all differences are equal, is not counted in it.
+width, because all differences are equal, is not counted in it. `evalstats` is the interval of its
+`compare`, which refuses fewer than 15 queries.
 
 {table}
 
@@ -181,7 +184,7 @@ def _claimed_by_t(differences: np.ndarray, margin: float) -> bool:
 
 def _intervals_part(datasets: int, seed: int) -> str:
     cells = _cells(_covered, DIFFERENCES, SIZES, datasets, seed)
-    columns = ["default", "t", "strict"]
+    columns = ["default", "t", "strict", *PEERS]
     rows = [
         [name, str(n), *(_per_cent(cell[column]) for column in columns), _width_ratio(cell)]
         for (name, n), cell in cells.items()
@@ -191,6 +194,14 @@ def _intervals_part(datasets: int, seed: int) -> str:
         table=markdown(["differences", "n", *columns, "width, strict / default"], rows),
         worst=worst,
     )
+
+
+def _limits_of_evalstats(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
+    found = compared_by_evalstats(before, after)
+    return found.low, found.high
+
+
+PEERS = {"evalstats": _limits_of_evalstats} if is_installed("evalstats") else {}
 
 
 def _covered(kind: Differences, n: int, rng: np.random.Generator) -> Mapping[str, float]:
@@ -203,9 +214,10 @@ def _covered(kind: Differences, n: int, rng: np.random.Generator) -> Mapping[str
         "default": (default.low, default.high),
         "t": (by_t.low, by_t.high),
         "strict": (strict.low, strict.high),
+        **{name: limits_of(before, after) for name, limits_of in PEERS.items()},
     }
     covered = {
-        name: float(low - 1e-12 <= kind.mean <= high + 1e-12)
+        name: math.nan if math.isnan(low) else float(low - 1e-12 <= kind.mean <= high + 1e-12)
         for name, (low, high) in limits.items()
     }
     return {
@@ -275,14 +287,13 @@ def _worst(
     column: str,
     worst: Callable[..., tuple[str, int]],
 ) -> str:
-    name, n = worst(cells, key=lambda cell: float(cells[cell][column].mean()))
+    known = [cell for cell in cells if not np.isnan(cells[cell][column]).all()]
+    name, n = worst(known, key=lambda cell: float(cells[cell][column].mean()))
     return f"{100 * cells[name, n][column].mean():.1f} % ({name}, n = {n})"
 
 
 def _per_cent(holds: np.ndarray) -> str:
-    count, of = int(holds.sum()), holds.size
-    smoothed = (count + 1) / (of + 2)
-    return f"{100 * count / of:.1f} ± {100 * math.sqrt(smoothed * (1 - smoothed) / of):.1f}"
+    return "–" if np.isnan(holds).all() else per_cent(int(holds.sum()), holds.size)
 
 
 def main() -> None:

@@ -2,33 +2,38 @@
 
     OMP_NUM_THREADS=1 python benchmarks/simulate_coverage.py -o docs/coverage.md
 
-Writes the whole page, or prints it. It takes some minutes, and the same seed gives the same page.
-The table of real scores needs the folder of public results that the environment variable
-RAGEVAL_DATA names, or ``shared/data`` beside the repository; without it the table is left out.
+Writes the whole page, or prints it. It takes about half an hour, and the same seed gives the same
+page. The peers are those of the dependency group ``peers``; one that is not installed is left out,
+and the page says so. The table of real scores needs the folder of public results that the
+environment variable RAGEVAL_DATA names, or ``shared/data`` beside the repository; without it the
+table is left out.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import peer_intervals
+import peer_tests
+from peer_intervals import RESAMPLES, Limits
+from populations import METHODS, METRICS, PAIRS, SIZES, DrawPair, Scores
 from real_columns import real_section
-from scipy import special
+from scipy import stats
 from simulate_claims import claims_section
+from simulate_corrected_means import corrected_section
 from simulate_ties import ties_section
-from timing import markdown
+from timing import markdown, per_cent
 
 from rageval_report.stats import mean_interval, paired_test
 
-SIZES = (10, 30, 100)
-RESAMPLES = 999
-UNIT = (0.0, 1.0)
-Draw = Callable[[np.random.Generator, int], np.ndarray]
-DrawPair = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+PACKAGES = ("scipy", "statsmodels", "arch", "ranx", "autorank", "evalstats")
+TESTS = {"default": "auto", "paired t": "t", "Wilcoxon": "wilcoxon"}
+LEVEL = 0.05
 
 PAGE = """# Coverage of the intervals, false positives of the tests
 
@@ -65,196 +70,214 @@ are rounding and count as ties.
 {command}
 ```
 
+{versions} `pip install --group peers` installs them.
+
 ## Coverage of 95 % intervals of one mean, in percent
 
-{coverage}
+{ours}
 
-{worst}
+The same data sets, with the intervals of other packages. `default` is ours, as above. The
+bootstraps have {resamples} resamples; {block} data sets at a time are resampled with the same
+indices. `statsmodels, share` is the default of its `proportion_confint`, and `evalstats` is what
+its `mean_ci` chooses if it knows the bounds. If a limit is not a finite number, or there is an
+error instead, the interval contains nothing; that is so for `BCa` if all scores are equal, and for
+`studentized` (with the standard error of the mean as its `std_err_func`) if they are equal in one
+of the resamples.
+
+{peers}
 
 {real}## Rejections of a true null hypothesis at the 5 % level, in percent
+
+The peers test the first {of_peers:,} comparisons of each row. `ranx, Fisher` and `ranx, Tukey` are
+two of the tests of its `compare` (the third, Student's, is `paired t`), with its 1,000
+permutations. `autorank` chooses between the t test and Wilcoxon's; the latter is one-sided, in the
+direction of the larger median. `evalstats` has a p-value, and says that a pipeline is better if its
+interval excludes 0; it refuses fewer than 15 queries.
 
 {rejections}
 
 {ties}
-{claims}"""
+{claims}
+{corrected}
+## Measured elsewhere
 
-
-METHODS = ("wilson", "gaffke", "bounded", "t", "percentile", "studentised")
+- [Slices](slices.md#how-often-it-is-wrong): sentences and reversals where there is no difference,
+  pooled means, false findings among many slices (`benchmarks/simulate_slices.py`).
+- [Looking early](sequential.md): false alarms, widths and savings of evaluations that stop when
+  they know (`benchmarks/simulate_stopping.py`).
+- [Planning](planning.md): the power at the number of queries that is said to be needed
+  (`benchmarks/simulate_needed.py`).
+- [Noise](noise.md): the standard errors that count runs and judges
+  (`benchmarks/simulate_noise.py`).
+"""
 
 
 @dataclass(frozen=True)
-class Scores:
-    """A metric: how its scores are drawn, their true mean, and its default interval."""
+class Cell:
+    """Of one metric and one n: by method, in how many data sets the mean is covered, and width."""
 
-    draw: Draw
-    mean: float
-    default: str
-    bounds: tuple[float, float] | None = UNIT
+    covered: Mapping[str, int]
+    width: Mapping[str, float]
 
-    @property
-    def methods(self) -> tuple[str, ...]:
-        first = {"wilson": 0, "gaffke": 1, "studentised": METHODS.index("t")}
-        return METHODS[first[self.default] :]
-
-
-TESTS = {"default": "auto", "paired t": "t", "Wilcoxon": "wilcoxon"}
-
-RATINGS, RATED = np.arange(1.0, 6.0), np.array([0.05, 0.10, 0.15, 0.40, 0.30])
-RECIPROCAL_RANKS = np.array([1 / rank for rank in range(1, 11)] + [0.0])
-FOUND = np.append(0.4 * 0.6 ** np.arange(10), 0.6**10)
+    def coverage(self, methods: Sequence[str], datasets: int) -> list[str]:
+        """In percent; empty where a method is not for such scores."""
+        return [
+            per_cent(self.covered[name], datasets) if name in self.covered else ""
+            for name in methods
+        ]
 
 
-def share(p: float) -> Scores:
-    return Scores(lambda rng, n: (rng.random(n) < p).astype(float), p, "wilson")
+Cells = Mapping[tuple[str, int], Cell]
 
 
-def of_values(values: np.ndarray, chances: np.ndarray) -> Scores:
-    def draw(rng: np.random.Generator, n: int) -> np.ndarray:
-        return rng.choice(values, size=n, p=chances)
-
-    return Scores(draw, float(values @ chances), "gaffke", (values.min(), values.max()))
-
-
-def one_inflated(rng: np.random.Generator, n: int) -> np.ndarray:
-    return np.where(rng.random(n) < 0.7, 1.0, rng.beta(4, 2, n))
-
-
-def near_one(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Judge scores as of faithfulness: nearly all are high, and a few are 0."""
-    return np.where(rng.random(n) < 0.025, 0.0, rng.uniform(0.9, 1.0, n))
+def mean_cells(datasets: int, seed: int) -> Cells:
+    """All intervals of all metrics, from the same data sets."""
+    cells = {}
+    for number, (name, metric) in enumerate(METRICS.items()):
+        for n in SIZES:
+            rng = np.random.default_rng([seed, number, n])
+            draws = np.array([metric.draw(rng, n) for _ in range(datasets)])
+            cells[name, n] = _cell(metric, dict(_limits(metric, draws)))
+    return cells
 
 
-METRICS: Mapping[str, Scores] = {
-    "binary, p = 0.95": share(0.95),
-    "binary, p = 0.5": share(0.5),
-    "Beta(8, 2)": Scores(lambda rng, n: rng.beta(8, 2, n), 0.8, "gaffke"),
-    "70 % ones, else Beta(4, 2)": Scores(one_inflated, 0.9, "gaffke"),
-    "97.5 % near 1, else 0": Scores(near_one, 0.975 * 0.95, "gaffke"),
-    "ratings 1 to 5": of_values(RATINGS, RATED),
-    "reciprocal rank": of_values(RECIPROCAL_RANKS, FOUND),
-    "lognormal, sigma 1": Scores(
-        lambda rng, n: rng.lognormal(size=n), math.exp(0.5), "studentised", None
-    ),
-}
-
-
-def mixed(p_gain: float, gain: tuple[float, float], loss: tuple[float, float]) -> DrawPair:
-    """Three in ten queries differ: gains with a probability, uniform in a range, else losses."""
-
-    def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-        kind = rng.random(n)
-        gained = np.where(kind < p_gain, rng.uniform(*gain, n), 0.0)
-        lost = np.where((kind >= p_gain) & (kind < 0.3), rng.uniform(*loss, n), 0.0)
-        return lost, gained
-
-    return draw
-
-
-def coupled(a: tuple[float, float], b: tuple[float, float]) -> DrawPair:
-    """Two beta scores of a query, coupled by a normal copula of correlation 1/2."""
-
-    def draw(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-        common, own, other = rng.normal(size=(3, n))
-        first, second = (special.ndtr((common + each) / math.sqrt(2)) for each in (own, other))
-        return special.betaincinv(*a, first), special.betaincinv(*b, second)
-
-    return draw
-
-
-def discordant(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Each pipeline alone is right on a tenth of the queries, both on six tenths."""
-    cell = rng.random(n)
-    both = cell < 0.6
-    return (both | (cell >= 0.9)).astype(float), (both | ((cell >= 0.6) & (cell < 0.7))).astype(
-        float
-    )
-
-
-PAIRS: Mapping[str, DrawPair] = {
-    "binary, 10 % won, 10 % lost": discordant,
-    "70 % ties, symmetric": mixed(0.15, (0.0, 0.6), (0.0, 0.6)),
-    "70 % ties, lopsided": mixed(0.24, (0.0, 0.3), (0.2, 1.0)),
-    "Beta(8, 2) twice": coupled((8, 2), (8, 2)),
-    "Beta(16, 4), Beta(1.6, 0.4)": coupled((16, 4), (1.6, 0.4)),
-}
-
-
-def coverage(metric: Scores, n: int, datasets: int, rng: np.random.Generator) -> list[str]:
-    """One cell per method: the share of intervals with the true mean, and the width against t."""
-    hits, width = dict.fromkeys(metric.methods, 0), dict.fromkeys(metric.methods, 0.0)
-    for dataset in range(datasets):
-        scores = metric.draw(rng, n)
-        for method in hits:
-            interval = mean_interval(
+def _limits(metric: Scores, draws: np.ndarray) -> Iterator[tuple[str, Limits]]:
+    for method in metric.methods:
+        found = [
+            mean_interval(
                 scores, method=method, bounds=metric.bounds, n_resamples=RESAMPLES, seed=dataset
             )
-            hits[method] += interval.low <= metric.mean <= interval.high
-            width[method] += interval.high - interval.low
-    cells = [per_cent(hits[each], datasets) if each in hits else "" for each in METHODS]
-    return [*cells, f"{width[metric.default] / width['t']:.2f}"]
+            for dataset, scores in enumerate(draws)
+        ]
+        low, high = np.array([(interval.low, interval.high) for interval in found]).T
+        yield method, (low, high)
+    for name, peer in peer_intervals.installed(peer_intervals.PEERS).items():
+        if not peer.only_binary or metric.default == "wilson":
+            yield name, peer.limits(draws, metric.bounds)
 
 
-def rejections(draw: DrawPair, n: int, datasets: int, rng: np.random.Generator) -> list[str]:
-    """One cell per test: the share of p-values <= 0.05."""
-    rejected = dict.fromkeys(TESTS.values(), 0)
-    for _ in range(datasets):
-        baseline, candidate = draw(rng, n)
-        for test in rejected:
-            rejected[test] += paired_test(baseline, candidate, test=test).pvalue <= 0.05
-    return [per_cent(count, datasets) for count in rejected.values()]
+def _cell(metric: Scores, limits: Mapping[str, Limits]) -> Cell:
+    covered, width = {}, {}
+    for name, (low, high) in limits.items():
+        is_finite = np.isfinite(low) & np.isfinite(high)
+        covered[name] = int(((low <= metric.mean) & (metric.mean <= high) & is_finite).sum())
+        width[name] = float((high - low)[is_finite].mean()) if is_finite.any() else np.nan
+    return Cell(covered, width)
 
 
-def per_cent(count: int, of: int) -> str:
-    """A share and its standard error, from one imagined hit and miss so that it is never zero."""
-    smoothed = (count + 1) / (of + 2)
-    error = math.sqrt(smoothed * (1 - smoothed) / of)
-    return f"{100 * count / of:.1f} ± {100 * error:.1f}"
-
-
-def table(
-    kinds: Mapping[str, object],
-    cells: Callable[..., list[str]],
-    header: Sequence[str],
-    options: argparse.Namespace,
-) -> str:
-    """One row per kind of data and number of queries, each with its own random stream."""
+def our_intervals(cells: Cells, datasets: int) -> str:
+    """The table of our methods, and the worst cell of each default."""
     rows = []
-    for number, (name, kind) in enumerate(kinds.items()):
-        for n in SIZES:
-            rng = np.random.default_rng([options.seed, number, n])
-            rows.append([name, str(n), *cells(kind, n, options.datasets, rng)])
-    return markdown(["data", "n", *header], rows)
-
-
-def worst_cells(rows: str) -> str:
-    """A sentence on the lowest coverage of each default in a table."""
-    split = ([cell.strip() for cell in line.split("|")[1:-1]] for line in rows.splitlines())
-    header, _, *lines = split
+    for (name, n), cell in cells.items():
+        ratio = cell.width[METRICS[name].default] / cell.width["t"]
+        rows.append([name, str(n), *cell.coverage(METHODS, datasets), f"{ratio:.2f}"])
     lowest: dict[str, tuple[float, str]] = {}
-    for line in lines:
-        method = METRICS[line[0]].default
-        share = float(line[header.index(method)].partition(" ")[0])
-        lowest[method] = min(lowest.get(method, (100.0, "")), (share, f"{line[0]}, n = {line[1]}"))
-    cells = [f"{share:.1f} % for `{name}` ({where})" for name, (share, where) in lowest.items()]
-    return f"The worst cell of each default: {', '.join(cells[:-1])} and {cells[-1]}."
+    for (name, n), cell in cells.items():
+        method = METRICS[name].default
+        found = (cell.covered[method] / datasets, f"{name}, n = {n}")
+        lowest[method] = min(lowest.get(method, found), found)
+    table = markdown(["data", "n", *METHODS, "width, default / t"], rows)
+    return f"{table}\n\nThe worst cell of each default: {_sentence(lowest)}."
+
+
+def peer_intervals_of_a_mean(cells: Cells, datasets: int) -> str:
+    """The table of the peers beside the default, and the worst cell of each."""
+    peers = list(peer_intervals.installed(peer_intervals.PEERS))
+    has_evalstats = "evalstats" in peers
+    rows = []
+    lowest: dict[str, tuple[float, str]] = {}
+    for (name, n), cell in cells.items():
+        default = METRICS[name].default
+        row = [name, str(n), *cell.coverage([default, *peers], datasets)]
+        if has_evalstats:
+            row.append(f"{cell.width[default] / cell.width['evalstats']:.2f}")
+        rows.append(row)
+        for peer in (each for each in peers if each in cell.covered):
+            found = (cell.covered[peer] / datasets, f"{name}, n = {n}")
+            lowest[peer] = min(lowest.get(peer, found), found)
+    ratio = ["width, default / evalstats"] if has_evalstats else []
+    table = markdown(["data", "n", "default", *peers, *ratio], rows)
+    return f"{table}\n\nThe worst cell of each peer: {_sentence(lowest)}."
+
+
+def _sentence(worst: Mapping[str, tuple[float, str]]) -> str:
+    cells = [
+        f"{100 * share:.1f} % for `{name}` ({where})" for name, (share, where) in worst.items()
+    ]
+    return f"{', '.join(cells[:-1])} and {cells[-1]}"
+
+
+def rejections(draw: DrawPair, n: int, datasets: int, rng: np.random.Generator) -> dict[str, str]:
+    """By test, the share of p-values <= 0.05; the peers see the first data sets only."""
+    installed = peer_tests.installed()
+    names = [*TESTS, *(column for peer in installed for column in peer.columns)]
+    found: dict[str, list[bool]] = {name: [] for name in names}
+    for number in range(datasets):
+        baseline, candidate = draw(rng, n)
+        for name in TESTS:
+            found[name].append(_pvalue(name, baseline, candidate) <= LEVEL)
+        for peer in installed:
+            if n >= peer.fewest and number < of_peers(datasets):
+                answers = peer.rejects(baseline, candidate)
+                for name, rejects in zip(peer.columns, answers, strict=True):
+                    found[name].append(rejects)
+    return {name: per_cent(sum(each), len(each)) if each else "–" for name, each in found.items()}
+
+
+def of_peers(datasets: int) -> int:
+    """How many of the comparisons the peers' tests see: some of them take a fifth of a second."""
+    return datasets * 3 // 10
+
+
+def _pvalue(test: str, baseline: np.ndarray, candidate: np.ndarray) -> float:
+    if test != "Wilcoxon":
+        return paired_test(baseline, candidate, test=TESTS[test]).pvalue
+    differences = candidate - baseline
+    ranks = np.sign(differences) * stats.rankdata(np.abs(differences))
+    return _wilcoxon_pvalue(tuple(np.sort(ranks).tolist()))
+
+
+@functools.lru_cache(maxsize=4096)
+def _wilcoxon_pvalue(signed_ranks: tuple[float, ...]) -> float:
+    """By ranks, because evaluations of ten queries that often tie share few of them."""
+    return paired_test(np.zeros(len(signed_ranks)), signed_ranks, test=TESTS["Wilcoxon"]).pvalue
+
+
+def all_rejections(datasets: int, seed: int) -> str:
+    """The table of rejections of a true null hypothesis, and the worst cell of each test."""
+    rows, highest = [], {}
+    for number, (name, draw) in enumerate(PAIRS.items()):
+        for n in SIZES:
+            found = rejections(draw, n, datasets, np.random.default_rng([seed, number, n]))
+            rows.append([name, str(n), *found.values()])
+            for test, text in found.items():
+                if text != "–":
+                    share = float(text.partition(" ")[0]) / 100
+                    worst = (share, f"{name}, n = {n}")
+                    highest[test] = max(highest.get(test, worst), worst)
+    table = markdown(["data", "n", *found], rows)
+    return f"{table}\n\nThe worst cell of each: {_sentence(highest)}."
 
 
 def page(options: argparse.Namespace) -> str:
-    widths = [*METHODS, "width, default / t"]
-    coverages = table(METRICS, coverage, widths, options)
+    cells = mean_cells(options.datasets, options.seed)
     return PAGE.format(
         datasets=options.datasets,
+        of_peers=of_peers(options.datasets),
         resamples=RESAMPLES,
+        block=peer_intervals.BLOCK,
         command=(
             "OMP_NUM_THREADS=1 python benchmarks/simulate_coverage.py "
             f"--datasets {options.datasets} --seed {options.seed} -o docs/coverage.md"
         ),
-        coverage=coverages,
-        worst=worst_cells(coverages),
+        versions=peer_intervals.versions(PACKAGES),
+        ours=our_intervals(cells, options.datasets),
+        peers=peer_intervals_of_a_mean(cells, options.datasets),
         real=real_section(options.datasets * 3 // 10, options.seed),
-        rejections=table(PAIRS, rejections, list(TESTS), options),
+        rejections=all_rejections(options.datasets, options.seed),
         ties=ties_section(options.datasets * 2, options.seed),
         claims=claims_section(options.datasets * 3 // 10, options.seed),
+        corrected=corrected_section(options.datasets, options.seed),
     )
 
 
