@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +126,12 @@ def _stored(cell: Any) -> Any:
 
 
 def write_table(
-    cursor: Any, table: TableContent, tables: Collection[str], *, overwrite: bool
+    cursor: Any,
+    table: TableContent,
+    tables: Collection[str],
+    *,
+    overwrite: bool,
+    insert: Callable[[Any, TableContent], None] | None = None,
 ) -> None:
     """Write a table and its description; the caller begins and ends the transaction.
 
@@ -140,6 +145,8 @@ def write_table(
         The tables of the database.
     overwrite : bool
         Whether a table of that name is replaced.
+    insert : callable, optional
+        Inserts the rows in a faster way of the database, with the cursor and the table.
 
     Raises
     ------
@@ -155,8 +162,7 @@ def write_table(
         cursor.execute(f"DROP TABLE {quoted}")
     columns = ", ".join(f"{_quote(name)} {kind}" for name, kind in table.columns.items())
     cursor.execute(f"CREATE TABLE {quoted} ({columns})")
-    marks = ", ".join([mark] * len(table.columns))
-    cursor.executemany(f"INSERT INTO {quoted} VALUES ({marks})", table.rows)  # noqa: S608
+    (insert or _insert_rows)(cursor, table)
     text = table.dialect.text
     cursor.execute(
         f"CREATE TABLE IF NOT EXISTS {DESCRIPTIONS} (table_name {text}, description {text})"
@@ -166,6 +172,12 @@ def write_table(
         f"INSERT INTO {DESCRIPTIONS} VALUES ({mark}, {mark})",  # noqa: S608
         (table.name, table.description),
     )
+
+
+def _insert_rows(cursor: Any, table: TableContent) -> None:
+    marks = ", ".join([table.dialect.mark] * len(table.columns))
+    statement = f"INSERT INTO {quote_name(table.name)} VALUES ({marks})"  # noqa: S608
+    cursor.executemany(statement, table.rows)
 
 
 def _quote(name: str) -> str:

@@ -10,6 +10,9 @@ _HERE = __name__.rpartition(".")[0]
 SOURCES: Registry[ScoreSource] = Registry(
     "score source",
     {
+        "duckdb": f"{_HERE}.duckdb:DUCKDB",
+        "postgres": f"{_HERE}.postgresql:POSTGRESQL",
+        "postgresql": f"{_HERE}.postgresql:POSTGRESQL",
         "sqlite": f"{_HERE}.sqlite:SQLITE",
     },
     group="rageval_report.sources",

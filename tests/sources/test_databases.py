@@ -1,0 +1,198 @@
+"""DuckDB and a real PostgreSQL server: the same evaluation as from CSV, reading only, writing."""
+
+import decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report import RAGPipelineEvaluation, compare, inspect, read_scores
+from rageval_report.errors import DataError, MissingDependencyError, ReaderError
+from rageval_report.sources import optional_packages
+
+ROWS = [
+    ("007", 0.1, True, "1.50", "2026-01-02", decimal.Decimal("0.25"), 3),
+    ("008", None, False, "yes, it is", None, decimal.Decimal(1), 1),
+    ("09", 2 / 3, True, "α", "2026-01-03", None, 2),
+]
+NAMES = ["query_id", "recall", "exact_match", "answer", "day", "precision", "rank"]
+TABLE = """CREATE TABLE scores (query_id TEXT, recall DOUBLE PRECISION, exact_match BOOLEAN,
+answer TEXT, day DATE, "precision" NUMERIC(5, 2), rank BIGINT)"""
+
+
+def fill_duckdb(tmp_path, postgresql):
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "scores.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute(TABLE)
+        connection.executemany("INSERT INTO scores VALUES (?, ?, ?, ?, ?, ?, ?)", ROWS)
+        connection.execute("CREATE TABLE blank (query_id TEXT, recall DOUBLE PRECISION)")
+    return f"duckdb:///{path}"
+
+
+def fill_postgresql(tmp_path, postgresql):
+    address, psycopg = postgresql
+    with psycopg.connect(address) as connection:
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+        connection.execute(TABLE)
+        marks = ", ".join(["%s"] * len(NAMES))
+        connection.cursor().executemany(f"INSERT INTO scores VALUES ({marks})", ROWS)
+        connection.execute("CREATE TABLE blank (query_id TEXT, recall DOUBLE PRECISION)")
+    return address
+
+
+FILLS = {"duckdb": fill_duckdb, "postgresql": fill_postgresql}
+
+
+@pytest.fixture(params=FILLS)
+def database(request, tmp_path):
+    """The address of a database with a table of scores, without the question mark."""
+    server = request.getfixturevalue("postgresql") if request.param == "postgresql" else None
+    return FILLS[request.param](tmp_path, server)
+
+
+@pytest.fixture
+def evaluation():
+    data = pd.DataFrame(
+        {
+            "query_id": ["007", "008", "09"],
+            "recall@5": [0.1, np.nan, 2 / 3],
+            "exact_match": [1, 0, 1],
+            "is_new": [True, False, True],
+            "answer": ["1.50", "", None],
+            "contexts": [["x", 'a "b"'], [], None],
+            "rank": [3, 1, 2],
+            "100 %": ["a", "b", "c\td\\n"],
+        }
+    )
+    return RAGPipelineEvaluation(
+        "hybrid", data, correct=("recall@5", 0.5), config={"top_k": 5}, created="2026-08-01"
+    )
+
+
+def test_a_table_is_read_as_the_same_csv(database, tmp_path):
+    path = tmp_path / "scores.csv"
+    pd.DataFrame(ROWS, columns=NAMES).to_csv(path, index=False)
+    of_table = RAGPipelineEvaluation.load(None, f"{database}?table=scores")
+    of_file = RAGPipelineEvaluation.load(None, path)
+    pd.testing.assert_frame_equal(of_table.scores, of_file.scores)
+    pd.testing.assert_frame_equal(of_table.details, of_file.details)
+    assert of_table.metrics == of_file.metrics
+    assert of_table.scores.loc["007", "precision"] == 0.25
+
+
+def test_a_query_chooses_rows(database):
+    query = "SELECT query_id, recall FROM scores WHERE answer LIKE '%s%' OR recall < 0.2"
+    [chosen] = read_scores(f"{database}?query={query}").values()
+    assert chosen.scores["recall"].fillna(-1).to_dict() == {"007": 0.1, "008": -1}
+
+
+def test_a_query_with_its_own_filter_gives_the_same_numbers_as_sql(database):
+    mean = "SELECT 'all' AS query_id, avg(recall) AS recall FROM scores"
+    [by_sql] = read_scores(f"{database}?query={mean}", totals="keep").values()
+    [scores] = read_scores(f"{database}?table=scores").values()
+    assert scores.get_aggregated_scores("recall") == pytest.approx(by_sql.scores.iloc[0, 0])
+
+
+WRITES = (
+    *("DELETE FROM scores", "DROP TABLE scores", "CREATE TABLE x (a INT)"),
+    *("SELECT 1; DELETE FROM scores", "COMMIT; DROP TABLE scores", "SELECT 1; COMMIT"),
+    *("COPY scores TO '/tmp/never'", "UPDATE scores SET recall = 1", ""),
+)
+
+
+@pytest.mark.parametrize("query", WRITES)
+def test_a_query_that_is_more_than_one_select_is_refused(database, query):
+    with pytest.raises(ReaderError, match=r"must only read|cannot insert multiple commands"):
+        read_scores(f"{database}?query={query}")
+    assert len(read_scores(f"{database}?table=scores")["scores"].scores) == 3
+
+
+@pytest.mark.parametrize(
+    ("tail", "message"),
+    [
+        ("?table=score", r"no table 'score'. Did you mean 'scores'\?"),
+        ("", r"name a table, \?table=NAME, or a query"),
+        ("?table=blank", "the table has no rows; its columns are 'query_id', 'recall'"),
+        ("?query=SELECT recall FROM scores", "no column holds query ids"),
+        ("?tabel=scores", r"no parameter is named 'tabel'. Did you mean 'table'\?"),
+    ],
+)
+def test_a_wrong_address_is_refused_with_what_is_expected(database, tail, message):
+    with pytest.raises(ReaderError, match=message):
+        read_scores(f"{database}{tail}")
+
+
+def test_a_saved_table_reads_back_as_the_same_evaluation(database, evaluation):
+    saved = evaluation.save(f"{database}?table=hybrid")
+    assert saved.endswith("?table=hybrid")
+    back = RAGPipelineEvaluation.load(None, f"{database}?table=hybrid")
+    pd.testing.assert_frame_equal(back.scores, evaluation.scores)
+    pd.testing.assert_frame_equal(back.details, evaluation.details)
+    assert (back.name, back.config, back.created) == ("hybrid", {"top_k": 5}, evaluation.created)
+    assert back.metrics == evaluation.metrics
+    assert (compare(evaluation, back.with_name("back")).frame["difference"] == 0).all()
+
+
+def test_a_table_is_replaced_only_on_request_and_whole(database, evaluation):
+    address = f"{database}?table=hybrid"
+    evaluation.save(address)
+    with pytest.raises(ReaderError, match="the table 'hybrid' exists; pass overwrite=True"):
+        evaluation.save(address)
+    rows = {"query_id": ["q1"], "recall": [1.0], "topic": ["a\0b"], "Topic": ["b"]}
+    odd = RAGPipelineEvaluation("odd", rows)  # PostgreSQL has no NUL, DuckDB one name
+    with pytest.raises(DataError):
+        odd.save(address, overwrite=True)
+    assert RAGPipelineEvaluation.load(None, address).name == "hybrid"
+    evaluation.with_name("other").save(address, overwrite=True)
+    assert RAGPipelineEvaluation.load(None, address).name == "other"
+
+
+def test_the_password_is_in_no_message_note_or_title(postgresql, tmp_path, evaluation):
+    address = fill_postgresql(tmp_path, postgresql)
+    password = "w%C3%B6rd", "wörd"
+    shown = [str(inspect(f"{address}?table=scores")), evaluation.save(f"{address}?table=new")]
+    shown += RAGPipelineEvaluation.load("x", f"{address}?table=scores").notes
+    wrong = [
+        f"{address}?table=nope",
+        f"{address.replace('eva:', 'adam:')}?table=scores",
+        f"{address}?table=scores&sslmode=nope",
+        f"{address.replace('127.0.0.1:', '127.0.0.1:1')}?table=scores",
+        f"{address.replace('%3A', ':').replace('%2F', '/').replace('%40', '@')}?table=scores",
+    ]
+    for text in wrong:
+        with pytest.raises(ReaderError) as caught:
+            read_scores(text)
+        shown += [str(caught.value), repr(caught.value.__cause__)]
+    assert not [text for text in shown for part in password if part in text]
+
+
+def test_a_name_that_the_server_would_cut_is_refused(postgresql, evaluation):
+    address, _ = postgresql
+    long = RAGPipelineEvaluation("long", {"query_id": ["a"], "recall": [1], "x" * 64: ["t"]})
+    with pytest.raises(ReaderError, match="has more than 63 bytes"):
+        long.save(f"{address}?table=long")
+
+
+def test_a_table_of_another_schema_is_named_with_it(postgresql, tmp_path):
+    address = fill_postgresql(tmp_path, postgresql)
+    _, psycopg = postgresql
+    with psycopg.connect(address) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS rag CASCADE")
+        connection.execute("CREATE SCHEMA rag")
+        connection.execute("CREATE TABLE rag.runs AS SELECT * FROM scores")
+    [run] = read_scores(f"{address}?table=rag.runs").values()
+    assert run.n_queries == 3
+
+
+@pytest.mark.parametrize("scheme", ["duckdb:///{}", "postgresql://u@localhost/x#{}"])
+def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, scheme):
+    def missing(name):
+        raise ModuleNotFoundError(name=name)
+
+    monkeypatch.setattr("importlib.import_module", missing)
+    extra = scheme.partition(":")[0]
+    package = {"duckdb": "duckdb", "postgresql": "psycopg"}[extra]
+    with pytest.raises(MissingDependencyError, match=rf"rageval-report\[{extra}\]"):
+        optional_packages.optional_package(package)
