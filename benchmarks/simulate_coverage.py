@@ -52,9 +52,9 @@ the mean often enough for every distribution that was tried.
 A paired test at the 5 % level should reject in 5 of 100 comparisons of two pipelines with equal
 means. The default, the sign-flip test (McNemar's mid-p test for scores of 0 and 1), rejects about
 this often, or less often, if the differences are symmetric. If rare large losses balance frequent
-small gains ("lopsided"), no test keeps the level with 30 queries. With 100 queries the tests of
-the mean nearly keep it, but Wilcoxon's test, which does not test the mean, rejects more often the
-more queries there are. The number after ± is the Monte Carlo standard error, in percentage
+small gains ("lopsided"), no test of the mean keeps the level with 30 queries. With 100 queries they
+nearly keep it, but Wilcoxon's test, which does not test the mean, rejects more often the more
+queries there are. The number after ± is the Monte Carlo standard error, in percentage
 points.
 
 On ratings, shares and reciprocal ranks many patterns of signs tie, and the default counts ties half
@@ -82,7 +82,9 @@ indices. `statsmodels, share` is the default of its `proportion_confint`, and `e
 its `mean_ci` chooses if it knows the bounds. If a limit is not a finite number, or there is an
 error instead, the interval contains nothing; that is so for `BCa` if all scores are equal, and for
 `studentized` (with the standard error of the mean as its `std_err_func`) if they are equal in one
-of the resamples.
+of the resamples. On scores without rare failures, such as Beta(8, 2), the intervals of t and of
+`evalstats` contain the mean often enough and are narrower than `gaffke`; a sample does not show
+which case it is.
 
 {peers}
 
