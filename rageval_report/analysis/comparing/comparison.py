@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Protocol, Unpack
 
 import numpy as np
 import pandas as pd
@@ -73,6 +73,34 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rageval_report.reports.report import Report
+
+
+class NamedRun(Protocol):
+    """A run, of which a table shows the name."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
+class PairingLike(Protocol):
+    """What the notes of a comparison say of two runs side by side, in memory or not."""
+
+    @property
+    def baseline(self) -> NamedRun:
+        """The pipeline in use."""
+
+    @property
+    def candidate(self) -> NamedRun:
+        """The pipeline that might replace it."""
+
+    @property
+    def metrics(self) -> list[tuple[Metric, Metric]]:
+        """The metrics that both have, as the baseline and as the candidate knows them."""
+
+    def notes(self) -> tuple[str, ...]:
+        """The ids and the metrics that only one run has."""
+
 
 _COLUMNS = (
     *("metric", "baseline", "candidate", "n", "n_dropped", "baseline_mean", "candidate_mean"),
@@ -498,8 +526,45 @@ def compare_pairings(
         for pairing in pairings
         for ours, theirs in pairing.metrics
     ]
-    family = family_of_pairings(pairings)
     n_queries = len(pairings[0].baseline.scores)
+    comparison = comparison_of_rows(
+        title,
+        *(pairings, rows, plan),
+        correction=correction,
+        n_queries=n_queries,
+        settings=settings,
+        notes=notes,
+    )
+    return replace(comparison, pairings=pairings)
+
+
+def comparison_of_rows(
+    title: str,
+    pairings: Sequence[PairingLike],
+    rows: list[MetricComparison],
+    plan: ComparisonPlan,
+    *,
+    correction: str,
+    n_queries: int,
+    settings: Mapping[str, object] | None = None,
+    notes: Iterable[str] = (),
+) -> Comparison:
+    """The comparison that tested rows make, with one correction over all of them.
+
+    Parameters
+    ----------
+    title, correction, settings, notes
+        As in `compare_pairings`.
+    pairings : sequence of PairingLike
+        What was compared; the result itself holds no pairings.
+    rows : list of MetricComparison
+        One per metric of each pairing, in this order.
+    plan : ComparisonPlan
+        The settings of the rows.
+    n_queries : int
+        The number of queries of the baseline.
+    """
+    family = family_of_pairings(pairings)
     adjusted = _adjust_rows(rows, family, correction, plan, n_queries)
     frame = _comparison_frame(rows, adjusted, plan, n_candidates=len(pairings))
     return Comparison(
@@ -517,7 +582,6 @@ def compare_pairings(
             *dict.fromkeys(_comparison_notes(pairings, rows, family, correction, plan)),
         ),
         headline=_headline(frame, n_candidates=len(pairings)),
-        pairings=pairings,
         plan=plan,
     )
 
@@ -621,6 +685,11 @@ def _westfall_young_pvalues(
     # A missing pair is 0, which no flip of its sign changes.
     differences = np.zeros((n_queries, len(rows)), order="F")
     for column, row in enumerate(rows):
+        if row.baseline_rows is None:
+            raise DataError(
+                f"the correction {WESTFALL_YOUNG!r} needs every score in memory; choose another "
+                "one, e.g. 'holm', or bring the scores into memory with .collect()"
+            )
         differences[row.baseline_rows, column] = row.differences
     by_unit = plan.units.sums(differences)
     # What was not tested for want of units is not a test.
@@ -693,7 +762,7 @@ def _planning_columns(finding: MetricFinding, level: float) -> dict[str, object]
 
 
 def _comparison_notes(
-    pairings: tuple[Pairing, ...],
+    pairings: Sequence[PairingLike],
     rows: list[MetricComparison],
     family: CorrectionFamily,
     correction: str,
@@ -717,18 +786,18 @@ def _comparison_notes(
     yield from family.notes()
 
 
-def _unchanged_notes(pairing: Pairing, rows: Iterable[MetricComparison]) -> Iterator[str]:
+def _unchanged_notes(pairing: PairingLike, rows: Iterable[MetricComparison]) -> Iterator[str]:
     """That a candidate has the very scores of the baseline, which a change hardly leaves."""
     names = (pairing.baseline.name, pairing.candidate.name)
     pairs = [row.pairs for row in rows if row.names == names and row.pairs.n]
-    if pairs and all(np.array_equal(both.baseline, both.candidate) for both in pairs):
+    if pairs and all(both.are_equal_bits for both in pairs):
         yield (
             f"{names[1]} and {names[0]} are identical to the last bit on every metric: did the "
             "change reach the pipeline?"
         )
 
 
-def _margin_notes(pairings: tuple[Pairing, ...], plan: ComparisonPlan) -> Iterator[str]:
+def _margin_notes(pairings: Sequence[PairingLike], plan: ComparisonPlan) -> Iterator[str]:
     """That a single margin cannot suit metrics of different ranges."""
     metrics = {ours.name: ours for pairing in pairings for ours, _ in pairing.metrics}
     if plan.margin is None or isinstance(plan.margin, Mapping) or len(metrics) == 1:

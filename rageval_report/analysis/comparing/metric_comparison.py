@@ -30,7 +30,7 @@ from rageval_report.analysis.comparing.verdicts import (
 )
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.analysis.sizes import usual_sizes
-from rageval_report.scores import Metric, is_binary
+from rageval_report.scores import Metric
 from rageval_report.stats import EFFECTS, PairedScores
 from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.best_of_many import gain_of_noise
@@ -44,6 +44,7 @@ from rageval_report.stats.pairs.paired import (
 )
 from rageval_report.stats.pairs.rare_losses import RareLossBound
 from rageval_report.stats.pilot import PilotDifferences
+from rageval_report.stats.states.pair_state import NO_LONE_SCORES, LoneScores, PairState
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -147,12 +148,10 @@ class MetricComparison:
         The metric as the baseline knows it.
     names : (str, str)
         The baseline and the candidate.
-    differences : ndarray of shape (n_pairs,)
-        Candidate minus baseline, on the queries that both scored.
-    baseline_rows : ndarray of int, shape (n_pairs,)
-        The rows of these queries in the baseline.
-    sides : (ndarray, ndarray)
-        Both sides' scores of the common queries to which the metric applies, NaN if unscored.
+    baseline_rows : ndarray of int, shape (n_pairs,), optional
+        The rows in the baseline of the queries that both scored; None if they are not in memory.
+    lone : LoneScores
+        The scores of the common queries to which the metric applies and that one side scored.
     n_not_applicable : int
         The number of common queries to which it does not apply.
     pairs : PairedScores
@@ -173,13 +172,14 @@ class MetricComparison:
         The independent units of the queries that both scored.
     smallest_pvalue : float
         The smallest p-value that the test can have on as many units that differ.
+    logarithms : PairedScores, optional
+        The logarithms of the scores, if all are above 0 and they are not in memory.
     """
 
     metric: Metric
     names: tuple[str, str]
-    differences: FloatArray
-    baseline_rows: IntArray
-    sides: tuple[FloatArray, FloatArray]
+    baseline_rows: IntArray | None
+    lone: LoneScores
     n_not_applicable: int
     pairs: PairedScores
     by_unit: PairedScores
@@ -191,6 +191,12 @@ class MetricComparison:
     rare_losses: RareLossBound | None
     units: Units
     smallest_pvalue: float
+    logarithms: PairedScores | None = None
+
+    @property
+    def differences(self) -> FloatArray:
+        """Candidate minus baseline, on the queries that both scored."""
+        return self.pairs.differences
 
     def finding(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> MetricFinding:
         """The facts for the verdict, once the p-values are adjusted."""
@@ -211,7 +217,7 @@ class MetricComparison:
             equivalence=self.equivalence,
             alpha=plan.alpha,
             unit=CLUSTERS if self.units.are_clusters else "paired queries",
-            is_identical=not self.pairs.differences.any(),
+            is_identical=not self.pairs.n_changed,
             fewest_units=plan.fewest_units,
             largest_difference=_widest(self.metric),
             tried=plan.tried,
@@ -243,8 +249,7 @@ class MetricComparison:
         return gain_of_noise(self.pilot.sd / math.sqrt(self.by_unit.n), plan.tried)
 
     def _usual_sizes(self) -> tuple[float, ...]:
-        scores = self.pairs.baseline
-        return usual_sizes(self.metric, float(scores.mean()), self.pilot.sd)
+        return usual_sizes(self.metric, self.pairs.side_moments[0].mean, self.pilot.sd)
 
     def _is_fragile(self, pvalue_adjusted: float, plan: ComparisonPlan) -> bool:
         """Whether one more unit against it would undo it.
@@ -273,6 +278,61 @@ def _complete_pairs(before: FloatArray, after: FloatArray) -> tuple[BoolArray, P
     return complete, PairedScores(before[complete], after[complete])
 
 
+@dataclass(frozen=True, eq=False)
+class MetricPairs:
+    """The pairs behind one row of a comparison, in memory or known by counts and sums.
+
+    Parameters
+    ----------
+    pairs, by_unit : PairedScores
+        The scores that both sides have, and one pair per independent unit of them.
+    lone : LoneScores
+        The scores of common queries that only one side scored.
+    units : Units
+        The independent units of the pairs.
+    baseline_rows : ndarray of int, optional
+        Their rows in the baseline, if they are in memory.
+    n_not_applicable : int
+        The number of common queries to which the metric does not apply.
+    logarithms : PairedScores, optional
+        The logarithms of the scores, where they cannot be taken of `pairs`.
+    """
+
+    pairs: PairedScores
+    by_unit: PairedScores
+    lone: LoneScores
+    units: Units = QUERIES
+    baseline_rows: IntArray | None = None
+    n_not_applicable: int = 0
+    logarithms: PairedScores | None = None
+
+    @classmethod
+    def of_state(
+        cls, state: PairState, *, n_not_applicable: int = 0, logarithms: PairState | None = None
+    ) -> MetricPairs:
+        """The pairs of a state, each an independent unit.
+
+        Parameters
+        ----------
+        state : PairState
+            The state of all common queries.
+        n_not_applicable : int
+            The number of common queries to which the metric does not apply, which the state lacks.
+        logarithms : PairState, optional
+            The state of the logarithms of the scores, for the ratio of latencies and costs.
+
+        Examples
+        --------
+        >>> state = PairState.of(np.array([0.5, 1.0]), np.array([1.0, float("nan")]))
+        >>> known = MetricPairs.of_state(state)
+        >>> known.pairs.n, known.lone.n
+        (1, 1)
+        """
+        pairs = state.pairs()
+        logs = None if logarithms is None or not logarithms.n else logarithms.pairs()
+        return cls(pairs, pairs, state.lone, n_not_applicable=n_not_applicable, logarithms=logs)
+
+
 def compare_metric(
     pairing: Pairing,
     ours: Metric,
@@ -294,7 +354,36 @@ def compare_metric(
     complete, pairs = _complete_pairs(before, after)
     baseline_rows = _baseline_rows(pairing, complete)
     units = plan.units.select(baseline_rows)
-    by_unit = units.collapse(pairs)
+    # A query to which the metric does not apply is not missing: it has no score that is unknown.
+    applies = complete if complete.all() else pairing.applies(ours, theirs)
+    lone = NO_LONE_SCORES if complete.all() else LoneScores.of(before[applies], after[applies])
+    return compare_pairs(
+        *((pairing.baseline.name, pairing.candidate.name), ours, plan),
+        MetricPairs(
+            *(pairs, units.collapse(pairs), lone, units),
+            baseline_rows=baseline_rows,
+            n_not_applicable=int((~applies).sum()),
+        ),
+    )
+
+
+def compare_pairs(
+    names: tuple[str, str], ours: Metric, plan: ComparisonPlan, known: MetricPairs
+) -> MetricComparison:
+    """Test one metric, whether its scores are in memory or known by counts and sums.
+
+    Parameters
+    ----------
+    names : (str, str)
+        The baseline and the candidate.
+    ours : Metric
+        The metric as the baseline knows it.
+    plan : ComparisonPlan
+        The settings.
+    known : MetricPairs
+        The pairs.
+    """
+    pairs, by_unit, lone, units = known.pairs, known.by_unit, known.lone, known.units
     test, interval = _test_units(by_unit, pairs, plan)
     smallest = smallest_pvalue(by_unit, test.test)
     pilot = PilotDifferences.of(by_unit, test.test)
@@ -302,18 +391,14 @@ def compare_metric(
         test = replace(test, test=f"cluster-{test.test}")
         interval = replace(interval, method=f"cluster-{interval.method}")
     interval = _clip_to_range(interval, ours)
-    # A query to which the metric does not apply is not missing: it has no score that is unknown.
-    applies = complete if complete.all() else pairing.applies(ours, theirs)
-    sides = (before, after) if applies.all() else (before[applies], after[applies])
     equivalence = _test_equivalence(by_unit, ours, plan)
     rare_losses = find_rare_losses(by_unit, ours, plan.rare_loss, plan.confidence_level)
     return MetricComparison(
         metric=ours,
-        names=(pairing.baseline.name, pairing.candidate.name),
-        differences=pairs.differences,
-        baseline_rows=baseline_rows,
-        sides=sides,
-        n_not_applicable=int((~applies).sum()),
+        names=names,
+        baseline_rows=known.baseline_rows,
+        lone=lone,
+        n_not_applicable=known.n_not_applicable,
         pairs=pairs,
         by_unit=by_unit,
         test=test,
@@ -321,10 +406,10 @@ def compare_metric(
         pilot=pilot,
         numbers={
             "metric": ours.name,
-            "baseline": pairing.baseline.name,
-            "candidate": pairing.candidate.name,
-            "n": int(complete.sum()),
-            "n_dropped": int((~complete & applies).sum()),
+            "baseline": names[0],
+            "candidate": names[1],
+            "n": pairs.n,
+            "n_dropped": lone.n,
             **_mean_numbers(pairs),
             "ci_low": interval.low,
             "ci_high": interval.high,
@@ -332,20 +417,21 @@ def compare_metric(
             "statistic": test.statistic,
             "pvalue": test.pvalue,
             **_effect_numbers(pairs),
-            **_outcome_counts(pairs.differences, ours),
-            "improvement": _mean(pairs.differences) * (1 if ours.greater_is_better else -1),
+            **_outcome_counts(pairs, ours),
+            "improvement": _mean(pairs) * (1 if ours.greater_is_better else -1),
             "ci_method": interval.method,
             **rare_loss_numbers(rare_losses, ours),
             "title": ours.title,
             "kind": ours.kind,
             "greater_is_better": ours.greater_is_better,
-            **_extreme_numbers(*sides, ours, plan),
+            **_extreme_numbers(pairs, lone, ours, plan),
             **({"n_clusters": by_unit.n} if units.are_clusters else {}),
         },
         equivalence=equivalence,
         rare_losses=rare_losses,
         units=units,
         smallest_pvalue=smallest,
+        logarithms=known.logarithms,
     )
 
 
@@ -413,10 +499,9 @@ def _untested(
 
     Differences of the queries of a cluster may cancel; these are not identical.
     """
-    differences, nan = by_unit.differences, float("nan")
-    wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
-    is_identical = pairs.n > 0 and not pairs.differences.any()
-    mean = _mean(differences)
+    wins, losses, nan = by_unit.n_positive, by_unit.n_negative, float("nan")
+    is_identical = pairs.n > 0 and not pairs.n_changed
+    mean = _mean(by_unit)
     return (
         PairedResult(
             *(mean, nan, 1.0 if is_identical else nan, UNTESTED),
@@ -426,21 +511,22 @@ def _untested(
     )
 
 
-def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if values.size else float("nan")
+def _mean(pairs: PairedScores) -> float:
+    return pairs.mean if pairs.n else float("nan")
 
 
 def _mean_numbers(pairs: PairedScores) -> dict[str, object]:
+    before, after = pairs.side_moments
     return {
-        "baseline_mean": _mean(pairs.baseline),
-        "candidate_mean": _mean(pairs.candidate),
-        "difference": _mean(pairs.differences),
+        "baseline_mean": before.mean,
+        "candidate_mean": after.mean,
+        "difference": _mean(pairs),
     }
 
 
 def _effect_numbers(pairs: PairedScores) -> dict[str, object]:
     """The effect sizes: risk difference and odds ratio of 0/1 scores, d_z and g_z of others."""
-    binary = is_binary(pairs.baseline) and is_binary(pairs.candidate)
+    binary = pairs.is_binary
     name = "risk_difference" if binary else "d_z"
     enough = pairs.n > 1
     nan = float("nan")
@@ -452,19 +538,20 @@ def _effect_numbers(pairs: PairedScores) -> dict[str, object]:
     }
 
 
-def _outcome_counts(differences: FloatArray, metric: Metric) -> dict[str, object]:
+def _outcome_counts(pairs: PairedScores, metric: Metric) -> dict[str, object]:
     """The number of queries on which the candidate is better, equal, worse."""
-    gains = differences if metric.greater_is_better else -differences
-    wins, losses = int((gains > 0).sum()), int((gains < 0).sum())
-    return {"wins": wins, "ties": differences.size - wins - losses, "losses": losses}
+    wins, losses = pairs.n_positive, pairs.n_negative
+    if not metric.greater_is_better:
+        wins, losses = losses, wins
+    return {"wins": wins, "ties": pairs.n - wins - losses, "losses": losses}
 
 
 def _extreme_numbers(
-    before: FloatArray, after: FloatArray, metric: Metric, plan: ComparisonPlan
+    pairs: PairedScores, lone: LoneScores, metric: Metric, plan: ComparisonPlan
 ) -> dict[str, object]:
     if plan.missing != "bounds":
         return {}
-    lowest, highest = extreme_differences(before, after, metric)
+    lowest, highest = extreme_differences(pairs, lone, metric)
     return {"difference_lowest": lowest, "difference_highest": highest}
 
 
@@ -472,24 +559,23 @@ def _applicability_notes(row: MetricComparison) -> tuple[str, ...]:
     n = row.n_not_applicable
     if not n:
         return ()
-    return (f"does not apply to {n} of {n + row.sides[0].size} common queries",)
+    return (f"does not apply to {n} of {n + row.pairs.n + row.lone.n} common queries",)
 
 
 def _dropped_notes(row: MetricComparison) -> tuple[str, ...]:
-    before, after = row.sides
-    no_before, no_after = np.isnan(before), np.isnan(after)
-    dropped = int((no_before | no_after).sum())
+    lone, dropped = row.lone, row.lone.n
     if not dropped:
         return ()
+    common = row.pairs.n + dropped
     note = (
-        f"{dropped} of {before.size} common queries are left out, unscored in "
-        f"{row.names[0]!r} ({int(no_before.sum())}) or {row.names[1]!r} ({int(no_after.sum())})"
+        f"{dropped} of {common} common queries are left out, unscored in "
+        f"{row.names[0]!r} ({lone.n_no_baseline}) or {row.names[1]!r} ({lone.n_no_candidate})"
     )
-    if dropped <= _MANY_DROPPED * before.size:
+    if dropped <= _MANY_DROPPED * common:
         return (note,)
     if row.metric.bounds is None:
         return (note + "; if scores are missing for a reason, the difference is biased",)
-    low, high = extreme_differences(before, after, row.metric)
+    low, high = extreme_differences(row.pairs, lone, row.metric)
     return (
         note + "; with the missing ones as low or as high as they can be, the difference lies "
         f"between {low:+.3f} and {high:+.3f}",
@@ -517,9 +603,13 @@ def _contradiction_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[s
 def _ratio_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
     """For latency and cost, the ratio of geometric means: the change for a typical query."""
     is_spent = row.metric.group == "performance" and row.by_unit.n >= plan.fewest_units
-    if not is_spent or not ((row.pairs.baseline > 0) & (row.pairs.candidate > 0)).all():
+    if not is_spent or not all(side.minimum > 0 for side in row.pairs.side_moments):
         return ()
-    logarithms = PairedScores(np.log(row.pairs.baseline), np.log(row.pairs.candidate))
+    logarithms = row.logarithms
+    if logarithms is None:
+        if row.baseline_rows is None:
+            return ()
+        logarithms = PairedScores(np.log(row.pairs.baseline), np.log(row.pairs.candidate))
     log_ratio = find_interval(
         row.units.collapse(logarithms), method="sign-flip", confidence_level=plan.level_of_one
     )

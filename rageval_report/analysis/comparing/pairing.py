@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -23,6 +24,8 @@ from rageval_report.scores.align import Alignment, align
 from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.metric_scales import check_scales
 from rageval_report.scores.states import not_applicable
+from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.states.pair_state import LoneScores
 from rageval_report.stats.units import QUERIES, Units, are_missing
 from rageval_report.types import BoolArray, FloatArray
 
@@ -205,9 +208,18 @@ def require_bounds(metric: Metric) -> tuple[float, float]:
 
 
 def extreme_differences(
-    baseline: FloatArray, candidate: FloatArray, metric: Metric
+    pairs: PairedScores, lone: LoneScores, metric: Metric
 ) -> tuple[float, float]:
     """The mean difference if every missing score were as low, or as high, as it can be.
+
+    Parameters
+    ----------
+    pairs : PairedScores
+        The scores of the queries that both sides scored.
+    lone : LoneScores
+        The scores of those that one side scored; there are some.
+    metric : Metric
+        What is compared, with bounds.
 
     References
     ----------
@@ -215,18 +227,19 @@ def extreme_differences(
 
     Examples
     --------
-    >>> known = Metric("recall", bounds=(0.0, 1.0))
-    >>> extreme_differences(np.array([0.5, 0.5]), np.array([0.5, np.nan]), known)
+    >>> nan, known = float("nan"), Metric("recall", bounds=(0.0, 1.0))
+    >>> lone = LoneScores.of(np.array([0.5]), np.array([nan]))
+    >>> extreme_differences(PairedScores.of([0.5], [0.5]), lone, known)
     (-0.25, 0.25)
     """
     low, high = require_bounds(metric)
-    lowest = _fill_nan(candidate, low) - _fill_nan(baseline, high)
-    highest = _fill_nan(candidate, high) - _fill_nan(baseline, low)
-    return float(lowest.mean()), float(highest.mean())
-
-
-def _fill_nan(values: FloatArray, value: float) -> FloatArray:
-    return np.where(np.isnan(values), value, values)
+    n = pairs.n + lone.n
+    if not n:
+        return math.nan, math.nan
+    gained = lone.candidate.total - lone.baseline.total + (pairs.n * pairs.mean if pairs.n else 0.0)
+    lowest = gained + lone.n_no_candidate * low - lone.n_no_baseline * high
+    highest = gained + lone.n_no_candidate * high - lone.n_no_baseline * low
+    return lowest / n, highest / n
 
 
 def resolve_units(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from rageval_report.errors import DataError
 from rageval_report.stats.base import Alternative, paired_differences, paired_values
 from rageval_report.stats.magnitudes import unit_of
-from rageval_report.stats.means.moments import Moments, moments
+from rageval_report.stats.means.moments import Moments, moments, moments_of_steps
 from rageval_report.stats.means.score_bins import CountedScores
 from rageval_report.stats.pairs.discordant import DiscordantPairs, count_discordant, is_binary
 from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
@@ -126,7 +126,16 @@ class PairedScores:
     @cached_property
     def side_moments(self) -> tuple[Moments, Moments]:
         """Number, mean, spread and extremes of each side."""
-        return moments(self.baseline), moments(self.candidate)
+        sides = zip((self.baseline, self.candidate), self.side_steps, strict=True)
+        before, after = (
+            moments(side) if steps is None else moments_of_steps(steps) for side, steps in sides
+        )
+        return before, after
+
+    @property
+    def are_equal_bits(self) -> bool:
+        """Whether both sides have the same scores to the last bit."""
+        return np.array_equal(self.baseline, self.candidate)
 
     @cached_property
     def mean(self) -> float:

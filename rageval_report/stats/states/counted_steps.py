@@ -128,6 +128,8 @@ class CountedSteps:
         >>> CountedSteps.of_multiples(np.array([0.1 + 0.2, 0.1]), 10).multiples
         array([1, 3])
         """
+        if not values.size:
+            return NO_STEPS
         low, high = float(values.min()), float(values.max())
         if (high - low) * denominator >= MOST_COUNTS or abs(low) * denominator >= _LARGEST_STEP:
             return None

@@ -44,6 +44,34 @@ class LoneScores:
     candidate: ColumnState
     n_neither: int = 0
 
+    @classmethod
+    def of(cls, baseline: Scores, candidate: Scores) -> LoneScores:
+        """The scores of queries that only one side scored.
+
+        Examples
+        --------
+        >>> nan = float("nan")
+        >>> lone = LoneScores.of(np.array([0.5, nan, nan]), np.array([nan, 1.0, nan]))
+        >>> lone.baseline.n, lone.candidate.total, lone.n_neither
+        (1, 1.0, 1)
+        """
+        no_before, no_after = np.isnan(baseline), np.isnan(candidate)
+        return cls(
+            ColumnState.of(baseline[no_after & ~no_before], SIDE_OF_PAIRS),
+            ColumnState.of(candidate[no_before & ~no_after], SIDE_OF_PAIRS),
+            int(np.count_nonzero(no_before & no_after)),
+        )
+
+    @property
+    def n_no_baseline(self) -> int:
+        """The number of queries that the baseline did not score."""
+        return self.candidate.n + self.n_neither
+
+    @property
+    def n_no_candidate(self) -> int:
+        """The number of queries that the candidate did not score."""
+        return self.baseline.n + self.n_neither
+
     def __add__(self, other: LoneScores) -> LoneScores:
         """Those of both."""
         return LoneScores(
@@ -196,14 +224,8 @@ def summarise_pairs(baseline: Scores, candidate: Scores) -> PairSummary:
 
 def _split_complete(before: Scores, after: Scores) -> tuple[tuple[Scores, Scores], LoneScores]:
     """The complete pairs, and the scores of the others."""
-    no_before, no_after = np.isnan(before), np.isnan(after)
-    complete = ~(no_before | no_after)
-    lone = LoneScores(
-        ColumnState.of(before[no_after & ~no_before], SIDE_OF_PAIRS),
-        ColumnState.of(after[no_before & ~no_after], SIDE_OF_PAIRS),
-        int(np.count_nonzero(no_before & no_after)),
-    )
-    return (before[complete], after[complete]), lone
+    complete = ~(np.isnan(before) | np.isnan(after))
+    return (before[complete], after[complete]), LoneScores.of(before, after)
 
 
 def _differences(baseline: Scores, candidate: Scores) -> FloatArray:

@@ -162,6 +162,11 @@ class StatePairs(PairedScores):
         """Number, mean, spread and extremes of each side."""
         return moments_of_state(self.summary.baseline), moments_of_state(self.summary.candidate)
 
+    @property
+    def are_equal_bits(self) -> bool:
+        """Whether both sides have the same scores to the last bit."""
+        return self.summary.n_other_bits == 0
+
     @cached_property
     def is_binary(self) -> bool:
         """Whether every score of both sides is 0 or 1."""
