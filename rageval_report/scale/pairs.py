@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +49,7 @@ class CommonIds:
     n_common, n_only_before, n_only_after : int
         The queries of both, and those that one table lacks.
     only_before, only_after : tuple of str
-        The first of these.
+        The first of these by code point, so that they do not depend on the order of the rows.
     """
 
     n_common: int
@@ -75,15 +75,15 @@ class CommonIds:
             self.n_common + other.n_common,
             self.n_only_before + other.n_only_before,
             self.n_only_after + other.n_only_after,
-            (*self.only_before, *other.only_before)[:MOST_NAMED],
-            (*self.only_after, *other.only_after)[:MOST_NAMED],
+            tuple(sorted((*self.only_before, *other.only_before))[:MOST_NAMED]),
+            tuple(sorted((*self.only_after, *other.only_after))[:MOST_NAMED]),
         )
 
 
 def _first_ids(rows: ScoreRows) -> tuple[str, ...]:
     if rows.ids is None or not len(rows):
         return ()
-    return tuple(rows.ids.slice(0, MOST_NAMED).to_pylist())
+    return tuple(sorted(rows.ids.to_pylist())[:MOST_NAMED])
 
 
 def match_rows(before: ScoreRows, after: ScoreRows) -> PairedRows:
@@ -108,11 +108,13 @@ def match_rows(before: ScoreRows, after: ScoreRows) -> PairedRows:
 class _OrderedSide:
     """One of two tables, read part by part, with a check of the order of its ids."""
 
-    def __init__(self, name: str, parts: Iterator[ScoreRows], order: OrderName):
+    def __init__(
+        self, name: str, parts: Iterator[ScoreRows], metrics: Sequence[str], order: OrderName
+    ):
         self._name, self._parts = name, parts
         self._key = sort_key(order)
         self._order = IdOrder(0, "", "", frozenset({order}))
-        self.rows = ScoreRows({})
+        self.rows = ScoreRows.without_rows(metrics)
 
     def fill(self) -> bool:
         """Read the next part if no row is waiting; False at the end of the table.
@@ -155,6 +157,7 @@ def ordered_pairs(
     names: tuple[str, str],
     before: Iterator[ScoreRows],
     after: Iterator[ScoreRows],
+    metrics: tuple[Sequence[str], Sequence[str]],
     order: OrderName,
 ) -> Iterator[PairedRows]:
     """The rows of two tables whose ids are in order, part by part.
@@ -165,6 +168,8 @@ def ordered_pairs(
         The names of the tables.
     before, after : iterator of ScoreRows
         Their rows, with ids.
+    metrics : (sequence of str, sequence of str)
+        The metrics that were read of either table.
     order : {"text", "length"}
         The order of the ids of both.
 
@@ -173,8 +178,8 @@ def ordered_pairs(
     UnorderedIdsError
         If the ids of a table are not in this order, or one occurs twice.
     """
-    first = _OrderedSide(names[0], before, order)
-    second = _OrderedSide(names[1], after, order)
+    first = _OrderedSide(names[0], before, metrics[0], order)
+    second = _OrderedSide(names[1], after, metrics[1], order)
     while first.fill() and second.fill():
         yield _next_pairs(first, second, sort_key(order))
     while first.fill():

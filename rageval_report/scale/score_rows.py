@@ -43,6 +43,14 @@ class ScoreRows:
     cells: ArrowTable = None
     states: pd.DataFrame | None = None
 
+    @classmethod
+    def without_rows(cls, metrics: Sequence[str]) -> ScoreRows:
+        """No rows of these metrics."""
+        arrow = import_pyarrow()
+        return cls(
+            {name: np.empty(0) for name in metrics}, arrow.array([], type=arrow.large_string())
+        )
+
     def __len__(self) -> int:
         if self.ids is not None:
             return len(self.ids)

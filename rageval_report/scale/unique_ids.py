@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from rageval_report.scores.fingerprints import fingerprints_of
 from rageval_report.types import WordArray
 
 _N_FILES = 64
+_WRITTEN_AT_ONCE = 1 << 20  # ids: eight megabytes
 _SHIFT = np.uint64(64 - 6)  # the first six bits choose one of 64 files
 
 
@@ -36,8 +38,10 @@ def repeated_ids(read_ids: Callable[[], Iterator[ArrowTexts]]) -> list[str]:
     >>> repeated_ids(lambda: iter([pyarrow.array(["q1", "q2"]), pyarrow.array(["q3", "q1"])]))
     ['q1']
     """
-    with TemporaryDirectory(prefix="rageval-report-") as folder:
-        suspects = _repeated_prints(read_ids(), Path(folder))
+    with FingerprintFiles() as prints:
+        for ids in read_ids():
+            prints.add(ids)
+        suspects = prints.repeated()
     if not suspects.size:
         return []
     counts: Counter[str] = Counter()
@@ -47,20 +51,46 @@ def repeated_ids(read_ids: Callable[[], Iterator[ArrowTexts]]) -> list[str]:
     return [query_id for query_id, n in counts.items() if n > 1]
 
 
-def _repeated_prints(parts: Iterator[ArrowTexts], folder: Path) -> WordArray:
-    """The fingerprints that occur more than once."""
-    paths = [folder / str(place) for place in range(_N_FILES)]
-    for ids in parts:
-        prints = fingerprints_of(ids)
+class FingerprintFiles:
+    """Fingerprints of ids in temporary files, divided by their first bits."""
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="rageval-report-")
+        self._paths = [Path(self._folder.name, str(place)) for place in range(_N_FILES)]
+        self._waiting: list[WordArray] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._folder.cleanup()
+
+    def add(self, ids: ArrowTexts) -> None:
+        """Add the fingerprints of some ids."""
+        self._waiting.append(fingerprints_of(ids))
+        if sum(map(len, self._waiting)) >= _WRITTEN_AT_ONCE:
+            self._write()
+
+    def _write(self) -> None:
+        prints = np.concatenate([np.empty(0, dtype=np.uint64), *self._waiting])
+        self._waiting.clear()
         prints.sort()
         # Sorted, so that those of one file stand together.
         starts = np.searchsorted(prints >> _SHIFT, np.arange(_N_FILES + 1, dtype=np.uint64))
-        for path, first, last in zip(paths, starts[:-1], starts[1:], strict=True):
+        for path, first, last in zip(self._paths, starts[:-1], starts[1:], strict=True):
             with path.open("ab") as file:
                 prints[first:last].tofile(file)
-    repeated = [np.empty(0, dtype=np.uint64)]
-    for path in paths:
-        prints = np.fromfile(path, dtype=np.uint64) if path.exists() else repeated[0]
-        prints.sort()
-        repeated.append(prints[1:][prints[1:] == prints[:-1]])
-    return np.unique(np.concatenate(repeated))
+
+    def repeated(self) -> WordArray:
+        """The fingerprints that occur more than once."""
+        self._write()
+        repeated = [np.empty(0, dtype=np.uint64)]
+        for path in self._paths:
+            prints = np.fromfile(path, dtype=np.uint64)
+            prints.sort()
+            repeated.append(prints[1:][prints[1:] == prints[:-1]])
+        return np.unique(np.concatenate(repeated))
+
+    def has_repeats(self) -> bool:
+        """Whether two ids have the same fingerprint, as equal ids have."""
+        return bool(self.repeated().size)

@@ -16,6 +16,8 @@ from rageval_report.scale.pairs import (
 from rageval_report.scale.score_rows import ScoreRows
 from rageval_report.scale.unique_ids import repeated_ids
 
+METRICS = (("recall",), ("recall",))
+
 
 def rows_of(ids):
     values = np.array([float(query_id[1:]) for query_id in ids])
@@ -41,7 +43,7 @@ def test_pairs_are_those_of_merge(order, seed):
     rng = np.random.default_rng(seed)
     first, second = drawn_ids(rng, 300, order), drawn_ids(rng, 320, order)
     parts = [parts_of(ids, rng.integers(0, 60, 4)) for ids in (first, second)]
-    pairs = list(ordered_pairs(("a", "b"), *parts, order))
+    pairs = list(ordered_pairs(("a", "b"), *parts, METRICS, order))
     common = [query_id for part in pairs for query_id in part.before.ids.to_pylist()]
     expected = pd.DataFrame({"id": first}).merge(pd.DataFrame({"id": second}))["id"]
     assert sorted(common) == sorted(expected)
@@ -63,7 +65,7 @@ def test_pairs_are_those_of_merge(order, seed):
 def test_ids_out_of_order_are_refused(ids):
     sides = [iter([rows_of(ids[:1]), rows_of(ids[1:])]), iter([rows_of(["q1", "q2"])])]
     with pytest.raises(UnorderedIdsError, match="'a' are not in order"):
-        list(ordered_pairs(("a", "b"), *sides, "text"))
+        list(ordered_pairs(("a", "b"), *sides, METRICS, "text"))
 
 
 def test_rows_in_the_same_order_need_no_sorted_ids():

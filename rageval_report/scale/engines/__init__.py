@@ -16,5 +16,6 @@ ENGINES: Registry[type[Engine]] = Registry(
     "engine",
     {
         "stream": f"{_HERE}.stream:StreamEngine",
+        "duckdb": f"{_HERE}.duckdb_joins:DuckDBEngine",
     },
 )

@@ -80,7 +80,7 @@ def _ways_to_pair(
     known = [IdOrder.of(head.ids).orders for head in heads if head is not None]
     for order in ORDERS:
         if all(order in orders for orders in known):
-            yield ordered_pairs(names, *sides(), order)
+            yield ordered_pairs(names, *sides(), (columns.before, columns.after), order)
     if _have_equal_ids(heads):
         before.check_ids()  # equal ids are unique in both tables, or in neither
         yield rows_in_same_order(names, *sides())

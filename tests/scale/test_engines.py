@@ -1,0 +1,134 @@
+"""Every engine gives the pairs of pandas' merge, for ids in any order."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rageval_report.errors import DataError, ReaderError, UnknownNameError
+from rageval_report.scale import pieces
+from rageval_report.scale.engines.automatic import engine_of
+from rageval_report.scale.engines.base import PairedColumns
+from rageval_report.scale.mergeable import StateOfEach
+from rageval_report.scale.pairs import CommonIds, UnorderedIdsError
+
+COLUMNS = PairedColumns(("recall",), ("recall",), ("topic",))
+
+
+def count_pairs(rows):
+    """Each pair of scores with the topic, counted."""
+    topics = rows.before.cells.column("topic").to_pylist() if len(rows.before) else []
+    scores = (rows.before.scores["recall"].tolist(), rows.after.scores["recall"].tolist())
+    return Counter(zip(topics, *scores, strict=True))
+
+
+def merged(first, second):
+    both = first.merge(second, on="query_id", suffixes=("", "_after"))
+    return Counter(zip(both["topic"], both["recall"], both["recall_after"], strict=True))
+
+
+def fold(engine, first, second):
+    state = engine.fold_pairs(first, second, StateOfEach((CommonIds.of, count_pairs)), COLUMNS)
+    return state.parts
+
+
+ORDERS = {
+    "sorted": lambda frame: frame,
+    "shuffled": lambda frame: frame.sample(frac=1, random_state=4),
+    "by length": lambda frame: frame.assign(
+        query_id=frame["query_id"].str.replace("q0*", "q", regex=True)
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", ["stream", "duckdb", "auto"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_pairs_are_those_of_merge(frames, make_table, engine, order):
+    if engine == "stream" and order == "shuffled":
+        pytest.skip("needs ids in order")
+    first, second = frames[0], ORDERS[order](frames[1])
+    if order == "by length":
+        first = ORDERS[order](first)
+    common, counts = fold(engine_of(engine), make_table(first, "a"), make_table(second, "b"))
+    assert counts == merged(first, second)
+    alone = sorted(set(first["query_id"]) - set(second["query_id"]))
+    assert (common.n_common, common.n_only_before) == (sum(counts.values()), len(alone))
+    assert list(common.only_before) == alone[:5]
+
+
+def test_the_automatic_engine_says_which_engine_worked(frames, make_table):
+    engine = engine_of("auto")
+    tables = [make_table(frame, str(place)) for place, frame in enumerate(frames)]
+    fold(engine, *tables)
+    assert engine.name == "stream"
+    fold(engine, tables[0], make_table(ORDERS["shuffled"](frames[1]), "c"))
+    assert engine.name == "duckdb"
+
+
+def test_the_same_order_on_both_sides_needs_no_sorted_ids(frames, make_table):
+    shuffled = ORDERS["shuffled"](frames[0])
+    again = shuffled.assign(recall=shuffled["recall"] / 2)
+    _, counts = fold(engine_of("stream"), make_table(shuffled, "a"), make_table(again, "b"))
+    assert counts == merged(shuffled, again)
+
+
+def test_a_stream_of_unordered_ids_names_the_engine_that_can(frames, make_table):
+    tables = make_table(frames[0], "a"), make_table(ORDERS["shuffled"](frames[1]), "b")
+    with pytest.raises(UnorderedIdsError, match="use engine='duckdb'"):
+        fold(engine_of("stream"), *tables)
+
+
+@pytest.mark.parametrize("engine", ["stream", "duckdb", "auto"])
+@pytest.mark.parametrize("side", [0, 1])
+def test_repeated_ids_are_named(frames, make_table, engine, side):
+    changed = list(frames)
+    ids = changed[side]["query_id"].tolist()
+    ids[400] = ids[10]
+    changed[side] = changed[side].assign(query_id=ids)
+    tables = [make_table(frame, name) for frame, name in zip(changed, "ab", strict=True)]
+    with pytest.raises(DataError, match=f"{'ab'[side]}: query ids must be unique; .* '{ids[10]}'"):
+        fold(engine_of(engine), *tables)
+
+
+@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+def test_a_damaged_file_is_named(frames, make_table, tmp_path, engine):
+    tables = [make_table(frame, name) for frame, name in zip(frames, "ab", strict=True)]
+    content = bytearray((tmp_path / "b.parquet").read_bytes())
+    content[len(content) // 2 :][:300] = bytes(300)
+    content[len(content) // 3 : len(content) // 3 + 300] = bytes(300)
+    (tmp_path / "b.parquet").write_bytes(content)
+    with pytest.raises(ReaderError, match=r"b\.parquet: this file is damaged"):
+        fold(engine_of(engine), *tables)
+
+
+def test_an_empty_table_has_no_pairs(frames, make_table):
+    tables = make_table(frames[0], "a"), make_table(frames[1][:0], "b")
+    for engine in ("stream", "duckdb"):
+        common, counts = fold(engine_of(engine), *tables)
+        assert (common.n_common, common.n_only_before) == (0, len(frames[0]))
+        assert not counts
+
+
+def test_a_join_larger_than_its_memory_is_written_to_disk(make_table, monkeypatch):
+    monkeypatch.setattr(pieces, "ROWS_OF_PART", 50_000)
+    rng = np.random.default_rng(1)
+    ids = np.array([f"a rather long id of a query, number {n}" for n in range(150_000)])
+    frames = [
+        pd.DataFrame({"query_id": rng.permutation(ids), "recall": 0.5, "topic": "x"})
+        for _ in range(2)
+    ]
+    tables = [make_table(frame, name, 50_000) for frame, name in zip(frames, "ab", strict=True)]
+    common, _ = fold(engine_of("duckdb", memory_limit="48MB"), *tables)
+    assert common == CommonIds(150_000, 0, 0)
+
+
+def test_an_unknown_engine_is_refused():
+    with pytest.raises(UnknownNameError, match="spark"):
+        engine_of("spark")
+
+
+def test_a_memory_limit_is_a_size(frames, make_table):
+    tables = [make_table(frame, name) for frame, name in zip(frames, "ab", strict=True)]
+    with pytest.raises(DataError, match="memory_limit must be a size"):
+        fold(engine_of("duckdb", memory_limit="lots"), *tables)
