@@ -17,7 +17,7 @@ from rageval_report.types import FloatArray, IndexArray
 
 _BINS = 64
 # Up to so many numbers are listed one by one where only their counts are known.
-_MOST_LISTED = 10_000_000
+MOST_LISTED = 10_000_000
 # A variance in a bin below this, relative to the squared width of the bin, is rounding.
 _NO_SPREAD = 1e-14
 # The mean of scores that are not all equal can be this close to a bound, as a share of the range.
@@ -55,7 +55,7 @@ class CountedScores:
         >>> CountedScores(np.array([0.5, 1.0]), np.array([2.0, 1.0])).listed("the test 'wilcoxon'")
         array([0.5, 0.5, 1. ])
         """
-        if not self.is_exact or self.counts.sum() > _MOST_LISTED:
+        if not self.is_exact or self.counts.sum() > MOST_LISTED:
             raise DataError(
                 f"{purpose} needs every score in memory, and of this scan only sums are known; "
                 "choose another one, or bring the scores into memory with .collect()"

@@ -15,7 +15,8 @@ import scipy
 from rageval_report.stats import EFFECTS
 from rageval_report.stats.base import Interval, check_level, paired_values
 from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.pairs.spread import standard_deviation, tie_magnitudes
+from rageval_report.stats.pairs.spread import standard_deviation
+from rageval_report.stats.states.counted_steps import CountedSteps
 
 
 def effect_size(baseline: npt.ArrayLike, candidate: npt.ArrayLike, kind: str = "d_z") -> float:
@@ -143,6 +144,9 @@ def cliffs_delta(pairs: PairedScores) -> float:
     >>> round(cliffs_delta(PairedScores.of([1, 2, 3], [2, 3, 4])), 4)
     0.5556
     """
+    steps_before, steps_after = pairs.side_steps
+    if steps_before is not None and steps_after is not None:
+        return _delta_of_counts(steps_before, steps_after, pairs.tolerance)
     # Two sorts and a binary search cost n log n; comparing all pairs would cost n squared. The
     # candidate is sorted as well, because a search in ascending order stays in the cache.
     before, after = np.sort(pairs.baseline), np.sort(pairs.candidate)
@@ -152,6 +156,16 @@ def cliffs_delta(pairs: PairedScores) -> float:
     )
     every = before.size * after.size
     return (smaller - (every - not_larger)) / every
+
+
+def _delta_of_counts(before: CountedSteps, after: CountedSteps, tolerance: float) -> float:
+    """Cliff's delta of scores of which it is known how often each occurs."""
+    below = np.concatenate(([0], np.cumsum(before.multiplicities)))
+    smaller = below[np.searchsorted(before.distinct, after.distinct - tolerance, side="left")]
+    not_larger = below[np.searchsorted(before.distinct, after.distinct + tolerance, side="right")]
+    # More than the largest 64-bit integer, if there are more than three thousand million pairs.
+    balance = (smaller + not_larger - before.n).astype(object) @ after.multiplicities.astype(object)
+    return int(balance) / (before.n * after.n)
 
 
 def rank_biserial(pairs: PairedScores) -> float:
@@ -170,10 +184,11 @@ def rank_biserial(pairs: PairedScores) -> float:
     >>> rank_biserial(PairedScores.of([0] * 4, [0.3, 0.2, -0.1, 0.4]))
     0.8
     """
-    moved = pairs.differences[pairs.differences != 0.0]
-    if not moved.size:
+    if not pairs.n_changed:
         return 0.0
-    tied = np.abs(tie_magnitudes(moved, pairs.tolerance))
+    moved = pairs.tied_differences()
+    moved = moved[moved != 0.0]
+    tied = np.abs(moved)
     _, group, counts = np.unique(tied, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[group]
     return float((ranks * np.sign(moved)).sum() / ranks.sum())

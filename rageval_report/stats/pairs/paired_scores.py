@@ -16,7 +16,11 @@ from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.means.moments import Moments, moments, moments_of_steps
 from rageval_report.stats.means.score_bins import CountedScores
 from rageval_report.stats.pairs.discordant import DiscordantPairs, count_discordant, is_binary
-from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
+from rageval_report.stats.pairs.spread import (
+    rounding_tolerance,
+    standard_deviation,
+    tie_magnitudes,
+)
 from rageval_report.stats.sign_flips.lattice import (
     MOST_STEPS,
     LatticeCounts,
@@ -247,6 +251,18 @@ class PairedScores:
         A test and the interval that must agree with it need the same one; empty at first.
         """
         return {}
+
+    def tied_differences(self) -> FloatArray:
+        """The differences in some order; magnitudes are equal if only rounding separates them.
+
+        Examples
+        --------
+        >>> PairedScores.of([0.3, 0.5], [0.1 + 0.2 + 0.1, 0.4]).tied_differences()
+        array([-0.1,  0.1])
+        """
+        if self.lattice is not None:
+            return np.repeat(self.lattice.values, self.lattice.multiplicities)
+        return tie_magnitudes(self.differences, self.tolerance)
 
     def stressed(self, *, is_loss: bool) -> PairedScores:
         """The same pairs and one more, whose difference is as large as the largest of them.

@@ -18,7 +18,6 @@ from rageval_report.stats.base import Alternative
 from rageval_report.stats.clusters import mean_error
 from rageval_report.stats.pairs.discordant import coin_midp, coin_pvalue
 from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.pairs.spread import tie_magnitudes
 from rageval_report.stats.resampling import bootstrap_means, sign_flip_means
 from rageval_report.types import FloatArray
 
@@ -114,7 +113,7 @@ def _signed_rank_test(
 ) -> tuple[float, float]:
     if not pairs.n_changed:
         return 0.0, 1.0
-    tied = tie_magnitudes(pairs.differences, pairs.tolerance)
+    tied = pairs.tied_differences()
     # By name, because scipy.stats takes longer to import than all other tests take to run.
     signed_rank = load("scipy.stats:wilcoxon")
     result = signed_rank(tied, zero_method=zeros, alternative=alternative)

@@ -11,7 +11,7 @@ import numpy as np
 from rageval_report.errors import DataError
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.means.moments import Moments
-from rageval_report.stats.means.score_bins import CountedScores
+from rageval_report.stats.means.score_bins import MOST_LISTED, CountedScores
 from rageval_report.stats.pairs.discordant import DiscordantPairs
 from rageval_report.stats.pairs.paired_scores import PairedScores, lattice_of_steps
 from rageval_report.stats.sign_flips.lattice import LatticeCounts
@@ -225,6 +225,12 @@ class StatePairs(PairedScores):
         if self.lattice is not None or self.summary.differences.values is not None:
             return super().counted
         return self.summary.differences.counted()
+
+    def tied_differences(self) -> FloatArray:
+        """The differences in some order; magnitudes are equal if only rounding separates them."""
+        if self.lattice is not None and self.n > MOST_LISTED:
+            raise _not_in_memory()
+        return super().tied_differences()
 
     def stressed(self, *, is_loss: bool) -> StatePairs:
         """The same pairs and one more, whose difference is as large as the largest of them."""

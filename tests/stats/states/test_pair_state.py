@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,7 +104,15 @@ def test_on_a_lattice_every_number_is_that_of_memory_to_the_last_bit(kind, dtype
     for method in (*INTERVALS, *(OF_SHARES[1] if binary else ())):
         first, second = (find_interval(each, method=method) for each in (in_memory, pairs))
         assert first == second
-    for size in (*SIZES, *(("risk_difference", "odds_ratio") if binary else ())):
+    for test in ("wilcoxon", "wilcoxon-pratt", "wilcoxon-zsplit"):
+        first, second = (run_test(each, test=test) for each in (in_memory, pairs))
+        assert first == second
+    for size in (
+        *SIZES,
+        "cliffs_delta",
+        "rank_biserial",
+        *(("risk_difference", "odds_ratio") if binary else ()),
+    ):
         assert EFFECTS[size](in_memory) == EFFECTS[size](pairs)
     assert in_memory.side_moments == pairs.side_moments
 
@@ -278,3 +287,14 @@ def test_what_needs_every_score_says_so():
 def test_sides_of_different_lengths_are_an_error():
     with pytest.raises(DataError, match="equal length"):
         PairState.of(np.zeros(3), np.zeros(2))
+
+
+def test_single_precision_separates_no_ranks_of_wilcoxon():
+    rng = np.random.default_rng(4)
+    before, noise = rng.integers(0, 101, 4000) / 100, rng.integers(-2, 4, 4000) / 100
+    after = np.round(before + noise, 2)
+    double = run_test(PairedScores(before, after), test="wilcoxon")
+    single = [side.astype(np.float32).astype(np.float64) for side in (before, after)]
+    assert run_test(PairedScores(*single), test="wilcoxon").pvalue == double.pvalue
+    ranked = scipy.stats.wilcoxon(np.rint(100 * noise))  # SciPy on whole numbers, which tie
+    assert double.pvalue == pytest.approx(float(ranked.pvalue), rel=1e-12)
