@@ -6,11 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 
+from rageval_report.analysis.comparing.comparison import Comparison, plan_comparison
+from rageval_report.analysis.comparing.metric_comparison import Margin
 from rageval_report.analysis.summary import EvaluationReport
+from rageval_report.errors import DataError
+from rageval_report.evaluation.scanning.compared import compare_scans, pair_scans
 from rageval_report.evaluation.scanning.description import (
     Construct,
     DescribedScan,
@@ -186,6 +190,51 @@ class EvaluationScan:
                 self._profile, self._engine, metric, threshold, k=k, method=method, path=path
             )
         )
+
+    # -- two pipelines
+
+    def comparative_summary(
+        self,
+        *others: EvaluationScan,
+        metrics: str | Iterable[str] | None = None,
+        test: str = "auto",
+        correction: str = "holm",
+        confidence_level: float = 0.95,
+        missing: Literal["drop", "bounds"] = "drop",
+        interval: str = "auto",
+        margin: Margin | None = None,
+        tried: int = 1,
+    ) -> Comparison:
+        """Compare this scan, the baseline, with others, query by query; see `compare`.
+
+        Parameters
+        ----------
+        *others : EvaluationScan
+            The candidates.
+        metrics, test, correction, confidence_level, missing, interval, margin, tried
+            As in `rageval_report.compare`. Methods that need every score in memory say so.
+        """
+        if missing not in ("drop", "bounds"):
+            raise DataError(
+                f'missing must be "drop" or "bounds" for a scan; got {missing!r}. For "worst" '
+                "bring the scores into memory with .collect()"
+            )
+        names = [metrics] if isinstance(metrics, str) else metrics
+        listed = None if names is None else list(names)
+        pairs = [
+            pair_scans(self._described, other._described, self._engine, listed) for other in others
+        ]
+        plan = plan_comparison(
+            self._described.head,
+            len(others),
+            test=test,
+            interval=interval,
+            confidence_level=confidence_level,
+            missing=missing,
+            margin=margin,
+            tried=tried,
+        )
+        return compare_scans(pairs, plan, correction=correction, engine=self._engine.name)
 
 
 def scan_table(

@@ -54,6 +54,8 @@ class CsvPiece:
             If a row has more or fewer fields than the header, or the file is no text in UTF-8.
         """
         arrow = import_pyarrow()
+        # Now, because a generator may be closed when Python ends and nothing can be imported.
+        errors = damage_errors()
         try:
             with self._open(columns) as reader:
                 for batch in reader:
@@ -61,7 +63,7 @@ class CsvPiece:
                         yield arrow.Table.from_batches([batch.slice(first, ROWS_OF_PART)])
         except ReaderError:
             raise
-        except damage_errors() as exc:
+        except errors as exc:
             first_line = str(exc).strip().partition("\n")[0][:160]
             raise ReaderError(
                 f"this table cannot be read in parts: {first_line}. Nothing was computed",

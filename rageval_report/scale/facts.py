@@ -48,6 +48,8 @@ class MetricFacts:
     @classmethod
     def of(cls, values: FloatArray, rows: ScoreRows) -> MetricFacts:
         """The facts about the scores of some rows."""
+        if not len(values):
+            return cls({})
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
         if np.isnan(low):
             return cls({})

@@ -76,6 +76,8 @@ class ParquetPiece:
             If the file is damaged, or has changed.
         """
         arrow = import_pyarrow()
+        # Now, because a generator may be closed when Python ends and nothing can be imported.
+        errors = damage_errors()
         try:
             with open_parquet(self.path) as file:
                 # One thread: engines decide how many pieces are read at once.
@@ -83,7 +85,7 @@ class ParquetPiece:
                     ROWS_OF_PART, self.groups, list(columns), use_threads=False
                 ):
                     yield arrow.Table.from_batches([batch])
-        except damage_errors() as exc:
+        except errors as exc:
             raise damage(self.path, exc) from exc
 
 

@@ -456,20 +456,19 @@ def compare(
             "candidates must hold at least one evaluation to compare with the baseline; got none"
         )
     check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
-    check_choice("missing", missing, MISSING_TREATMENTS)
-    check_choice("margin_method", margin_method, EQUIVALENCE_METHODS)
-    plan = ComparisonPlan(
-        test=_known_method("paired test", test, TESTS),
-        interval=_known_method("interval of a paired difference", interval, PAIRED_INTERVALS),
-        confidence_level=check_level(confidence_level),
+    plan = plan_comparison(
+        baseline,
+        len(candidates),
+        test=test,
+        interval=interval,
+        confidence_level=confidence_level,
         missing=missing,
-        margin=_check_sizes("margin", margin, baseline),
+        margin=margin,
         margin_method=margin_method,
-        rare_loss=_check_sizes("rare_loss", rare_loss, baseline),
-        n_resamples=check_resamples(n_resamples),
-        seed=check_seed(seed),
-        # If all that were tried are compared, the correction counts them already.
-        tried=n_tried if (n_tried := check_count("tried", tried)) > len(candidates) else 1,
+        rare_loss=rare_loss,
+        n_resamples=n_resamples,
+        seed=seed,
+        tried=tried,
     )
     runs = candidates if on is None else [match_queries(run, baseline, on) for run in candidates]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
@@ -492,6 +491,51 @@ def compare(
             *unnamed_clusters(baseline, clusters),
             *note_on_dialects((baseline, *candidates)),
         ),
+    )
+
+
+def plan_comparison(
+    baseline: Scored,
+    n_candidates: int,
+    *,
+    test: str = "auto",
+    interval: str = "auto",
+    confidence_level: float = 0.95,
+    missing: MissingTreatment = "drop",
+    margin: Margin | None = None,
+    margin_method: MarginMethod = "auto",
+    rare_loss: LossSize | None = None,
+    n_resamples: int = 9999,
+    seed: int = 0,
+    tried: int = 1,
+) -> ComparisonPlan:
+    """The settings of a comparison, checked.
+
+    Parameters
+    ----------
+    baseline : Scored
+        The baseline, for the names of its metrics.
+    n_candidates : int
+        The number of candidates.
+    test, interval, confidence_level, missing, margin, margin_method, rare_loss
+        As in `compare`.
+    n_resamples, seed, tried
+        As in `compare`.
+    """
+    check_choice("missing", missing, MISSING_TREATMENTS)
+    check_choice("margin_method", margin_method, EQUIVALENCE_METHODS)
+    return ComparisonPlan(
+        test=_known_method("paired test", test, TESTS),
+        interval=_known_method("interval of a paired difference", interval, PAIRED_INTERVALS),
+        confidence_level=check_level(confidence_level),
+        missing=missing,
+        margin=_check_sizes("margin", margin, baseline),
+        margin_method=margin_method,
+        rare_loss=_check_sizes("rare_loss", rare_loss, baseline),
+        n_resamples=check_resamples(n_resamples),
+        seed=check_seed(seed),
+        # If all that were tried are compared, the correction counts them already.
+        tried=n_tried if (n_tried := check_count("tried", tried)) > n_candidates else 1,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -88,22 +88,40 @@ class Pairing:
 
     def notes(self) -> tuple[str, ...]:
         """The ids and the metrics that only one run has."""
-        notes = []
-        for run, ids in (
-            (self.baseline, self.alignment.only_baseline),
-            (self.candidate, self.alignment.only_candidate),
-        ):
-            if len(ids):
-                verb = "query is" if len(ids) == 1 else "queries are"
-                notes.append(f"{len(ids)} {verb} in {run.name!r} only: {named(ids)}")
-        for run, other in (
-            (self.baseline, self.candidate),
-            (self.candidate, self.baseline),
-        ):
-            alone = [metric.name for metric in run.metrics.values() if not twin_of(metric, other)]
-            if alone:
-                notes.append(f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}")
-        return tuple(notes)
+        alignment = self.alignment
+        return (
+            *note_on_lone_ids(self.baseline.name, alignment.only_baseline),
+            *note_on_lone_ids(self.candidate.name, alignment.only_candidate),
+            *notes_on_lone_metrics(self.baseline, self.candidate),
+        )
+
+
+def note_on_lone_ids(name: str, ids: Collection[str], n: int | None = None) -> tuple[str, ...]:
+    """A note on the queries that only one run has; none if there are none.
+
+    Parameters
+    ----------
+    name : str
+        The run.
+    ids : collection of str
+        The ids, or the first of them.
+    n : int, optional
+        Their number, if `ids` are not all.
+    """
+    count = len(ids) if n is None else n
+    if not count:
+        return ()
+    verb = "query is" if count == 1 else "queries are"
+    rest = "" if count <= len(ids) else f" and {count - len(ids)} more"
+    return (f"{count} {verb} in {name!r} only: {named(ids)}{rest}",)
+
+
+def notes_on_lone_metrics(baseline: Scored, candidate: Scored) -> Iterator[str]:
+    """Notes on the metrics that only one run has."""
+    for run, other in ((baseline, candidate), (candidate, baseline)):
+        alone = [metric.name for metric in run.metrics.values() if not twin_of(metric, other)]
+        if alone:
+            yield f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}"
 
 
 def _does_not_apply(run: Scored, metric: Metric) -> pd.Series:
@@ -127,15 +145,24 @@ def pair_runs(
             f"{baseline.name!r} and {candidate.name!r} share no query id; ids of the first: "
             f"{named(baseline.scores.index, 3)}, of the second: {named(candidate.scores.index, 3)}"
         )
-    shared = _shared_metrics(baseline, candidate, metrics)
-    _check_directions(shared)
+    shared = shared_metrics(baseline, candidate, metrics)
+    check_directions(shared)
     check_scales((baseline.name, candidate.name), (baseline.scores, candidate.scores), shared)
     return Pairing(baseline, candidate, alignment, shared)
 
 
-def _shared_metrics(
+def shared_metrics(
     baseline: Scored, candidate: Scored, metrics: str | Iterable[str] | None
 ) -> list[tuple[Metric, Metric]]:
+    """The metrics that both runs have, as either knows them.
+
+    Raises
+    ------
+    AlignmentError
+        If they share none.
+    UnknownNameError
+        If a metric that the caller names is not in both.
+    """
     shared, alone = [], []
     for ours in choose_metrics(baseline, metrics):
         theirs = twin_of(ours, candidate)
@@ -170,7 +197,8 @@ def twin_of(metric: Metric, run: Scored) -> Metric | None:
     return run.metrics.get(metric.name) or by_meaning.get(metric.known_as)
 
 
-def _check_directions(shared: list[tuple[Metric, Metric]]) -> None:
+def check_directions(shared: list[tuple[Metric, Metric]]) -> None:
+    """Refuse runs that disagree on whether higher is better."""
     for ours, theirs in shared:
         if ours.greater_is_better != theirs.greater_is_better:
             raise DataError(

@@ -122,7 +122,10 @@ class DescribedScan:
         bounds = {
             metric.name: metric.bounds
             for metric in head.metrics.values()
-            if metric.bounds is not None and _is_outside(facts.metrics[metric.name], metric.bounds)
+            # A comparison reads only some of the metrics.
+            if metric.bounds is not None
+            and metric.name in facts.metrics
+            and _is_outside(facts.metrics[metric.name], metric.bounds)
         }
         table = replace(self.table, shape=replace(self.table.shape, bounds=bounds))
         return replace(self, head=head, table=table)
