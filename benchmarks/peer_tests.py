@@ -6,6 +6,7 @@ Each peer is one function and one line in `PEERS`. A package that is not install
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import math
 import warnings
@@ -19,6 +20,8 @@ from peer_intervals import is_installed
 LEVEL = 0.05
 # evalstats compares from this many queries on.
 FEWEST_OF_EVALSTATS = 15
+# The default of ranx.
+PERMUTATIONS = 1_000
 Rejects = Callable[[np.ndarray, np.ndarray], tuple[bool, ...]]
 
 
@@ -36,25 +39,31 @@ def installed() -> list[PeerTest]:
     return [peer for peer in PEERS if is_installed(peer.package)]
 
 
-def by_ranx(test: str) -> Rejects:
+def by_fisher_of_ranx(baseline: np.ndarray, candidate: np.ndarray) -> tuple[bool]:
     """The function behind `ranx.compare`, which takes rankings and not scores."""
+    pvalue, _ = _serial_fisher()(baseline, candidate, n_permutations=PERMUTATIONS)
+    return (bool(pvalue <= LEVEL),)
 
-    def rejects(baseline: np.ndarray, candidate: np.ndarray) -> tuple[bool]:
-        import numba
-        from ranx.statistical_tests import compute_statistical_significance
 
-        # Its threads draw each from a stream of their own.
-        numba.set_num_threads(1)
-        scores = {"baseline": {"metric": baseline}, "candidate": {"metric": candidate}}
-        with warnings.catch_warnings():  # of equal scores
-            warnings.simplefilter("ignore")
-            found = compute_statistical_significance(
-                list(scores), scores, stat_test=test, max_p=LEVEL
-            )
-        key = tuple(scores) if test == "tukey" else frozenset(scores)
-        return (bool(found[key]["metric"]["p_value"] <= LEVEL),)
+@functools.cache
+def _serial_fisher() -> Callable[..., tuple[float, bool]]:
+    """Compiled for one thread: of several, only one draws from the stream that has the seed."""
+    import numba
+    from ranx.statistical_tests import fisher_randomization_test
 
-    return rejects
+    return numba.njit(fisher_randomization_test.py_func)
+
+
+def by_tukey_of_ranx(baseline: np.ndarray, candidate: np.ndarray) -> tuple[bool]:
+    from ranx.statistical_tests import compute_statistical_significance
+
+    scores = {"baseline": {"metric": baseline}, "candidate": {"metric": candidate}}
+    with warnings.catch_warnings():  # of equal scores
+        warnings.simplefilter("ignore")
+        found = compute_statistical_significance(
+            list(scores), scores, stat_test="tukey", max_p=LEVEL
+        )
+    return (bool(found[tuple(scores)]["metric"]["p_value"] <= LEVEL),)
 
 
 def by_autorank(baseline: np.ndarray, candidate: np.ndarray) -> tuple[bool]:
@@ -107,8 +116,8 @@ def by_evalstats(baseline: np.ndarray, candidate: np.ndarray) -> tuple[bool, boo
 
 
 PEERS: Sequence[PeerTest] = (
-    PeerTest("ranx", ("ranx, Fisher",), by_ranx("fisher")),
-    PeerTest("ranx", ("ranx, Tukey",), by_ranx("tukey")),
+    PeerTest("ranx", ("ranx, Fisher",), by_fisher_of_ranx),
+    PeerTest("ranx", ("ranx, Tukey",), by_tukey_of_ranx),
     PeerTest("autorank", ("autorank",), by_autorank),
     PeerTest(
         "evalstats", ("evalstats, p", "evalstats, interval"), by_evalstats, FEWEST_OF_EVALSTATS
