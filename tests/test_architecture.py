@@ -27,6 +27,7 @@ FLOORS = (
     {"errors", "types", "_version"},
     {"_registry"},
     {"files"},
+    {"names"},
     {"http", "scores", "results"},
     {"records"},
     {"stats", "render", "plots", "rankings"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Unpack
 
 import numpy as np
@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError, check_choice
+from rageval_report.names.short_names import shorten_names
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, ForestScale, MetricNames
 from rageval_report.plots.style import (
@@ -27,10 +28,10 @@ from rageval_report.plots.style import (
     interval_text,
     level_text,
     look_of,
+    names_note,
     note_below,
     plain,
     pvalue_text,
-    shorten_label,
     tidy,
 )
 from rageval_report.plots.subjects import (
@@ -127,7 +128,11 @@ def forest(
         raise DataError("nothing to draw: no metric has a baseline mean to take a percentage of")
     in_picture = {row.metric.name for row in forest_rows}
     left_out = [metric for metric in requested if metric.name not in in_picture]
-    rows = _rows(forest_rows, scale, several=len(comparison.pairings) > 1)
+    names = shorten_names(_names_of(comparison))
+    rows = [
+        replace(row, label=names.of(row.label))
+        for row in _rows(forest_rows, scale, several=len(comparison.pairings) > 1)
+    ]
     axes = axes_for(ax, 9.0, height_of(rows))
     heads = (f"improvement [{level_text(comparison.settings)}]", _pvalue_head(comparison), "n")
     places = lay_rows(axes, rows, heads)
@@ -139,6 +144,12 @@ def forest(
             _draw_margin(axes, _margin_of(comparison, row.metric), place)
     _finish(axes, comparison, forest_rows, scale, left_out)
     return axes
+
+
+def _names_of(comparison: DrawnComparison) -> list[str]:
+    """The baseline's name, then those of the candidates."""
+    first, *_ = comparison.pairings
+    return [first.baseline.name, *(pairing.candidate.name for pairing in comparison.pairings)]
 
 
 def _choose_scale(scale: ForestScale | None, metrics: Sequence[Metric]) -> ForestScale:
@@ -274,13 +285,15 @@ def _finish(
     if scale != "own":
         ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     unit = {"own": "", "range": " in % of the range", "baseline": " in % of its mean"}[scale]
-    label = f"improvement over {shorten_label(baseline, 24)}{unit}"
+    names = shorten_names(_names_of(comparison))
+    label = f"improvement over {names.of(baseline)}{unit}"
     ax.set_xlabel(plain(f"← worse{_WIDE}{label}{_WIDE}better →"))
     note_below(
         ax,
         _key(comparison, with_margin=scale == "own" and has_margin),
         direction_note(row.metric for row in forest_rows),
         left_out_note(left_out, _WHY_NOT[scale]),
+        names_note(names),
     )
     tidy(ax, comparison_title(comparison), grid="x")
 

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.names.short_names import shorten_names
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.plots.style import (
     BLUE,
@@ -22,6 +23,7 @@ from rageval_report.plots.style import (
     ink,
     level_text,
     look_of,
+    names_note,
     note_below,
     plain,
     shorten_label,
@@ -137,8 +139,9 @@ def pareto(
     _write_names(axes, frame, across, up)
     axes.set_xlabel(_label(across))
     axes.set_ylabel(_label(up))
-    note_below(axes, *_key(front, across, up))
-    names = list(frame["pipeline"])
+    short = shorten_names(frame["pipeline"], most=_LONGEST)
+    note_below(axes, *_key(front, across, up), names_note(short))
+    names = short.short
     title = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(sorted(names))
     tidy(axes, f"Pareto front of {title}", grid="x")
     return axes
@@ -214,10 +217,8 @@ def _write_names(ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: Fron
     points = _in_points(ax, frame[[across.name, up.name]].to_numpy(dtype=np.float64))
     width = _in_points(ax, np.array([[ax.get_xlim()[1], ax.get_ylim()[1]]]))[0, 0]
     occupied = [(x - 5, y - 5, x + 5, y + 5) for x, y in points.tolist()]
-    names = [
-        f"{shorten_label(str(row['pipeline']), _LONGEST)} {_share(row)}"
-        for _, row in frame.iterrows()
-    ]
+    short = shorten_names(frame["pipeline"], most=_LONGEST)
+    names = [f"{short.of(row['pipeline'])} {_share(row)}" for _, row in frame.iterrows()]
     labels = names if len(names) <= _MOST_NAMES else _write_list(ax, names)
     for (_, row), (x, y), text in zip(frame.iterrows(), points.tolist(), labels, strict=True):
         boxes = [_box(x, y, text, spot) for spot in _SPOTS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, Unpack, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
+from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
@@ -23,10 +25,10 @@ from rageval_report.plots.style import (
     interval_text,
     level_text,
     look_of,
+    names_note,
     note_below,
     pad_limits,
     plain,
-    shorten_label,
     tidy,
 )
 from rageval_report.plots.subjects import (
@@ -123,8 +125,10 @@ def leaderboard(
     frame = ranking.frame
     rows = frame[frame["metric"].isin([metric.name for metric in drawn]) & frame["rank"].notna()]
     level = level_text(ranking.settings)
-    axes = axes_for(ax, 8.6, height_of(_lines(rows, drawn)))
-    places = lay_rows(axes, _lines(rows, drawn), (f"mean [{level}]", "group"))
+    names = shorten_names(frame["pipeline"])
+    lines = [replace(line, label=names.of(line.label)) for line in _lines(rows, drawn)]
+    axes = axes_for(ax, 8.6, height_of(lines))
+    places = lay_rows(axes, lines, (f"mean [{level}]", "group"))
     for (_, row), place in zip(rows.iterrows(), places, strict=True):
         _draw_mean(axes, row, place, style)
     values = rows[["mean", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
@@ -135,6 +139,7 @@ def leaderboard(
         _key(ranking, set(rows["standing"])),
         direction_note(drawn) if len(drawn) > 1 else "",
         left_out_note(left_out),
+        names_note(names),
     )
     tidy(axes, _title(ranking, drawn), grid="x")
     return axes
@@ -181,10 +186,11 @@ def groups(
     axes.set_ylim(depth + 0.5, -0.6)
     for level, group in enumerate(bars, start=1):
         _draw_group(axes, [means[name] for name in group], level, style)
-    _lead_to_names(axes, means, first=len(bars) + 1)
+    names = shorten_names(means, most=_LONGEST)
+    _lead_to_names(axes, means, names, first=len(bars) + 1)
     _move_axis_to_top(axes)
     axes.set_xlabel(f"mean {plain(axis_text(known))}")
-    note_below(axes, _groups_key(ranking, bars))
+    note_below(axes, _groups_key(ranking, bars), names_note(names))
     tidy(axes, _title(ranking, [known]))
     axes.spines[["left", "bottom"]].set_visible(False)
     # `tidy` has hidden the top, where this picture has its axis.
@@ -254,7 +260,7 @@ def _tests(ranking: Ranked) -> str:
 
 
 def _title(ranking: Ranked, drawn: Sequence[Metric]) -> str:
-    names = list(dict.fromkeys(ranking.frame["pipeline"]))
+    names = shorten_names(ranking.frame["pipeline"]).short
     subject = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(names)
     return f"{subject}: {drawn[0].title}" if len(drawn) == 1 else f"Ranking of {subject}"
 
@@ -277,7 +283,7 @@ def _draw_group(ax: Axes, means: Sequence[float], level: int, style: ArtistOptio
     )
 
 
-def _lead_to_names(ax: Axes, means: Mapping[str, float], first: int) -> None:
+def _lead_to_names(ax: Axes, means: Mapping[str, float], short: ShortNames, first: int) -> None:
     """Draw a line from each mean to its name: the better half at the right, others at the left."""
     names = list(means)
     half = (len(names) + 1) // 2
@@ -302,7 +308,7 @@ def _lead_to_names(ax: Axes, means: Mapping[str, float], first: int) -> None:
                 },
             )
             ax.annotate(
-                plain(shorten_label(name, _LONGEST)),
+                plain(short.of(name)),
                 (edge, height),
                 xycoords=("axes fraction", "data"),
                 xytext=(offset, 0),

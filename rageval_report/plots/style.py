@@ -22,6 +22,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
+from rageval_report.names.short_names import ShortNames, short_name
+from rageval_report.plots.fonts import add_fonts, missing_note
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.types import FloatArray
 
@@ -100,8 +102,12 @@ def artist_properties() -> frozenset[str]:
 
 
 def tidy(ax: Axes, title: str, *, grid: str = "") -> None:
-    """Set the title, remove the frame at the top and right, and draw a pale grid for one axis."""
+    """Set the title, remove the frame at the top and right, and draw a pale grid for one axis.
+
+    It is the last step of every plot, so it also finds fonts for all texts.
+    """
     ax.set_title(plain(_wrap_to_axes(ax, title, _TITLE_LETTERS)))
+    add_fonts(ax)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_axisbelow(True)
     if grid == "x":
@@ -123,7 +129,8 @@ def _wrap_to_axes(ax: Axes, text: str, letters: float) -> str:
 
 def note_below(ax: Axes, *sentences: str) -> None:
     """Write small text under the label of the x-axis: what a reader must know of this picture."""
-    lines = [_wrap_to_axes(ax, sentence, _NOTE_LETTERS) for sentence in sentences if sentence]
+    shown = (*sentences, missing_note(ax))
+    lines = [_wrap_to_axes(ax, sentence, _NOTE_LETTERS) for sentence in shown if sentence]
     if not lines:
         return
     ax.annotate(
@@ -139,6 +146,14 @@ def note_below(ax: Axes, *sentences: str) -> None:
         alpha=0.75,
         annotation_clip=False,
     )
+
+
+def names_note(names: ShortNames) -> str:
+    """What the short names of a picture stand for; empty if they are the full ones."""
+    if not names.differ:
+        return ""
+    is_cut = any("…" in short for short in names.short)
+    return "; ".join(names.legend) + "." if is_cut else names.shared_sentence
 
 
 def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
@@ -174,15 +189,14 @@ def plain(text: str) -> str:
 
 
 def shorten_label(text: str, most: int = 34) -> str:
-    """A label on one line, cut so that it leaves room for the picture.
+    """A label on one line, cut in its middle so that it leaves room for the picture.
 
     Examples
     --------
     >>> shorten_label("questions about the annual report", 12)
-    'questions a…'
+    'questi…eport'
     """
-    one_line = " ".join(str(text).split())
-    return one_line if len(one_line) <= most else one_line[: most - 1].rstrip() + "…"
+    return short_name(text, most)
 
 
 def number_text(value: float, *, signed: bool = False) -> str:

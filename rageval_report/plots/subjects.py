@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.names.short_names import shorten_names
 from rageval_report.plots.options import MetricNames
 from rageval_report.plots.style import interval_text, level_text
 from rageval_report.results import Result
@@ -188,9 +189,11 @@ def comparison_title(comparison: DrawnComparison) -> str:
     """The title of a comparison: its candidate, or "Candidates", against the baseline."""
     if len({pair.baseline.name for pair in comparison.pairings}) > 1:
         return comparison.title  # of the effects of several settings
-    names = [pair.candidate.name for pair in comparison.pairings]
-    candidate = names[0] if len(names) == 1 else "Candidates"
-    return f"{candidate} against {comparison.pairings[0].baseline.name}"
+    pairs = comparison.pairings
+    baseline, *names = shorten_names(
+        [pairs[0].baseline.name, *(pair.candidate.name for pair in pairs)]
+    ).short
+    return f"{names[0] if len(names) == 1 else 'Candidates'} against {baseline}"
 
 
 def select_candidate(comparison: DrawnComparison, candidate: str | None) -> CandidatePair:

@@ -1,29 +1,25 @@
 """Texts for a screen: their width, and how they are cleaned, cut, wrapped and padded.
 
-Widths are counted in columns of a terminal. They come from Python's own Unicode tables, so that a
-page looks the same whatever else is installed.
+Widths are counted in columns of a terminal, by `rageval_report.names.widths`.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
 
 from rageval_report.errors import is_doubt
 from rageval_report.files.outgoing_text import clean as clean
-
-ELLIPSIS = "…"
+from rageval_report.names.widths import ELLIPSIS as ELLIPSIS
+from rageval_report.names.widths import JOINERS
+from rageval_report.names.widths import cut_to_width as cut_to_width
+from rageval_report.names.widths import display_width as display_width
 
 # Pieces of text that are kept on one line if they fit: words, the parts of a name such as
 # exact_match, the settings of a signature.
 WORDS = re.compile(r"\S+\s*")
 NAMES = re.compile(r"[^\s_/]+[_/]*\s*|[_/]+\s*")
 SETTINGS = re.compile(r"[^|,\s]+[|,\s]*|[|,\s]+")
-
-_HANGUL_TAILS = range(0x1160, 0x1200)  # vowels and finals that are drawn into the syllable before
-_JOINERS = "\u200c\u200d"
 
 # Of a long text only this many characters per shown column are cleaned: a megabyte costs nothing.
 _CLEANED_PER_COLUMN = 20
@@ -39,31 +35,6 @@ def note_line(note: str) -> str:
     ('Note: 2 queries unscored', 'Doubt: no answer has a text')
     """
     return note if is_doubt(note) else f"Note: {note}"
-
-
-def display_width(text: str) -> int:
-    """The number of terminal columns that a text takes.
-
-    Parameters
-    ----------
-    text : str
-        One line.
-
-    Examples
-    --------
-    >>> [display_width(text) for text in ("recall", "再現率", "e\u0301")]
-    [6, 6, 1]
-    """
-    return len(text) if text.isascii() else sum(map(_columns_of, text))
-
-
-@lru_cache(maxsize=8192)
-def _columns_of(character: str) -> int:
-    if character in _JOINERS or ord(character) in _HANGUL_TAILS:
-        return 0
-    if unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 def shorten(text: str, most: int) -> str:
@@ -86,23 +57,7 @@ def shorten(text: str, most: int) -> str:
     limited = line[: _CHARACTERS_PER_COLUMN * most]
     if len(beginning) == len(text) and limited == line and display_width(line) <= most:
         return line
-    return cut_to_width(limited, most - 1).rstrip(" " + _JOINERS) + ELLIPSIS
-
-
-def cut_to_width(text: str, width: int) -> str:
-    """The longest beginning of a text that is at most `width` columns wide.
-
-    Examples
-    --------
-    >>> cut_to_width("再現率", 5)
-    '再現'
-    """
-    used = 0
-    for place, character in enumerate(text):
-        used += _columns_of(character)
-        if used > width:
-            return text[:place]
-    return text
+    return cut_to_width(limited, most - 1).rstrip(" " + JOINERS) + ELLIPSIS
 
 
 def wrap(text: str, width: int, *, hanging: int = 0, at: re.Pattern[str] = WORDS) -> list[str]:

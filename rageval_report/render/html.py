@@ -159,11 +159,13 @@ def _fragment(
         max_columns=extent.columns,
         longest=extent.longest,
     )
-    title = _escape(result.title, extent)
+    title = _escape(table.names.in_text(result.title), extent)
+    sentences = [table.names.in_text(text) for text in result.sentences]
     parts = [
         f'<p style="margin:.4em 0"><strong>{title}</strong></p>',
-        _list_items(_first_texts(result.sentences, extent)),
+        _list_items(_first_texts(sentences, extent)),
         *_body(result, table, title),
+        _list_items(_first_texts(table.names.legend, extent)),
         _list_items(_first_texts([note_line(note) for note in result.notes], extent)),
         _element("div", f"<small><code>{_signature(result, extent)}</code></small>", _QUIET),
     ]

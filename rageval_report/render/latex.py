@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from rageval_report.names.short_names import ShortNames
 from rageval_report.render.cell_text import LONGEST, LONGEST_SENTENCE
 from rageval_report.render.display import clean, note_line, shorten
 from rageval_report.render.text_table import NO_ROWS, RowGroup, TextColumn, TextTable, table_of
@@ -104,11 +105,11 @@ def render(
       \end{tabular}
     """
     table = table_of(result, columns=columns, longest=longest)
-    body = [*_tabular(result, table), *_below(result)]
+    body = [*_tabular(result, table), *_below(result, table.names)]
     lines = [
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{escape_sentence(result.title)}}}",
+        rf"  \caption{{{escape_sentence(table.names.in_text(result.title))}}}",
         rf"  \label{{{label_of(label or f'tab:{result.title.lower()}')}}}",
         *(f"  {line}" for line in body),
         r"\end{table}",
@@ -188,9 +189,9 @@ def _cell(column: TextColumn, place: int) -> str:
     return _MINUS.sub("$-$", text) if column.is_numeric else text
 
 
-def _below(result: Result) -> Iterator[str]:
-    """The verdicts and the notes in small type, one paragraph each."""
-    texts = [*result.sentences, *map(note_line, result.notes)]
+def _below(result: Result, names: ShortNames) -> Iterator[str]:
+    """The verdicts, the short names and the notes in small type, one paragraph each."""
+    texts = [*map(names.in_text, result.sentences), *names.legend, *map(note_line, result.notes)]
     if not texts:
         return
     yield r"\par\medskip"

@@ -56,9 +56,10 @@ def render(
         result, columns=columns, max_rows=max_rows, max_columns=max_columns, longest=longest
     )
     parts = [
-        f"### {escape_sentence(result.title)}",
-        _list_items(result.sentences[:max_rows]),
+        f"### {escape_sentence(table.names.in_text(result.title))}",
+        _list_items([table.names.in_text(text) for text in result.sentences[:max_rows]]),
         *_body(result, table),
+        _list_items(table.names.legend),
         _list_items(result.notes),
         code(result.signature),
     ]

@@ -70,11 +70,14 @@ def render(
         result, columns=columns, max_rows=max_rows, max_columns=max_columns, longest=longest
     )
     parts = [
-        _paragraphs([result.title], width),
+        _paragraphs([table.names.in_text(result.title)], width),
         _paragraphs(
-            [f"- {sentence}" for sentence in result.sentences[:max_rows]], width, hanging=2
+            [f"- {table.names.in_text(sentence)}" for sentence in result.sentences[:max_rows]],
+            width,
+            hanging=2,
         ),
         _body(result, table, width),
+        _paragraphs(table.names.legend, width, hanging=4),
         _paragraphs([note_line(note) for note in result.notes], width, hanging=6),
         wrap(clean(result.signature), width, at=SETTINGS),
     ]

@@ -6,14 +6,15 @@ escapes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.render import cell_text as cells
 from rageval_report.render.display import shorten
 from rageval_report.results import Result
@@ -54,6 +55,7 @@ HEADINGS: dict[str, str] = {
 # Columns that a terminal shows only where there is room for them.
 OPTIONAL = frozenset(["rare_loss_difference", "rare_loss_share"])
 VERDICT = "verdict"
+NAMES_OF_PIPELINES = ("pipeline", "baseline", "candidate")
 NO_ROWS = "no rows"
 
 _LONGEST_HEADING = 40
@@ -106,12 +108,15 @@ class TextTable:
         All rows, in order; one group with an empty heading if the rows are not grouped.
     rows_left_out, columns_left_out : int
         The numbers of rows and columns that are not shown.
+    names : ShortNames
+        The pipelines of the result; the cells have their short names.
     """
 
     columns: tuple[TextColumn, ...]
     groups: tuple[RowGroup, ...]
     rows_left_out: int = 0
     columns_left_out: int = 0
+    names: ShortNames = field(default_factory=lambda: shorten_names(()))
 
     @property
     def n_rows(self) -> int:
@@ -173,18 +178,37 @@ def table_of(
         if most is not None and most < 0:
             raise DataError(f"{parameter} must be an integer >= 0; got {most}")
     known = _columns_of(result.frame)
+    pipelines = pipelines_of(known)
     names = [name for name, _ in known]
     places = _select_columns(result, names, columns)
     shown = places[:max_columns]
-    order, groups = _group_rows(result, known, max_rows)
-    named: _NamedColumns = [(names[place], known[place][1].take(order).tolist()) for place in shown]
+    order, groups = _group_rows(result, known, max_rows, pipelines)
+    named: _NamedColumns = [
+        (names[place], _short_cells(names[place], known[place][1].take(order).tolist(), pipelines))
+        for place in shown
+    ]
     settings = {**result.settings, **_levels(dict(known), order)}
     return TextTable(
         columns=tuple(_text_columns(named, settings, longest)),
         groups=groups,
         rows_left_out=len(result.frame) - len(order),
         columns_left_out=len(places) - len(shown),
+        names=pipelines,
     )
+
+
+def pipelines_of(known: Iterable[tuple[str, pd.Series | pd.Index]]) -> ShortNames:
+    """The short names of all pipelines that the columns of a result name."""
+    columns = [column for name, column in known if name in NAMES_OF_PIPELINES]
+    return shorten_names(
+        value for column in columns for value in column.tolist() if isinstance(value, str)
+    )
+
+
+def _short_cells(column: str, values: list[object], pipelines: ShortNames) -> list[object]:
+    if column not in NAMES_OF_PIPELINES or not pipelines.differ:
+        return values
+    return [pipelines.of(value) if isinstance(value, str) else value for value in values]
 
 
 def _levels(known: Mapping[str, pd.Series | pd.Index], order: np.ndarray) -> dict[str, object]:
@@ -224,7 +248,10 @@ def _select_columns(result: Result, names: list[str], columns: Sequence[str] | N
 
 
 def _group_rows(
-    result: Result, known: list[tuple[str, pd.Series | pd.Index]], max_rows: int | None
+    result: Result,
+    known: list[tuple[str, pd.Series | pd.Index]],
+    max_rows: int | None,
+    pipelines: ShortNames,
 ) -> tuple[np.ndarray, tuple[RowGroup, ...]]:
     """The order of the rows that are shown, and their groups in the order of first appearance."""
     n_rows = len(result.frame)
@@ -232,7 +259,8 @@ def _group_rows(
     if by is None:
         order = np.arange(n_rows)[:max_rows]
         return order, (RowGroup("", 0, len(order)),) if len(order) else ()
-    texts = [cells.cell(value, longest=cells.LONGEST_SENTENCE) for value in by.tolist()]
+    values = _short_cells(result.grouped_by, by.tolist(), pipelines)
+    texts = [cells.cell(value, longest=cells.LONGEST_SENTENCE) for value in values]
     codes, headings = pd.factorize(np.array(texts, dtype=object))
     # Cut after sorting, so that every group on the page but the last is complete.
     order = np.argsort(codes, kind="stable")[:max_rows]

@@ -1,0 +1,294 @@
+"""Short names of pipelines: what they share is dropped, what differs stays, and no two are equal.
+
+Grids of experiments have names such as ``detailed_all-mpnet-base-v2__top_k=3__chunk_size=128``, of
+which a table that cuts at the end shows the beginning, equal in all rows. Here the parts that all
+names share are dropped and said once, and a name that is still too wide is cut in its middle.
+Tables of text, plots and pages take their names from here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, takewhile
+
+from rageval_report.files.outgoing_text import clean
+from rageval_report.names.widths import ELLIPSIS, cut_in_middle, display_width
+
+WIDEST = 32
+"""The width to which a short name is cut, in columns of a terminal."""
+
+JOINT = " · "
+
+_STAYS = 24  # names up to this width are not shortened
+# The first separator that divides all names into equally many parts is taken: marks between
+# settings, and only then those within names of models.
+_SEPARATORS = tuple(map(re.compile, (r" · ", r"__|/|,\s*|\s+", r"[-_.]")))
+_ANY_SEPARATOR = re.compile(r"(__|/|,\s*|\s+|[-_.])")
+_SETTING = re.compile(r"([^\W\d][\w .@-]*)=(.+)")
+_MOST_LISTED = 30
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class NameColumn:
+    """A part in which names differ: a setting such as ``top_k``, or a piece of the name.
+
+    Parameters
+    ----------
+    heading : str
+        The name of the setting; empty if the part has none.
+    values : tuple of str
+        Its value in each name.
+    """
+
+    heading: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ShortNames:
+    """Names and what a table shows in their place.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The full names, each once.
+    short : tuple of str
+        For each a short name; no two are equal.
+    marks : tuple of str
+        For each an even shorter one, of the values of settings alone; no two are equal.
+    columns : tuple of NameColumn
+        The parts in which the names differ, if all of them have the same parts; else empty.
+    shared : tuple of str
+        The parts that were dropped, because every name has them.
+    """
+
+    names: tuple[str, ...]
+    short: tuple[str, ...]
+    marks: tuple[str, ...]
+    columns: tuple[NameColumn, ...] = ()
+    shared: tuple[str, ...] = ()
+
+    def of(self, name: object) -> str:
+        """The short name of a full one; any other text as it is."""
+        return self._by_name.get(str(name), str(name))
+
+    def in_text(self, text: str) -> str:
+        """A sentence with the short names in place of the full ones."""
+        if not self.differ:
+            return text
+        pattern = "|".join(map(re.escape, sorted(self.names, key=len, reverse=True)))
+        return re.sub(pattern, lambda match: self.of(match[0]), text)
+
+    def mark_of(self, name: object) -> str:
+        """The shortest name of a full one; any other text as it is."""
+        return dict(zip(self.names, self.marks, strict=True)).get(str(name), str(name))
+
+    @property
+    def differ(self) -> bool:
+        """Whether any name was shortened."""
+        return self.short != self.names
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether a part in which the names differ is a setting with a name."""
+        return any(column.heading for column in self.columns)
+
+    @property
+    def shared_sentence(self) -> str:
+        """What every name has besides its short name; empty if nothing was dropped."""
+        if not self.shared:
+            return ""
+        parts = ", ".join(f'"{part}"' for part in self.shared)
+        return f"Every name contains {parts}, which is not repeated here."
+
+    @property
+    def legend(self) -> tuple[str, ...]:
+        """One line per name that was shortened: the short name and the full one."""
+        pairs = [pair for pair in zip(self.short, self.names, strict=True) if pair[0] != pair[1]]
+        lines = tuple(f"{short} = {clean(name)}" for short, name in pairs[:_MOST_LISTED])
+        more = len(pairs) - _MOST_LISTED
+        return (*lines, f"and {more} more names") if more > 0 else lines
+
+    @property
+    def _by_name(self) -> dict[str, str]:
+        return dict(zip(self.names, self.short, strict=True))
+
+
+def shorten_names(names: Iterable[object], *, most: int = WIDEST) -> ShortNames:
+    """Short names that can be told apart at a glance.
+
+    Parameters
+    ----------
+    names : iterable of object
+        The names, as texts; one that comes twice counts once.
+    most : int
+        The largest width of a short name, in columns of a terminal; at least 8.
+
+    Returns
+    -------
+    ShortNames
+        In the order of the names. Names of 24 columns or fewer stay as they are.
+
+    Examples
+    --------
+    >>> names = ["mpnet__top_k=2__chunk_size=64", "mpnet__top_k=3__chunk_size=128"]
+    >>> shortened = shorten_names(names)
+    >>> shortened.short, shortened.marks, shortened.shared
+    (('top_k=2 · chunk_size=64', 'top_k=3 · chunk_size=128'), ('2 · 64', '3 · 128'), ('mpnet',))
+    >>> shorten_names(["bm25", "hybrid"]).short
+    ('bm25', 'hybrid')
+    """
+    full = tuple(dict.fromkeys(str(name) for name in names))
+    lines = [clean(name) for name in full]
+    shared: list[str] = []
+    rest = lines
+    while (stripped := _without_shared(rest)) is not None:
+        rest, dropped = stripped
+        shared += dropped
+    short = tuple(_distinct([cut_in_middle(line, most) for line in rest], most))
+    columns = _columns(rest)
+    return ShortNames(full, short, _marks(columns, short), columns, tuple(shared))
+
+
+def _stay(lines: Sequence[str]) -> bool:
+    is_final = any(ELLIPSIS in line for line in lines)  # a name that was cut has no whole parts
+    return len(lines) < 2 or is_final or all(display_width(line) <= _STAYS for line in lines)
+
+
+def _without_shared(lines: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """The lines without the parts that all have, and those parts; None if there are none."""
+    if _stay(lines):
+        return None
+    for separator in _SEPARATORS[:2]:
+        parts = _equal_parts(lines, separator)
+        if parts:
+            kept, shared = _split_shared(parts)
+            if kept != parts and kept[0]:
+                return [JOINT.join(own) for own in kept], shared
+            if JOINT in lines[0]:
+                return None
+    return _without_shared_ends(lines)
+
+
+def _equal_parts(lines: Sequence[str], separator: re.Pattern[str]) -> list[list[str]]:
+    """The parts of each line, if all have equally many, two or more; else nothing."""
+    parts = [separator.split(line) for line in lines]
+    sizes = {len(own) for own in parts}
+    is_whole = all(part for own in parts for part in own)
+    return parts if len(sizes) == 1 and sizes != {1} and is_whole else []
+
+
+def _split_shared(parts: Sequence[Sequence[str]]) -> tuple[list[list[str]], list[str]]:
+    """The parts that differ, and those that are equal in all names."""
+    columns = list(zip(*parts, strict=True))
+    differs = [len(set(column)) > 1 for column in columns]
+    kept = [[part for part, own in zip(row, differs, strict=True) if own] for row in parts]
+    shared = [column[0] for column, own in zip(columns, differs, strict=True) if not own]
+    return kept, shared
+
+
+def _without_shared_ends(lines: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """The lines without the pieces at which all begin and end, if something readable is left."""
+    pieces = [_ANY_SEPARATOR.split(line) for line in lines]
+    before = _n_shared(pieces)
+    after = _n_shared([row[before:][::-1] for row in pieces])
+    # Whole pieces and the separator behind, or before, them.
+    before -= before % 2
+    after -= after % 2
+    while before and not _are_readable(pieces, before, after):
+        before -= 2
+    while after and not _are_readable(pieces, before, after):
+        after -= 2
+    if not before and not after:
+        return None
+    first = pieces[0]
+    shared = ["".join(first[:before]), "".join(first[len(first) - after :])]
+    rest = ["".join(row[before : len(row) - after]) for row in pieces]
+    return rest, [part.strip() for part in shared if part]
+
+
+def _n_shared(rows: Sequence[Sequence[str]]) -> int:
+    """The number of pieces at which all rows begin."""
+    # Not strict: the rows have different lengths.
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*rows, strict=False)))
+
+
+def _are_readable(pieces: Sequence[Sequence[str]], before: int, after: int) -> bool:
+    """Whether each name still begins with a letter: "4o-mini" and "01-02" say too little."""
+    rest = ["".join(row[before : len(row) - after]) for row in pieces]
+    return all(line[:1].isalpha() if before else any(map(str.isalpha, line)) for line in rest)
+
+
+def _columns(lines: Sequence[str]) -> tuple[NameColumn, ...]:
+    """The parts of the names side by side, with the names of settings as headings."""
+    if len(lines) < 2 or any(ELLIPSIS in line for line in lines):
+        return ()
+    for separator in _SEPARATORS[:2]:
+        parts = _equal_parts(lines, separator)
+        if parts:
+            return tuple(_column(values) for values in zip(*parts, strict=True))
+    alone = _column(tuple(lines))
+    return (alone,) if alone.heading else ()
+
+
+def _column(values: tuple[str, ...]) -> NameColumn:
+    settings = [_SETTING.fullmatch(value) for value in values]
+    headings = {setting[1] for setting in settings if setting}
+    if len(headings) == 1 and all(settings):
+        return NameColumn(headings.pop(), tuple(setting[2] for setting in settings if setting))
+    return NameColumn("", values)
+
+
+def _marks(columns: Sequence[NameColumn], short: tuple[str, ...]) -> tuple[str, ...]:
+    """The values of settings alone; the short names where values would not tell them apart."""
+    if not any(column.heading for column in columns):
+        return short
+    varied = [column.values for column in columns if len(set(column.values)) > 1]
+    marks = tuple(JOINT.join(row) for row in zip(*varied, strict=True))
+    is_shorter = sum(map(display_width, marks)) < sum(map(display_width, short))
+    return marks if is_shorter and len(set(marks)) == len(short) else short
+
+
+def _distinct(lines: Sequence[str], most: int) -> Iterator[str]:
+    """The lines; behind those that are equal a letter."""
+    counts = Counter(lines)
+    taken = {line for line, n in counts.items() if n == 1}
+    for line in lines:
+        if counts[line] == 1:
+            yield line
+            continue
+        lettered = next(
+            text
+            for text in (_lettered(line, place, most) for place in count())
+            if text not in taken
+        )
+        taken.add(lettered)
+        yield lettered
+
+
+def _lettered(line: str, place: int, most: int) -> str:
+    """The line with the letters of a place, A to Z, then AA, within the largest width."""
+    letters = ""
+    place += 1
+    while place:
+        place, rest = divmod(place - 1, len(_ALPHABET))
+        letters = _ALPHABET[rest] + letters
+    ending = f"{'' if ELLIPSIS in line else ELLIPSIS} {letters}"
+    if display_width(line) + len(ending) <= most:
+        return line + ending
+    return cut_in_middle(line, max(most - len(ending), 1)) + f" {letters}"
+
+
+def short_name(name: object, most: int = WIDEST) -> str:
+    """A single name on one line, cut in its middle if it is too wide.
+
+    Examples
+    --------
+    >>> short_name("questions about the annual report", 16)
+    'question…report'
+    """
+    return cut_in_middle(clean(str(name)), most)

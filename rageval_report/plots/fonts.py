@@ -1,0 +1,135 @@
+"""Fonts for names in any script: one that has the letters is added where the machine has one.
+
+Matplotlib draws with DejaVu Sans, which has no Chinese, Japanese or Korean characters; a name of
+such characters would be a row of empty boxes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import matplotlib as mpl
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.text import Text
+
+_LAST_PLAIN = "\u024f"  # the end of the Latin letters, which every font of matplotlib has
+# Words in the names of fonts for many scripts, in the order in which they are tried.
+_PREFERRED = ("noto sans cjk", "noto sans", "source han", "wenquanyi", "unifont", "droid")
+_MOST_SHOWN = 8
+
+
+def add_fonts(ax: Axes) -> None:
+    """Give each text of the axes a font for the characters that its own fonts do not have."""
+    for text in ax.findobj(Text):
+        if isinstance(text, Text) and (lacking := _lacking(text)):
+            families = dict.fromkeys(filter(None, map(_family_with, lacking)))
+            if families:
+                text.set_fontfamily([*text.get_fontfamily(), *families])
+
+
+def missing_characters(texts: Iterable[str]) -> str:
+    """The characters that no font of this machine has, each once, in order.
+
+    Pictures of SVG whose text stays text are drawn by other machines, so nothing is missing there.
+    """
+    if mpl.rcParams["svg.fonttype"] == "none":
+        return ""
+    families = tuple(font_manager.FontProperties().get_family())
+    characters = dict.fromkeys(character for text in texts for character in text)
+    return "".join(
+        character
+        for character in characters
+        if _is_special(character)
+        and not _has(families, character)
+        and _family_with(character) is None
+    )
+
+
+def missing_note(ax: Axes) -> str:
+    """That a character of the axes cannot be drawn, and what to install; else empty."""
+    missing = missing_characters(
+        text.get_text() for text in ax.findobj(Text) if isinstance(text, Text)
+    )
+    if not missing:
+        return ""
+    codes = ", ".join(f"U+{ord(character):04X}" for character in missing[:_MOST_SHOWN])
+    more = ", ..." if len(missing) > _MOST_SHOWN else ""
+    return (
+        f"No font of this machine has {len(missing)} of the characters ({codes}{more}); install "
+        "one that has them, such as Noto Sans CJK."
+    )
+
+
+def _lacking(text: Text) -> list[str]:
+    families = tuple(text.get_fontfamily())
+    return [
+        character
+        for character in dict.fromkeys(text.get_text())
+        if _is_special(character) and not _has(families, character)
+    ]
+
+
+def _is_special(character: str) -> bool:
+    return character > _LAST_PLAIN and character.isprintable() and not character.isspace()
+
+
+def _has(families: tuple[str, ...], character: str) -> bool:
+    """Whether one of the families has the character."""
+    # A generic family stands for a list of families, of which matplotlib tries all.
+    names = (name for family in families for name in mpl.rcParams.get(f"font.{family}", [family]))
+    return any(ord(character) in _characters_of_family(name) for name in names)
+
+
+@lru_cache(maxsize=256)
+def _characters_of_family(name: str) -> frozenset[int]:
+    try:
+        properties = font_manager.FontProperties(family=[name])
+        return _characters_of(font_manager.findfont(properties, fallback_to_default=False))
+    except ValueError:  # it is not installed
+        return frozenset()
+
+
+@lru_cache(maxsize=64)
+def _characters_of(path: str) -> frozenset[int]:
+    return frozenset(font_manager.get_font(path).get_charmap())
+
+
+@lru_cache(maxsize=4096)
+def _family_with(character: str) -> str | None:
+    """The family of an installed font that has the character."""
+    return next(
+        (
+            entry.name
+            for entry in _entries()
+            if ord(character) in _characters_of_installed(entry.fname)
+        ),
+        None,
+    )
+
+
+@lru_cache(maxsize=1)
+def _entries() -> tuple[font_manager.FontEntry, ...]:
+    """The installed fonts, upright ones of usual weight, those for many scripts first."""
+    usual = (
+        entry
+        for entry in font_manager.fontManager.ttflist
+        # A font of last resort has a box for every character.
+        if entry.style == "normal" and "last resort" not in entry.name.lower()
+    )
+    return tuple(sorted(usual, key=_order))
+
+
+def _order(entry: font_manager.FontEntry) -> tuple[int, bool, str, str]:
+    name = entry.name.lower()
+    place = next((i for i, words in enumerate(_PREFERRED) if words in name), len(_PREFERRED))
+    return place, entry.weight not in (400, "normal", "regular"), name, entry.fname
+
+
+@lru_cache(maxsize=2048)
+def _characters_of_installed(path: str) -> frozenset[int]:
+    try:
+        return _characters_of(path)
+    except (OSError, RuntimeError):  # a file that is gone, or that FreeType cannot read
+        return frozenset()

@@ -1,0 +1,205 @@
+"""Short names: no two equal, in order, and short names stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from rageval_report import RAGPipelineEvaluation, compare, rank
+from rageval_report.names.short_names import WIDEST, short_name, shorten_names
+from rageval_report.names.widths import cut_in_middle, display_width
+
+ARAGOG = [
+    f"detailed_all-mpnet-base-v2__top_k={k}__chunk_size={size}"
+    for k in (1, 2, 3)
+    for size in (64, 128, 256)
+]
+AZURE = [
+    f"rag-{model}-{search}-{size}/eval_results"
+    for model in ("gpt-4o-mini", "gpt-4.1")
+    for search in ("vector", "hybrid", "semantic-hybrid")
+    for size in ("small", "large")
+]
+
+
+def test_a_grid_is_named_by_its_settings_and_what_is_shared_is_said_once():
+    names = shorten_names(ARAGOG)
+    assert names.short[0] == "top_k=1 · chunk_size=64"
+    assert names.marks[0] == "1 · 64"
+    assert [column.heading for column in names.columns] == ["top_k", "chunk_size"]
+    assert names.columns[1].values == ("64", "128", "256") * 3
+    assert names.shared == ("detailed_all-mpnet-base-v2",)
+    assert names.shared_sentence == (
+        'Every name contains "detailed_all-mpnet-base-v2", which is not repeated here.'
+    )
+    assert names.legend[0] == f"top_k=1 · chunk_size=64 = {ARAGOG[0]}"
+
+
+def test_an_ending_of_all_names_is_dropped_though_their_parts_differ_in_number():
+    names = shorten_names(AZURE)
+    assert names.short[0] == "gpt-4o-mini-vector-small"
+    assert names.short[-1] == "gpt-4.1-semantic-hybrid-large"
+    assert names.shared == ("eval_results", "rag-")
+
+
+def test_the_parts_that_differ_are_joined():
+    names = ["gpt-4o-2024-08-06/rerank/k=5", "gpt-4o-mini-2024-07-18/plain/k=5"]
+    assert shorten_names(names).short == (
+        "gpt-4o-2024-08-06 · rerank",
+        "gpt-4o-mini-2024-07-18 · plain",
+    )
+
+
+@pytest.mark.parametrize(
+    "names", [["bm25", "hybrid"], ["v1", "v2", "v3"], ["a__k=1", "a__k=2"], ["only one"], []]
+)
+def test_names_that_are_short_stay(names):
+    assert list(shorten_names(names).short) == names
+    assert shorten_names(names).legend == ()
+
+
+def test_numbers_alone_would_not_be_a_name():
+    names = ["nightly-run-of-search-2024-01-02", "nightly-run-of-search-2024-01-03"]
+    assert shorten_names(names).short == ("search-2024-01-02", "search-2024-01-03")
+
+
+def test_a_name_is_cut_in_its_middle_and_equal_ones_get_letters():
+    names = ["a" * 40 + middle + "b" * 40 for middle in "xyz"]
+    short = shorten_names(names).short
+    assert [name[-2:] for name in short] == [" A", " B", " C"]
+    assert {name[:-2] for name in short} == {f"{'a' * 15}…{'b' * 14}"}
+
+
+def test_a_name_that_is_the_beginning_of_another_is_not_left_empty():
+    names = ["all-mpnet-base-v2-reranked", "all-mpnet-base-v2-reranked-twice"]
+    assert shorten_names(names).short == ("reranked", "reranked-twice")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"検索方式_とても長い名前の実験_設定その{n}_第三版の評価" for n in "一二三四"],
+        [f"تقييم_نظام_البحث_الهجين_الإصدار_{n}_النهائي" for n in ("الأول", "الثاني", "الثالث")],
+        [f"experiment number {n} of the whole long series" for n in range(20)],
+        ARAGOG,
+        AZURE,
+    ],
+    ids=["CJK", "right to left", "twenty", "nine", "twelve"],
+)
+def test_in_any_script_names_are_distinct_narrow_and_final(names):
+    shortened = shorten_names(names)
+    for short in (shortened.short, shortened.marks):
+        assert len(set(short)) == len(names)
+        assert max(map(display_width, short)) <= WIDEST
+    assert shorten_names(shortened.short).short == shortened.short
+
+
+PIECES = st.sampled_from(
+    ["bm25", "top_k=3", "top_k=10", "gpt-4o", "再現率", "v2", "chunk_size=128", "e\u0301tude", "x"]
+)
+NAMES = st.lists(
+    st.tuples(st.lists(PIECES, min_size=1, max_size=6), st.sampled_from(["__", "/", "-", "_"])).map(
+        lambda parts: parts[1].join(parts[0])
+    ),
+    min_size=1,
+    max_size=20,
+    unique=True,
+)
+
+
+@given(NAMES | st.lists(st.text(min_size=1), unique=True))
+def test_no_two_are_equal_and_all_fit(names):
+    shortened = shorten_names(names)
+    assert shortened.names == tuple(names)
+    for short in (shortened.short, shortened.marks):
+        assert len(set(short)) == len(names)
+        assert all(display_width(text) <= WIDEST for text in short)
+    for column in shortened.columns:
+        assert len(column.values) == len(names)
+
+
+@given(NAMES)
+def test_short_names_are_not_shortened_again(names):
+    short = shorten_names(names).short
+    assert shorten_names(short).short == short
+
+
+@given(NAMES, st.randoms())
+def test_the_order_of_the_names_changes_no_short_name(names, random):
+    before = shorten_names(names)
+    assume(not any("…" in name for name in before.short))  # letters follow the order
+    mixed = random.sample(names, len(names))
+    after = shorten_names(mixed)
+    assert [after.of(name) for name in names] == list(before.short)
+
+
+@given(st.text(), st.integers(8, 40))
+def test_what_is_cut_in_the_middle_fits_and_keeps_its_start(text, most):
+    cut = cut_in_middle(text, most)
+    assert display_width(cut) <= most
+    assert cut == text or "…" in cut
+
+
+def test_a_single_name_is_cut_in_its_middle():
+    assert short_name("a" * 50, 9) == "aaaa…aaaa"
+
+
+def test_a_sentence_takes_the_short_names():
+    names = shorten_names([*ARAGOG, "detailed_all-mpnet-base-v2__top_k=3__chunk_size=12"])
+    assert names.in_text(f"{ARAGOG[1]} is best") == "top_k=1 · chunk_size=128 is best"
+    assert shorten_names(["bm25"]).in_text("bm25 is best") == "bm25 is best"
+
+
+# -- where they are shown
+
+
+@pytest.fixture(scope="module")
+def runs():
+    ids = [f"q{n}" for n in range(12)]
+    return [
+        RAGPipelineEvaluation(
+            name, {"query_id": ids, "faithfulness": [(n * (5 + k)) % 12 / 12 for n in range(12)]}
+        )
+        for k, name in enumerate(ARAGOG)
+    ]
+
+
+@pytest.mark.parametrize("form", [str, "to_markdown", "to_html", "to_latex"])
+def test_tables_show_short_names_and_list_the_full_ones_once(runs, form):
+    ranking = rank(*runs)
+    text = form(ranking) if callable(form) else getattr(ranking, form)()
+    plain = text.replace("\\_", "_").replace("\\", "").replace("$cdot$", "·")
+    assert "top_k=3 · chunk_size=256" in plain
+    assert plain.count(ARAGOG[4]) <= 1
+    assert ranking.frame["pipeline"].isin(ARAGOG).all()  # the data keep the full names
+
+
+def test_a_comparison_in_text_has_short_names_in_its_title_and_verdicts(runs):
+    lines = str(compare(*runs[:3])).splitlines()
+    assert lines[0] == "chunk_size=128, chunk_size=256 against chunk_size=64"
+    assert any(line.startswith(f"chunk_size=64 = {ARAGOG[0]}") for line in lines)
+
+
+@pytest.mark.parametrize("kind", ["leaderboard", "groups", "pareto"])
+def test_plots_show_short_names_and_say_what_is_shared(runs, kind):
+    subject = rank(*runs)
+    if kind == "pareto":
+        costs = [
+            RAGPipelineEvaluation(run.name, run.to_frame().assign(cost_usd=float(k + 1)))
+            for k, run in enumerate(runs)
+        ]
+        subject = rank(*costs).pareto()
+    ax = subject.plot(kind)
+    texts = [text.get_text() for text in ax.findobj(lambda artist: hasattr(artist, "get_text"))]
+    assert any("top_k=3 · chunk_size=256" in text for text in texts)
+    joined = " ".join(" ".join(texts).split())
+    assert 'Every name contains "detailed_all-mpnet-base-v2"' in joined
+    assert not any(ARAGOG[0] in text for text in texts)
+
+
+def test_a_forest_of_candidates_shows_short_names(runs):
+    ax = compare(*runs[:4]).plot("forest")
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert "top_k=1 · chunk_size=256" in labels
+    assert "improvement over top_k=1 · chunk_size=64" in ax.get_xlabel()
