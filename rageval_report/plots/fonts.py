@@ -6,8 +6,9 @@ such characters would be a row of empty boxes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Any, cast
 
 import matplotlib as mpl
 from matplotlib import font_manager
@@ -78,7 +79,8 @@ def _is_special(character: str) -> bool:
 def _has(families: tuple[str, ...], character: str) -> bool:
     """Whether one of the families has the character."""
     # A generic family stands for a list of families, of which matplotlib tries all.
-    names = (name for family in families for name in mpl.rcParams.get(f"font.{family}", [family]))
+    known = cast("Mapping[str, Any]", mpl.rcParams)
+    names = (name for family in families for name in known.get(f"font.{family}", [family]))
     return any(ord(character) in _characters_of_family(name) for name in names)
 
 
