@@ -15,7 +15,8 @@ from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     ComparisonPlan,
     MetricComparison,
-    compare_metric,
+    PairedMetric,
+    compare_together,
     independent_pairs,
 )
 from rageval_report.analysis.comparing.pairing import Clusters, Pairing, resolve_units
@@ -369,10 +370,11 @@ def _compare_groups(
     parts = [
         (label, rows, _select_queries(pairing, rows)) for label, rows in _rows_by_group(labels)
     ]
-    tables = [
-        [compare_metric(part, ours, theirs, plan) for _, _, part in parts]
-        for ours, theirs in metrics
+    paired = [
+        PairedMetric.of(part, ours, theirs, plan) for ours, theirs in metrics for *_, part in parts
     ]
+    compared = compare_together(paired, plan)
+    tables = [compared[i * len(parts) : (i + 1) * len(parts)] for i in range(len(metrics))]
     overall = [_overall(table) for table in tables]
     all_groups: list[_Groups] = [[] for _ in tables]
     for place, (label, rows, _) in enumerate(parts):

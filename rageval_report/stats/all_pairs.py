@@ -8,7 +8,7 @@ lattice is searched in all scores together, and each column is checked once for 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeAlias
@@ -30,7 +30,8 @@ from rageval_report.stats.sign_flips.inversion import pvalue_of_shift
 from rageval_report.stats.sign_flips.lattice import lattice_step, sums_tie
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import lattice_tail
-from rageval_report.stats.sign_flips.signflip import observed_tail
+from rageval_report.stats.sign_flips.signflip import pvalue_of_pairs, pvalue_on_step
+from rageval_report.stats.sign_flips.together import keep_pvalues
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -38,6 +39,8 @@ WESTFALL_YOUNG = "westfall-young"
 
 # The most resampled statistics in memory at a time: 8 MiB.
 _BLOCK = 2**20
+# Of so many queries the differences of all pairs are kept until all are tested together.
+_MOST_TOGETHER = 10_000
 # A p-value is never zero: the observed pattern of signs is one of those counted.
 _SMALLEST = float(np.finfo(np.float64).tiny)
 
@@ -334,6 +337,8 @@ def shared_flips(
 
 
 _TestAndPvalue: TypeAlias = tuple[str, float]
+# Two columns by their places, with their scores, and the same by independent units.
+_PlacedPair: TypeAlias = tuple[int, int, PairedScores, PairedScores]
 # A test of two columns, by their places and their scores.
 _PairTest: TypeAlias = Callable[[int, int, PairedScores], _TestAndPvalue]
 
@@ -348,13 +353,19 @@ def _pairs_of(size: int, end: int) -> tuple[IntArray, IntArray]:
     return first + end - size, second + end - size
 
 
-def _test_pair_by_pair(matrix: FloatArray, units: Units, pair_test: _PairTest) -> AllPairs:
+def _test_pair_by_pair(
+    matrix: FloatArray, units: Units, pair_test: _PairTest, *, keeps_pvalues: bool = False
+) -> AllPairs:
+    """Each pair tested; if the tests ask for kept p-values, these are computed together first."""
     results: list[_TestAndPvalue] = []
     smallest: list[float] = []
     numbers: list[tuple[float, float, int, int]] = []
-    for i, j in combinations(range(matrix.shape[1]), 2):
-        pairs = PairedScores(matrix[:, i], matrix[:, j])
-        by_unit = units.collapse(pairs)
+    columns = combinations(range(matrix.shape[1]), 2)
+    every: Iterable[_PlacedPair] = (_place_pair(matrix, units, i, j) for i, j in columns)
+    if keeps_pvalues and len(matrix) <= _MOST_TOGETHER:
+        every = list(every)
+        keep_pvalues([by_unit for *_, by_unit in every])
+    for i, j, pairs, by_unit in every:
         results.append(pair_test(i, j, by_unit))
         smallest.append(smallest_pvalue(by_unit, results[-1][0]))
         numbers.append(_difference_numbers(pairs.differences, by_unit))
@@ -376,6 +387,11 @@ def _test_pair_by_pair(matrix: FloatArray, units: Units, pair_test: _PairTest) -
         tests=tuple(test for test, _ in results),
         smallest=np.array(smallest),
     )
+
+
+def _place_pair(matrix: FloatArray, units: Units, i: int, j: int) -> _PlacedPair:
+    pairs = PairedScores(matrix[:, i], matrix[:, j])
+    return i, j, pairs, units.collapse(pairs)
 
 
 def _difference_numbers(
@@ -402,17 +418,17 @@ def _test_by_default(matrix: FloatArray, units: Units) -> AllPairs:
             return "mcnemar-midp", _mcnemar_midp(pairs.differences)
         if steps is not None:
             return _flip_steps(steps[:, j] - steps[:, i], pairs.differences)
-        return _flip_signs(pairs.differences, pairs.step)
+        return _flip_signs(pairs)
 
-    return _test_pair_by_pair(matrix, units, run_on_pair)
+    return _test_pair_by_pair(matrix, units, run_on_pair, keeps_pvalues=steps is None)
 
 
-def _flip_signs(differences: FloatArray, step: float | None) -> _TestAndPvalue:
-    test = "sign-flip" if step is None else "sign-flip-midp"
-    if not differences.any():
-        return test, 1.0
-    tail, is_above = observed_tail(differences, step)
-    return test, 1.0 if is_above is None else _two_sided(tail, midp=step is not None)
+def _flip_signs(pairs: PairedScores) -> _TestAndPvalue:
+    is_tied = pairs.step is not None
+    return (
+        "sign-flip-midp" if is_tied else "sign-flip",
+        pvalue_of_pairs(pairs, "two-sided", midp=is_tied),
+    )
 
 
 def _two_sided(tail: Tail, *, midp: bool) -> float:
@@ -446,7 +462,7 @@ def _flip_steps(moves: IntArray, differences: FloatArray) -> _TestAndPvalue:
     unit = int(np.gcd.reduce(distinct))
     steps = distinct // unit
     if not sums_tie(steps, weights):
-        return _flip_signs(differences, None)
+        return "sign-flip", pvalue_on_step(differences, None, midp=False)
     moved = abs(int(moves.sum())) // unit
     if moved == 0:
         return "sign-flip-midp", 1.0

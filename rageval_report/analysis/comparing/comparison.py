@@ -17,7 +17,8 @@ from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonPlan,
     Margin,
     MetricComparison,
-    compare_metric,
+    PairedMetric,
+    compare_together,
     notes_of,
 )
 from rageval_report.analysis.comparing.pairing import (
@@ -565,11 +566,12 @@ def compare_pairings(
     notes : iterable of str
         What goes before the notes of the comparison.
     """
-    rows = [
-        compare_metric(pairing, ours, theirs, plan)
+    paired = [
+        PairedMetric.of(pairing, ours, theirs, plan)
         for pairing in pairings
         for ours, theirs in pairing.metrics
     ]
+    rows = compare_together(paired, plan)
     n_queries = len(pairings[0].baseline.scores)
     comparison = comparison_of_rows(
         title,

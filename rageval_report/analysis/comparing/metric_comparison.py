@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -44,6 +44,7 @@ from rageval_report.stats.pairs.paired import (
 )
 from rageval_report.stats.pairs.rare_losses import RareLossBound
 from rageval_report.stats.pilot import PilotDifferences
+from rageval_report.stats.sign_flips.together import keep_limits, keep_pvalues
 from rageval_report.stats.states.pair_state import NO_LONE_SCORES, LoneScores, PairState
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 from rageval_report.types import BoolArray, FloatArray, IntArray
@@ -54,6 +55,9 @@ Margin = float | Mapping[str, float]
 # From this share of dropped pairs on a note gives bounds. If a run fails on hard queries, dropping
 # 10 % of the pairs makes 18.8 % false alarms at a level of 5 % (simulated).
 _MANY_DROPPED = 0.05
+
+# The tests, and intervals, of which those of many metrics are computed together.
+_KEPT_TESTS = ("auto", "sign-flip")
 
 # The name of the test, and of the interval, where there are too few units for one.
 UNTESTED = "none"
@@ -333,6 +337,42 @@ class MetricPairs:
         return cls(pairs, pairs, state.lone, n_not_applicable=n_not_applicable, logarithms=logs)
 
 
+@dataclass(frozen=True, eq=False)
+class PairedMetric:
+    """One metric of two runs, paired but not yet tested.
+
+    Parameters
+    ----------
+    names : (str, str)
+        The baseline and the candidate.
+    metric : Metric
+        The metric as the baseline knows it.
+    known : MetricPairs
+        The pairs.
+    """
+
+    names: tuple[str, str]
+    metric: Metric
+    known: MetricPairs
+
+    @classmethod
+    def of(cls, pairing: Pairing, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
+        """The metric of the runs, paired by the settings."""
+        before, after = pairing.treated(ours, theirs, plan.missing)
+        complete, pairs = _complete_pairs(before, after)
+        rows = _baseline_rows(pairing, complete)
+        units = plan.units.select(rows)
+        # A query to which the metric does not apply is not missing: it has no unknown score.
+        applies = complete if complete.all() else pairing.applies(ours, theirs)
+        lone = NO_LONE_SCORES if complete.all() else LoneScores.of(before[applies], after[applies])
+        known = MetricPairs(
+            *(pairs, units.collapse(pairs), lone, units),
+            baseline_rows=rows,
+            n_not_applicable=int((~applies).sum()),
+        )
+        return cls((pairing.baseline.name, pairing.candidate.name), ours, known)
+
+
 def compare_metric(
     pairing: Pairing,
     ours: Metric,
@@ -350,21 +390,28 @@ def compare_metric(
     plan : ComparisonPlan
         The settings.
     """
-    before, after = pairing.treated(ours, theirs, plan.missing)
-    complete, pairs = _complete_pairs(before, after)
-    baseline_rows = _baseline_rows(pairing, complete)
-    units = plan.units.select(baseline_rows)
-    # A query to which the metric does not apply is not missing: it has no score that is unknown.
-    applies = complete if complete.all() else pairing.applies(ours, theirs)
-    lone = NO_LONE_SCORES if complete.all() else LoneScores.of(before[applies], after[applies])
-    return compare_pairs(
-        *((pairing.baseline.name, pairing.candidate.name), ours, plan),
-        MetricPairs(
-            *(pairs, units.collapse(pairs), lone, units),
-            baseline_rows=baseline_rows,
-            n_not_applicable=int((~applies).sum()),
-        ),
-    )
+    return compare_together([PairedMetric.of(pairing, ours, theirs, plan)], plan)[0]
+
+
+def compare_together(
+    metrics: Sequence[PairedMetric], plan: ComparisonPlan
+) -> list[MetricComparison]:
+    """Test many metrics of runs; the sign-flip tests and intervals of all are computed at once.
+
+    Parameters
+    ----------
+    metrics : sequence of PairedMetric
+        The metrics.
+    plan : ComparisonPlan
+        The settings.
+    """
+    by_unit = [metric.known.by_unit for metric in metrics]
+    tested = [pairs for pairs in by_unit if pairs.n >= plan.fewest_units]
+    if plan.test in _KEPT_TESTS:
+        keep_pvalues(tested)
+    if plan.interval_method in _KEPT_TESTS:
+        keep_limits(tested, plan.level_of_one)
+    return [compare_pairs(metric.names, metric.metric, plan, metric.known) for metric in metrics]
 
 
 def compare_pairs(

@@ -252,6 +252,14 @@ class PairedScores:
         """
         return {}
 
+    @cached_property
+    def sign_flip_limits(self) -> dict[float, tuple[float, float]]:
+        """The limits of the inverted sign-flip test by confidence level, if they are known.
+
+        `rageval_report.stats.sign_flips.together` computes those of many samples at once.
+        """
+        return {}
+
     def tied_differences(self) -> FloatArray:
         """The differences in some order; magnitudes are equal if only rounding separates them.
 

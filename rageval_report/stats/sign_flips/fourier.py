@@ -20,6 +20,7 @@ import numpy as np
 
 from rageval_report.stats.sign_flips.far_nodes import FarRange, FarTerms, find_far_terms
 from rageval_report.stats.sign_flips.sign_sums import SignSums
+from rageval_report.stats.sign_flips.trapezoid import shortest_period
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import ComplexArray, FloatArray, IntArray
 
@@ -183,7 +184,7 @@ def select_nodes(sums: SignSums, line: IntegrationLine) -> Nodes:
     body = np.arange(min(last, math.ceil(reach / distance)) + 1)
     terms = FarTerms(body[:0], 0.0)
     if body.size <= last:
-        terms = _far_terms(sums, line, FarRange(line.tilt, distance, body.size, last))
+        terms = _far_terms(sums, line, FarRange(line.tilt, distance, body.size, last, line.spread))
     far = terms.nodes
     n_factors = sums.n_large(math.hypot(line.tilt, distance * last))
     if far.size * n_factors > _MOST_FACTORS:
@@ -214,7 +215,10 @@ def _space_nodes(sums: SignSums, line: IntegrationLine) -> tuple[float, int, boo
     """The distance of the nodes, the number of the last, and whether that ends a period."""
     accuracy = -math.log(_ALIAS)
     if line.threshold is not None:
-        period = _period_of_one(sums, line, accuracy - math.log(line.smallest))
+        period = float(
+            shortest_period(sums.total, line.threshold, line.tilt, line.smallest, _ALIAS)
+        )
+        period += 2 * line.spread
         return 2 * math.pi / period, _last_node(line, period), False
     # The period must be so long that its neighbours add nothing: on the left the tail grows by
     # exp(tilt x), on the right Hoeffding bounds it.
@@ -231,22 +235,6 @@ def _space_nodes(sums: SignSums, line: IntegrationLine) -> tuple[float, int, boo
 def _last_node(line: IntegrationLine, period: float) -> int:
     nodes = line.far * line.tilt * period / (2 * math.pi)
     return math.ceil(min(nodes, _MOST_NODES * line.far / FAR))
-
-
-def _period_of_one(sums: SignSums, line: IntegrationLine, accuracy: float) -> float:
-    """The period for one threshold x, at which its neighbours add exp(-accuracy) at most.
-
-    With the period P the trapezoid rule adds exp(cP) P(S >= x + P) and exp(-cP) P(S >= x - P). The
-    second probability is 1 but for P(S > P - x), and that 1 is subtracted. Hoeffding bounds what is
-    left of both by exp(-x**2/2 - P**2/2 + P|x - c|) if the variance is 1; the first is 0 if no sum
-    is that large.
-    """
-    variance, reached = sums.variance, line.threshold or 0.0
-    beside = line.tilt * variance - reached
-    root = math.sqrt(max(beside**2 - reached**2 + 2.0 * accuracy * variance, 0.0))
-    largest = (sums.total - reached) * (1.0 + 1e-9)
-    period = max(min(beside + root, largest), root - beside, reached)
-    return period + 2 * line.spread
 
 
 def _far_terms(sums: SignSums, line: IntegrationLine, far: FarRange) -> FarTerms:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -37,9 +37,11 @@ from rageval_report.stats.base import (
 )
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.sign_flips.lattice import count_multiples, lattice_step
+from rageval_report.stats.sign_flips.limit_batch import ShiftRows, lowest_shifts
 from rageval_report.stats.sign_flips.meet_in_the_middle import log2_sums
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import (
+    MOST_AT_ONCE,
     MOST_LISTED,
     coarse_tail,
     rough_tail,
@@ -52,6 +54,7 @@ from rageval_report.stats.sign_flips.signflip import (
     pvalue_on_step,
 )
 from rageval_report.stats.sign_flips.summed_signs import SummedSigns
+from rageval_report.stats.sign_flips.tail_batch import batch_width
 from rageval_report.stats.states.power_sums import PowerSums
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
@@ -102,6 +105,7 @@ def sign_flip(pairs: PairedScores, *, confidence_level: float, **_options: objec
         *(shifts_of(pairs), confidence_level),
         lambda: pvalue_of_pairs(pairs, "two-sided", midp=half),
         half=half,
+        known=pairs.sign_flip_limits.get(confidence_level),
     )
 
 
@@ -179,9 +183,17 @@ def sign_flip_interval(
 
 
 def _invert_test(
-    shifts: Shifts, level: float, pvalue: Callable[[], float], *, half: bool
+    shifts: Shifts,
+    level: float,
+    pvalue: Callable[[], float],
+    *,
+    half: bool,
+    known: tuple[float, float] | None = None,
 ) -> Interval:
-    """The interval; `pvalue` gives the two-sided p-value of zero, if that is needed."""
+    """The interval; `pvalue` gives the two-sided p-value of zero, if that is needed.
+
+    `known` are its limits, if they have been searched already.
+    """
     n, alpha, mean = shifts.n, 1.0 - level, shifts.mean
     if shifts.ends == (0.0, 0.0):
         return Interval(0.0, 0.0, 0.0, 0.0, "sign-flip", level, (IDENTICAL,))
@@ -190,11 +202,41 @@ def _invert_test(
         return _interval_of_few(shifts, level)
     if shifts.spread <= 1e-12 * abs(mean):
         return Interval(mean, mean, mean, 0.0, "sign-flip", level, ("all differences are equal",))
-    low = shifts.lowest(alpha / 2, half)
-    high = -shifts.with_signs_reversed().lowest(alpha / 2, half)
+    [(low, high)] = [known] if known else search_limits([shifts], alpha / 2, half=[half])
     rejected = pvalue() <= alpha
     low, high, notes = limits_that_agree(low, high, mean, rejected=rejected)
     return Interval(mean, low, high, shifts.error, "sign-flip", level, notes)
+
+
+def search_limits(
+    samples: Sequence[Shifts], level: float, *, half: Sequence[bool]
+) -> list[tuple[float, float]]:
+    """Both limits of each sample, at a one-sided level.
+
+    Parameters
+    ----------
+    samples : sequence of Shifts
+        The differences.
+    level : float
+        The one-sided error rate.
+    half : sequence of bool
+        For each sample, whether ties count half.
+
+    Examples
+    --------
+    >>> shifts = Shifts(np.array([0.11, 0.23, 0.31, 0.47, 0.52, 0.68]))
+    >>> search_limits([shifts], 0.025, half=[False])
+    [(0.11, 0.68)]
+    """
+    sides = [side for shifts in samples for side in (shifts, shifts.with_signs_reversed())]
+    halves = [ties for ties in half for _ in range(2)]
+    limits = np.full(len(sides), math.nan)
+    suits = [place for place, side in enumerate(sides) if side.suits_batch(level, halves[place])]
+    if suits:
+        limits[suits] = lowest_shifts(shift_rows([sides[place] for place in suits]), level)
+    for place in np.flatnonzero(np.isnan(limits)).tolist():
+        limits[place] = sides[place].lowest(level, halves[place])
+    return [(low, -high) for low, high in limits.reshape(-1, 2).tolist()]
 
 
 def limits_that_agree(
@@ -367,6 +409,20 @@ class Shifts:
         rank = math.floor(level * 2**n + (0.5 if half else 0.0))
         return float(np.partition(self._subset_means(), rank - 1)[rank - 1])
 
+    def suits_batch(self, level: float, half: bool) -> bool:
+        """Whether `limit_batch` can find the limit: the p-value is no staircase there."""
+        is_spread = self.step is not None
+        if self.n > MOST_AT_ONCE or is_spread != half:
+            return False
+        if self.counts is None and not is_spread:
+            distinct = np.unique(self.values)
+            return distinct.size > MOST_LISTED
+        counts = np.ones(self.values.size) if self.counts is None else self.counts
+        apart = _per_weight(self.values, self.weights)
+        beyond = float(counts[apart > apart.min()].sum())
+        # With few differences above the least, the least itself may be the limit.
+        return log2_sums(counts) > MOST_LISTED and 0.5**beyond < level / 4
+
     def pvalue(self, shift: float, half: bool, tail_of: TailFunction = rough_tail) -> float:
         """The one-sided p-value of a shift below the mean."""
         left = self.values - (shift if self.weights is None else shift * self.weights)
@@ -380,11 +436,15 @@ class Shifts:
         tail = tail_of(magnitudes, counts, max(threshold, 0.0))
         return tail.at_least - (tail.equal / 2 if half else 0.0)
 
-    def _subset_means(self) -> FloatArray:
-        """The weighted mean of each subset but the empty one."""
+    def repeated(self) -> tuple[FloatArray, FloatArray]:
+        """Every difference, equal ones as often as they occur, and their weights."""
         counts = 1 if self.counts is None else self.counts.astype(np.int64)
         values = np.repeat(self.values, counts)
-        weights = np.ones_like(values) if self.weights is None else self.weights
+        return values, np.ones_like(values) if self.weights is None else self.weights
+
+    def _subset_means(self) -> FloatArray:
+        """The weighted mean of each subset but the empty one."""
+        values, weights = self.repeated()
         sums, sizes = np.zeros(1), np.zeros(1)
         for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
             sums, sizes = np.append(sums, sums + value), np.append(sizes, sizes + weight)
@@ -494,6 +554,27 @@ class SummedShifts(Shifts):
         signs = SummedSigns.of(self.sums, self.sign * shift)
         threshold = self.n * (self.mean - shift)
         return summed_tail(signs, max(threshold, 0.0) / signs.unit).at_least
+
+    def suits_batch(self, level: float, half: bool) -> bool:  # noqa: ARG002
+        """Never: the differences themselves are not known."""
+        return False
+
+
+def shift_rows(sides: Sequence[Shifts]) -> ShiftRows:
+    """The differences of several samples as a matrix, equal ones repeated.
+
+    Examples
+    --------
+    >>> shift_rows([Shifts(np.array([0.5, 1.0]), np.array([2.0, 1.0])), Shifts(np.ones(1))]).values
+    array([[0.5, 0.5, 1. , 0. , 0. , 0. , 0. , 0. ],
+           [1. , 0. , 0. , 0. , 0. , 0. , 0. , 0. ]])
+    """
+    repeated = [side.repeated() for side in sides]
+    values = np.zeros((len(sides), batch_width(max(row.size for row, _ in repeated))))
+    weights = np.zeros_like(values)
+    for place, (row, weight) in enumerate(repeated):
+        values[place, : row.size], weights[place, : row.size] = row, weight
+    return ShiftRows(values, weights, np.array([side.step or 0.0 for side in sides]))
 
 
 @dataclass(frozen=True, slots=True)

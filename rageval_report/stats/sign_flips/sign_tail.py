@@ -7,7 +7,8 @@ The ladder, from the top:
    4 on the lattice;
 3. up to 2**32 distinct sums: two lists that meet in the middle;
 4. the Fourier series along the line through the saddlepoint, which is some thirty terms and one
-   pass over the data where no value dominates, and more terms where one does;
+   pass over the data where no value dominates, and more terms where one does; of up to
+   `MOST_AT_ONCE` values the terms of many sums are computed at once;
 5. if the series finds that too many sums lie too close to the threshold to be distinguished:
    lists up to 2**38 sums, or else more terms, or else the signs of the values that cause it;
 6. a tail below 1e-10 by the saddlepoint formula.
@@ -40,6 +41,7 @@ from rageval_report.stats.sign_flips.saddlepoint import (
     tilted_tail,
 )
 from rageval_report.stats.sign_flips.sign_sums import SignSums, Tail
+from rageval_report.stats.sign_flips.tail_batch import TailRows, smooth_tails
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray, IntArray
 
@@ -60,6 +62,8 @@ _MORE_TERMS = 8.0
 _MOST_SUMS_AT_LAST = 38.0  # two lists of 2**19 take 150 ms
 # Up to how many sums a search lists, as a power of two.
 MOST_LISTED = 22.0
+# Up to so many values tails are computed in a batch; of more, power sums are faster.
+MOST_AT_ONCE = 1500.0
 # Values closer than this, relative to the largest, are tied.
 _TIED = 1e-11
 # A large sample is searched for ties only if this many of its values show one.
@@ -89,6 +93,34 @@ class Effort:
 _THOROUGH = Effort(32.0, FAR, second_look=True)
 _ROUGH = Effort(MOST_LISTED, FAR / 4, second_look=False)
 _COARSE = Effort(MOST_LISTED, FAR / 512, second_look=False)
+
+
+def scattered_tails(values: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """The tail of many sums at once; NaN for those that `scattered_tail` has to compute.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_values)
+        The magnitudes, at most `MOST_AT_ONCE` per row; zeros do not matter.
+    thresholds : ndarray of shape (n_rows,)
+        A possible sum of each row, above zero.
+
+    Examples
+    --------
+    >>> values = np.sqrt(np.arange(1.0, 61.0))
+    >>> scattered_tails(np.stack([values, np.ones(60)]), np.array([70.0, 10.0])).round(6)
+    array([0.050989,      nan])
+    """
+    ordered = np.sort(values, axis=1)
+    apart = np.diff(ordered, axis=1, prepend=0.0) > _TIED * ordered[:, -1:]
+    at_least = np.full(thresholds.size, math.nan)
+    # As many distinct values have more sums than are listed.
+    suits = np.flatnonzero(np.count_nonzero(apart, axis=1) > _THOROUGH.most_sums)
+    if suits.size:
+        rows = TailRows(ordered[suits, ::-1], thresholds[suits], np.zeros(suits.size))
+        tails = smooth_tails(rows)
+        at_least[suits] = [tails.settled(row, _THOROUGH.far) for row in range(suits.size)]
+    return at_least
 
 
 def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
@@ -250,12 +282,16 @@ def _tail(
         return _one_pattern(sums.size)
     if missing >= -SAME_SUM:
         return _turned_patterns(sums.size, _count_of(smallest, sums))
+    if sums.size <= MOST_AT_ONCE:
+        tail = _smooth_tail(sums, reached, spread / unit, effort)
+        if not math.isnan(tail):
+            return Tail(tail, 0.0)
     line = _line(sums, reached, None)
     line = replace(line, far=effort.far, spread=spread / unit, threshold=reached)
     if line.smallest < _FAR_TAIL:
         return _far_tail(sums, reached, 0.0)
     if effort.second_look:
-        return _smooth_tail(sums, reached, line, unit)
+        return _followed_tail(sums, reached, line, unit)
     return Tail(float(_series(sums, reached, line).at_least[0]), 0.0)
 
 
@@ -267,7 +303,16 @@ def _line(sums: SignSums, threshold: float, step: float | None) -> IntegrationLi
     return IntegrationLine(max(c, LEAST_TILT), smallest, step)
 
 
-def _smooth_tail(sums: SignSums, threshold: float, line: IntegrationLine, unit: float) -> Tail:
+def _smooth_tail(sums: SignSums, threshold: float, spread: float, effort: Effort) -> float:
+    """Rung 4, as a batch of one row; NaN if the row is not settled there."""
+    values = sums.values[::-1]  # in descending order, as in a batch
+    if sums.counts is not None:
+        values = np.repeat(values, sums.counts[::-1].astype(np.int64))
+    tails = smooth_tails(TailRows(values[np.newaxis], np.array([threshold]), np.array([spread])))
+    return tails.settled(0, effort.far)
+
+
+def _followed_tail(sums: SignSums, threshold: float, line: IntegrationLine, unit: float) -> Tail:
     """Rungs 4 and 5: the series, and what to do if it cannot distinguish enough sums."""
     counts = np.ones(sums.values.size) if sums.counts is None else sums.counts
     series = _series(sums, threshold, line)

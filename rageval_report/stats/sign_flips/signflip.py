@@ -159,7 +159,7 @@ def _pvalue_of_pairs(pairs: PairedScores, alternative: Alternative, *, midp: boo
         return pvalue_of_sums(pairs.sums, 0.0, alternative)
     else:
         tail, is_above = observed_tail(pairs.differences, pairs.step)
-    return _pvalue_of_tail(tail, is_above, alternative, midp=midp)
+    return pvalue_of_tail(tail, is_above, alternative=alternative, midp=midp)
 
 
 def pvalue_of_sums(sums: PowerSums, shift: float, alternative: Alternative = "two-sided") -> float:
@@ -185,7 +185,7 @@ def pvalue_of_sums(sums: PowerSums, shift: float, alternative: Alternative = "tw
     signs = SummedSigns.of(sums, shift)
     tail = summed_tail(signs, abs(total) / signs.unit)
     is_above = None if total == 0.0 else total > 0.0
-    return _pvalue_of_tail(tail, is_above, alternative, midp=False)
+    return pvalue_of_tail(tail, is_above, alternative=alternative, midp=False)
 
 
 def pvalue_on_step(
@@ -204,13 +204,19 @@ def pvalue_on_step(
     """
     if not differences.any():
         return 1.0
-    tail, is_above = observed_tail(differences, step)
-    return _pvalue_of_tail(tail, is_above, alternative, midp=midp)
+    return pvalue_of_tail(*observed_tail(differences, step), midp=midp, alternative=alternative)
 
 
-def _pvalue_of_tail(
-    tail: Tail, is_above: bool | None, alternative: Alternative, *, midp: bool
+def pvalue_of_tail(
+    tail: Tail, is_above: bool | None, *, midp: bool, alternative: Alternative = "two-sided"
 ) -> float:
+    """The p-value of what `observed_tail` gives.
+
+    Examples
+    --------
+    >>> pvalue_of_tail(Tail(0.5, 0.375), False, midp=True)
+    0.625
+    """
     half = tail.equal / 2 if midp else 0.0
     outward = tail.at_least - half
     if alternative == "two-sided":

@@ -1,0 +1,124 @@
+"""Where the p-values of many shifted samples cross a level: the limits of intervals, at once.
+
+On the scale of z a p-value is close to a straight line in the shift, so secants from the normal
+limit need three or four rounds; each round is one batch of tails for all rows. The rows end at
+shifts whose tails are then followed far out. What is not settled so is NaN and is left to the
+search of `inversion`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.stats.sign_flips.tail_batch import SmoothTails, TailRows, smooth_tails
+from rageval_report.types import BoolArray, FloatArray
+
+# How precisely a limit is computed, in half widths of the interval.
+_PRECISION = 1e-6
+_MOST_ROUNDS = 8
+# How far the terms of the tails at the limits are followed, in tilts: a p-value near 0.025 is then
+# good to a thousandth, and the limit to two ten-thousandths of the half width, at worst.
+_FAR = 1000.0
+# By how much the far terms may move a limit, in half widths; beyond, the slope may be another one.
+_NEAR = 1e-3
+_SMALLEST = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftRows:
+    """Differences from which a shift is subtracted, one row per sample.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_values)
+        The differences; shorter rows end in zeros.
+    weights : ndarray of shape (n_rows, n_values)
+        How much of the shift is subtracted from each; zero where there is no difference.
+    spreads : ndarray of shape (n_rows,)
+        As in `tail_batch.TailRows`.
+    """
+
+    values: FloatArray
+    weights: FloatArray
+    spreads: FloatArray
+
+    def tails(self, shifts: FloatArray) -> SmoothTails:
+        """The one-sided p-values of the shifts."""
+        left = self.values - shifts[:, np.newaxis] * self.weights
+        thresholds = np.maximum(left.sum(axis=1), 0.0)
+        np.abs(left, out=left)
+        left[left <= TIE_TOLERANCE * np.abs(shifts)[:, np.newaxis]] = 0.0
+        return smooth_tails(TailRows(left, thresholds, self.spreads))
+
+
+def lowest_shifts(rows: ShiftRows, level: float) -> FloatArray:
+    """The smallest accepted shift of each row, at a one-sided level; NaN where it is not settled.
+
+    Examples
+    --------
+    >>> values = np.sin(np.arange(60.0))[np.newaxis] + 0.2
+    >>> rows = ShiftRows(values, np.ones_like(values), np.zeros(1))
+    >>> lowest_shifts(rows, 0.025).round(6)
+    array([0.048387])
+    """
+    z = -float(scipy.special.ndtri(level))
+    mean = rows.values.sum(axis=1) / rows.weights.sum(axis=1)
+    reach = normal_reach(rows, mean, z)
+    shift, slope = mean - reach, z / reach
+    tails = rows.tails(shift)
+    last = _excess(tails.at_least, z)
+    is_done = np.zeros(mean.size, dtype=bool)
+    step = np.zeros_like(mean)
+    for _ in range(_MOST_ROUNDS):
+        step = np.where(is_done, step, -last / slope)
+        is_done |= ~(np.abs(step) > _PRECISION * reach)  # also where it is NaN
+        if is_done.all():
+            break
+        moved = np.where(is_done, shift, np.minimum(shift + step, mean))
+        tails = rows.tails(moved)
+        now = _excess(tails.at_least, z)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            slope = np.where(is_done, slope, (now - last) / (moved - shift))
+        slope = np.where(slope > 0, slope, np.nan)
+        shift, last = moved, now
+    return _follow_far(tails, shift, slope, z, np.where(is_done, reach, np.nan))
+
+
+def normal_reach(rows: ShiftRows, mean: FloatArray, z: float) -> FloatArray:
+    """How far below the mean the limit is if the flipped sum is normal.
+
+    The variance of that sum is the sum of squares after the shift, so it grows with the shift:
+    ``(n r)^2 = z^2 (squares + 2 r cross + r^2 own)`` is solved for the reach r.
+    """
+    n = rows.weights.sum(axis=1)
+    residuals = rows.values - mean[:, np.newaxis] * rows.weights
+    own = np.square(rows.weights).sum(axis=1)
+    cross = (rows.weights * residuals).sum(axis=1)
+    squares = np.square(residuals).sum(axis=1)
+    # With a few heavy weights no reach is far enough; then the search begins at some reach.
+    most = np.maximum(n * n - z * z * own, n)
+    half = z * z * cross / most
+    return np.asarray(half + np.sqrt(half * half + z * z * squares / most))
+
+
+def _follow_far(
+    tails: SmoothTails, shift: FloatArray, slope: FloatArray, z: float, reach: FloatArray
+) -> FloatArray:
+    """The limits, from tails that include their far terms."""
+    known = np.isfinite(shift) & np.isfinite(slope) & np.isfinite(reach)
+    at_least = np.array(
+        [tails.settled(row, _FAR) if known[row] else math.nan for row in range(shift.size)]
+    )
+    step = -_excess(at_least, z) / slope
+    is_near: BoolArray = np.abs(step) <= _NEAR * reach
+    return np.where(is_near, shift + step, np.nan)
+
+
+def _excess(at_least: FloatArray, z: float) -> FloatArray:
+    """How far the p-values are above the level, on the scale of z; a p-value may underflow to 0."""
+    return np.asarray(scipy.special.ndtri(np.maximum(at_least, _SMALLEST)) + z)

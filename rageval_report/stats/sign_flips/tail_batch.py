@@ -1,0 +1,284 @@
+"""Tails of many sums of random signs at once: one row per sum, one column per value.
+
+It is the integral of `fourier` for samples of some hundreds of values, without its special cases:
+each row has its own tilt, period and nodes, and all rows are computed in the same arrays. A row
+that needs more (a law with piles, a far tail) is not settled here and goes down the ladder of
+`sign_tail`. Zeros do not change a sum, so rows of fewer values end in zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rageval_report.stats.sign_flips.far_nodes import FarRange, find_far_terms
+from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT
+from rageval_report.stats.sign_flips.trapezoid import shortest_period
+from rageval_report.types import ComplexArray, FloatArray, IntArray
+
+# The trapezoid rule may add this share of the result.
+_ALIAS = 1e-11
+# How far the nodes that are always computed reach, in standard deviations of a normal
+# characteristic function: there exp(-7.5**2 / 2) is 6e-13.
+_BODY = 7.5
+# The share of a result that terms may have which are left out, in the worst case.
+_LEFT_OUT = 1e-4
+# The share of a result that sums may have which are not distinguished from the threshold.
+_UNDECIDED = 5e-4
+# With more factors of far terms than this, `fourier` is faster.
+_MOST_FACTORS = 10**5
+# The line of integration may miss the saddlepoint by this many standard deviations.
+_CLOSE = 0.05
+_MOST_STEPS = 50
+# Below this, `sign_tail` has a formula that is good enough.
+_SMALLEST = 1e-10
+# Sums beyond this share of the largest one belong to a handful of patterns.
+_OUTERMOST = 0.999
+# Complex numbers at a time, which stay in the second-level cache.
+_BLOCK = 2**15
+# Up to so many numbers NumPy adds in one piece; the widths of longer rows, up to the longest.
+_IN_EIGHTS = 128
+_WIDTHS = (192, 256, 384, 512, 768, 1024, 1536)
+
+
+def batch_width(n_values: int) -> int:
+    """The width to which a row of so many values is filled with zeros.
+
+    NumPy adds long rows in halves, so the last digit of a sum depends on the width of its row. Rows
+    of one width have the same digits in any company; below 129 values all whole eights agree.
+
+    Examples
+    --------
+    >>> batch_width(50), batch_width(129), batch_width(700)
+    (56, 192, 768)
+    """
+    if n_values <= _IN_EIGHTS:
+        return 8 * math.ceil(n_values / 8)
+    return next(width for width in _WIDTHS if width >= n_values)
+
+
+def fit_together(n_values: int, others: int) -> bool:
+    """Whether rows of these lengths have the same digits in one batch as alone.
+
+    Examples
+    --------
+    >>> fit_together(40, 120), fit_together(120, 130), fit_together(600, 700)
+    (True, False, True)
+    """
+    if max(n_values, others) <= _IN_EIGHTS:
+        return True
+    return batch_width(n_values) == batch_width(others)
+
+
+@dataclass(frozen=True, eq=False)
+class TailRows:
+    """Sums of random signs and a threshold for each.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_values)
+        The magnitudes; zeros do not matter.
+    thresholds : ndarray of shape (n_rows,)
+        At least zero, below the sum of the row.
+    spreads : ndarray of shape (n_rows,)
+        A number that is uniform between -spread and spread is added to the sum; zero adds nothing.
+    """
+
+    values: FloatArray
+    thresholds: FloatArray
+    spreads: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothTails:
+    """The tails, as if the terms beyond the computed ones were zero.
+
+    Parameters
+    ----------
+    at_least : ndarray of shape (n_rows,)
+        The probability that the sum reaches the threshold; NaN for a row that cannot be computed.
+    lines : _TiltedLines
+        The lines of integration, in units in which the squares of a row sum up to 1.
+    values : ndarray of shape (n_rows, n_values)
+        The values in these units.
+    """
+
+    at_least: FloatArray
+    lines: _TiltedLines
+    values: FloatArray
+
+    def settled(self, row: int, far: float) -> float:
+        """The tail of a row once its far terms are known to be few; NaN if they are not.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        far : float
+            How far out the terms are followed, in tilts. Sums closer to the threshold than 1 / far
+            of the scale on which the tail falls are not distinguished from it.
+        """
+        at_least, values, line = float(self.at_least[row]), self.values[row], self.lines.of(row)
+        if not at_least > 0:
+            return math.nan
+        last, n_body = math.ceil(far * line.tilt / line.distance), int(self.lines.n_body[row])
+        if last < n_body:
+            return at_least
+        moved = values[values > 0]
+        points = FarRange(line.tilt, line.distance, n_body, last, line.spread)
+        terms = find_far_terms(moved, points, _LEFT_OUT * at_least / line.scale)
+        if terms.nodes.size * moved.size > _MOST_FACTORS:
+            return math.nan
+        if terms.nodes.size:
+            z = np.asarray(line.tilt + 1j * line.distance * terms.nodes, dtype=np.complex128)
+            waves = line.waves(_far_products(moved, z), z)
+            # The mean of the outer terms is the mass that is tied with the threshold.
+            outer = waves.real[terms.nodes > last // 2].sum() * math.pi / line.distance
+            if line.scale * abs(outer) / (last - last // 2) > _UNDECIDED * at_least:
+                return math.nan
+            at_least += line.scale * float((waves / z).real.sum())
+        is_known = line.scale * terms.left_out <= 3 * _LEFT_OUT * at_least
+        return at_least if is_known else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class _TiltedLine:
+    """The line of integration of one row, and what the sum of its terms is multiplied by."""
+
+    tilt: float
+    distance: float
+    spread: float
+    threshold: float
+    scale: float
+
+    def waves(self, characteristic: ComplexArray, z: ComplexArray) -> ComplexArray:
+        """The terms at points of the line, not yet divided by the points."""
+        terms = characteristic * np.exp(-1j * z.imag * self.threshold)
+        if self.spread:
+            terms *= np.sinh(self.spread * z) / (self.spread * z)
+        return np.asarray(terms)
+
+
+@dataclass(frozen=True, eq=False)
+class _TiltedLines:
+    """The lines of all rows, and at how many nodes each row is computed in any case."""
+
+    tilt: FloatArray
+    distance: FloatArray
+    spread: FloatArray
+    threshold: FloatArray
+    scale: FloatArray
+    n_body: IntArray
+
+    def of(self, row: int) -> _TiltedLine:
+        """The line of one row."""
+        columns = (self.tilt, self.distance, self.spread, self.threshold, self.scale)
+        return _TiltedLine(*(float(column[row]) for column in columns))
+
+
+def smooth_tails(rows: TailRows) -> SmoothTails:
+    """The tail of each row from the terms near the real axis.
+
+    Examples
+    --------
+    >>> values = np.sqrt(np.arange(1.0, 61.0))[np.newaxis]
+    >>> tails = smooth_tails(TailRows(values, np.array([70.0]), np.zeros(1)))
+    >>> tails.at_least.round(6)
+    array([0.050989])
+    >>> round(tails.settled(0, 4000.0), 6)
+    0.050989
+    """
+    n_values = rows.values.shape[1]
+    filled = np.pad(rows.values, ((0, 0), (0, batch_width(n_values) - n_values)))
+    unit = np.sqrt(np.square(filled).sum(axis=1))
+    values = filled / unit[:, np.newaxis]
+    threshold, spread = rows.thresholds / unit, rows.spreads / unit
+    total = values.sum(axis=1)
+    is_inside = threshold < _OUTERMOST * total
+    threshold = np.where(is_inside, threshold, 0.0)
+    tilt = _tilts(values, threshold)
+    slopes = np.tanh(tilt[:, np.newaxis] * values)
+    x = tilt[:, np.newaxis] * values
+    log_scale = (x + np.log1p(np.exp(-2.0 * x)) - math.log(2.0)).sum(axis=1) - tilt * threshold
+    deviation = np.sqrt((np.square(values) * (1.0 - np.square(slopes))).sum(axis=1))
+    smallest = 0.1 * np.exp(log_scale) / (tilt * deviation)
+    is_near = is_inside & (smallest > _SMALLEST)
+    smallest = np.where(is_near, smallest, 1.0)
+    period = shortest_period(total, threshold, tilt, smallest, _ALIAS)
+    distance = 2 * math.pi / (period + 2 * spread)
+    n_body = np.ceil(np.where(is_near, _BODY / (deviation * distance), 0.0)).astype(np.int64) + 1
+    scale = np.exp(log_scale) * distance / math.pi
+    lines = _TiltedLines(tilt, distance, spread, threshold, scale, n_body)
+    sums = _body_sums(values, slopes, lines)
+    shrinks = np.exp(-tilt * 2 * math.pi / distance)
+    at_least = np.where(is_near, scale * sums - shrinks / (1.0 - shrinks), np.nan)
+    return SmoothTails(at_least, lines, values)
+
+
+def _tilts(values: FloatArray, threshold: FloatArray) -> FloatArray:
+    """The tilts under which the thresholds are the means, roughly; none is below the least."""
+    tilt = np.maximum(threshold, LEAST_TILT)
+    squares = np.square(values)
+    for _ in range(_MOST_STEPS):
+        slopes = np.tanh(tilt[:, np.newaxis] * values)
+        missing = threshold - (slopes * values).sum(axis=1)
+        variance = (squares * (1.0 - np.square(slopes))).sum(axis=1)
+        is_off = missing > _CLOSE * np.sqrt(variance)
+        if not is_off.any():
+            break
+        # Newton's method from the left, where no step goes too far.
+        tilt = tilt + np.where(is_off, missing / np.maximum(variance, 1e-300), 0.0)
+    return np.asarray(tilt)
+
+
+def _body_sums(values: FloatArray, slopes: FloatArray, lines: _TiltedLines) -> FloatArray:
+    """The sum of the real parts of the terms of all near nodes, the first one half."""
+    # Whole eights, because then zeros at the end of a row leave the last digit of its sum alone:
+    # a row is the same in any company.
+    most = 8 * math.ceil(int(lines.n_body.max()) / 8)
+    terms = np.empty((values.shape[0], most), dtype=np.complex128)
+    block = max(1, _BLOCK // (values.shape[1] * most))
+    for start in range(0, values.shape[0], block):
+        part = slice(start, start + block)
+        turns = lines.distance[part, np.newaxis] * values[part]
+        terms[part] = _products(turns, slopes[part], most)
+    nodes = lines.distance[:, np.newaxis] * np.arange(most)
+    z = lines.tilt[:, np.newaxis] + 1j * nodes
+    terms *= np.exp(-1j * nodes * lines.threshold[:, np.newaxis]) / z
+    if lines.spread.any():
+        arguments = np.where(lines.spread > 0, lines.spread, 1.0)[:, np.newaxis] * z
+        factor = np.sinh(arguments) / arguments
+        terms *= np.where(lines.spread[:, np.newaxis] > 0, factor, 1.0)
+    terms[:, 0] *= 0.5
+    terms[np.arange(most) >= lines.n_body[:, np.newaxis]] = 0.0
+    return np.asarray(terms.real.sum(axis=1))
+
+
+def _products(turns: FloatArray, slopes: FloatArray, n_nodes: int) -> ComplexArray:
+    """The characteristic function of each row at its nodes.
+
+    A factor is cos(t v) + i tanh(c v) sin(t v); from one node to the next a wave takes one
+    multiplication.
+    """
+    waves = np.empty((n_nodes, *turns.shape), dtype=np.complex128)
+    waves[0] = 1.0
+    waves[1].real, waves[1].imag = np.cos(turns), np.sin(turns)
+    for k in range(2, n_nodes):
+        np.multiply(waves[k - 1], waves[1], out=waves[k])
+    waves.imag *= slopes
+    return np.asarray(waves.prod(axis=2).T)
+
+
+def _far_products(values: FloatArray, z: ComplexArray) -> ComplexArray:
+    """The characteristic function of one row at any points of its line."""
+    moved = values[values > 0]
+    product = np.ones_like(z)
+    block = max(1, _BLOCK // z.size)
+    for start in range(0, moved.size, block):
+        some = moved[start : start + block, np.newaxis]
+        factors = np.exp(1j * some * z.imag)
+        factors.imag *= np.tanh(some * z.real)
+        product *= factors.prod(axis=0)
+    return product

@@ -1,0 +1,116 @@
+"""The sign-flip tests and intervals of many samples, computed together and kept in the samples.
+
+A table of metrics, pairs of pipelines or groups asks for hundreds of small tests. One by one they
+cost a fraction of a millisecond each, most of it for calls of NumPy; together they are a few
+arrays. What does not suit a batch (few patterns of signs, whole multiples of a step, large samples)
+is computed when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rageval_report.stats.base import Alternative
+from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.sign_flips.inversion import search_limits, shifts_of
+from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM
+from rageval_report.stats.sign_flips.sign_sums import Tail
+from rageval_report.stats.sign_flips.sign_tail import MOST_AT_ONCE, scattered_tails
+from rageval_report.stats.sign_flips.signflip import pvalue_of_tail
+from rageval_report.stats.sign_flips.tail_batch import batch_width, fit_together
+
+# Of fewer pairs a p-value is a list of sums, and the limits are means of subsets.
+_FEWEST_TESTED, _FEWEST_INVERTED = 33, 23
+# Numbers in the matrix of a batch.
+_MOST_NUMBERS = 2**18
+
+
+def keep_pvalues(samples: Sequence[PairedScores]) -> None:
+    """Compute the two-sided p-values of samples whose differences lie on no lattice, and keep them.
+
+    Parameters
+    ----------
+    samples : sequence of PairedScores
+        Each keeps its p-value in ``sign_flip_pvalues``.
+
+    Examples
+    --------
+    >>> pairs = PairedScores.of(np.zeros(60), np.sin(np.arange(60.0)) + 0.2)
+    >>> keep_pvalues([pairs])
+    >>> {kept: round(pvalue, 6) for kept, pvalue in pairs.sign_flip_pvalues.items()}
+    {('two-sided', False): 0.014584}
+    """
+    kept: tuple[Alternative, bool] = ("two-sided", False)
+    tested = [pairs for pairs in _scattered(samples) if kept not in pairs.sign_flip_pvalues]
+    for batch in _batches(tested, _FEWEST_TESTED):
+        values = np.zeros((len(batch), batch_width(max(pairs.n for pairs in batch))))
+        for row, pairs in zip(values, batch, strict=True):
+            row[: pairs.n] = pairs.differences
+        total = values.sum(axis=1)
+        np.abs(values, out=values)
+        # A sum this small is zero up to rounding: it has no direction.
+        total[np.abs(total) <= SAME_SUM * values.sum(axis=1)] = np.nan
+        tails = scattered_tails(values, np.abs(total))
+        for place in np.flatnonzero(np.isfinite(tails)).tolist():
+            tail = Tail(float(tails[place]), 0.0)
+            batch[place].sign_flip_pvalues[kept] = pvalue_of_tail(
+                tail, bool(total[place] > 0), midp=False
+            )
+
+
+def keep_limits(samples: Sequence[PairedScores], confidence_level: float) -> None:
+    """Compute the limits of the inverted sign-flip test of many samples, and keep them.
+
+    Parameters
+    ----------
+    samples : sequence of PairedScores
+        Each keeps its limits in ``sign_flip_limits``.
+    confidence_level : float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> pairs = PairedScores.of(np.zeros(60), np.sin(np.arange(60.0)) + 0.2)
+    >>> keep_limits([pairs], 0.95)
+    >>> low, high = pairs.sign_flip_limits[0.95]
+    >>> round(low, 4), round(high, 4)
+    (0.0484, 0.4162)
+    """
+    searched = [pairs for pairs in samples if confidence_level not in pairs.sign_flip_limits]
+    level = (1.0 - confidence_level) / 2
+    for batch in _batches(searched, _FEWEST_INVERTED):
+        # Differences that are all equal have no interval to search.
+        varied = [pairs for pairs in batch if pairs.ends[0] < pairs.ends[1]]
+        shifts = [shifts_of(pairs) for pairs in varied]
+        half = [pairs.step is not None for pairs in varied]
+        suits = [
+            place for place, shift in enumerate(shifts) if shift.suits_batch(level, half[place])
+        ]
+        limits = search_limits(
+            [shifts[place] for place in suits], level, half=[half[place] for place in suits]
+        )
+        for place, ends in zip(suits, limits, strict=True):
+            varied[place].sign_flip_limits[confidence_level] = ends
+
+
+def _scattered(samples: Sequence[PairedScores]) -> list[PairedScores]:
+    return [pairs for pairs in samples if pairs.step is None]
+
+
+def _batches(samples: Sequence[PairedScores], fewest: int) -> Iterator[list[PairedScores]]:
+    """Samples of similar size that fit into one matrix each; of neither few nor very many pairs."""
+    chosen = sorted(
+        (pairs for pairs in samples if fewest <= pairs.n <= MOST_AT_ONCE and not pairs.is_binary),
+        key=lambda pairs: pairs.n,
+    )
+    batch: list[PairedScores] = []
+    for pairs in chosen:
+        is_full = (len(batch) + 1) * pairs.n > _MOST_NUMBERS
+        if batch and (is_full or not fit_together(batch[0].n, pairs.n)):
+            yield batch
+            batch = []
+        batch.append(pairs)
+    if batch:
+        yield batch
