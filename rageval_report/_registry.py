@@ -42,7 +42,6 @@ EXTRAS: dict[str, str] = {
     "datasets": "datasets",
     "distributed": "dask",
     "duckdb": "duckdb",
-    "fsspec": "remote",
     "httpcore2": "http",
     "httpx2": "http",
     "mlflow": "mlflow",

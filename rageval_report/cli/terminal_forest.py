@@ -233,7 +233,7 @@ def draw_row(row: StandardisedRow, ends: tuple[float, float], glyphs: ForestGlyp
     Examples
     --------
     >>> draw_row(StandardisedRow(-0.2, 0.2, 0.6, "undecided"), (-1.0, 0.9), ASCII_GLYPHS)
-    '        --+-o---    '
+    '        --+-o----   '
     """
     zero = _column(0.0, ends)
     cells = [" "] * COLUMNS

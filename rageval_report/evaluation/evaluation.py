@@ -341,7 +341,6 @@ class RAGPipelineEvaluation:
         strict: bool = False,
         allow: str | Iterable[str] = (),
         memory_limit: str | None = None,
-        scheduler: str | None = None,
         delimiter: str | None = None,
     ) -> EvaluationScan:
         r"""The scores of one pipeline in files of any size: the same methods, read part by part.
@@ -353,16 +352,14 @@ class RAGPipelineEvaluation:
             ``key=value``; a relation of DuckDB, a LazyFrame of polars or a frame of Dask.
         name : str, optional
             The name of the pipeline; if omitted, that of the file or of its folder.
-        engine : {"auto", "stream", "duckdb", "dask"}
-            What reads the files: one process, which needs ids in order to compare two tables;
-            DuckDB, which joins in any order; a cluster of Dask. "auto" streams, and takes DuckDB
-            where ids are not in order.
+        engine : {"auto", "stream", "duckdb"}
+            What reads the files: one process, which needs ids in order to compare two tables, or
+            DuckDB, which joins in any order. "auto" streams, and takes DuckDB where ids are not in
+            order.
         query_id, metrics, correct, roles, strict, allow
             As in the constructor.
         memory_limit : str, optional
             The memory that DuckDB may use before it writes to disk, such as "2GB".
-        scheduler : str, optional
-            The address of Dask's scheduler, such as "tcp://10.0.0.1:8786".
         delimiter : str, optional
             The character that separates the fields of CSV files; recognised if omitted.
 
@@ -396,7 +393,6 @@ class RAGPipelineEvaluation:
             cls.from_score_file,
             engine=engine,
             memory_limit=memory_limit,
-            scheduler=scheduler,
             delimiter=delimiter,
         )
 

@@ -102,7 +102,9 @@ def _table(
         rows = [[sign, *row] for sign, row in zip(signs, rows, strict=False)]
         heads, alignment = ["", *heads], ["left", *alignment]
     text = tabulate(rows, heads, tablefmt="pipe", colalign=alignment, disable_numparse=True)
-    return text + (f"\n\n... and {inert_cell(table.left_out)}" if table.left_out else "")
+    left_out = [f"... and {table.left_out}"] if table.left_out else []
+    below = [*left_out, *table.names.legend]
+    return "\n\n".join([text, *map(inert_cell, below)])
 
 
 def _reasons(result: Result, most: int) -> str:

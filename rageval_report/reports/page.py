@@ -170,11 +170,13 @@ def _shown_picture(picture: Picture, key: str) -> ShownPicture:
 
 
 def _shown_result(result: Result, key: str) -> ShownResult:
+    table = table_of(result, longest=_LONGEST_CELL)
     return ShownResult(
         key,
         _line(result.title),
-        table_of(result, longest=_LONGEST_CELL),
-        tuple(map(_line, result.notes)),
+        table,
+        # Whoever meets a short name in the table finds the full one below it.
+        tuple(map(_line, (*table.names.legend, *result.notes))),
         _line(result.signature) if result.settings else "",
     )
 

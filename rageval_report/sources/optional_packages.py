@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from rageval_report._registry import load
 
-SourcePackage = Literal["duckdb", "psycopg", "psycopg.conninfo", "mlflow", "fsspec"]
+SourcePackage = Literal["duckdb", "psycopg", "psycopg.conninfo"]
 
 
 def optional_package(name: SourcePackage) -> Any:

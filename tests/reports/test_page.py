@@ -70,6 +70,16 @@ def test_the_policy_lets_the_one_style_and_the_one_script_run(compared):
     assert Counter(tag for tag, _ in compared.elements)["style"] == 1
 
 
+def test_a_table_with_short_names_says_the_full_ones_below():
+    names = [f"detailed_all-mpnet-base-v2__top_k={k}__chunk_size={64 * k}" for k in (1, 2, 3)]
+    data = {"query_id": [f"q{i}" for i in range(8)], "recall": [0.5, 1.0] * 4}
+    runs = [RAGPipelineEvaluation(name, data) for name in names]
+    page = compare(*runs).report().to_html()
+    assert "top_k=2 · chunk_size=128" in page
+    for k, name in enumerate(names, 1):
+        assert f'<li dir="auto">top_k={k} · chunk_size={64 * k} = {name}</li>' in page
+
+
 def test_nothing_is_loaded_and_nothing_is_styled_or_scripted_in_place(compared):
     for tag, attributes in compared.elements:
         assert tag not in ("link", "img", "iframe", "object", "embed", "base", "form")

@@ -15,9 +15,7 @@ from rageval_report.scale.score_rows import ScoreRows
 AUTO = "auto"
 
 
-def engine_of(
-    name: str, *, memory_limit: str | None = None, scheduler: str | None = None
-) -> Engine:
+def engine_of(name: str, *, memory_limit: str | None = None) -> Engine:
     """The engine of a name.
 
     Parameters
@@ -26,8 +24,6 @@ def engine_of(
         "auto", or a name of the table `ENGINES`.
     memory_limit : str, optional
         The memory that DuckDB may use before it writes to disk, such as "2GB".
-    scheduler : str, optional
-        The address of Dask's scheduler.
 
     Raises
     ------
@@ -38,7 +34,7 @@ def engine_of(
     """
     if name == AUTO:
         return AutomaticEngine(memory_limit)
-    return ENGINES[name](memory_limit=memory_limit, scheduler=scheduler)
+    return ENGINES[name](memory_limit=memory_limit)
 
 
 class AutomaticEngine:

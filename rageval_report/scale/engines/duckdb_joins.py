@@ -33,13 +33,11 @@ class DuckDBEngine:
     ----------
     memory_limit : str, optional
         The memory that a join may use before it writes to disk, such as "2GB".
-    scheduler : str, optional
-        Of other engines; not used here.
     """
 
     name = "duckdb"
 
-    def __init__(self, *, memory_limit: str | None = None, scheduler: str | None = None):  # noqa: ARG002
+    def __init__(self, *, memory_limit: str | None = None):
         self._memory_limit = memory_limit or MEMORY_LIMIT
         self._stream = StreamEngine()
 

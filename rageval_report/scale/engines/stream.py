@@ -22,7 +22,7 @@ class StreamEngine:
 
     Parameters
     ----------
-    memory_limit, scheduler : str, optional
+    memory_limit : str, optional
         Of other engines; not used here.
     """
 
@@ -32,7 +32,6 @@ class StreamEngine:
         self,
         *,
         memory_limit: str | None = None,
-        scheduler: str | None = None,
     ):
         pass
 
