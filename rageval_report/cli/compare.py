@@ -34,7 +34,10 @@ class CompareArguments(
     """Compare candidates with a baseline, query by query.
 
     One sentence per metric says what the data show, and how certain it is; the table has the
-    numbers. Pipelines are named after their files, or as NAME=FILE says. If one file with several
+    numbers. In a terminal the intervals are drawn beside them, and the last lines are the commands
+    to run next. The commands regressions, improvements, outcomes and pareto list what is behind it.
+
+    Pipelines are named after their files, or as NAME=FILE says. If one file with several
     pipelines is given, the first is the baseline; FILE::PIPELINE chooses another.
     """
 
@@ -44,21 +47,13 @@ class CompareArguments(
         "--by", metavar="COLUMN", help="Compare within each group of this column of the baseline."
     )
     regressions: str | None = option(
-        "--regressions", metavar="METRIC", help="List only the queries that got worse."
+        "--regressions", metavar="METRIC", help="Now the command regressions.", hidden=True
     )
     improvements: str | None = option(
-        "--improvements", metavar="METRIC", help="List only the queries that got better."
+        "--improvements", metavar="METRIC", help="Now the command improvements.", hidden=True
     )
-    outcomes: bool = option(
-        "--outcomes",
-        help="List which queries both, one or none of the pipelines answer correctly; see "
-        "--correct.",
-    )
-    pareto: bool = option(
-        "--pareto",
-        help="Show which runs no other run beats on quality, cost and latency; see the "
-        "command rank.",
-    )
+    outcomes: bool = option("--outcomes", help="Now the command outcomes.", hidden=True)
+    pareto: bool = option("--pareto", help="Now the command pareto.", hidden=True)
     interval: str = option(
         "--interval",
         default="auto",
@@ -109,11 +104,8 @@ compare = Command(
         "rageval-report compare bm25.csv hybrid.csv --metric recall@5 --margin 0.1 "
         "--margin-method strict",
         "rageval-report compare bm25.csv hybrid.csv --by question_type --metric exact_match",
-        "rageval-report compare bm25.csv hybrid.csv --regressions exact_match --limit 5",
-        "rageval-report compare bm25.csv hybrid.csv --pareto",
         "rageval-report compare bm25.csv hybrid.csv --tried 20",
         "rageval-report compare bm25.run dense.run --qrels qrels.txt --metric ndcg@10",
         "rageval-report compare promptfoo.json",
-        "rageval-report compare bm25.csv hybrid.csv --outcomes --correct 'faithfulness>=0.8'",
     ),
 )

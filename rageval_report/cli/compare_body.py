@@ -1,81 +1,101 @@
-"""compare: a baseline and candidates, as a comparison, its queries, its outcomes or its front."""
+"""compare: a baseline and candidates as one table, or one per group of queries."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import click
 
 from rageval_report.analysis.comparing import comparison as comparing
-from rageval_report.analysis.ranking.leaderboard import rank
+from rageval_report.cli.changed import (
+    ImprovementsArguments,
+    OutcomesArguments,
+    RegressionsArguments,
+)
+from rageval_report.cli.changed_body import improvements, outcomes, regressions
 from rageval_report.cli.command import words_of
 from rageval_report.cli.compare import CompareArguments
-from rageval_report.cli.compare_queries import changed_queries
 from rageval_report.cli.next_steps import drill_down, pasted, plan_for_undecided
+from rageval_report.cli.notes import note
 from rageval_report.cli.options import LoadingOptions
 from rageval_report.cli.output import Output
-from rageval_report.cli.sources import STANDARD_INPUT, Loading, parse_source
+from rageval_report.cli.pairs import load_pair, notes_of_pair
+from rageval_report.cli.rank import ParetoArguments
+from rageval_report.cli.rank_body import pareto
+from rageval_report.cli.sources import STANDARD_INPUT, parse_source
 from rageval_report.cli.terminal_forest import add_forest
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.results import Result
-from rageval_report.scores.correct_notion import describe_notions, shared_notions
 
 
 def compare(options: CompareArguments) -> None:
-    """Load the pipelines, compare them, and write the view that was chosen."""
-    views = (
-        options.by,
-        options.regressions,
-        options.improvements,
-        options.outcomes,
-        options.pareto,
-    )
-    if sum(map(bool, views)) > 1:
+    """Load the pipelines, compare them, and write the table."""
+    earlier = [name for name in _NOW_COMMANDS if getattr(options, name)]
+    if len(earlier) + (options.by is not None) > 1:
         raise click.UsageError(
             "Choose one of --by, --regressions, --improvements, --outcomes and --pareto."
         )
+    if earlier:
+        _run_command_of(earlier[0], options)
+        return
     if options.margin_method != "auto" and options.margin is None:
         raise click.UsageError(
             f"--margin-method {options.margin_method} needs --margin: say how large a difference "
             "does not matter."
         )
     output = Output.of(options)
-    changed_metric = options.regressions or options.improvements
-    metrics = (changed_metric,) if changed_metric else options.metrics
-    evaluations = _load(options, metrics)
-    notes = notes_of(evaluations)
-    if not options.candidates:
-        notes.append(
-            f"of the {len(evaluations)} pipelines in {options.baseline}, {evaluations[0].name} is "
-            "the baseline"
-        )
-    if options.outcomes:
-        tables = {
-            candidate.name: _outcomes(evaluations[0], candidate).with_notes(*notes)
-            for candidate in evaluations[1:]
-        }
-        _write_by_candidate(tables, output, options.limit)
-    elif options.pareto:
-        front = _pareto_front(evaluations, metrics, options)
-        output.write({front.title: front.with_notes(*notes)})
-    elif changed_metric:
-        comparison = _comparison(evaluations, metrics, options)
-        is_better = options.regressions is None
-        tables = {
-            name: result.with_notes(*notes)
-            for name, result in changed_queries(
-                comparison, changed_metric, better=is_better
-            ).items()
-        }
-        _write_by_candidate(tables, output, options.limit)
-    elif options.by is not None:
-        comparison = _comparison(evaluations, metrics, options)
+    files = (options.baseline, options.candidates)
+    evaluations = load_pair(options, *files, options.metrics)
+    notes = notes_of_pair(evaluations, *files)
+    comparison = _comparison(evaluations, options)
+    if options.by is not None:
         by_group = comparison.slices(options.by, correction=options.correction)
         output.write({options.by: by_group.with_notes(*notes)})
-    else:
-        comparison = _comparison(evaluations, metrics, options)
-        _write_comparison(comparison.with_notes(*notes), evaluations, options, output)
+        return
+    _write_comparison(comparison.with_notes(*notes), evaluations, options, output)
+
+
+# -- options of earlier versions that are commands now
+
+
+def _regressions(options: CompareArguments) -> None:
+    regressions(options.converted_to(RegressionsArguments, metric=options.regressions))
+
+
+def _improvements(options: CompareArguments) -> None:
+    improvements(options.converted_to(ImprovementsArguments, metric=options.improvements))
+
+
+def _outcomes(options: CompareArguments) -> None:
+    outcomes(options.converted_to(OutcomesArguments))
+
+
+def _pareto(options: CompareArguments) -> None:
+    if isinstance(options.margin, float):
+        raise click.UsageError("--margin with --pareto: write NAME=NUMBER, such as latency_ms=50.")
+    files = (options.baseline, *options.candidates)
+    margins = () if options.margin is None else (options.margin,)
+    pareto(
+        options.converted_to(
+            ParetoArguments, files=files, margins=margins, weights=(), objectives=()
+        )
+    )
+
+
+_NOW_COMMANDS: Mapping[str, Callable[[CompareArguments], None]] = {
+    "regressions": _regressions,
+    "improvements": _improvements,
+    "outcomes": _outcomes,
+    "pareto": _pareto,
+}
+
+
+def _run_command_of(name: str, options: CompareArguments) -> None:
+    note(f"compare --{name} is now the command {name}")
+    _NOW_COMMANDS[name](options)
+
+
+# -- the table
 
 
 def _write_comparison(
@@ -126,31 +146,12 @@ def _files_of(
     return {run.name: text for run, text in zip(evaluations, texts, strict=True)}
 
 
-def notes_of(evaluations: Sequence[RAGPipelineEvaluation]) -> list[str]:
-    """The notes of all evaluations, each with the name of its pipeline."""
-    return [f"{evaluation.name}: {note}" for evaluation in evaluations for note in evaluation.notes]
-
-
-def _load(options: CompareArguments, metrics: tuple[str, ...]) -> list[RAGPipelineEvaluation]:
-    """The baseline and its candidates; without candidates, the pipelines of the one file."""
-    loading = Loading.of(options)
-    if options.candidates:
-        return loading.load_all([options.baseline, *options.candidates], metrics)
-    evaluations = loading.load_every([options.baseline], metrics)
-    if len(evaluations) == 1:
-        raise click.UsageError(
-            f"Missing argument 'CANDIDATE...': {options.baseline} holds one pipeline, "
-            f"{evaluations[0].name}; name the files to compare it with."
-        )
-    return evaluations
-
-
 def _comparison(
-    evaluations: list[RAGPipelineEvaluation], metrics: tuple[str, ...], options: CompareArguments
+    evaluations: list[RAGPipelineEvaluation], options: CompareArguments
 ) -> comparing.Comparison:
     return comparing.compare(
         *evaluations,
-        metrics=metrics or None,
+        metrics=options.metrics or None,
         test=options.test,
         interval=options.interval,
         correction=options.correction,
@@ -165,45 +166,3 @@ def _comparison(
         n_resamples=options.n_resamples,
         seed=options.seed,
     )
-
-
-def _pareto_front(
-    evaluations: list[RAGPipelineEvaluation], metrics: tuple[str, ...], options: CompareArguments
-) -> Result:
-    """The Pareto front of all runs, over the metrics that are named or the usual objectives."""
-    if isinstance(options.margin, float):
-        raise click.UsageError("--margin with --pareto: write NAME=NUMBER, such as latency_ms=50.")
-    ranking = rank(
-        *evaluations,
-        confidence_level=options.confidence_level,
-        missing=options.missing,
-        n_resamples=options.n_resamples,
-        seed=options.seed,
-        on=options.on,
-        clusters=options.clusters,
-        margins=options.margin,
-    )
-    return ranking.pareto(metrics or None)
-
-
-def _outcomes(baseline: RAGPipelineEvaluation, candidate: RAGPipelineEvaluation) -> Result:
-    table = baseline.comparative_detailed_summary(candidate)
-    counts = ", ".join(f"{n} {name}" for name, n in table.notna().sum().items())
-    runs = (baseline, candidate)
-    # The table exists, so something says what is correct.
-    notions = shared_notions(runs) or ()
-    return Result(
-        f"Which queries {baseline.name} and {candidate.name} answer correctly",
-        table,
-        {"baseline": baseline.name, "candidate": candidate.name},
-        (
-            describe_notions(runs, notions),
-            *dict.fromkeys(notion.note for notion in notions if notion.note),
-            counts,
-        ),
-    )
-
-
-def _write_by_candidate(tables: dict[str, Result], output: Output, limit: int | None) -> None:
-    limited = {name: output.limit_rows(result, limit) for name, result in tables.items()}
-    output.write(limited, "candidate")

@@ -1,10 +1,10 @@
-"""The options of datasets and stats."""
+"""The options of datasets list and datasets stats."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rageval_report.cli.command import Command, argument, option
+from rageval_report.cli.command import Command, Family, argument, option
 from rageval_report.cli.options import OutputOptions, SeedOption
 
 
@@ -17,8 +17,8 @@ class StatsArguments(SeedOption, OutputOptions):
 
     They are also counted by difficulty, and by whether they can be answered.
 
-    NAME_OR_PATH is a name that `datasets` lists, such as squad_v2 or ragbench/covidqa, or the path
-    of a golden set. Without --path a set is downloaded.
+    NAME_OR_PATH is a name that `datasets list` shows, such as squad_v2 or ragbench/covidqa, or the
+    path of a golden set. Without --path a set is downloaded.
     """
 
     name: str = argument(metavar="NAME_OR_PATH")
@@ -38,17 +38,28 @@ class StatsArguments(SeedOption, OutputOptions):
     )
 
 
-datasets = Command(
+list_sets = Command(
     DatasetsArguments,
-    "rageval_report.cli.datasets_body:datasets",
-    examples=("rageval-report datasets", "rageval-report datasets --format markdown"),
+    "rageval_report.cli.datasets_body:list_sets",
+    name="list",
+    examples=("rageval-report datasets list", "rageval-report datasets list --format markdown"),
 )
 stats = Command(
     StatsArguments,
     "rageval_report.cli.datasets_body:stats",
     examples=(
-        "rageval-report stats golden.jsonl",
-        "rageval-report stats beir --path nfcorpus.zip --split test",
-        "rageval-report stats golden.jsonl --format json",
+        "rageval-report datasets stats golden.jsonl",
+        "rageval-report datasets stats beir --path nfcorpus.zip --split test",
+        "rageval-report datasets stats golden.jsonl --format json",
     ),
+)
+datasets = Family(
+    "datasets",
+    """
+    List data sets that can be loaded, and count their questions.
+
+    Without a command: the list.
+    """,
+    [list_sets, stats],
+    default=list_sets.name,
 )

@@ -1,4 +1,4 @@
-"""datasets and stats: the data sets that are known, and the questions that one holds."""
+"""datasets list and datasets stats: the known data sets, and the questions of one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LISTED = ("dataset", "questions", "licence")
 _COUNTED = ("by", "value", "n", "share")
 
 
-def datasets(options: DatasetsArguments) -> None:
+def list_sets(options: DatasetsArguments) -> None:
     """Write the table of data sets."""
     output = Output.of(options)
     frame = dataset_list()

@@ -17,11 +17,11 @@ from rageval_report.analysis.gates.grammar import Call, Rule, RuleError, parse_r
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.gates.rule_outcomes import UNDECIDED
 from rageval_report.analysis.gates.rule_resolution import IN_PYTHON
-from rageval_report.cli.compare_body import notes_of
 from rageval_report.cli.gate import GateArguments
 from rageval_report.cli.github import report_to_github
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_text
+from rageval_report.cli.pairs import notes_of
 from rageval_report.cli.parsing import parse_correct_rule
 from rageval_report.cli.sources import Loading
 from rageval_report.errors import DataError

@@ -28,40 +28,63 @@ _CLI = "rageval_report.cli"
 
 # One more command is one line here; from outside `COMMANDS.add("name", command)`, or an entry
 # point of the group "rageval_report.commands". Any command of click will do.
-COMMANDS: Registry[click.Command] = Registry(
-    "command",
-    {
+_SECTIONS: dict[str, dict[str, str]] = {
+    "Start here": {
         "demo": f"{_CLI}.demo:demo",
-        "inspect": f"{_CLI}.inspect:inspect",
         "report": f"{_CLI}.describe:report",
-        "thresholds": f"{_CLI}.describe:thresholds",
         "failures": f"{_CLI}.describe:failures",
         "compare": f"{_CLI}.compare:compare",
         "rank": f"{_CLI}.rank:rank",
+        "gate": f"{_CLI}.gate:gate",
+        "eval": f"{_CLI}.eval.eval:evaluate",
+        "judge": f"{_CLI}.judge.judge:judge",
+    },
+    "Read": {
+        "inspect": f"{_CLI}.inspect:inspect",
+        "thresholds": f"{_CLI}.describe:thresholds",
         "history": f"{_CLI}.history:history",
         "monitor": f"{_CLI}.monitor:monitor",
-        "repeats": f"{_CLI}.repeats:repeats",
-        "variance": f"{_CLI}.variance:variance",
+    },
+    "Compare and decide": {
+        "regressions": f"{_CLI}.changed:regressions",
+        "improvements": f"{_CLI}.changed:improvements",
+        "outcomes": f"{_CLI}.changed:outcomes",
+        "pareto": f"{_CLI}.rank:pareto",
         "plan": f"{_CLI}.plan:plan",
         "audit": f"{_CLI}.plan:audit",
-        "calibrate": f"{_CLI}.calibrate:calibrate",
-        "gate": f"{_CLI}.gate:gate",
+        "repeats": f"{_CLI}.repeats:repeats",
+        "variance": f"{_CLI}.variance:variance",
+    },
+    "Make scores": {
         "score": f"{_CLI}.score:score",
-        "eval": f"{_CLI}.eval.eval:evaluate",
+        "score-traces": f"{_CLI}.score:score_traces",
         "experiment": f"{_CLI}.eval.experiment:experiment",
         "serve": f"{_CLI}.serve:serve",
-        "judge": f"{_CLI}.judge.judge:judge",
+    },
+    "Judges and golden sets": {
+        "calibrate": f"{_CLI}.calibrate:calibrate",
+        "golden": f"{_CLI}.golden.golden:golden",
         "cache": f"{_CLI}.judge.cache:cache",
-        "verify": f"{_CLI}.verify:verify",
+    },
+    "Files and tools": {
         "plot": f"{_CLI}.plot:plot",
         "export": f"{_CLI}.export:export",
         "formats": f"{_CLI}.export:formats",
-        "golden": f"{_CLI}.golden.golden:golden",
+        "verify": f"{_CLI}.verify:verify",
         "datasets": f"{_CLI}.datasets:datasets",
-        "stats": f"{_CLI}.datasets:stats",
     },
+}
+_PLUGINS = "Of plug-ins"
+_LONGEST_HELP = 200  # whole sentences, which are wrapped
+
+COMMANDS: Registry[click.Command] = Registry(
+    "command",
+    {name: path for section in _SECTIONS.values() for name, path in section.items()},
     group="rageval_report.commands",
 )
+
+# Commands of earlier versions; they run with a note, and no help page lists them.
+RENAMED: dict[str, tuple[str, ...]] = {"stats": ("datasets", "stats")}
 
 OK, FAILED, WRONG = 0, 1, 2
 BUG = 70  # EX_SOFTWARE of sysexits.h, so that a bug is not mistaken for a gate that failed (1)
@@ -85,6 +108,33 @@ class CommandLine(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:  # noqa: ARG002
         """The command of that name."""
         return COMMANDS[cmd_name]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words name, also by its earlier name."""
+        if args[0] in RENAMED:
+            now = RENAMED[args[0]]
+            note(f"{args[0]} is now the command {' '.join(now)}")
+            args = [*now, *args[1:]]
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands in sections; those of plug-ins come last."""
+        names = self.list_commands(ctx)
+        built_in = {name for section in _SECTIONS.values() for name in section}
+        sections = {**_SECTIONS, _PLUGINS: [name for name in names if name not in built_in]}
+        widest = max(map(len, names))
+        for heading, section in sections.items():
+            rows = [
+                # Padded, so that the sentences of all sections begin in one column.
+                (name.ljust(widest), self.get_command(ctx, name).get_short_help_str(_LONGEST_HELP))
+                for name in section
+                if name in names
+            ]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; if the reader of its output leaves early, as ``head`` does, it ends."""

@@ -46,7 +46,7 @@ def drill_down(comparison: Comparison, files: Mapping[str, str]) -> list[str]:
         return []
     worst = comparison.frame.iloc[min(order)[-1]]
     runs = (files[worst["baseline"]], files[worst["candidate"]])
-    return ["compare", *runs, "--regressions", worst["metric"], "--limit", _LIMIT]
+    return ["regressions", *runs, "--metric", worst["metric"], "--limit", _LIMIT]
 
 
 def plan_for_undecided(comparison: Comparison, files: Mapping[str, str]) -> list[str]:

@@ -39,6 +39,8 @@ def _output_help() -> str:
 class QuietOption(Options):
     """``--quiet``, which `rageval_report.cli.notes.note` looks up in click's context."""
 
+    heading = "Output"
+
     quiet: bool = option(
         "--quiet", "-q", help="Write no notes to standard error, except doubts about the numbers."
     )
@@ -47,11 +49,15 @@ class QuietOption(Options):
 class ForceOption(QuietOption):
     """Whether files are replaced."""
 
+    heading = "Output"
+
     force: bool = option("--force", help="Replace FILE if it exists.")
 
 
 class FileOptions(ForceOption):
     """The file that a command writes; standard output if omitted."""
+
+    heading = "Output"
 
     path: Path | None = option(
         "-o", "--output", metavar="FILE", help="The file to write; if omitted, standard output."
@@ -60,6 +66,8 @@ class FileOptions(ForceOption):
 
 class FormatOption(QuietOption):
     """How results are written."""
+
+    heading = "Output"
 
     format_name: str | None = option(
         "--format",
@@ -71,6 +79,8 @@ class FormatOption(QuietOption):
 class SpreadsheetOption(Options):
     """Whether a table is safe to open in a spreadsheet."""
 
+    heading = "Output"
+
     neutralise_formulas: bool = option(
         "--neutralise-formulas",
         help="Put an apostrophe before texts of a csv or tsv that a spreadsheet would compute.",
@@ -80,12 +90,16 @@ class SpreadsheetOption(Options):
 class OutputOptions(FormatOption, SpreadsheetOption):
     """Where results are written and in which format; see `rageval_report.cli.output.Output`."""
 
+    heading = "Output"
+
     path: Path | None = option("-o", "--output", metavar="FILE", help=_output_help)
     force: bool = option("--force", help="Replace FILE if it exists.")
 
 
 class GuardOptions(Options):
     """What is done with doubts about the numbers; see `rageval_report.scores.guard`."""
+
+    heading = "Reading the files"
 
     strict: bool = option(
         "--strict", help="Stop with an error if there is a doubt about the scores."
@@ -101,6 +115,8 @@ class GuardOptions(Options):
 class MatchingOptions(GuardOptions):
     """How gold ids and retrieved ids are compared."""
 
+    heading = "Reading the files"
+
     match_ids: tuple[str, ...] = option(
         "--match-ids",
         multiple=True,
@@ -112,6 +128,8 @@ class MatchingOptions(GuardOptions):
 
 class LoadingOptions(MatchingOptions):
     """How files of scores are read; see `rageval_report.cli.sources.Loading`."""
+
+    heading = "Reading the files"
 
     reader: str | None = option(
         "--reader", metavar="NAME", help="The format of the file, if it is not recognised."
@@ -176,6 +194,8 @@ class LoadingOptions(MatchingOptions):
 
 class RetrievalOptions(Options):
     """How retrieved passages are compared with the gold."""
+
+    heading = "Comparing passages with gold"
 
     dialect: DialectName | None = option(
         "--dialect",
@@ -251,6 +271,8 @@ class LimitOption(Options):
 class ConfidenceOption(Options):
     """The confidence level."""
 
+    heading = "Tests and intervals"
+
     confidence_level: float = option(
         "--confidence-level",
         default=0.95,
@@ -262,11 +284,15 @@ class ConfidenceOption(Options):
 class SeedOption(Options):
     """The seed."""
 
+    heading = "Tests and intervals"
+
     seed: int = option("--seed", default=0, help="Seed of the random numbers.")
 
 
 class ResamplingOptions(SeedOption):
     """How tests and intervals draw at random."""
+
+    heading = "Tests and intervals"
 
     n_resamples: int = option(
         "--n-resamples",
@@ -278,6 +304,8 @@ class ResamplingOptions(SeedOption):
 
 class TestOptions(ConfidenceOption, ResamplingOptions):
     """How differences between pipelines are tested."""
+
+    heading = "Tests and intervals"
 
     test: str = option(
         "--test",
@@ -308,6 +336,8 @@ class TestOptions(ConfidenceOption, ResamplingOptions):
 class TriedOption(Options):
     """How many variants were tried."""
 
+    heading = "Tests and intervals"
+
     tried: int = option(
         "--tried",
         default=1,
@@ -320,6 +350,8 @@ class TriedOption(Options):
 
 class StopOptions(Options):
     """When no more queries are asked."""
+
+    heading = "Stopping early"
 
     stop_when: tuple[str, ...] = option(
         "--stop-when",

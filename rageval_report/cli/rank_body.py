@@ -13,15 +13,27 @@ from rageval_report.analysis.ranking.objective_definitions import (
     parse_named_objectives,
     parse_objective,
 )
-from rageval_report.cli.compare_body import notes_of
+from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
-from rageval_report.cli.rank import RankArguments
+from rageval_report.cli.pairs import notes_of
+from rageval_report.cli.rank import ParetoArguments, RankArguments
 from rageval_report.cli.sources import Loading
 from rageval_report.results import Result
 
 
 def rank(options: RankArguments) -> None:
     """Load the pipelines, rank them, and write the view that was chosen."""
+    if options.pareto:
+        note("rank --pareto is now the command pareto")
+    _rank(options)
+
+
+def pareto(options: ParetoArguments) -> None:
+    """Load the pipelines, and write their Pareto front."""
+    _rank(options.converted_to(RankArguments, pareto=True, weighted=False, pairs=False, tried=1))
+
+
+def _rank(options: RankArguments) -> None:
     is_weighted = options.weighted or (bool(options.weights) and not options.pareto)
     if sum((is_weighted, options.pareto, options.pairs)) > 1:
         raise click.UsageError("Choose one of --weighted, --pareto and --pairs.")
@@ -34,7 +46,7 @@ def rank(options: RankArguments) -> None:
     objectives = parse_named_objectives(options.objectives or as_objectives)
     has_objectives = bool(weights or objectives)
     if has_objectives and not (is_weighted or options.pareto):
-        raise click.UsageError("--objective belongs to --weighted or --pareto.")
+        raise click.UsageError("--objective belongs to --weighted, or to the command pareto.")
     margins = {name: margin for part in options.margins for name, margin in part.items()}
     checked = () if has_objectives or options.weighted or options.pareto else options.metrics
     loading = Loading.of(options, _named_metrics(options.metrics, weights, objectives))

@@ -1,4 +1,4 @@
-"""The options of score."""
+"""The options of score and score-traces."""
 
 from __future__ import annotations
 
@@ -7,51 +7,34 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rageval_report.cli.command import Command, option
+from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.options import MatchingOptions, OutputOptions, RetrievalOptions
 
 if TYPE_CHECKING:
     from rageval_report.metrics.traces import MissingTraces
     from rageval_report.rankings.joined import Ties
+    from rageval_report.scores.catalogue.dialects import DialectName
 
 
 class ScoreArguments(RetrievalOptions, MatchingOptions, OutputOptions):
-    """Score traces against a gold set, or rankings, or records.
-
-    Traces of a pipeline, --gold gold.jsonl --trace trace.jsonl, have gates; the exit code is 1
-    if a gate fails.
+    """Score records with answers, or rankings with judgments.
 
     Rankings are scored against judgments: --run bm25.run --qrels qrels.txt --metric ndcg@10
     --metric recall@5. Records have their answers: --records answered.jsonl --metric exact_match.
     """
 
-    gold: str | None = option(
-        "--gold",
-        metavar="FILE",
-        help="The gold set, JSON Lines: qid, answerable, gold_claim_substr, gold_citations.",
-    )
-    trace: str | None = option(
-        "--trace",
-        metavar="FILE",
-        help="The pipeline's traces, JSON Lines: qid, retrieved_ids, answer_json with claim and "
-        "citations; - reads standard input.",
-    )
-    k: int = option("--k", default=5, help="The cutoff of the recall.")
-    gates: str | None = option(
-        "--gates",
-        metavar="NAME=T,...",
-        help="Minimum of precision, chr and recall, and maximum of under and over; if omitted, "
-        "the thresholds of this package.",
-    )
+    # Those of the earlier score --gold, which is the command score-traces now.
+    gold: str | None = option("--gold", metavar="FILE", hidden=True)
+    trace: str | None = option("--trace", metavar="FILE", hidden=True)
+    k: int = option("--k", default=5, hidden=True)
+    gates: str | None = option("--gates", metavar="NAME=T,...", hidden=True)
     missing: MissingTraces = option(
         "--missing",
         type=click.Choice(["answered", "refusal", "skip"]),
         default="answered",
-        help="How to count a gold question without a trace.",
+        hidden=True,
     )
-    report_path: Path | None = option(
-        "--report", metavar="FILE", help="Also write the figures and gates as JSON."
-    )
+    report_path: Path | None = option("--report", metavar="FILE", hidden=True)
     runs: tuple[str, ...] = option(
         "--run",
         multiple=True,
@@ -94,13 +77,57 @@ class ScoreArguments(RetrievalOptions, MatchingOptions, OutputOptions):
     )
 
 
+class ScoreTracesArguments(MatchingOptions, OutputOptions):
+    """Score traces against a gold set, with gates.
+
+    GOLD is JSON Lines with qid, answerable, gold_claim_substr and gold_citations. TRACE is JSON
+    Lines of the pipeline with qid, retrieved_ids, and answer_json with claim and citations; - reads
+    it from standard input. The exit code is 1 if a gate fails.
+    """
+
+    gold: str = argument(metavar="GOLD")
+    trace: str = argument(metavar="TRACE")
+    k: int = option("--k", default=5, help="The cutoff of the recall.")
+    gates: str | None = option(
+        "--gates",
+        metavar="NAME=T,...",
+        help="Minimum of precision, chr and recall, and maximum of under and over; if omitted, "
+        "the thresholds of this package.",
+    )
+    missing: MissingTraces = option(
+        "--missing",
+        type=click.Choice(["answered", "refusal", "skip"]),
+        default="answered",
+        help="How to count a gold question without a trace.",
+    )
+    report_path: Path | None = option(
+        "--report", metavar="FILE", help="Also write the figures and gates as JSON."
+    )
+    dialect: DialectName | None = option(
+        "--dialect",
+        type=click.Choice(["datapizza", "haystack", "ragbench", "wfgy"]),
+        help="Names, denominators and rules of another system, so that its numbers come out.",
+    )
+    queries: str | None = option(
+        "--queries", metavar="FILE", help="Write one row per query: .csv, .json, .jsonl, ..."
+    )
+
+
 score = Command(
     ScoreArguments,
     "rageval_report.cli.score_body:score",
     examples=(
-        "rageval-report score --gold gold.jsonl --trace trace.jsonl",
-        "rageval-report score --gold gold.jsonl --trace trace.jsonl --k 5 "
-        "--gates precision=0.50,chr=0.50,under=0.50,over=0.50 --report report.json",
         "rageval-report score --records answered.jsonl --metric recall@5 --metric exact_match",
+        "rageval-report score --run bm25.run --qrels qrels.txt --metric ndcg@10",
+    ),
+)
+score_traces = Command(
+    ScoreTracesArguments,
+    "rageval_report.cli.score_traces_body:score_traces",
+    name="score-traces",
+    examples=(
+        "rageval-report score-traces gold.jsonl trace.jsonl",
+        "rageval-report score-traces gold.jsonl trace.jsonl --k 5 "
+        "--gates precision=0.50,chr=0.50,under=0.50,over=0.50 --report report.json",
     ),
 )

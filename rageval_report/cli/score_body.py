@@ -1,8 +1,7 @@
-"""score: traces against a gold set, rankings against judgments, or records with answers."""
+"""score: rankings against judgments, or records with answers."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -12,10 +11,11 @@ from typing import NamedTuple
 import click
 from click.core import ParameterSource
 
-from rageval_report.cli.group import FAILED, OK
+from rageval_report.cli.group import OK
 from rageval_report.cli.notes import note
-from rageval_report.cli.output import Output, check_files, write_text
-from rageval_report.cli.score import ScoreArguments
+from rageval_report.cli.output import Output, check_files
+from rageval_report.cli.score import ScoreArguments, ScoreTracesArguments
+from rageval_report.cli.score_traces_body import score_traces
 from rageval_report.cli.sources import PipelineSource, check_unique_names, parse_sources
 from rageval_report.errors import DataError, named
 from rageval_report.evaluating.default_metrics import allowed_metrics
@@ -24,7 +24,6 @@ from rageval_report.readers.ranking_files import ranking_name
 from rageval_report.readers.record_files import read_records
 from rageval_report.scoring import records as record_scoring
 from rageval_report.scoring.rankings import score_rankings
-from rageval_report.scoring.traces import score_traces
 
 
 class ScoredKind(NamedTuple):
@@ -60,7 +59,8 @@ def score(options: ScoreArguments) -> int:
     output = Output.of(options)
     kind = _kind_of(click.get_current_context())
     if kind == "traces":
-        return _score_traces(options, output)
+        note("score --gold GOLD --trace TRACE is now the command score-traces GOLD TRACE")
+        return score_traces(options.converted_to(ScoreTracesArguments))
     files = options.runs or options.records
     if options.queries is not None:
         if len(files) > 1:
@@ -82,9 +82,7 @@ def _kind_of(context: click.Context) -> str:
     """The kind that the options on the command line belong to."""
     written = {name: _written_options(context, kind.options) for name, kind in _KINDS.items()}
     if not any(written.values()):
-        raise click.UsageError(
-            "Say what to score: --gold and --trace, or --run, --qrels and --metric, or --records."
-        )
+        raise click.UsageError("Say what to score: --run, --qrels and --metric, or --records.")
     every = {option for options in written.values() for option in options}
     matches = [name for name, options in written.items() if every == set(options)]
     if not matches:
@@ -124,24 +122,6 @@ def _flag_of(context: click.Context, name: str) -> str:
 
 
 # -- each kind
-
-
-def _score_traces(options: ScoreArguments, output: Output) -> int:
-    queries = None if options.queries is None else Path(options.queries)
-    check_files(options.report_path, queries, force=options.force)
-    result = score_traces(
-        *(str(options.gold), str(options.trace), options.k, options.gates),
-        missing=options.missing,
-        dialect=options.dialect,
-        strict=options.strict,
-        allow=options.allow,
-    )
-    output.write({result.title: result, "diagnosis": result.diagnosis})
-    if options.report_path is not None:
-        write_text(json.dumps(result.report(), indent=2) + "\n", options.report_path)
-    if queries is not None:
-        note(f"wrote {result.evaluation.save(queries)}")
-    return OK if result.passed else FAILED
 
 
 def _named_sources(

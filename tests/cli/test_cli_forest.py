@@ -184,7 +184,8 @@ def in_a_terminal(folder: Path, *words: str, columns: int = 120) -> str:
 def test_a_terminal_gets_the_drawing_and_the_next_steps(demo_folder):
     drawn = in_a_terminal(demo_folder, *DEMO.split())
     assert "worse │ better" in drawn
-    assert drawn.splitlines()[-2].startswith("  rageval-report compare bm25.csv hybrid.csv --reg")
+    last = drawn.splitlines()[-2]
+    assert last.startswith("  rageval-report regressions bm25.csv hybrid.csv --metric ")
     assert "Drawn:" not in in_a_terminal(demo_folder, *DEMO.split(), "--no-plot")
 
 
@@ -210,7 +211,7 @@ def test_the_next_steps_run_as_they_are(demo_folder, run):
         assert program == "rageval-report"
         result = CliRunner().invoke(rageval_report, arguments)
         assert result.exit_code == 0, result.stderr
-    assert "--regressions latency_ms" in worst
+    assert "--metric latency_ms" in worst
     assert "--lower latency_ms" in worst
 
 
@@ -248,7 +249,7 @@ def test_a_metric_shown_to_be_worse_comes_first():
     # Most is lost on b, but with a spread that shows nothing.
     old, new = two_runs(a=(-0.1, 0.05), b=(-0.3, 5.0), c=(0.5, 0.1))
     words = drill_down(compare(old, new), {"old": "x.csv", "new": "y.csv"})
-    assert words[:5] == ["compare", "x.csv", "y.csv", "--regressions", "a"]
+    assert words[:5] == ["regressions", "x.csv", "y.csv", "--metric", "a"]
 
 
 def test_no_losses_need_no_drill_down():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from rageval_report._version import __version__
 from rageval_report.cli import rageval_report
@@ -63,7 +64,102 @@ def test_no_command_shows_the_help_and_counts_as_wrong_use(run):
     result = run()
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert "Commands:" in result.stderr
+    assert "Start here:" in result.stderr
+
+
+def test_help_begins_with_eight_commands_and_has_all_others_in_sections(run):
+    sections = run("--help").stdout.partition("Start here:")[2].partition("Examples:")[0]
+    first, *others = sections.split("\n\n")
+    assert len(first.strip().splitlines()) == 8
+    headings = [section.strip().splitlines()[0] for section in others if section.strip()]
+    assert headings == [
+        "Read:",
+        "Compare and decide:",
+        "Make scores:",
+        "Judges and golden sets:",
+        "Files and tools:",
+    ]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_help_fits_the_terminal(columns):
+    page = CliRunner().invoke(rageval_report, ["--help"], terminal_width=columns).stdout
+    sections = page.partition("Examples:")[0]
+    assert max(map(len, sections.splitlines())) <= columns
+    assert "..." not in sections.partition("Start here:")[2]
+
+
+def test_commands_of_plugins_have_a_section_of_their_own(add_command, run):
+    add_command(lambda: None)
+    assert "Of plug-ins:\n  made" in run("--help").stdout
+
+
+def test_options_stand_under_headings(run):
+    page = run("compare --help").stdout
+    places = [
+        page.index(part)
+        for part in (
+            "Options:",
+            "--margin D",
+            "Tests and intervals:",
+            "--correction",
+            "Reading the",
+        )
+    ]
+    assert places == sorted(places)
+    reading = page.partition("Reading the files:\n")[2].partition("\n\n")[0]
+    assert all(option in reading for option in ("--reader", "--query-id", "--lower", "--strict"))
+
+
+# -- names of earlier versions
+
+RENAMED = {
+    "compare --regressions": (
+        "compare old.csv new.csv --regressions latency_ms --limit 2",
+        "regressions old.csv new.csv --metric latency_ms --limit 2",
+    ),
+    "compare --improvements": (
+        "compare old.csv new.csv --improvements recall@5",
+        "improvements old.csv new.csv --metric recall@5",
+    ),
+    "compare --outcomes": (
+        "compare old.csv new.csv --outcomes --correct recall@5>=1",
+        "outcomes old.csv new.csv --correct recall@5>=1",
+    ),
+    "compare --pareto": ("compare old.csv new.csv --pareto", "pareto old.csv new.csv"),
+    "rank --pareto": (
+        "rank old.csv new.csv --pareto --objective recall@5 --objective latency_ms",
+        "pareto old.csv new.csv --objective recall@5 --objective latency_ms",
+    ),
+    "stats": ("stats golden.jsonl", "datasets stats golden.jsonl"),
+    "score --gold": (
+        "score --gold gold.jsonl --trace trace.jsonl --k 3",
+        "score-traces gold.jsonl trace.jsonl --k 3",
+    ),
+}
+
+
+@pytest.mark.parametrize(("earlier", "now"), RENAMED.values(), ids=RENAMED)
+def test_an_earlier_name_does_the_same_with_a_note(demo_folder, run, earlier, now):
+    before, after = run(earlier), run(now)
+    assert after.exit_code == 0, after.stderr
+    assert (before.exit_code, before.stdout) == (0, after.stdout)
+    [note] = [line for line in before.stderr.splitlines() if line not in after.stderr.splitlines()]
+    assert "is now the command" in note
+    assert now.split()[0] in note
+
+
+def test_earlier_names_are_in_no_help(run):
+    pages = {name: run(f"{name} --help").stdout for name in ("compare", "rank", "score")}
+    assert "--regressions" not in pages["compare"]
+    assert "--pareto" not in pages["compare"] + pages["rank"]
+    assert "--gold" not in pages["score"]
+    assert "  stats" not in run("--help").stdout
+
+
+def test_datasets_without_a_command_is_the_list(run):
+    assert run("datasets").stdout == run("datasets list").stdout
+    assert run("datasets --format json").stdout == run("datasets list --format json").stdout
 
 
 def test_an_unknown_command_is_answered_with_the_nearest(refused):

@@ -131,7 +131,7 @@ def test_the_pipelines_of_one_file_are_ranked(folder, run):
         (f"{RANK} --weight faithfulness=0", "weights of the objectives are all 0"),
         (f"{RANK} --weight faithfulness", "write NAME=W, such as faithfulness=2."),
         (f"{RANK} --objective =f1 --pareto", "write NAME=METRIC,METRIC, NAME=p95(METRIC) or NAME"),
-        (f"{RANK} --objective f1", "--objective belongs to --weighted or --pareto."),
+        (f"{RANK} --objective f1", "--objective belongs to --weighted, or to the command pareto."),
         (f"{RANK} --margin fidelity=0.1", "no metric or objective is named 'fidelity'"),
         (f"{RANK} --weighted --margin 0.1", "write NAME=NUMBER, such as latency_ms=50"),
         ("compare old.csv new.csv --pareto --margin 0.1", "write NAME=NUMBER, such as latency"),

@@ -69,7 +69,7 @@ def test_a_gate_that_is_misspelt_ends_with_2_and_one_line(files):
     result = run("--trace", "good.jsonl", "--gates", "precison=0.8")
     assert result.exit_code == 2
     assert "Did you mean 'precision'" in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+    assert len(result.stderr.strip().splitlines()) == 2  # the first says the name of the command
 
 
 def test_a_broken_line_is_told_by_file_and_line(files):
@@ -171,7 +171,7 @@ def test_the_values_are_those_of_score_rankings(real_data, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("", "Say what to score: --gold and --trace, or --run, --qrels and --metric"),
+        ("", "Say what to score: --run, --qrels and --metric, or --records"),
         ("--gold gold.jsonl", "Missing option '--trace'"),
         ("--trace trace.jsonl", "Missing option '--gold'"),
         ("--run bm25.run", "Missing option '--qrels'"),
@@ -305,7 +305,7 @@ def test_the_page_on_traces_names_every_pattern():
 
 
 def test_help_names_the_fields_that_are_read():
-    told = CliRunner().invoke(rageval_report, ["score", "--help"]).stdout
+    told = CliRunner().invoke(rageval_report, ["score-traces", "--help"]).stdout
     words = set(re.findall(r"[\w_]+", told))
     assert {"qid", "answerable", "gold_claim_substr", "gold_citations"} <= words
     assert {"retrieved_ids", "answer_json", "claim", "citations"} <= words

@@ -38,6 +38,8 @@ def parse_json(text: str) -> object:
 class QueryOptions(QueryIdsOption):
     """Which queries are asked."""
 
+    heading = "The queries"
+
     records: str | None = option(
         "--records", metavar="FILE", help="The queries, with gold: .jsonl, .csv, .parquet ..."
     )
@@ -57,6 +59,8 @@ class QueryOptions(QueryIdsOption):
 
 class TargetOptions(Options):
     """The pipeline that is asked, and how."""
+
+    heading = "The pipeline"
 
     url: str | None = option(
         "--url", "--rag-url", metavar="URL", help="URL of the pipeline's server."
@@ -114,6 +118,8 @@ class TargetOptions(Options):
 class RunOptions(Options):
     """How many queries are asked, and how fast."""
 
+    heading = "The run"
+
     name: str | None = option(
         "--name", metavar="NAME", help="The name of the pipeline; that of the folder if omitted."
     )
@@ -143,6 +149,8 @@ class RunOptions(Options):
 
 class ResultOptions(RetrievalOptions, MatchingOptions, CorrectOption):
     """What is computed, judged and weighed."""
+
+    heading = "Scores"
 
     metrics: tuple[str, ...] = option(
         "--metric",

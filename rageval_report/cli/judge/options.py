@@ -48,6 +48,8 @@ class JudgingOptions(QuietOption):
     without "judge-" before them.
     """
 
+    heading = "The judge"
+
     judges: tuple[str, ...] = option(
         "--judge",
         multiple=True,
