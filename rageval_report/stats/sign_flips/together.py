@@ -99,10 +99,15 @@ def _scattered(samples: Sequence[PairedScores]) -> list[PairedScores]:
     return [pairs for pairs in samples if pairs.step is None]
 
 
+def _suits(pairs: PairedScores) -> bool:
+    """Whether a batch can hold the pairs: squares of very large scores would overflow in it."""
+    return not pairs.is_binary and pairs.unit == 1.0
+
+
 def _batches(samples: Sequence[PairedScores], fewest: int) -> Iterator[list[PairedScores]]:
     """Samples of similar size that fit into one matrix each; of neither few nor very many pairs."""
     chosen = sorted(
-        (pairs for pairs in samples if fewest <= pairs.n <= MOST_AT_ONCE and not pairs.is_binary),
+        (pairs for pairs in samples if fewest <= pairs.n <= MOST_AT_ONCE and _suits(pairs)),
         key=lambda pairs: pairs.n,
     )
     batch: list[PairedScores] = []
