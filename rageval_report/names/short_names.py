@@ -119,7 +119,7 @@ class ShortNames:
 
 
 def shorten_names(names: Iterable[object], *, most: int = WIDEST) -> ShortNames:
-    """Short names that can be told apart at a glance.
+    """Short names that differ visibly from each other.
 
     Parameters
     ----------

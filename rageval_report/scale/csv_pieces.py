@@ -51,7 +51,7 @@ class CsvPiece:
         Raises
         ------
         ReaderError
-            If a row has more or fewer fields than the header, or the file is no text in UTF-8.
+            If a row has more or fewer fields than the header, or the file is not UTF-8 text.
         """
         arrow = import_pyarrow()
         # Now, because a generator may be closed when Python ends and nothing can be imported.

@@ -91,7 +91,7 @@ class OpenedSources:
     why : str
         The reason for `files`, if it is not "auto", or for the reader.
     sentence : str
-        What is read, if it is no file.
+        What is read, if it is not a file.
     partitions : tuple of mapping of str to str
         The columns that the folders of each source state, as ``model=hybrid`` does.
     """
@@ -133,7 +133,7 @@ class SavedContent:
 
 @dataclass(frozen=True)
 class ScoreSource:
-    """A place that is no file: how it is opened, and how scores are written back.
+    """A database or another place outside files: how scores are read from it and written to it.
 
     Parameters
     ----------

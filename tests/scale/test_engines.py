@@ -64,6 +64,8 @@ def test_the_automatic_engine_says_which_engine_worked(frames, make_table):
     assert engine.name == "stream"
     fold(engine, tables[0], make_table(ORDERS["shuffled"](frames[1]), "c"))
     assert engine.name == "duckdb"
+    n_rows = engine.fold(tables[0], len, ())
+    assert (n_rows, engine.name) == (len(frames[0]), "stream")
 
 
 def test_the_same_order_on_both_sides_needs_no_sorted_ids(frames, make_table):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rageval_report.errors import MissingDependencyError
 from rageval_report.scale.engines import ENGINES
 from rageval_report.scale.engines.base import Engine, PairedColumns
+from rageval_report.scale.engines.stream import StreamEngine
 from rageval_report.scale.mergeable import Partial, S
 from rageval_report.scale.pairs import PairedRows, UnorderedIdsError
 from rageval_report.scale.scan_table import ScanTable
@@ -28,33 +29,25 @@ def engine_of(name: str, *, memory_limit: str | None = None) -> Engine:
     Raises
     ------
     UnknownNameError
-        If there is no such engine.
+        If no engine has this name.
     MissingDependencyError
         If its package is not installed.
     """
     if name == AUTO:
-        return AutomaticEngine(memory_limit)
+        return AutomaticEngine(memory_limit=memory_limit)
     return ENGINES[name](memory_limit=memory_limit)
 
 
-class AutomaticEngine:
+class AutomaticEngine(StreamEngine):
     """Streams; joins with DuckDB two tables whose ids are in no common order.
+
+    Its name is that of the engine that worked last.
 
     Parameters
     ----------
     memory_limit : str, optional
         As in `engine_of`.
     """
-
-    def __init__(self, memory_limit: str | None = None):
-        self._memory_limit = memory_limit
-        self._stream: Engine = ENGINES["stream"]()
-        self._last = self._stream
-
-    @property
-    def name(self) -> str:
-        """The name of the engine that worked last."""
-        return self._last.name
 
     def fold(
         self,
@@ -66,8 +59,8 @@ class AutomaticEngine:
         with_ids: bool = True,
     ) -> S | None:
         """As in `Engine`."""
-        self._last = self._stream
-        return self._stream.fold(table, partial, metrics, details, with_ids=with_ids)
+        self.name = StreamEngine.name
+        return super().fold(table, partial, metrics, details, with_ids=with_ids)
 
     def fold_pairs(
         self,
@@ -77,15 +70,16 @@ class AutomaticEngine:
         columns: PairedColumns,
     ) -> S | None:
         """As in `Engine`."""
-        self._last = self._stream
+        self.name = StreamEngine.name
         try:
-            return self._stream.fold_pairs(before, after, partial, columns)
+            return super().fold_pairs(before, after, partial, columns)
         except UnorderedIdsError as exc:
-            self._last = self._engine_of_joins(exc)
-        return self._last.fold_pairs(before, after, partial, columns)
+            joins = self._engine_of_joins(exc)
+        self.name = joins.name
+        return joins.fold_pairs(before, after, partial, columns)
 
     def _engine_of_joins(self, exc: UnorderedIdsError) -> Engine:
         try:
-            return ENGINES["duckdb"](memory_limit=self._memory_limit)
+            return ENGINES["duckdb"](memory_limit=self.memory_limit)
         except MissingDependencyError as missing:
             raise UnorderedIdsError(f"{exc}. {missing}") from missing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,8 +26,8 @@ MEMORY_LIMIT = "1GB"
 _ID = "query_id"
 
 
-class DuckDBEngine:
-    """Joins by DuckDB within this process.
+class DuckDBEngine(StreamEngine):
+    """Joins by DuckDB within this process; one table needs no join.
 
     Parameters
     ----------
@@ -36,22 +36,6 @@ class DuckDBEngine:
     """
 
     name = "duckdb"
-
-    def __init__(self, *, memory_limit: str | None = None):
-        self._memory_limit = memory_limit or MEMORY_LIMIT
-        self._stream = StreamEngine()
-
-    def fold(
-        self,
-        table: ScanTable,
-        partial: Partial[ScoreRows, S],
-        metrics: Sequence[str],
-        details: Sequence[str] = (),
-        *,
-        with_ids: bool = True,
-    ) -> S | None:
-        """As in `Engine`; one table needs no join."""
-        return self._stream.fold(table, partial, metrics, details, with_ids=with_ids)
 
     def fold_pairs(
         self,
@@ -76,11 +60,12 @@ class DuckDBEngine:
 
     def _connection(self, stack: ExitStack) -> duckdb.DuckDBPyConnection:
         folder = stack.enter_context(TemporaryDirectory(prefix="rageval-report-"))
+        limit = self.memory_limit or MEMORY_LIMIT
         try:
             return duckdb.connect(
                 ":memory:",
                 config={
-                    "memory_limit": self._memory_limit,
+                    "memory_limit": limit,
                     "temp_directory": folder,
                     # The order of the rows means nothing here, and keeping it takes memory.
                     "preserve_insertion_order": False,
@@ -89,8 +74,7 @@ class DuckDBEngine:
         except duckdb.Error as exc:
             first_line = str(exc).partition("\n")[0]
             raise DataError(
-                f"memory_limit must be a size such as '2GB'; got {self._memory_limit!r} "
-                f"({first_line})"
+                f"memory_limit must be a size such as '2GB'; got {limit!r} ({first_line})"
             ) from exc
 
 

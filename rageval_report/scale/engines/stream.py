@@ -23,17 +23,13 @@ class StreamEngine:
     Parameters
     ----------
     memory_limit : str, optional
-        Of other engines; not used here.
+        The memory that a join may take, for engines that join; one pass needs none.
     """
 
     name = "stream"
 
-    def __init__(
-        self,
-        *,
-        memory_limit: str | None = None,
-    ):
-        pass
+    def __init__(self, *, memory_limit: str | None = None):
+        self.memory_limit = memory_limit
 
     def fold(
         self,
@@ -96,6 +92,6 @@ def _have_equal_ids(heads: Sequence[ScoreRows | None]) -> bool:
 def _advice(names: tuple[str, str]) -> str:
     return (
         f"engine 'stream' needs the ids of {names[0]!r} and {names[1]!r} sorted, or in the same "
-        "order, and they are not. Sort the files by id, or use engine='duckdb' (on the command "
-        "line: --engine duckdb), which joins in any order"
+        "order, and they are not. Sort the files by id, or use engine='duckdb', which joins in any "
+        "order"
     )
