@@ -129,6 +129,5 @@ def for_command_line(text: str) -> str:
 
 def _one_line(text: str) -> str:
     # Loaded by name: a command line that says nothing must not pay for importing the renderers.
-    clean: Callable[[str], str] = load("rageval_report.render.display:clean")
-    hide: Callable[[str], str] = load("rageval_report.http.literal_keys:hide_literal_keys")
-    return clean(hide(text))
+    shorten: Callable[[str], str] = load("rageval_report.cli.one_line:one_line")
+    return shorten(text)

@@ -16,10 +16,11 @@ import numpy as np
 
 from rageval_report.embeddings.vectors import check_texts, check_vectors, no_vectors
 from rageval_report.errors import DataError, check_choice
-from rageval_report.http.client import Client, Headers, HttpResponse
+from rageval_report.http.client import Client
 from rageval_report.http.keys import fill_request, key_from_environment, keys_named_in
 from rageval_report.http.literal_keys import check_body
 from rageval_report.http.provider_homes import ProviderHome
+from rageval_report.http.responses import Headers, HttpResponse
 from rageval_report.types import Float32Array, Sleep
 
 _HOME = ProviderHome("https://api.openai.com/v1", ("OPENAI_BASE_URL",), ("OPENAI_API_KEY",))

@@ -4,46 +4,29 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Self, TypeVar
 
 import httpx2
 
 from rageval_report.errors import DataError
-from rageval_report.files.strict_json import load_json
 from rageval_report.http.addresses import check_address, redact_url
 from rageval_report.http.deadlines import Deadline
-from rageval_report.http.keys import Key, proxy_keys, redact_document, redact_keys
+from rageval_report.http.keys import Key, proxy_keys, redact_keys
 from rageval_report.http.request_errors import Failure, RequestError
+from rageval_report.http.responses import Headers, HttpResponse, Signer, check_limits
 from rageval_report.http.retries import make_retrier, retry_after_seconds
-from rageval_report.http.server_messages import quote_beginning, server_message
+from rageval_report.http.server_messages import server_message
 from rageval_report.http.transport import make_client
 from rageval_report.types import Sleep
 
 T = TypeVar("T")
-
-Headers = Mapping[str, str | Key]
-
-
-class Signer(Protocol):
-    """Signs requests: called for each attempt with method, address, headers and the final body."""
-
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        """The keys that sign, which no error, log or answer may repeat."""
-
-    def __call__(
-        self, method: str, url: str, headers: Mapping[str, str], content: bytes
-    ) -> Headers:
-        """The headers that are added to the request."""
-
 
 _MEGABYTE = 1 << 20
 _OK = range(200, 300)
@@ -55,70 +38,6 @@ _NOT_FOUND = 404
 # that access is denied.
 _AWS_ERROR = "x-amzn-errortype"
 _AWS_DENIED = "AccessDenied"
-
-
-@dataclass(frozen=True)
-class HttpResponse:
-    """The complete answer of a server.
-
-    Parameters
-    ----------
-    url : str
-        The address of the request, without its query.
-    status : int
-        The HTTP status.
-    headers : dict of str to str
-        Names in lower case.
-    body : bytes
-        The content, decompressed.
-    seconds : float
-        From sending the request to the last byte, of the attempt that succeeded.
-    attempts : int
-        The number of attempts.
-    keys : tuple of Key
-        The keys that were sent, also to a proxy, so that no error repeats them.
-    """
-
-    url: str
-    status: int
-    headers: dict[str, str]
-    body: bytes = field(repr=False)
-    seconds: float
-    attempts: int = 1
-    keys: tuple[Key, ...] = field(default=(), repr=False)
-
-    def json(self) -> Any:
-        """The JSON document in the body; keys that the server repeats are replaced by stars.
-
-        Raises
-        ------
-        RequestError
-            If the body is not JSON.
-        """
-        try:
-            document = load_json(self.body)
-        except (ValueError, RecursionError) as exc:
-            kind = self.headers.get("content-type", "no content type")
-            raise self.error(
-                f"expected JSON; got {kind} that starts with "
-                f"{quote_beginning(self.body, self.keys)!r}; is this the address of the service?"
-            ) from exc
-        if not self.keys:
-            return document
-        # An escape can hide any character; without one, a key is in the bytes as it is.
-        text = self.body.decode("utf-8", "replace")
-        is_clean = "\\" not in text and redact_keys(self.keys, text) == text
-        return document if is_clean else redact_document(self.keys, document)
-
-    def error(self, message: str) -> RequestError:
-        """An error about the content of this answer."""
-        return RequestError(
-            redact_keys(self.keys, message),
-            url=self.url,
-            failure="content",
-            status=self.status,
-            attempts=self.attempts,
-        )
 
 
 @dataclass(frozen=True)
@@ -209,9 +128,9 @@ class Client:
         max_bytes: int = 64 * _MEGABYTE,
         sleep: Sleep = time.sleep,
     ):
-        _check_limits(timeout=timeout, max_attempts=max_attempts, max_bytes=max_bytes)
-        if not max_wait >= 0:
-            raise DataError(f"max_wait must be a number >= 0; got {max_wait!r}")
+        check_limits(
+            timeout=timeout, max_attempts=max_attempts, max_wait=max_wait, max_bytes=max_bytes
+        )
         self._timeout = timeout
         self._max_bytes = max_bytes
         self._has_been_answered = False  # by any server
@@ -369,12 +288,6 @@ class Client:
                     status=response.status_code,
                 )
         return b"".join(pieces)
-
-
-def _check_limits(**limits: float) -> None:
-    for name, value in limits.items():
-        if not 0 < value < math.inf:
-            raise DataError(f"{name} must be a finite number > 0; got {value!r}")
 
 
 _SENDING: ContextVar[_Request | None] = ContextVar("request", default=None)

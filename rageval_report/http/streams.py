@@ -11,8 +11,9 @@ from typing import cast
 
 import httpx2
 
-from rageval_report.http.client import Client, Headers, HttpResponse, _build_request, _Request
+from rageval_report.http.client import Client, _build_request, _Request
 from rageval_report.http.keys import Key
+from rageval_report.http.responses import Headers, HttpResponse
 from rageval_report.http.transport import make_client
 
 

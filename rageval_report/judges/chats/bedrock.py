@@ -14,8 +14,8 @@ from rageval_report.http.aws_signatures import (
     AwsSigner,
     region_from_environment,
 )
-from rageval_report.http.client import Headers, HttpResponse, Signer
 from rageval_report.http.provider_homes import ProviderHome
+from rageval_report.http.responses import Headers, HttpResponse, Signer
 from rageval_report.judges.chats.base import Ending, Message, Reply
 from rageval_report.judges.chats.chat_options import ChatOptions
 from rageval_report.judges.chats.over_http import (

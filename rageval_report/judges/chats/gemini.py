@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Unpack
 from urllib.parse import quote
 
-from rageval_report.http.client import Headers, HttpResponse
 from rageval_report.http.provider_homes import ProviderHome
+from rageval_report.http.responses import Headers, HttpResponse
 from rageval_report.judges.chats.base import Ending, Message, Reply
 from rageval_report.judges.chats.chat_options import ChatOptions
 from rageval_report.judges.chats.over_http import (

@@ -9,14 +9,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, Unpack
 
+from rageval_report import http
 from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import redact_url
-from rageval_report.http.client import Client, Headers, HttpResponse, Signer
 from rageval_report.http.keys import Key, fill_request, key_from_environment, keys_named_in
 from rageval_report.http.literal_keys import check_body
 from rageval_report.http.provider_homes import ProviderHome
+from rageval_report.http.responses import Headers, HttpResponse, Signer, check_limits
 from rageval_report.judges.attempts import AskInAttempts, RunAttempt
 from rageval_report.judges.chats.base import (
     MAX_TOKENS,
@@ -31,6 +32,9 @@ from rageval_report.judges.chats.base import (
 from rageval_report.judges.chats.chat_options import ChatOptions
 from rageval_report.judges.judge_options import check_options
 from rageval_report.types import Sleep
+
+if TYPE_CHECKING:
+    from rageval_report.http.client import Client
 
 JsonBody = dict[str, Any]
 FieldPath = tuple[str, ...]
@@ -83,11 +87,14 @@ class CheckedOptions:
         )
         if self.extra_body and self.extra_body.get("stream"):
             raise DataError("extra_body must not contain 'stream': an answer is read as a whole")
-        self.new_client().close()  # checks the other limits now, not at the first call
+        check_limits(  # now, not at the first call
+            timeout=self.timeout, max_attempts=self.max_attempts, max_wait=self.max_wait
+        )
 
     def new_client(self) -> Client:
         """A client with these limits."""
-        return Client(
+        # An estimate of the cost needs the chat, but no package for HTTP.
+        return http.Client(
             timeout=self.timeout,
             max_attempts=self.max_attempts,
             max_wait=self.max_wait,

@@ -1,0 +1,17 @@
+"""A message as one line of a terminal."""
+
+from __future__ import annotations
+
+from rageval_report.http.literal_keys import hide_literal_keys
+from rageval_report.render.display import clean
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks, control characters and what looks like a key.
+
+    Examples
+    --------
+    >>> one_line("a file\\nof two lines")
+    'a file of two lines'
+    """
+    return clean(hide_literal_keys(text))
