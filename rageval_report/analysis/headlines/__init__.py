@@ -1,0 +1,1 @@
+"""The answer of a comparison or a ranking in plain sentences, before any statistics."""
