@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import pandas as pd
 
-from rageval_report.analysis.comparing.comparison import Comparison, plan_comparison
-from rageval_report.analysis.comparing.metric_comparison import Margin
+from rageval_report.analysis.comparing.keywords import ComparisonKeywords
+from rageval_report.analysis.scanned import scans_among
 from rageval_report.analysis.summary import EvaluationReport
-from rageval_report.errors import DataError
-from rageval_report.evaluation.scanning.compared import compare_scans, pair_scans
+from rageval_report.errors import explain_keywords_of
+from rageval_report.evaluation.scanning.compared import compare_scans
 from rageval_report.evaluation.scanning.description import (
     Construct,
     DescribedScan,
@@ -22,6 +22,7 @@ from rageval_report.evaluation.scanning.description import (
     describe_scan,
 )
 from rageval_report.evaluation.scanning.profile import ScanProfile, profile_of
+from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 from rageval_report.evaluation.scanning.single import report_of_scan, thresholds_of_scan
 from rageval_report.evaluation.scanning.worst import MOST_WORST, failures_of_scan
 from rageval_report.results import Result
@@ -35,6 +36,7 @@ from rageval_report.stats.means.column_description import PercentileMethod
 R = TypeVar("R", bound=Result)
 
 
+@explain_keywords_of
 class EvaluationScan:
     """The scores of one RAG pipeline in files of any size, read part by part.
 
@@ -194,47 +196,22 @@ class EvaluationScan:
     # -- two pipelines
 
     def comparative_summary(
-        self,
-        *others: EvaluationScan,
-        metrics: str | Iterable[str] | None = None,
-        test: str = "auto",
-        correction: str = "holm",
-        confidence_level: float = 0.95,
-        missing: Literal["drop", "bounds"] = "drop",
-        interval: str = "auto",
-        margin: Margin | None = None,
-        tried: int = 1,
-    ) -> Comparison:
+        self, *others: EvaluationScan, **options: Unpack[ComparisonKeywords]
+    ) -> ScannedComparison:
         """Compare this scan, the baseline, with others, query by query; see `compare`.
 
         Parameters
         ----------
         *others : EvaluationScan
             The candidates.
-        metrics, test, correction, confidence_level, missing, interval, margin, tried
-            As in `rageval_report.compare`. Methods that need every score in memory say so.
+        **options
+            As in `rageval_report.compare`. Those that need every score in memory say so, and so do
+            methods of the comparison.
         """
-        if missing not in ("drop", "bounds"):
-            raise DataError(
-                f'missing must be "drop" or "bounds" for a scan; got {missing!r}. For "worst" '
-                "bring the scores into memory with .collect()"
-            )
-        names = [metrics] if isinstance(metrics, str) else metrics
-        listed = None if names is None else list(names)
-        pairs = [
-            pair_scans(self._described, other._described, self._engine, listed) for other in others
-        ]
-        plan = plan_comparison(
-            self._described.head,
-            len(others),
-            test=test,
-            interval=interval,
-            confidence_level=confidence_level,
-            missing=missing,
-            margin=margin,
-            tried=tried,
+        scans = (self, *scans_among((self, *others), "comparative_summary()")[1:])
+        return compare_scans(
+            self._described, [other._described for other in scans[1:]], self._engine, **options
         )
-        return compare_scans(pairs, plan, correction=correction, engine=self._engine.name)
 
 
 def scan_table(

@@ -57,6 +57,26 @@ def test_pairs_are_those_of_merge(frames, make_table, engine, order):
     assert list(common.only_before) == alone[:5]
 
 
+@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+def test_both_tables_bring_their_details(frames, make_table, engine):
+    columns = PairedColumns(("recall",), ("recall",), ("topic",), ("topic",))
+    state = engine_of(engine).fold_pairs(
+        *(make_table(frame, name) for frame, name in zip(frames, "ab", strict=True)),
+        count_topics,
+        columns,
+    )
+    both = frames[0].merge(frames[1], on="query_id", suffixes=("", "_after"))
+    assert state == Counter(zip(both["topic"], both["topic_after"], strict=True))
+
+
+def count_topics(rows):
+    """Each pair of topics, counted."""
+    if not len(rows.before):
+        return Counter()
+    sides = (side.cells.column("topic").to_pylist() for side in (rows.before, rows.after))
+    return Counter(zip(*sides, strict=True))
+
+
 def test_the_automatic_engine_says_which_engine_worked(frames, make_table):
     engine = engine_of("auto")
     tables = [make_table(frame, str(place)) for place, frame in enumerate(frames)]

@@ -44,6 +44,7 @@ from rageval_report.analysis.family import CorrectionFamily, family_of_pairings,
 from rageval_report.analysis.gates.gate import gate_comparison
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.scanned import ScoredOrScanned, scans_among
 from rageval_report.analysis.sentence_parts import correction_note, group_notes
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.errors import (
@@ -345,8 +346,8 @@ def _report_builder() -> Callable[..., Report]:
 
 @explain_keywords
 def compare(
-    baseline: Scored,
-    *candidates: Scored,
+    baseline: ScoredOrScanned,
+    *candidates: ScoredOrScanned,
     metrics: str | Iterable[str] | None = None,
     test: str = "auto",
     correction: str = "holm",
@@ -366,10 +367,11 @@ def compare(
 
     Parameters
     ----------
-    baseline : RAGPipelineEvaluation
+    baseline : RAGPipelineEvaluation, or EvaluationScan
         The pipeline in use.
-    *candidates : RAGPipelineEvaluation
-        The pipelines that might replace it; each is compared with the baseline.
+    *candidates : RAGPipelineEvaluation, or EvaluationScan
+        The pipelines that might replace it; each is compared with the baseline. Scans are compared
+        with scans: see `rageval_report.evaluation.scan.EvaluationScan.comparative_summary`.
     metrics : str or iterable of str, optional
         The metrics; all that both have if omitted.
     test : str
@@ -456,10 +458,30 @@ def compare(
         raise DataError(
             "candidates must hold at least one evaluation to compare with the baseline; got none"
         )
-    check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
+    if scans := scans_among((baseline, *candidates), "compare()"):
+        comparison: Comparison = scans[0].comparative_summary(
+            *scans[1:],
+            metrics=metrics,
+            test=test,
+            correction=correction,
+            confidence_level=confidence_level,
+            missing=missing,
+            clusters=clusters,
+            seed=seed,
+            interval=interval,
+            margin=margin,
+            margin_method=margin_method,
+            rare_loss=rare_loss,
+            n_resamples=n_resamples,
+            on=on,
+            tried=tried,
+        )
+        return comparison
+    evaluations = check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
+    baseline, *others = evaluations
     plan = plan_comparison(
         baseline,
-        len(candidates),
+        len(others),
         test=test,
         interval=interval,
         confidence_level=confidence_level,
@@ -471,16 +493,16 @@ def compare(
         seed=seed,
         tried=tried,
     )
-    runs = candidates if on is None else [match_queries(run, baseline, on) for run in candidates]
+    runs = others if on is None else [match_queries(run, baseline, on) for run in others]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
     plan = replace(plan, units=resolve_units(baseline, clusters, compared_rows(pairings)))
     settings: dict[str, object] = {
-        **dialect_settings((baseline, *candidates)),
+        **dialect_settings(evaluations),
         **clusters_setting(clusters),
     }
     if on is not None:
         settings["on"] = on
-    names = ", ".join(candidate.name for candidate in candidates)
+    names = ", ".join(candidate.name for candidate in others)
     return compare_pairings(
         f"{names} against {baseline.name}",
         pairings,
@@ -488,9 +510,9 @@ def compare(
         correction=correction,
         settings=settings,
         notes=(
-            *doubts_of((baseline, *candidates)),
+            *doubts_of(evaluations),
             *unnamed_clusters(baseline, clusters),
-            *note_on_dialects((baseline, *candidates)),
+            *note_on_dialects(evaluations),
         ),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -351,8 +351,8 @@ def compared_rows(pairings: Sequence[Pairing]) -> BoolArray:
     return compared
 
 
-def check_evaluations(runs: Sequence[Scored], call: str) -> None:
-    """Check that all are evaluations, each with its own name.
+def check_evaluations(runs: Sequence[object], call: str) -> tuple[Scored, ...]:
+    """The same runs, after a check that all are evaluations, each with its own name.
 
     Parameters
     ----------
@@ -374,7 +374,9 @@ def check_evaluations(runs: Sequence[Scored], call: str) -> None:
             "expected one or more evaluations, each a RAGPipelineEvaluation; got "
             f"{describe_kind(others[0])}. {hint}"
         )
-    names = [run.name for run in runs]
+    evaluations = cast("tuple[Scored, ...]", tuple(runs))
+    names = [run.name for run in evaluations]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
+    return evaluations

@@ -2,120 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Unpack, cast
 
-import numpy as np
-
-from rageval_report.analysis.comparing.comparison import Comparison, comparison_of_rows
-from rageval_report.analysis.comparing.metric_comparison import (
-    ComparisonPlan,
-    MetricComparison,
-    MetricPairs,
-    compare_pairs,
-)
+from rageval_report.analysis.comparing.comparison import comparison_of_rows, plan_comparison
+from rageval_report.analysis.comparing.keywords import ComparisonKeywords, PlanKeywords
+from rageval_report.analysis.comparing.metric_comparison import compare_together
 from rageval_report.analysis.comparing.pairing import (
+    MissingTreatment,
     check_directions,
-    note_on_lone_ids,
-    notes_on_lone_metrics,
     shared_metrics,
 )
-from rageval_report.errors import AlignmentError, DataError
-from rageval_report.evaluation.scanning.description import DescribedScan, HeadEvaluation
-from rageval_report.scale.engines.base import Engine, PairedColumns
-from rageval_report.scale.facts import TableFacts
-from rageval_report.scale.mergeable import StateByName, StateOfEach
-from rageval_report.scale.pairs import CommonIds, PairedRows
-from rageval_report.scores import Metric
+from rageval_report.errors import AlignmentError, DataError, check_options
+from rageval_report.evaluation.scanning.description import DescribedScan
+from rageval_report.evaluation.scanning.pair_states import PairStates, facts_after, facts_before
+from rageval_report.evaluation.scanning.part_states import columns_of_states
+from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
+from rageval_report.evaluation.scanning.scanned_pair import ScannedPair, ScannedTables
+from rageval_report.scale.engines.base import Engine
+from rageval_report.scale.mergeable import StateOfEach
+from rageval_report.scale.pairs import CommonIds
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.metric_scales import check_scales
-from rageval_report.stats.states.pair_state import PairState
+from rageval_report.stats.all_pairs import WESTFALL_YOUNG
 
 
-@dataclass(frozen=True)
-class PairStates:
-    """Makes the state of each pair of metrics; of latency and cost also that of the logarithms.
-
-    Parameters
-    ----------
-    metrics : tuple of (str, str)
-        The name of each metric in either table.
-    spent : frozenset of str
-        The metrics of latency and cost, by their names in the first table.
-    """
-
-    metrics: tuple[tuple[str, str], ...]
-    spent: frozenset[str]
-
-    def __call__(self, rows: PairedRows) -> StateByName:
-        """The states of some rows, by metric."""
-        states: dict[Any, Any] = {}
-        for ours, theirs in self.metrics:
-            before, after = rows.before.scores[ours], rows.after.scores[theirs]
-            states[ours] = PairState.of(before, after)
-            if ours in self.spent:
-                sides = (np.where(side > 0, side, np.nan) for side in (before, after))
-                states[ours, "log"] = PairState.of(*map(np.log, sides))
-        return StateByName(states)
-
-
-def facts_before(rows: PairedRows) -> TableFacts:
-    """The facts about the rows of the first table."""
-    return TableFacts.of(rows.before) + TableFacts.of(rows.only_before)
-
-
-def facts_after(rows: PairedRows) -> TableFacts:
-    """The facts about the rows of the second table."""
-    return TableFacts.of(rows.after) + TableFacts.of(rows.only_after)
-
-
-@dataclass(frozen=True, eq=False)
-class ScannedPair:
-    """Two scanned runs after one pass over both.
+def compare_scans(
+    baseline: DescribedScan,
+    candidates: Sequence[DescribedScan],
+    engine: Engine,
+    **options: Unpack[ComparisonKeywords],
+) -> ScannedComparison:
+    """The comparison of a baseline with its candidates, as that of evaluations in memory.
 
     Parameters
     ----------
-    baseline, candidate : HeadEvaluation
-        The first rows of the tables, described by all rows.
-    metrics : list of (Metric, Metric)
-        The metrics that both have.
-    states : mapping
-        The state of each metric.
-    common : CommonIds
-        The queries of both.
+    baseline : DescribedScan
+        The table of the pipeline in use.
+    candidates : sequence of DescribedScan
+        The tables of those that might replace it.
+    engine : Engine
+        What reads them.
+    **options
+        As in `rageval_report.compare`.
+
+    Raises
+    ------
+    DataError
+        If an option needs every score in memory: what to do instead.
     """
-
-    baseline: HeadEvaluation
-    candidate: HeadEvaluation
-    metrics: list[tuple[Metric, Metric]]
-    states: Mapping[Any, PairState]
-    common: CommonIds
-
-    def notes(self) -> tuple[str, ...]:
-        """The ids and the metrics that only one run has."""
-        common = self.common
-        return (
-            *note_on_lone_ids(self.baseline.name, common.only_before, common.n_only_before),
-            *note_on_lone_ids(self.candidate.name, common.only_after, common.n_only_after),
-            *notes_on_lone_metrics(self.baseline, self.candidate),
+    _check_options(options)
+    if not candidates:
+        raise DataError(
+            "candidates must hold at least one scan to compare with the baseline; got none"
         )
+    names = [scan.head.name for scan in (baseline, *candidates)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(
+            f"two scans are named {twice[0]!r}; give each its own name: "
+            "RAGPipelineEvaluation.scan(source, name=...)"
+        )
+    metrics = options.get("metrics")
+    listed = [metrics] if isinstance(metrics, str) else metrics
+    chosen = None if listed is None else list(listed)
+    plan = plan_comparison(baseline.head, len(candidates), **_plan_keywords(options))
+    pairs = tuple(
+        pair_scans(baseline, candidate, engine, chosen, plan.missing) for candidate in candidates
+    )
+    heads = [pairs[0].baseline, *(pair.candidate for pair in pairs)]
+    first = pairs[0].common
+    comparison = comparison_of_rows(
+        f"{', '.join(names[1:])} against {names[0]}",
+        pairs,
+        compare_together([metric for pair in pairs for metric in pair.paired()], plan),
+        plan,
+        correction=options.get("correction", "holm"),
+        n_queries=first.n_common + first.n_only_before,
+        settings={**dialect_settings(heads), "engine": engine.name},
+        notes=(*doubts_of(heads), *note_on_dialects(heads)),
+    )
+    return ScannedComparison.of(comparison, pairs)
 
-    def rows(self, plan: ComparisonPlan) -> list[MetricComparison]:
-        """Every metric, tested."""
-        names = (self.baseline.name, self.candidate.name)
-        return [
-            compare_pairs(
-                names,
-                ours,
-                plan,
-                MetricPairs.of_state(
-                    self.states[ours.name], logarithms=self.states.get((ours.name, "log"))
-                ),
+
+def _plan_keywords(options: ComparisonKeywords) -> PlanKeywords:
+    kept = {name: options[name] for name in PlanKeywords.__annotations__ if name in options}  # type: ignore[literal-required]
+    return cast("PlanKeywords", kept)
+
+
+# Options that need every score in memory: whether they are used, and what they need it for.
+_NEEDS_MEMORY: dict[str, str] = {
+    "on": "on matches queries by their texts",
+    "clusters": "clusters adds up the differences of each cluster",
+}
+
+
+def _check_options(options: ComparisonKeywords) -> None:
+    check_options("compare()", options, ComparisonKeywords.__annotations__)
+    if options.get("correction") == WESTFALL_YOUNG:
+        raise DataError(
+            f"correction {WESTFALL_YOUNG!r} needs every score in memory; choose another one, such "
+            "as 'holm', or bring the scores into memory with .collect()"
+        )
+    for name, why in _NEEDS_MEMORY.items():
+        if options.get(name) is not None:
+            raise DataError(
+                f"{why}, which needs every score in memory: bring the scans into memory with "
+                ".collect()"
             )
-            for ours, _ in self.metrics
-        ]
 
 
 def pair_scans(
@@ -123,81 +119,50 @@ def pair_scans(
     candidate: DescribedScan,
     engine: Engine,
     metrics: Sequence[str] | None,
+    missing: MissingTreatment = "drop",
 ) -> ScannedPair:
-    """Read two tables side by side; a second time if scores lie slightly outside their bounds.
+    """Read two tables side by side; a second time if all rows say more than the first ones.
+
+    Which scores lie slightly outside their bounds, and which score is the worst possible, is known
+    only after all rows were read.
 
     Raises
     ------
     AlignmentError
         If they share no query or no metric.
     """
-    for _ in range(2):
-        shared = shared_metrics(baseline.head, candidate.head, metrics)
-        names = tuple((ours.name, theirs.name) for ours, theirs in shared)
-        spent = frozenset(ours.name for ours, _ in shared if ours.group == "performance")
-        states = engine.fold_pairs(
-            baseline.table,
-            candidate.table,
-            StateOfEach((CommonIds.of, facts_before, facts_after, PairStates(names, spent))),
-            PairedColumns(tuple(n for n, _ in names), tuple(n for _, n in names)),
-        )
-        if states is None:
-            raise DataError(f"{baseline.head.name} and {candidate.head.name}: no rows")
-        common, first, second, by_metric = states.parts
-        baseline, candidate = baseline.with_facts(first), candidate.with_facts(second)
-        if not (baseline.table.shape.bounds or candidate.table.shape.bounds):
-            break
-    _check_common(baseline, candidate, common)
+    tables = ScannedTables(baseline, candidate, engine)
     shared = shared_metrics(baseline.head, candidate.head, metrics)
+    for _ in range(2):
+        details = [columns_of_states(side.table.shape.detail_names) for side in tables.sides]
+        partial = StateOfEach(
+            (
+                CommonIds.of,
+                facts_before,
+                facts_after,
+                PairStates(tuple(shared), tables.parts, missing),
+            )
+        )
+        common, first, second, by_metric = tables.fold(
+            partial, shared, (details[0], details[1])
+        ).parts
+        tables = replace(
+            tables, before=tables.before.with_facts(first), after=tables.after.with_facts(second)
+        )
+        known, shared = shared, shared_metrics(tables.before.head, tables.after.head, metrics)
+        is_settled = missing != "worst" or known == shared
+        if is_settled and not any(side.table.shape.bounds for side in tables.sides):
+            break
+    _check_common(tables, common)
     check_directions(shared)
-    check_scales(
-        (baseline.head.name, candidate.head.name),
-        (baseline.head.scores, candidate.head.scores),
-        shared,
-    )
-    return ScannedPair(baseline.head, candidate.head, shared, by_metric.states, common)
+    check_scales(tables.names, (tables.before.head.scores, tables.after.head.scores), shared)
+    return ScannedPair(tables, shared, by_metric.states, common)
 
 
-def _check_common(baseline: DescribedScan, candidate: DescribedScan, common: CommonIds) -> None:
+def _check_common(tables: ScannedTables, common: CommonIds) -> None:
     if not common.n_common:
         raise AlignmentError(
-            f"{baseline.head.name!r} and {candidate.head.name!r} share no query id; ids of the "
+            f"{tables.names[0]!r} and {tables.names[1]!r} share no query id; ids of the "
             f"first: {', '.join(map(repr, common.only_before[:3]))}, of the second: "
             f"{', '.join(map(repr, common.only_after[:3]))}"
         )
-
-
-def compare_scans(
-    pairs: Sequence[ScannedPair], plan: ComparisonPlan, *, correction: str, engine: str
-) -> Comparison:
-    """The comparison of a baseline with its candidates, as that of evaluations in memory.
-
-    Parameters
-    ----------
-    pairs : sequence of ScannedPair
-        The baseline beside each candidate.
-    plan : ComparisonPlan
-        The settings.
-    correction : str
-        As in `rageval_report.compare`; not "westfall-young", which needs every score.
-    engine : str
-        The name of the engine, for the signature.
-    """
-    if correction == "westfall-young":
-        raise DataError(
-            "correction 'westfall-young' needs every score in memory; choose another one, such as "
-            "'holm', or bring the scores into memory with .collect()"
-        )
-    heads = [pairs[0].baseline, *(pair.candidate for pair in pairs)]
-    title = f"{', '.join(head.name for head in heads[1:])} against {heads[0].name}"
-    first = pairs[0].common
-    return comparison_of_rows(
-        title,
-        pairs,
-        [row for pair in pairs for row in pair.rows(plan)],
-        plan,
-        correction=correction,
-        n_queries=first.n_common + first.n_only_before,
-        settings={**dialect_settings(heads), "engine": engine},
-        notes=(*doubts_of(heads), *note_on_dialects(heads)),
-    )

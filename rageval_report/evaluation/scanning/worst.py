@@ -155,7 +155,7 @@ def failures_of_scan(
         head.name, head.scores[:0], head.details[:0], dict(profile.described.metrics)
     )
     shown = failures(nothing, known.name, cut)
-    frame = shown.frame if worst is None or not worst.n else _like_memory(worst.rows, head.details)
+    frame = shown.frame if worst is None or not worst.n else like_memory(worst.rows, head.details)
     n_failed = 0 if worst is None else worst.n
     return replace(
         shown,
@@ -166,7 +166,7 @@ def failures_of_scan(
     )
 
 
-def _like_memory(rows: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
+def like_memory(rows: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
     """Numbers in the details as numbers: a CSV file is read as texts."""
     numeric = [
         name

@@ -20,13 +20,14 @@ class PairedColumns:
     ----------
     before, after : tuple of str
         The metrics of either table.
-    details : tuple of str
-        The columns of details of the first table, by their names in the file.
+    details, details_after : tuple of str
+        The columns of details of the first and of the second table, by their names in the files.
     """
 
     before: tuple[str, ...]
     after: tuple[str, ...]
     details: tuple[str, ...] = ()
+    details_after: tuple[str, ...] = ()
 
 
 class Engine(Protocol):

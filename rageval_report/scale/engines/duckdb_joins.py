@@ -46,7 +46,7 @@ class DuckDBEngine(StreamEngine):
     ) -> S | None:
         """As in `Engine`; ids may be in any order."""
         first = _JoinedSide(before, columns.before, columns.details, "before")
-        second = _JoinedSide(after, columns.after, (), "after")
+        second = _JoinedSide(after, columns.after, columns.details_after, "after")
         with ExitStack() as stack:
             for side in (first, second):
                 stack.enter_context(side.prints)

@@ -69,7 +69,10 @@ def _ways_to_pair(
     names = (before.name, after.name)
 
     def sides() -> tuple[Iterator[ScoreRows], Iterator[ScoreRows]]:
-        return before.rows(columns.before, columns.details), after.rows(columns.after)
+        return (
+            before.rows(columns.before, columns.details),
+            after.rows(columns.after, columns.details_after),
+        )
 
     heads = [next(table.rows(()), None) for table in (before, after)]
     known = [IdOrder.of(head.ids).orders for head in heads if head is not None]

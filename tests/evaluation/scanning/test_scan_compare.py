@@ -1,10 +1,20 @@
 """The comparison of scans is that of the same tables in memory."""
 
+import inspect
+
+import numpy as np
 import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.errors import AlignmentError, DataError
+from rageval_report.analysis.comparing.keywords import ComparisonKeywords
+from rageval_report.errors import (
+    AlignmentError,
+    ArgumentKindError,
+    DataError,
+    UnknownNameError,
+    UnknownOptionError,
+)
 from tests.evaluation.scanning.conftest import scores_frame, write_parquet
 
 NAMES = ("baseline", "candidate")
@@ -35,20 +45,52 @@ def assert_same_comparison(scanned, expected, engine="stream"):
     pd.testing.assert_frame_equal(scanned.frame, expected.frame, rtol=1e-9)
 
 
+LATTICES = ["exact_match", "recall@5", "groundedness"]
+
+
+@pytest.mark.parametrize("engine", ["stream", "duckdb"])
 @pytest.mark.parametrize(
-    "options", [{}, {"margin": 0.05}, {"missing": "bounds", "metrics": ["recall@5", "exact_match"]}]
+    "options",
+    [
+        {},
+        {"margin": 0.05, "margin_method": "strict", "metrics": LATTICES},
+        {"missing": "bounds", "metrics": ["recall@5", "exact_match"]},
+        {"missing": "worst", "metrics": LATTICES, "rare_loss": 0.5, "tried": 5},
+    ],
 )
-def test_a_comparison_of_scans_is_that_of_memory(frames, tmp_path, options):
+def test_a_comparison_of_scans_is_that_of_memory(frames, tmp_path, options, engine):
     expected = compare(*memory_of(frames), **options)
-    first, second = scans_of(frames, tmp_path)
-    assert_same_comparison(first.comparative_summary(second, **options), expected)
+    first, second = scans_of(frames, tmp_path, engine=engine)
+    assert_same_comparison(compare(first, second, **options), expected, engine)
+    again = first.comparative_summary(second, **options)
+    pd.testing.assert_frame_equal(again.frame, compare(first, second, **options).frame)
+
+
+def test_several_candidates_are_compared_with_one_baseline(frames, tmp_path):
+    third = scores_frame(seed=4)
+    expected = compare(*memory_of(frames), RAGPipelineEvaluation("third", third))
+    scan = RAGPipelineEvaluation.scan(write_parquet(third, tmp_path / "third.parquet"))
+    assert_same_comparison(compare(*scans_of(frames, tmp_path), scan), expected)
+
+
+@pytest.mark.parametrize("missing", ["drop", "worst"])
+def test_queries_to_which_a_metric_does_not_apply_are_left_out(frames, tmp_path, missing):
+    stated = []
+    for place, frame in enumerate(frames):
+        is_outside = frame.index.isin([20, 30 + place, 40])
+        states = np.where(is_outside, "not applicable", "scored")
+        scores = frame["recall@5"].mask(is_outside)
+        stated.append(frame.assign(**{"recall@5": scores, "recall@5_state": states}))
+    expected = compare(*memory_of(stated), metrics="recall@5", missing=missing)
+    assert any("does not apply to" in note for note in expected.notes)
+    scanned = compare(*scans_of(stated, tmp_path), metrics="recall@5", missing=missing)
+    assert_same_comparison(scanned, expected)
 
 
 def test_ids_in_any_order_are_joined_by_duckdb(frames, tmp_path):
     shuffled = (frames[0], frames[1].sample(frac=1, random_state=2))
-    first, second = scans_of(shuffled, tmp_path)
     expected = compare(*memory_of(frames))
-    assert_same_comparison(first.comparative_summary(second), expected, "duckdb")
+    assert_same_comparison(compare(*scans_of(shuffled, tmp_path)), expected, "duckdb")
 
 
 def test_swapped_scans_have_the_opposite_differences(frames, tmp_path):
@@ -63,6 +105,93 @@ def test_scans_without_a_common_query_are_refused(frames, tmp_path):
     first, second = scans_of((frames[0], other), tmp_path)
     with pytest.raises(AlignmentError, match="share no query id; ids of the first: 'q00000'"):
         first.comparative_summary(second)
+
+
+def with_details(frames):
+    """Answers that differ between the runs, and topics that do not; ids in order."""
+    return [
+        frame.assign(answer=[f"{name} says {n % 7}" for n in range(len(frame))], source="wiki")
+        for frame, name in zip(frames, NAMES, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+@pytest.mark.parametrize("metric", ["recall@5", "similarity", "latency_ms"])
+@pytest.mark.parametrize("method", ["regressions", "improvements"])
+def test_changed_queries_are_those_of_memory(frames, tmp_path, engine, metric, method):
+    frames = with_details(frames)
+    expected = getattr(compare(*memory_of(frames)), method)(metric)
+    comparison = compare(*scans_of(frames, tmp_path, engine=engine))
+    found = getattr(comparison, method)(metric)
+    assert found.attrs.pop("n") == len(expected)
+    pd.testing.assert_frame_equal(found, expected)
+    path = tmp_path / "changed.parquet"
+    few = getattr(comparison, method)(metric, NAMES[1], k=7, path=path)
+    pd.testing.assert_frame_equal(few, expected.head(7))
+    written = pd.read_parquet(path).set_index("query_id").loc[expected.index]
+    pd.testing.assert_frame_equal(written, expected)
+
+
+def test_changed_queries_of_csv_files_are_those_of_memory(frames, tmp_path):
+    frames = [frame.assign(n_words=range(len(frame))) for frame in with_details(frames)]
+    expected = compare(*memory_of(frames)).regressions("recall@5")
+    scans = []
+    for name, frame in zip(NAMES, frames, strict=True):
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+        scans.append(RAGPipelineEvaluation.scan(tmp_path / f"{name}.csv"))
+    pd.testing.assert_frame_equal(compare(*scans).regressions("recall@5"), expected)
+
+
+def test_no_changed_query_is_an_empty_table(frames, tmp_path):
+    same = (frames[0], frames[0].assign(topic="law"))
+    comparison = compare(*scans_of(same, tmp_path))
+    path = tmp_path / "changed.parquet"
+    found = comparison.regressions("recall@5", path=path)
+    expected = compare(*memory_of(same)).regressions("recall@5")
+    assert list(found) == ["baseline_recall@5", "candidate_recall@5", *list(expected)[2:]]
+    assert (len(found), found.attrs["n"], len(pd.read_parquet(path))) == (0, 0, 0)
+
+
+def test_differences_of_a_scan_say_what_to_do(frames, tmp_path):
+    comparison = compare(*scans_of(frames, tmp_path))
+    with pytest.raises(DataError, match=r"'similarity' .* not in memory.*regressions\(\)"):
+        comparison.differences("similarity")
+    with pytest.raises(UnknownNameError, match="no candidate is named 'third'"):
+        comparison.regressions("similarity", "third")
+    with pytest.raises(DataError, match="k must be an integer >= 1; got 0"):
+        comparison.regressions("similarity", k=0)
+
+
+def test_a_scan_and_an_evaluation_in_memory_are_not_compared(frames, tmp_path):
+    scan, memory = scans_of(frames, tmp_path)[0], memory_of(frames)[1]
+    message = "'baseline' is a scan, and 'candidate' is not. Scan its file as well"
+    for pair in ((scan, memory), (memory, scan)):
+        with pytest.raises(ArgumentKindError, match=message):
+            compare(*pair)
+    with pytest.raises(ArgumentKindError, match="and the number 5 is not"):
+        compare(scan, 5)
+    with pytest.raises(ArgumentKindError, match=r"comparative_summary\(\) takes either"):
+        scan.comparative_summary(memory)
+
+
+def test_wrong_options_of_a_comparison_of_scans_are_refused(frames, tmp_path):
+    first, second = scans_of(frames, tmp_path)
+    with pytest.raises(UnknownOptionError, match="has no option 'corection'"):
+        first.comparative_summary(second, corection="holm")
+    with pytest.raises(DataError, match=r"on matches queries by their texts, .*collect"):
+        compare(first, second, on="question")
+    with pytest.raises(DataError, match="two scans are named 'baseline'; give each its own name"):
+        compare(first, first)
+    with pytest.raises(DataError, match="got none"):
+        first.comparative_summary()
+    with pytest.raises(DataError, match="'latency_ms' has no bounds, so a missing score"):
+        compare(first, second, missing="worst")
+
+
+def test_the_keywords_of_a_comparison_are_those_of_compare():
+    parameters = inspect.signature(compare).parameters.values()
+    keywords = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    assert sorted(ComparisonKeywords.__annotations__) == sorted(keywords)
 
 
 def test_westfall_young_needs_the_scores(frames, tmp_path):

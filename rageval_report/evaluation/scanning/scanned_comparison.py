@@ -1,0 +1,117 @@
+"""The comparison of scans: the table of one pass, and methods that read the files again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import pandas as pd
+
+from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.errors import DataError, UnknownNameError, explain_keywords_of
+from rageval_report.evaluation.scanning.changed_queries import MOST_CHANGED, changed_queries
+from rageval_report.evaluation.scanning.scanned_pair import ScannedPair
+from rageval_report.scores import Metric, resolver
+
+
+@explain_keywords_of
+@dataclass(frozen=True, eq=False, repr=False)
+class ScannedComparison(Comparison):
+    """Scanned candidates against a scanned baseline: one row per metric and candidate.
+
+    Parameters
+    ----------
+    title, frame, settings, notes, headline, grouped_by, pairings, plan
+        As in `Comparison`; there are no pairings, which hold every score.
+    pairs : tuple of ScannedPair
+        The baseline beside each candidate.
+    """
+
+    pairs: tuple[ScannedPair, ...] = ()
+
+    @classmethod
+    def of(cls, comparison: Comparison, pairs: tuple[ScannedPair, ...]) -> ScannedComparison:
+        """The same comparison, which knows the files."""
+        known = {field.name: getattr(comparison, field.name) for field in fields(comparison)}
+        return cls(**known, pairs=pairs)
+
+    def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
+        """Raises `DataError`: the differences of a scan are not in memory one by one."""
+        pair, ours, _ = self.pair_of(metric, candidate)
+        raise DataError(
+            f"the differences on {ours.name!r} of all {pair.common.n_common} common queries are "
+            "not in memory. For the largest of them call regressions() or improvements(), for all "
+            "compare the evaluations that .collect() brings into memory"
+        )
+
+    def regressions(
+        self,
+        metric: str,
+        candidate: str | None = None,
+        *,
+        k: int = MOST_CHANGED,
+        path: str | Path | None = None,
+    ) -> pd.DataFrame:
+        """The queries on which the candidate is worse, the largest change first.
+
+        The files are read once more.
+
+        Parameters
+        ----------
+        metric : str
+            The metric, by any of its names.
+        candidate : str, optional
+            The candidate; required if there are several.
+        k : int
+            The most queries that the table has.
+        path : str or Path, optional
+            A Parquet file for all of them, written part by part.
+
+        Returns
+        -------
+        DataFrame, index query_id
+            As `Comparison.regressions`; queries with equal changes are in the order of their ids.
+            ``attrs["n"]`` is the number of all such queries.
+        """
+        pair, ours, theirs = self.pair_of(metric, candidate)
+        return changed_queries(pair.tables, ours, theirs, better=False, k=k, path=path)
+
+    def improvements(
+        self,
+        metric: str,
+        candidate: str | None = None,
+        *,
+        k: int = MOST_CHANGED,
+        path: str | Path | None = None,
+    ) -> pd.DataFrame:
+        """The queries on which the candidate is better, the largest change first.
+
+        Parameters and columns as in `regressions`.
+        """
+        pair, ours, theirs = self.pair_of(metric, candidate)
+        return changed_queries(pair.tables, ours, theirs, better=True, k=k, path=path)
+
+    def pair_of(
+        self, metric: str, candidate: str | None = None
+    ) -> tuple[ScannedPair, Metric, Metric]:
+        """The pair of a candidate, and a metric as both sides know it.
+
+        Parameters
+        ----------
+        metric : str
+            The metric, by any of its names.
+        candidate : str, optional
+            The candidate; required if there are several.
+        """
+        by_candidate = {pair.candidate.name: pair for pair in self.pairs}
+        if candidate is None and len(by_candidate) > 1:
+            raise DataError(
+                "candidate is required, because there are several candidates: "
+                f"{', '.join(by_candidate)}"
+            )
+        if candidate is not None and candidate not in by_candidate:
+            raise UnknownNameError("candidate", candidate, by_candidate)
+        pair = self.pairs[0] if candidate is None else by_candidate[candidate]
+        by_name = {ours.name: (ours, theirs) for ours, theirs in pair.metrics}
+        ours, theirs = by_name[resolver(by_name)(metric)]
+        return pair, ours, theirs

@@ -1,0 +1,133 @@
+"""Two scanned tables side by side, and what one pass over both found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rageval_report.analysis.comparing.metric_comparison import PairedMetric
+from rageval_report.analysis.comparing.pairing import note_on_lone_ids, notes_on_lone_metrics
+from rageval_report.errors import DataError
+from rageval_report.evaluation.scanning.description import DescribedScan, HeadEvaluation
+from rageval_report.evaluation.scanning.pair_states import MetricPairState
+from rageval_report.evaluation.scanning.part_states import PartEvaluation
+from rageval_report.scale.engines.base import Engine, PairedColumns
+from rageval_report.scale.mergeable import Partial, S
+from rageval_report.scale.pairs import CommonIds, PairedRows
+from rageval_report.scores import Metric
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedTables:
+    """Two scanned tables side by side, and the engine that reads them.
+
+    Parameters
+    ----------
+    before, after : DescribedScan
+        The tables of the baseline and of the candidate.
+    engine : Engine
+        What reads them.
+    """
+
+    before: DescribedScan
+    after: DescribedScan
+    engine: Engine
+
+    @property
+    def sides(self) -> tuple[DescribedScan, DescribedScan]:
+        """Both tables."""
+        return self.before, self.after
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of the pipelines."""
+        return self.before.head.name, self.after.head.name
+
+    @property
+    def parts(self) -> tuple[PartEvaluation, PartEvaluation]:
+        """What makes evaluations of rows of either table."""
+        first, second = (
+            PartEvaluation(side.head.name, side.metrics, side.table.shape.detail_names)
+            for side in self.sides
+        )
+        return first, second
+
+    def fold(
+        self,
+        partial: Partial[PairedRows, S],
+        metrics: Sequence[tuple[Metric, Metric]],
+        details: tuple[Sequence[str], Sequence[str]],
+    ) -> S:
+        """The sum of what a function returns for all rows of both tables.
+
+        Parameters
+        ----------
+        partial : callable
+            Takes `PairedRows` and returns a state.
+        metrics : sequence of (Metric, Metric)
+            The metrics to read.
+        details : (sequence of str, sequence of str)
+            The columns of details to read, by their names in the files.
+
+        Raises
+        ------
+        DataError
+            If neither table has a row.
+        """
+        columns = PairedColumns(
+            tuple(ours.name for ours, _ in metrics),
+            tuple(theirs.name for _, theirs in metrics),
+            *(tuple(dict.fromkeys(names)) for names in details),
+        )
+        state = self.engine.fold_pairs(self.before.table, self.after.table, partial, columns)
+        if state is None:
+            raise DataError(f"{' and '.join(self.names)}: no rows")
+        return state
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedPair:
+    """Two scanned runs after one pass over both.
+
+    Parameters
+    ----------
+    tables : ScannedTables
+        The tables, described by all rows.
+    metrics : list of (Metric, Metric)
+        The metrics that both have.
+    states : mapping of str to MetricPairState
+        The state of each metric.
+    common : CommonIds
+        The queries of both.
+    """
+
+    tables: ScannedTables
+    metrics: list[tuple[Metric, Metric]]
+    states: Mapping[str, MetricPairState]
+    common: CommonIds
+
+    @property
+    def baseline(self) -> HeadEvaluation:
+        """The first rows of the baseline, described by all rows."""
+        return self.tables.before.head
+
+    @property
+    def candidate(self) -> HeadEvaluation:
+        """The first rows of the candidate, described by all rows."""
+        return self.tables.after.head
+
+    def notes(self) -> tuple[str, ...]:
+        """The ids and the metrics that only one run has."""
+        common = self.common
+        return (
+            *note_on_lone_ids(self.baseline.name, common.only_before, common.n_only_before),
+            *note_on_lone_ids(self.candidate.name, common.only_after, common.n_only_after),
+            *notes_on_lone_metrics(self.baseline, self.candidate),
+        )
+
+    def paired(self) -> list[PairedMetric]:
+        """Every metric, not yet tested."""
+        return [
+            PairedMetric(self.tables.names, ours, self.states[ours.name].known())
+            for ours, _ in self.metrics
+        ]
