@@ -124,6 +124,8 @@ UPWARD_BY_NAME = {
     ("analysis.comparing.comparison", "reports"): "a Comparison has report(), as an evaluation has",
     ("scores.catalogue", "rankings"): "a metric's entry names its function beside its description",
     ("scores.catalogue", "metrics"): "a metric's entry names its function beside its description",
+    ("analysis.comparing.comparison", "loggers"): "a Comparison saves itself as a run of MLflow",
+    ("sources.mlflow", "loggers"): "an evaluation is saved to MLflow with its report",
     ("analysis.evaluation_inputs", "evaluation"): "rank takes a folder, whose files it reads",
     ("metrics.__init__", "scoring"): "score_traces is a public name of metrics; it gives a Result",
 }

@@ -25,6 +25,8 @@ _FIGURES = (
 _NOT_ALLOWED = re.compile(r"[^\w.\- ]")
 # The shortest limit of all versions of MLflow for the text of a tag.
 LONGEST_TEXT = 5000
+# MLflow allows 250 characters in the name of a metric: two of these, a figure and a prefix.
+_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def content_of(
     texts = {
         "report/verdicts": "\n".join(verdict.text for verdict in report.verdicts),
         "report/signature": table.signature,
+        "report/names": _changed_names(table),
         **_verdicts(table),
     }
     return RunContent(
@@ -109,6 +112,7 @@ def log_names(names: Iterable[str]) -> dict[str, str]:
     logged: dict[str, str] = {}
     for name in dict.fromkeys(names):
         plain = _NOT_ALLOWED.sub("_", name.replace("@", "_at_"))
+        plain = plain[:_LONGEST_NAME]
         plain = re.sub(r"^\.+", "_", plain).strip() or "_"  # "." and ".." are folders to MLflow
         used, number, unique = set(logged.values()), 1, plain
         while unique in used:
@@ -116,6 +120,13 @@ def log_names(names: Iterable[str]) -> dict[str, str]:
             unique = f"{plain}_{number}"
         logged[name] = unique
     return logged
+
+
+def _changed_names(table: Result) -> str:
+    """The names that a tracker does not allow, with those in their place."""
+    names = [*log_names(map(str, table.frame["metric"])).items()]
+    names += log_names(map(str, table.frame.get("candidate", ()))).items()
+    return "\n".join(f"{logged}: {name}" for name, logged in names if logged != name)
 
 
 def _rows(table: Result) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -73,6 +73,22 @@ class SourceAddress:
 
 
 @dataclass(frozen=True)
+class RunFacts:
+    """What a tracker says about a run, used where its table of scores does not say it.
+
+    Parameters
+    ----------
+    created : datetime, optional
+        When the run began.
+    config : mapping
+        Its parameters.
+    """
+
+    created: datetime | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class OpenedSources:
     """What an address, a folder, a list or a single file gave.
 
@@ -94,6 +110,8 @@ class OpenedSources:
         What is read, if it is not a file.
     partitions : tuple of mapping of str to str
         The columns that the folders of each source state, as ``model=hybrid`` does.
+    facts : tuple of RunFacts
+        What the origin says about the run behind each source; empty if it says nothing.
     """
 
     sources: tuple[Source, ...]
@@ -104,6 +122,7 @@ class OpenedSources:
     why: str = ""
     sentence: str = ""
     partitions: tuple[Mapping[str, str], ...] = ()
+    facts: tuple[RunFacts, ...] = ()
 
 
 @dataclass(frozen=True)

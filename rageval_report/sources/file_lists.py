@@ -148,7 +148,7 @@ def _expand_folder(folder: Path, parameter: str) -> FileList:
         return FileList((results[0],), (), "file", str(results[0]))
     partitions = [path for path in visible if _is_partition(path)]
     # The files of a partitioned table stand in its partitions only.
-    scores = [path for path in files if _is_score_file(path)] or [*_partition_files(partitions)]
+    scores = [path for path in files if is_score_file(path.name)] or [*_partition_files(partitions)]
     if not scores:
         names = named(path.name for path in visible)
         raise DataError(
@@ -156,14 +156,14 @@ def _expand_folder(folder: Path, parameter: str) -> FileList:
             f"({', '.join(SUFFIXES)}); it "
             f"{f'contains {names}' if names else 'is empty'}"
         )
-    skipped = [path for path in files if not _is_score_file(path)]
+    skipped = [path for path in files if not is_score_file(path.name)]
     return FileList(tuple(scores), tuple(skipped), "folder", shorten_path(str(folder)))
 
 
 def _partition_files(partitions: Iterable[Path]) -> Iterator[Path]:
     for folder in partitions:
         inside = [path for path in sorted(folder.iterdir()) if _is_visible(path)]
-        yield from (path for path in inside if _is_score_file(path) and not is_folder(path))
+        yield from (path for path in inside if is_score_file(path.name) and not is_folder(path))
         yield from _partition_files(path for path in inside if _is_partition(path))
 
 
@@ -176,8 +176,15 @@ def _is_partition(path: Path) -> bool:
     return bool(_PARTITION.fullmatch(path.name)) and is_folder(path)
 
 
-def _is_score_file(path: Path) -> bool:
-    return path.name.lower().removesuffix(_GZIP).endswith(SUFFIXES)
+def is_score_file(name: str) -> bool:
+    """Whether a file is one of scores or rankings, by the ending of its name.
+
+    Examples
+    --------
+    >>> is_score_file("hybrid.csv.gz"), is_score_file("report.html")
+    (True, False)
+    """
+    return name.lower().removesuffix(_GZIP).endswith(SUFFIXES)
 
 
 # -- globs

@@ -17,7 +17,12 @@ from rageval_report.files.inputs import (
 )
 from rageval_report.files.source import Source
 from rageval_report.readers.table_inputs import source_of
-from rageval_report.sources.base import OpenedSources, SourceAddress, split_address
+from rageval_report.sources.base import (
+    OpenedSources,
+    RunFacts,
+    SourceAddress,
+    split_address,
+)
 from rageval_report.sources.file_lists import FileList, is_glob, list_files
 from rageval_report.sources.table import SOURCES
 
@@ -120,7 +125,11 @@ def _text_of(value: object) -> str | None:
 def _open_text(text: str, encoding: str | None, parameter: str) -> OpenedSources:
     address = address_of(text)
     if address is not None:
-        return SOURCES[address.scheme].open(address)
+        opened = SOURCES[address.scheme].open(address)
+        for source in opened.sources:
+            if source.path is not None:  # a copy of a file, whose encoding the caller may know
+                source.encoding = encoding
+        return opened
     if text == STANDARD_INPUT or not text or not (is_glob(text) or is_folder(Path(text))):
         source = source_of(text, encoding=encoding, parameter=parameter)
         return OpenedSources((source,), source.name, source.stem)
@@ -149,12 +158,19 @@ def _join(opened: Sequence[OpenedSources], members: Sequence[str], parameter: st
             for part in opened
             for columns in part.partitions or ({},) * len(part.sources)
         )
+    facts: tuple[RunFacts, ...] = ()
+    if any(part.facts for part in opened):
+        blank = RunFacts()
+        facts = tuple(
+            fact for part in opened for fact in part.facts or (blank,) * len(part.sources)
+        )
     return OpenedSources(
         sources,
         f"a list of {len(members)}: {named(map(hide_password, members), 3)}",
         _common_stem(members),
         notes=tuple(dict.fromkeys(note for part in opened for note in part.notes)),
         partitions=partitions,
+        facts=facts,
     )
 
 

@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from rageval_report._registry import load
 
-SourcePackage = Literal["duckdb", "psycopg", "psycopg.conninfo"]
+SourcePackage = Literal[
+    "duckdb", "mlflow", "mlflow.entities", "psycopg", "psycopg.conninfo", "sqlalchemy"
+]
 
 
 def optional_package(name: SourcePackage) -> Any:

@@ -13,7 +13,7 @@ from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.table_inputs import ScoreInput, TableSource
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import Roles, check_roles
-from rageval_report.sources.base import FilesArgument, OpenedSources, check_files
+from rageval_report.sources.base import FilesArgument, OpenedSources, RunFacts, check_files
 from rageval_report.sources.file_parts import (
     FileRelation,
     check_unique_ids,
@@ -156,7 +156,18 @@ def _read_each(
     files = check_files(files)
     opened = open_sources(path, encoding=options.get("encoding"))
     readings = [read_file(source, **keywords, **options) for source in opened.sources]
+    if opened.facts:
+        readings = list(map(_with_facts, readings, opened.facts))
     return opened, readings, relation_of(opened, readings, files, keywords["query_id"])
+
+
+def _with_facts(reading: FileReading, facts: RunFacts) -> FileReading:
+    """The reading with what a tracker says about the run, where the table does not say it."""
+    files = tuple(
+        replace(file, created=file.created or facts.created, config=file.config or facts.config)
+        for file in reading.files
+    )
+    return replace(reading, files=files)
 
 
 def _divide(

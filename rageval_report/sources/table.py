@@ -11,8 +11,10 @@ SOURCES: Registry[ScoreSource] = Registry(
     "score source",
     {
         "duckdb": f"{_HERE}.duckdb:DUCKDB",
+        "mlflow": f"{_HERE}.mlflow:MLFLOW_EXPERIMENT",
         "postgres": f"{_HERE}.postgresql:POSTGRESQL",
         "postgresql": f"{_HERE}.postgresql:POSTGRESQL",
+        "runs": f"{_HERE}.mlflow:MLFLOW_RUN",
         "sqlite": f"{_HERE}.sqlite:SQLITE",
     },
     group="rageval_report.sources",

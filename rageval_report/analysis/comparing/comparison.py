@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import numpy as np
 import pandas as pd
@@ -230,6 +231,37 @@ class Comparison(Result):
         """
         check_options("Comparison.report()", options, ReportKeywords.__annotations__)
         return _report_builder()(self, **options)
+
+    def save(self, path: str | Path, *, force: bool = True) -> Path | Any:
+        """Write the comparison to a file, as every result, or log it to MLflow.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, as in `Result.save`; or "mlflow:/EXPERIMENT", where a new run gets the
+            differences with their intervals, the page, and the scores of all pipelines.
+        force : bool
+            Whether an existing file is replaced, as pandas does; False keeps it.
+
+        Returns
+        -------
+        Path
+            The file; for an address a str: the address of the run, which reads the pipelines.
+
+        Raises
+        ------
+        UnknownNameError
+            If no format has the suffix.
+        DataError
+            If the file exists and may not be replaced, or cannot be written, or MLflow refuses.
+        """
+        if not isinstance(path, str) or not path.startswith("mlflow:"):
+            return super().save(path, force=force)
+        # By name: what is logged contains the page, which stands above this room.
+        save_comparison: Callable[..., str] = load(
+            "rageval_report.loggers.mlflow_runs:save_comparison"
+        )
+        return save_comparison(self, path)
 
     def plot(
         self,
