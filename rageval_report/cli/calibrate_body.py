@@ -9,7 +9,7 @@ import click
 from rageval_report.analysis.agreement import calibration as agreement
 from rageval_report.cli.calibrate import CalibrateArguments
 from rageval_report.cli.notes import note
-from rageval_report.cli.output import Output, check_files
+from rageval_report.cli.output import Output, check_files, write_picture
 from rageval_report.cli.sources import Loading, PipelineSource, parse_source, parse_sources
 from rageval_report.plots import save_plot
 from rageval_report.results import Result
@@ -46,7 +46,7 @@ def calibrate(options: CalibrateArguments) -> None:
         results = _results(calibration, options, output)
     output.write(results, "table")
     if options.picture is not None:
-        save_plot(calibration, "agreement", options.picture, force=options.force)
+        write_picture(options.picture, lambda path: save_plot(calibration, "agreement", path))
         note(f"wrote {options.picture}")
 
 

@@ -13,6 +13,7 @@ from rageval_report.cli.options import (
     LoadingOptions,
     MetricsOption,
     OutputOptions,
+    PageOptions,
     TestOptions,
     TriedOption,
 )
@@ -29,6 +30,7 @@ class CompareArguments(
     CorrectOption,
     LimitOption,
     LoadingOptions,
+    PageOptions,
     OutputOptions,
 ):
     """Compare candidates with a baseline, query by query.
@@ -36,6 +38,9 @@ class CompareArguments(
     One sentence per metric says what the data show, and how certain it is; the table has the
     numbers. In a terminal the intervals are drawn beside them, and the last lines are the commands
     to run next. The commands regressions, improvements, outcomes and pareto list what is behind it.
+
+    With -o FILE.html, one page that needs no other file: verdicts, tables, pictures, slices, and
+    every query to search and filter; with --format html, only the table.
 
     Pipelines are named after their files, or as NAME=FILE says. If one file with several
     pipelines is given, the first is the baseline; FILE::PIPELINE chooses another.
@@ -100,6 +105,7 @@ compare = Command(
     "rageval_report.cli.compare_body:compare",
     examples=(
         "rageval-report compare bm25.csv hybrid.csv",
+        "rageval-report compare bm25.csv hybrid.csv -o comparison.html",
         "rageval-report compare old=bm25.csv new=hybrid.csv --metric recall@5 --margin 0.02",
         "rageval-report compare bm25.csv hybrid.csv --metric recall@5 --margin 0.1 "
         "--margin-method strict",

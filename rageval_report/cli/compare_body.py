@@ -20,6 +20,7 @@ from rageval_report.cli.next_steps import drill_down, pasted, plan_for_undecided
 from rageval_report.cli.notes import note
 from rageval_report.cli.options import LoadingOptions
 from rageval_report.cli.output import Output
+from rageval_report.cli.pages import goes_to_page, write_page
 from rageval_report.cli.pairs import load_pair, notes_of_pair
 from rageval_report.cli.rank import ParetoArguments
 from rageval_report.cli.rank_body import pareto
@@ -44,6 +45,8 @@ def compare(options: CompareArguments) -> None:
             "does not matter."
         )
     output = Output.of(options)
+    is_table = options.format_name is not None or options.by is not None
+    is_page = goes_to_page(options, output, is_table=is_table)
     files = (options.baseline, options.candidates)
     evaluations = load_pair(options, *files, options.metrics)
     notes = notes_of_pair(evaluations, *files)
@@ -51,6 +54,9 @@ def compare(options: CompareArguments) -> None:
     if options.by is not None:
         by_group = comparison.slices(options.by, correction=options.correction)
         output.write({options.by: by_group.with_notes(*notes)})
+        return
+    if is_page:
+        _write_page(comparison, options, output)
         return
     _write_comparison(comparison.with_notes(*notes), evaluations, options, output)
 
@@ -118,6 +124,18 @@ def _write_comparison(
     steps = _next_steps(comparison, _files_of(evaluations, options))
     if steps and not options.quiet:
         click.echo("\nNext:\n" + "\n".join(f"  {step}" for step in steps))
+
+
+def _write_page(
+    comparison: comparing.Comparison, options: CompareArguments, output: Output
+) -> None:
+    page = comparison.report(
+        pictures=not options.no_pictures,
+        longest_text=options.longest_text,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+    )
+    write_page(page, output, comparison.notes)
 
 
 def _next_steps(comparison: comparing.Comparison, files: Mapping[str, str]) -> list[str]:

@@ -13,8 +13,8 @@ LIVE_FOLDER = FOLDER / "live"
 class DemoArguments(Options):
     """Show the main features on example data.
 
-    Prints a report, failing queries and a comparison, and draws pictures. Needs no network, and no
-    files of yours.
+    Prints a report, failing queries and a comparison, draws pictures, and writes a page to open in
+    a browser: report.html. Needs no network, and no files of yours.
     """
 
     folder: Path | None = option(

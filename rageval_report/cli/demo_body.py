@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import importlib.util
+import textwrap
 from pathlib import Path
 from typing import Protocol
 
 import click
 
-from rageval_report._registry import load
+from rageval_report._registry import EXTRAS, load
 from rageval_report.analysis.comparing.comparison import Comparison, compare
 from rageval_report.cli.demo import FOLDER, LIVE_FOLDER, DemoArguments
-from rageval_report.cli.output import Output
+from rageval_report.cli.output import Output, write_picture
 from rageval_report.demo import demo_evaluations, write_demo_files
+from rageval_report.errors import RagevalError
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.files.marks import marked
+from rageval_report.files.writing import write_atomically
 from rageval_report.plots import save_plot
+from rageval_report.render.plain_text import WIDTH
 from rageval_report.results import Result
 
 _LIMIT = 4
+# What the live demo imports beyond the core: a client for HTTP, and a search for the server.
+_LIVE_PACKAGES = ("httpcore2", "httpx2", "tenacity", "bm25s")
 _INTRODUCTION = """\
 Two pipelines, a keyword search (bm25) and its successor (hybrid), answered the same 200 questions
 about the services of an invented island's council. Everything below is made from their scores.
@@ -32,7 +40,8 @@ class _ShowLive(Protocol):
 def demo(options: DemoArguments) -> None:
     """Write the files of the demo, and print what the commands make of them."""
     if options.live:
-        # Loaded by name: it needs the extra "server", and the rest of the demo does not.
+        _check_extras()
+        # Loaded by name: it needs extras, and the rest of the demo does not.
         show_live: _ShowLive = load("rageval_report.cli.demo_live:show_live")
         show_live(options.folder or LIVE_FOLDER, quiet=options.quiet)
         return
@@ -44,9 +53,30 @@ def demo(options: DemoArguments) -> None:
     if not options.quiet:
         click.echo(_INTRODUCTION)
         _show(baseline, comparison, old, new)
+    page = comparison.report().to_html().encode()
+    report = write_atomically(folder / "report.html", marked(page, "html"))
     pictures = _draw(folder, baseline, comparison)
-    click.echo(f"Written to {folder}: {', '.join(path.name for path in [*files, *pictures])}\n")
-    click.echo(_next_steps(old, new))
+    names = [path.name for path in (*files, report, *pictures)]
+    written = f"Written to {folder}: {', '.join(names)}"
+    click.echo(textwrap.fill(written, WIDTH, break_long_words=False, break_on_hyphens=False) + "\n")
+    click.echo(_next_steps(report, old, new))
+
+
+def _check_extras() -> None:
+    """Refuse the live demo at once if packages are missing, and name all of them.
+
+    Raises
+    ------
+    RagevalError
+        With the line that installs the extras.
+    """
+    missing = [name for name in _LIVE_PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        extras = ",".join(sorted({EXTRAS[name] for name in missing}))
+        raise RagevalError(
+            f"demo --live needs packages that are not installed ({', '.join(missing)}): "
+            f'pip install "rageval-report[{extras}]"'
+        )
 
 
 def _show(baseline: RAGPipelineEvaluation, comparison: Comparison, old: str, new: str) -> None:
@@ -69,16 +99,24 @@ def _show(baseline: RAGPipelineEvaluation, comparison: Comparison, old: str, new
 
 
 def _draw(folder: Path, baseline: RAGPipelineEvaluation, comparison: Comparison) -> list[Path]:
-    pictures = [folder / f"{name}.png" for name in ("distribution", "forest", "differences")]
-    save_plot(baseline, "distribution", pictures[0], "context_relevance")
-    save_plot(comparison, "forest", pictures[1])
-    save_plot(comparison, "differences", pictures[2], "reciprocal_rank")
-    return pictures
+    # Not "forest.png" and so on, which README draws beside the scores.
+    names = ("distribution", "forest", "differences")
+    distribution, forest, differences = (folder / f"demo_{name}.png" for name in names)
+    write_picture(
+        distribution, lambda path: save_plot(baseline, "distribution", path, "context_relevance")
+    )
+    write_picture(forest, lambda path: save_plot(comparison, "forest", path))
+    write_picture(
+        differences, lambda path: save_plot(comparison, "differences", path, "reciprocal_rank")
+    )
+    return [distribution, forest, differences]
 
 
-def _next_steps(old: str, new: str) -> str:
+def _next_steps(report: Path, old: str, new: str) -> str:
     return (
+        f"Open {report} in a browser: verdicts, pictures, and every query.\n\n"
         "Try next:\n"
-        f"  rageval-report compare {old} {new} --regressions exact_match\n"
-        "  rageval-report report YOUR_SCORES.csv"
+        f"  rageval-report regressions {old} {new} --metric exact_match\n"
+        "  rageval-report report YOUR_SCORES.csv\n"
+        "  rageval-report compare YOUR_OLD_SCORES.csv YOUR_SCORES.csv -o comparison.html"
     )

@@ -14,6 +14,7 @@ from rageval_report.cli.options import (
     LoadingOptions,
     MetricsOption,
     OutputOptions,
+    PageOptions,
     QueryIdsOption,
     ResamplingOptions,
 )
@@ -59,15 +60,16 @@ class ReportArguments(
     ConfidenceOption,
     ResamplingOptions,
     LoadingOptions,
+    PageOptions,
     OutputOptions,
 ):
     """Describe each metric: mean, interval, quantiles.
 
-    Several files give one report after the other. Unscored queries are counted, never averaged.
+    Several files give one report after the other, and then a comparison: the first is the baseline,
+    and the others are candidates. Unscored queries are counted, never averaged.
 
     With -o FILE.html, one page that needs no other file: verdicts, tables, pictures, slices, and
-    every query to search and filter. Of several files the first is the baseline, and the others are
-    candidates.
+    every query to search and filter.
     """
 
     files: tuple[str, ...] = argument(nargs=-1, metavar="FILE...")
@@ -87,13 +89,6 @@ class ReportArguments(
         "--clusters",
         metavar="COLUMN",
         help="Column of clusters: queries with the same value are not independent.",
-    )
-    no_pictures: bool = option("--no-pictures", help="Write the page without pictures.")
-    longest_text: int | None = option(
-        "--longest-text",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Cut the texts of a page after N characters; if omitted, they are kept whole.",
     )
 
 

@@ -8,36 +8,41 @@ import click
 
 import rageval_report
 from rageval_report.cli.describe import FailuresArguments, ReportArguments, ThresholdsArguments
-from rageval_report.cli.output import Output, write_text
+from rageval_report.cli.notes import note
+from rageval_report.cli.output import Output
+from rageval_report.cli.pages import goes_to_page, write_page
 from rageval_report.cli.sources import Loading, read_query_ids
+from rageval_report.errors import AlignmentError
 
 if TYPE_CHECKING:
+    from rageval_report.analysis.comparing.comparison import Comparison
     from rageval_report.evaluation import RAGPipelineEvaluation
     from rageval_report.reports.report import Report
     from rageval_report.results import Result
 
 
 def report(options: ReportArguments) -> None:
-    """Write the report of each pipeline, or one page of all of them."""
+    """Write the report of each pipeline and their comparison, or one page of all of them."""
     output = Output.of(options)
     if options.name is not None and len(options.files) > 1:
         raise click.UsageError("--name is for one file; write NAME=FILE for several.")
-    # On standard output, HTML is only the tables.
-    is_page = output.path is not None and output.renderer.name == "html"
-    if (options.no_pictures or options.longest_text) and not is_page:
-        raise click.UsageError("--no-pictures and --longest-text are for a page: -o FILE.html.")
+    is_page = goes_to_page(options, output)
     evaluations = Loading.of(options).load_every(options.files, options.metrics, name=options.name)
     if is_page:
-        write_text(_page(evaluations, options), output.path)
+        _write_page(evaluations, options, output)
         return
-    output.write({evaluation.name: _report(evaluation, options) for evaluation in evaluations})
+    results = {evaluation.name: _report(evaluation, options) for evaluation in evaluations}
+    if len(evaluations) > 1 and not output.renderer.for_programs:
+        results |= _comparison_result(evaluations, options)
+    output.write(results)
 
 
-def _page(evaluations: list[RAGPipelineEvaluation], options: ReportArguments) -> str:
-    """The report file of one pipeline, or of the first pipeline and its candidates."""
-    baseline, *candidates = evaluations
-    if not candidates:
-        page: Report = baseline.report(
+def _write_page(
+    evaluations: list[RAGPipelineEvaluation], options: ReportArguments, output: Output
+) -> None:
+    """Write the page of one pipeline, or of the first pipeline and its candidates."""
+    if len(evaluations) == 1:
+        page: Report = evaluations[0].report(
             by=options.by,
             pictures=not options.no_pictures,
             longest_text=options.longest_text,
@@ -49,17 +54,9 @@ def _page(evaluations: list[RAGPipelineEvaluation], options: ReportArguments) ->
             seed=options.seed,
             clusters=options.clusters,
         )
-        return page.to_html()
-    # Loaded here: the report of one pipeline needs neither tests nor pictures.
-    comparison = rageval_report.compare(
-        baseline,
-        *candidates,
-        metrics=options.metrics or None,
-        confidence_level=options.confidence_level,
-        n_resamples=options.n_resamples,
-        seed=options.seed,
-        clusters=options.clusters,
-    )
+        write_page(page, output, evaluations[0].notes)
+        return
+    comparison = _compare(evaluations, options)
     page = comparison.report(
         by=options.by,
         pictures=not options.no_pictures,
@@ -69,7 +66,31 @@ def _page(evaluations: list[RAGPipelineEvaluation], options: ReportArguments) ->
         n_resamples=options.n_resamples,
         seed=options.seed,
     )
-    return page.to_html()
+    write_page(page, output, comparison.notes)
+
+
+def _compare(evaluations: list[RAGPipelineEvaluation], options: ReportArguments) -> Comparison:
+    return rageval_report.compare(
+        *evaluations,
+        metrics=options.metrics or None,
+        confidence_level=options.confidence_level,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+        clusters=options.clusters,
+    )
+
+
+def _comparison_result(
+    evaluations: list[RAGPipelineEvaluation], options: ReportArguments
+) -> dict[str, Result]:
+    """The comparison of the pipelines, by its title; none, with a note, if they share no query."""
+    try:
+        comparison = _compare(evaluations, options)
+        result = comparison if options.by is None else comparison.slices(options.by)
+    except AlignmentError as exc:
+        note(f"the pipelines are not compared: {exc}")
+        return {}
+    return {result.title: result}
 
 
 def _report(evaluation: RAGPipelineEvaluation, options: ReportArguments) -> Result:

@@ -48,9 +48,9 @@ def gate(options: GateArguments) -> int:
     # Made at most once, and only if the comment or GitHub needs it.
     comment = functools.cache(lambda: pull_request_comment(result, result.failing_queries()))
     if options.junit is not None:
-        write_text(render_junit(result), options.junit)
+        write_text(render_junit(result), options.junit, kind="junit")
     if options.comment is not None:
-        write_text(comment(), options.comment)
+        write_text(comment(), options.comment, kind="markdown")
     report_to_github(result, comment, undecided=options.undecided)
     if result.state == UNDECIDED:
         note(_UNDECIDED_NOTES[options.undecided])

@@ -10,7 +10,7 @@ import click
 from rageval_report.cli.history import HistoryArguments
 from rageval_report.cli.monitor import MonitorArguments
 from rageval_report.cli.notes import note
-from rageval_report.cli.output import Output, check_files
+from rageval_report.cli.output import Output, check_files, write_picture
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.inputs import hide_password
@@ -39,7 +39,7 @@ def history(options: HistoryArguments) -> None:
         clusters=options.clusters,
     )
     if options.picture is not None:
-        save_plot(trends, "trends", options.picture, force=options.force)
+        write_picture(options.picture, lambda path: save_plot(trends, "trends", path))
         note(f"wrote {options.picture}")
     result: Result = trends.changes() if options.changes else trends
     output.write({result.title: result})

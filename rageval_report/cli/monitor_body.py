@@ -8,7 +8,7 @@ from rageval_report.cli.group import FAILED, OK
 from rageval_report.cli.history_body import runs_of_files
 from rageval_report.cli.monitor import MonitorArguments
 from rageval_report.cli.notes import note
-from rageval_report.cli.output import Output, check_files
+from rageval_report.cli.output import Output, check_files, write_picture
 from rageval_report.plots import save_plot
 from rageval_report.run_history import monitoring
 
@@ -28,7 +28,7 @@ def monitor(options: MonitorArguments) -> int:
         clusters=options.clusters,
     )
     if options.picture is not None:
-        save_plot(result, "monitor", options.picture, force=options.force)
+        write_picture(options.picture, lambda path: save_plot(result, "monitor", path))
         note(f"wrote {options.picture}")
     output.write({result.title: result})
     return FAILED if result.has_alarm else OK

@@ -7,11 +7,11 @@ from rageval_report.render.display import clean
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks, control characters and what looks like a key.
+    r"""The text without line breaks, control characters and what looks like a key.
 
     Examples
     --------
-    >>> one_line("a file\\nof two lines")
+    >>> one_line("a file\nof two lines")
     'a file of two lines'
     """
     return clean(hide_literal_keys(text))

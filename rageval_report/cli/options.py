@@ -54,6 +54,18 @@ class ForceOption(QuietOption):
     force: bool = option("--force", help="Replace FILE if it exists.")
 
 
+class ReplaceOption(QuietOption):
+    """Whether files are replaced, by a command whose results say who wrote them."""
+
+    heading = "Output"
+
+    force: bool = option(
+        "--force",
+        help="Replace FILE if it exists. An earlier result of this program that nobody changed is "
+        "replaced without it, except csv and tsv, which cannot say who wrote them.",
+    )
+
+
 class FileOptions(ForceOption):
     """The file that a command writes; standard output if omitted."""
 
@@ -87,13 +99,26 @@ class SpreadsheetOption(Options):
     )
 
 
-class OutputOptions(FormatOption, SpreadsheetOption):
+class OutputOptions(FormatOption, ReplaceOption, SpreadsheetOption):
     """Where results are written and in which format; see `rageval_report.cli.output.Output`."""
 
     heading = "Output"
 
     path: Path | None = option("-o", "--output", metavar="FILE", help=_output_help)
-    force: bool = option("--force", help="Replace FILE if it exists.")
+
+
+class PageOptions(Options):
+    """What a page holds; see `rageval_report.cli.pages`."""
+
+    heading = "The page: -o FILE.html"
+
+    no_pictures: bool = option("--no-pictures", help="Write the page without pictures.")
+    longest_text: int | None = option(
+        "--longest-text",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Cut the texts of a page after N characters; if omitted, they are kept whole.",
+    )
 
 
 class GuardOptions(Options):

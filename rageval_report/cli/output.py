@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import pandas as pd
 from rageval_report.cli.notes import for_command_line, note, warn_of_doubts
 from rageval_report.cli.options import OutputOptions
 from rageval_report.errors import DataError, UnknownNameError, is_doubt
+from rageval_report.files.marks import is_own_file, marked
 from rageval_report.files.writing import check_free, write_atomically
 from rageval_report.render import RENDERERS, Renderer, renderer_for
 from rageval_report.render.layout import NARROWEST
@@ -68,8 +70,7 @@ class Output:
             If the file exists and must not be replaced, or its suffix stands for no format.
         """
         path = None if path is not None and str(path) == "-" else path
-        if path is not None:
-            check_free(path, force=force)
+        check_files(path, force=force)
         if format_name is not None:
             return cls(_renderer_named(format_name), path, force)
         return cls(RENDERERS["text"] if path is None else _renderer_of(path), path, force)
@@ -143,7 +144,17 @@ class Output:
         )
         if edit is not None and self.is_page_of_text:
             text = edit(text, self._width)
-        write_text(text if text.endswith("\n") else f"{text}\n", self.path)
+        self.write_page(text if text.endswith("\n") else f"{text}\n")
+
+    def write_page(self, text: str) -> None:
+        """Write a text of this format, with a mark in a file that can carry one.
+
+        Parameters
+        ----------
+        text : str
+            The whole text.
+        """
+        write_text(text, self.path, kind=self.renderer.name)
 
     @property
     def _width(self) -> int | None:
@@ -163,7 +174,7 @@ def _with_advice(result: Result) -> Result:
     return result if notes == result.notes else replace(result, notes=notes)
 
 
-def write_text(text: str, path: Path | None, what: str = "") -> None:
+def write_text(text: str, path: Path | None, what: str = "", *, kind: str = "") -> None:
     """Write a text to a file, with a note that says so, or to standard output.
 
     Parameters
@@ -174,25 +185,46 @@ def write_text(text: str, path: Path | None, what: str = "") -> None:
         The file; standard output if None.
     what : str
         What is written, for the note, such as "3 questions".
+    kind : str
+        The format, if the file is a result that the same command makes again: it is marked as our
+        own, so that it can be replaced; see `rageval_report.files.marks`.
     """
     if path is None:
         click.echo(text, nl=False)
         return
-    write_atomically(path, text)
+    write_atomically(path, marked(text.encode("utf-8", "surrogatepass"), kind))
     note(f"wrote {what} to {path}" if what else f"wrote {path}")
+
+
+def write_picture(path: Path, save: Callable[[Path], object]) -> None:
+    """Write a picture that is marked as our own.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its suffix chooses the format.
+    save : callable
+        It draws the picture into the file that it is given.
+    """
+    with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+        drawn = Path(folder) / path.name
+        save(drawn)
+        write_atomically(path, marked(drawn.read_bytes(), path.suffix.lower()))
 
 
 def check_files(*paths: Path | None, force: bool) -> None:
     """Refuse files that exist and must not be replaced, before anything is computed.
 
+    Results that an earlier command wrote, and nobody changed, may be replaced.
+
     Raises
     ------
     DataError
-        If one of them exists, unless `force` is true.
+        If one of the others exists, unless `force` is true.
     """
     for path in paths:
         if path is not None:
-            check_free(path, force=force)
+            check_free(path, force=force or is_own_file(path))
 
 
 def joined_text(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rageval_report.cli.command import Command, argument, option
-from rageval_report.cli.options import ForceOption, LoadingOptions, MetricsOption
+from rageval_report.cli.options import LoadingOptions, MetricsOption, ReplaceOption
 from rageval_report.cli.parsing import parse_numbers
 from rageval_report.plots import PLOTS
 
@@ -14,7 +14,7 @@ def _kind_help() -> str:
     return f"{', '.join(PLOTS.loaded())}. Kinds that compare take a baseline and candidates."
 
 
-class DrawArguments(MetricsOption, LoadingOptions, ForceOption):
+class DrawArguments(MetricsOption, LoadingOptions, ReplaceOption):
     """Draw a picture into a file.
 
     The picture shows one pipeline, or candidates beside a baseline. No window is opened.

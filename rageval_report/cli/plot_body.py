@@ -12,7 +12,7 @@ from rageval_report.analysis.comparing.comparison import Comparison, compare
 from rageval_report.analysis.ranking.leaderboard import Ranking, rank
 from rageval_report.analysis.repeating.variance import variance
 from rageval_report.cli.notes import note
-from rageval_report.cli.output import check_files
+from rageval_report.cli.output import check_files, write_picture
 from rageval_report.cli.plot import DrawArguments
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
@@ -45,7 +45,7 @@ def plot(options: DrawArguments) -> None:
     load_files = loading.load_runs if entry.subject in _OF_RUNS else loading.load_every
     subject, more = _DRAWINGS[entry.subject](load_files(options.files, options.metrics), options)
     keywords: dict[str, Any] = {**settings, **more}
-    save_plot(subject, entry, options.path, force=options.force, **keywords)
+    write_picture(options.path, lambda path: save_plot(subject, entry, path, **keywords))
     note(f"wrote {options.path}")
 
 

@@ -7,7 +7,7 @@ import click
 from rageval_report.analysis.repeating.variance import variance as split_noise
 from rageval_report.cli.history_body import load_repeated_runs
 from rageval_report.cli.notes import note
-from rageval_report.cli.output import Output, check_files
+from rageval_report.cli.output import Output, check_files, write_picture
 from rageval_report.cli.sources import Loading
 from rageval_report.cli.variance import VarianceArguments
 from rageval_report.plots import save_plot
@@ -30,7 +30,7 @@ def variance(options: VarianceArguments) -> None:
         confidence_level=options.confidence_level,
     )
     if options.picture is not None:
-        save_plot(noise, "noise", options.picture, force=options.force)
+        write_picture(options.picture, lambda path: save_plot(noise, "noise", path))
         note(f"wrote {options.picture}")
     result = noise.sources() if options.sources else noise.planning() if options.planning else noise
     output.write({result.title: result})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from rageval_report.cli import rageval_report
 
-PICTURES = ("distribution.png", "forest.png", "differences.png")
+PICTURES = ("demo_distribution.png", "demo_forest.png", "demo_differences.png")
 
 
 @pytest.fixture(scope="module")
@@ -49,19 +51,45 @@ def test_what_the_demo_shows_is_what_its_commands_show(shown, run):
 def test_what_the_demo_proposes_works(shown, run):
     Path("mine.csv").write_text("query_id,recall\nq1,0.5\nq2,1\n")
     _, _, proposed = shown.partition("Try next:")
+    Path("before.csv").write_text("query_id,recall\nq1,0.5\nq2,0.5\n")
     lines = [line.strip() for line in proposed.splitlines() if line.strip()]
-    assert len(lines) == 2
+    assert len(lines) == 3
     for line in lines:
-        words = shlex.split(line.replace("YOUR_SCORES.csv", "mine.csv"))
+        named = line.replace("YOUR_SCORES.csv", "mine.csv")
+        words = shlex.split(named.replace("YOUR_OLD_SCORES.csv", "before.csv"))
         assert words[0] == "rageval-report"
-        assert run(*words[1:]).exit_code == 0
+        result = run(*words[1:])
+        assert result.exit_code == 0
+        assert "is now the command" not in result.stderr
+
+
+def test_the_demo_says_which_page_to_open(shown):
+    assert "\nOpen rageval-demo/report.html in a browser: " in shown
+    page = Path("rageval-demo/report.html").read_text()
+    assert "<title>hybrid against bm25</title>" in page
+    assert 'id="queries"' in page
+
+
+def test_what_readme_types_in_the_folder_of_the_demo_replaces_nothing_of_others(
+    first_run, run, tmp_path, monkeypatch
+):
+    """README says cd rageval-demo; its commands there write report.html and forest.png."""
+    shutil.copytree(first_run[0] / "rageval-demo", tmp_path / "rageval-demo")
+    monkeypatch.chdir(tmp_path / "rageval-demo")
+    for words in (
+        "report bm25.csv hybrid.csv -o report.html",
+        "plot bm25.csv hybrid.csv --kind forest -o forest.png",
+        "plot bm25.csv hybrid.csv --kind forest -o demo_forest.png",
+    ):
+        assert run(words).exit_code == 0
 
 
 def test_the_demo_says_which_files_it_wrote(shown):
-    [told] = re.findall(r"^Written to (\S+): (.+)$", shown, flags=re.MULTILINE)
+    [told] = re.findall(r"^Written to (\S+): (.+?)\n\n", shown, flags=re.MULTILINE | re.DOTALL)
     assert told[0] == "rageval-demo"
-    assert told[1].split(", ") == ["bm25.csv", "hybrid.csv", *PICTURES]
-    assert {path.name for path in Path("rageval-demo").iterdir()} == set(told[1].split(", "))
+    names = " ".join(told[1].split()).split(", ")
+    assert names == ["bm25.csv", "hybrid.csv", "report.html", *PICTURES]
+    assert {path.name for path in Path("rageval-demo").iterdir()} == set(names)
 
 
 def test_the_demo_fits_a_hundred_columns(shown):
@@ -91,6 +119,21 @@ def test_the_demo_writes_where_it_is_told_and_is_quiet(folder, run):
 
 def test_a_folder_that_cannot_be_made_is_told_in_one_line(folder, refused):
     assert refused("demo -o old.csv/demo").startswith("old.csv/demo cannot be created")
+
+
+def test_the_live_demo_names_all_extras_that_it_misses_before_it_starts(
+    folder, refused, monkeypatch
+):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec",
+        lambda name, *args: None if name in ("httpx2", "bm25s") else find_spec(name, *args),
+    )
+    assert refused("demo --live") == (
+        "demo --live needs packages that are not installed (httpx2, bm25s): "
+        'pip install "rageval-report[http,server]"'
+    )
+    assert not Path("rageval-demo").exists()
 
 
 def test_a_folder_that_is_named_for_the_live_demo_is_the_one_that_is_written_to(folder, run):

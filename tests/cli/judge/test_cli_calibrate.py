@@ -110,6 +110,7 @@ def test_a_picture_beside_the_table(demo_folder, run, refused):
     result = run(f"{WITH} --label human_label --plot out.png")
     assert result.exit_code == 0, result.stderr
     assert Path("out.png").read_bytes().startswith(b"\x89PNG")
+    Path("out.png").write_bytes(b"a picture of somebody else")
     assert "out.png exists already" in refused(f"{WITH} --label human_label --plot out.png")
     assert run(f"{WITH} --label human_label --plot out.png --force").exit_code == 0
 
