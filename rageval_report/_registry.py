@@ -42,6 +42,7 @@ EXTRAS: dict[str, str] = {
     "datasets": "datasets",
     "distributed": "dask",
     "duckdb": "duckdb",
+    "fsspec": "remote",
     "httpcore2": "http",
     "httpx2": "http",
     "mlflow": "mlflow",

@@ -173,16 +173,20 @@ class MissingDependencyError(RagevalError, ImportError):
         The package that could not be imported.
     extra : str, optional
         The extra of this library that brings it.
+    line : str, optional
+        The line that installs it, if no extra does and its name alone is not enough.
     """
 
-    def __init__(self, package: str, extra: str | None = None):
+    def __init__(self, package: str, extra: str | None = None, *, line: str | None = None):
         self.package = package
         self.extra = extra
-        line = f'pip install "rageval-report[{extra}]"' if extra else f"pip install {package}"
+        self.line = line
+        if line is None:
+            line = f'pip install "rageval-report[{extra}]"' if extra else f"pip install {package}"
         super().__init__(f"this needs the package {package!r}, which is not installed: {line}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.package, self.extra)
+        return functools.partial(type(self), line=self.line), (self.package, self.extra)
 
 
 class PipelineError(RagevalError, RuntimeError):

@@ -21,7 +21,8 @@ _GLOB = re.compile(r"[*?]")
 # A password in an address, up to the last "@"; a port alone, "host:5432/", is none.
 _PASSWORD = re.compile(r"(://[^/?#@:]*):(?!\d+(?:[/?#]|$))(.*)@", re.DOTALL)
 _SECRET = re.compile(
-    r"([?&][^=&?]*(?:password|passwd|secret|token|key)[^=&?]*=)[^&]*", re.IGNORECASE
+    r"([?&](?:[^=&?]*(?:password|passwd|secret|token|key|signature|credential)[^=&?]*|sig)=)[^&]*",
+    re.IGNORECASE,
 )
 _HIDDEN = r"\1:***@"
 # The longest path of Linux has 4,096 bytes; a message should be shorter.

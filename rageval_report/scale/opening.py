@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, Literal, TypeAlias
 
 from rageval_report._argument_kinds import describe_kind
@@ -24,7 +21,12 @@ from rageval_report.scale.pieces import (
     read_footer,
     with_partition,
 )
+from rageval_report.sources.base import SourceAddress
+from rageval_report.sources.fetched_files import TemporaryFolder
 from rageval_report.sources.file_lists import FileList, list_files
+from rageval_report.sources.opening import address_of
+from rageval_report.sources.remote_files import copy_remote_files
+from rageval_report.sources.table import REMOTE_SCHEMES
 
 # What a scan takes: paths, or a frame of another library that has not been computed.
 ScanSource: TypeAlias = Any
@@ -50,7 +52,7 @@ class OpenedTable:
         The kind of the files.
     extremes : dict of str to (value, value)
         The smallest and the largest value of columns, where the files state them.
-    stored : StoredFolder, optional
+    stored : TemporaryFolder, optional
         The folder of the files, if they were made here.
     """
 
@@ -60,7 +62,7 @@ class OpenedTable:
     head: ArrowTable
     format: Literal["parquet", "csv"]
     extremes: dict[str, tuple[Any, Any]]
-    stored: StoredFolder | None = None
+    stored: TemporaryFolder | None = None
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
@@ -134,7 +136,11 @@ def open_table(source: ScanSource, *, delimiter: str | None = None) -> OpenedTab
         If there are no rows, or the files are of different kinds.
     """
     stored = None
-    if not _is_path_or_list(source):
+    address = address_of(source)
+    if address is not None:
+        stored = _copy_files(address)
+        source = stored.path
+    elif not _is_path_or_list(source):
         stored = _store(source)
         source = stored.path
     files = list_files(source, "source")
@@ -149,6 +155,16 @@ def open_table(source: ScanSource, *, delimiter: str | None = None) -> OpenedTab
         return _open_parquet_files(files, stored)
     pieces, head, columns = open_csv_files(files.files, delimiter)
     return OpenedTable(files, pieces, columns, head, "csv", {})
+
+
+def _copy_files(address: SourceAddress) -> TemporaryFolder:
+    """The files of another machine, copied to this one: they are read several times."""
+    if address.scheme in REMOTE_SCHEMES:
+        return copy_remote_files(address)
+    raise DataError(
+        f"source: {address.name} is no file; a scan reads files. Export the table to Parquet, or "
+        "read it whole by read_scores"
+    )
 
 
 def _cell_of(value: object, kind: Any) -> object:
@@ -178,7 +194,7 @@ def _is_parquet(path: Path) -> bool:
 # -- Parquet
 
 
-def _open_parquet_files(files: FileList, stored: StoredFolder | None) -> OpenedTable:
+def _open_parquet_files(files: FileList, stored: TemporaryFolder | None) -> OpenedTable:
     footers = [read_footer(path) for path in files.files]
     first = footers[0]
     for footer in footers[1:]:
@@ -226,19 +242,11 @@ def _extremes(footers: Sequence[FileSchema]) -> dict[str, tuple[Any, Any]]:
 # -- frames that have not been computed
 
 
-class StoredFolder:
-    """A temporary folder that is removed with the object, or when Python ends."""
-
-    def __init__(self) -> None:
-        self.path = Path(mkdtemp(prefix="rageval-report-"))
-        self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
-def _store(source: object) -> StoredFolder:
+def _store(source: object) -> TemporaryFolder:
     """Write a lazy frame into a folder, with the writer of its own library."""
     for attribute, write in _WRITERS.items():
         if callable(getattr(source, attribute, None)):
-            folder = StoredFolder()
+            folder = TemporaryFolder()
             write(source, folder.path)
             return folder
     raise ArgumentKindError(

@@ -169,11 +169,27 @@ def _partition_files(partitions: Iterable[Path]) -> Iterator[Path]:
 
 def _is_visible(path: Path) -> bool:
     """Whether a file is for readers: not hidden, no mark of Spark, no description of a table."""
-    return not path.name.startswith((".", "_")) and not path.name.endswith(COMPANION)
+    return is_visible_name(path.name)
+
+
+def is_visible_name(name: str) -> bool:
+    """Whether a name is that of a file for readers: not hidden, no description of a table."""
+    return not name.startswith((".", "_")) and not name.endswith(COMPANION)
 
 
 def _is_partition(path: Path) -> bool:
-    return bool(_PARTITION.fullmatch(path.name)) and is_folder(path)
+    return is_partition_name(path.name) and is_folder(path)
+
+
+def is_partition_name(name: str) -> bool:
+    """Whether a folder of this name is a part of a partitioned table.
+
+    Examples
+    --------
+    >>> is_partition_name("month=2026-01"), is_partition_name("archive")
+    (True, False)
+    """
+    return bool(_PARTITION.fullmatch(name))
 
 
 def is_score_file(name: str) -> bool:

@@ -7,7 +7,13 @@ from typing import Any, Literal
 from rageval_report._registry import load
 
 SourcePackage = Literal[
-    "duckdb", "mlflow", "mlflow.entities", "psycopg", "psycopg.conninfo", "sqlalchemy"
+    "duckdb",
+    "fsspec.core",
+    "mlflow",
+    "mlflow.entities",
+    "psycopg",
+    "psycopg.conninfo",
+    "sqlalchemy",
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rageval_report.errors import DataError, named
+from rageval_report.errors import DataError, MissingDependencyError, named
 from rageval_report.scores import Scored
 from rageval_report.scores.write import save_scores
 from rageval_report.sources.base import SavedContent
@@ -60,9 +60,17 @@ def save_evaluation(
         )
     save = SOURCES[address.scheme].save
     if save is None:
-        writable = [name for name, source in SOURCES.loaded().items() if source.save is not None]
+        writable = [name for name in SOURCES if _can_be_written(name)]
         raise DataError(
             f"{address.name}: scores can be read from {address.scheme}, but not written; save to a "
             f"file or to {named(writable, 10)}"
         )
     return save(evaluation, address, content, overwrite)
+
+
+def _can_be_written(name: str) -> bool:
+    """Whether scores can be saved to a source; not to one that lacks its package."""
+    try:
+        return SOURCES[name].save is not None
+    except MissingDependencyError:
+        return False

@@ -6,6 +6,11 @@ from rageval_report._registry import Registry
 from rageval_report.sources.base import ScoreSource
 
 _HERE = __name__.rpartition(".")[0]
+# The file systems of fsspec; those of plug-ins of fsspec are one more word here.
+REMOTE_SCHEMES = (
+    *("abfs", "abfss", "az", "file", "ftp", "gcs", "gs", "hdfs", "hf", "http", "https", "memory"),
+    *("oci", "s3", "s3a", "sftp"),
+)
 
 SOURCES: Registry[ScoreSource] = Registry(
     "score source",
@@ -16,6 +21,7 @@ SOURCES: Registry[ScoreSource] = Registry(
         "postgresql": f"{_HERE}.postgresql:POSTGRESQL",
         "runs": f"{_HERE}.mlflow:MLFLOW_RUN",
         "sqlite": f"{_HERE}.sqlite:SQLITE",
+        **dict.fromkeys(REMOTE_SCHEMES, f"{_HERE}.remote_files:REMOTE_FILES"),
     },
     group="rageval_report.sources",
 )
