@@ -22,6 +22,8 @@ _KINDS: dict[str, Callable[[FloatArray], BoolArray]] = {
     "within 0 and 1": lambda part: (part > 0.0) & (part < 1.0),
     "one": lambda part: part == 1.0,
 }
+# The kinds that scores of 0 and 1 can be of: the others are not looked for.
+_KINDS_OF_BITS = {"one": _KINDS["one"]}
 _HEAD = 64
 
 
@@ -57,7 +59,8 @@ class MetricFacts:
             "lowest": int(np.argmax(values == low)),
             "highest": int(np.argmax(values == high)),
         }
-        for kind, is_of_kind in _KINDS.items():
+        kinds = _KINDS_OF_BITS if _is_binary(values, low, high) else _KINDS
+        for kind, is_of_kind in kinds.items():
             place = _first_place(values, is_of_kind)
             if place is not None:
                 places[kind] = place
@@ -80,6 +83,15 @@ class MetricFacts:
 
 def _id_at(rows: ScoreRows, place: int) -> str:
     return f"row {place}" if rows.ids is None else str(rows.ids[place].as_py())
+
+
+def _is_binary(values: FloatArray, low: float, high: float) -> bool:
+    """Whether every score is 0 or 1."""
+    ends = {low, high}
+    if not ends <= {0.0, 1.0} or not set(values[:_HEAD].tolist()) <= {0.0, 1.0}:
+        return False
+    n_bits = np.count_nonzero(values == 0.0) + np.count_nonzero(values == 1.0)
+    return bool(n_bits == len(values))
 
 
 def _first_place(values: FloatArray, is_of_kind: Callable[[FloatArray], BoolArray]) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rageval_report.errors import MOST_NAMED, DataError
-from rageval_report.scale.id_order import IdOrder, OrderName, SortKey, sort_key
+from rageval_report.scale.id_order import IdOrder, OrderName, sort_key
 from rageval_report.scale.score_rows import ScoreRows
 from rageval_report.scores.align import align
 
@@ -114,31 +114,47 @@ class _OrderedSide:
         self._name, self._parts = name, parts
         self._key = sort_key(order)
         self._order = IdOrder(0, "", "", frozenset({order}))
+        self._is_checked = False
         self.rows = ScoreRows.without_rows(metrics)
 
     def fill(self) -> bool:
-        """Read the next part if no row is waiting; False at the end of the table.
+        """Read the next part if no row is waiting; False at the end of the table."""
+        if len(self.rows):
+            return True
+        rows = next(self._parts, None)
+        if rows is None:
+            return False
+        self.rows, self._is_checked = rows, False
+        return True
+
+    def check(self) -> None:
+        """Check the order of the rows that wait, once."""
+        if not self._is_checked:
+            self._add(IdOrder.of(self.rows.ids, self._order.orders))
+            self._is_checked = True
+
+    def pop(self, n: int) -> ScoreRows:
+        """The next n rows, which then no longer wait."""
+        first, self.rows = self.rows.slice(0, n), self.rows.slice(n, len(self.rows))
+        return first
+
+    def pop_equal(self, n: int, order: IdOrder) -> ScoreRows:
+        """The next n rows, whose order is known."""
+        if not self._is_checked:
+            self._add(order)
+        return self.pop(n)
+
+    def _add(self, order: IdOrder) -> None:
+        """Put the order of some rows behind that of the rows before.
 
         Raises
         ------
         UnorderedIdsError
             If an id does not come after the one before it.
         """
-        if len(self.rows):
-            return True
-        rows = next(self._parts, None)
-        if rows is None:
-            return False
-        self._order += IdOrder.of(rows.ids, self._order.orders)
+        self._order += order
         if not self._order.orders:
             raise UnorderedIdsError(f"the ids of {self._name!r} are not in order")
-        self.rows = rows
-        return True
-
-    def pop(self, n: int) -> ScoreRows:
-        """The next n rows, which then no longer wait."""
-        first, self.rows = self.rows.slice(0, n), self.rows.slice(n, len(self.rows))
-        return first
 
     def pop_until(self, last: str) -> ScoreRows:
         """The waiting rows up to an id."""
@@ -181,11 +197,13 @@ def ordered_pairs(
     first = _OrderedSide(names[0], before, metrics[0], order)
     second = _OrderedSide(names[1], after, metrics[1], order)
     while first.fill() and second.fill():
-        yield _next_pairs(first, second, sort_key(order))
+        yield _next_pairs(first, second, order)
     while first.fill():
+        first.check()
         rows = first.pop(len(first.rows))
         yield PairedRows(rows.slice(0, 0), second.rows, rows, second.rows)
     while second.fill():
+        second.check()
         rows = second.pop(len(second.rows))
         yield PairedRows(first.rows, rows.slice(0, 0), first.rows, rows)
 
@@ -221,10 +239,14 @@ def rows_in_same_order(
         first, second = first.slice(n, len(first)), second.slice(n, len(second))
 
 
-def _next_pairs(first: _OrderedSide, second: _OrderedSide, key: SortKey) -> PairedRows:
+def _next_pairs(first: _OrderedSide, second: _OrderedSide, order: OrderName) -> PairedRows:
     """The rows up to the smaller of the two last ids that wait."""
     n = min(len(first.rows), len(second.rows))
-    if first.rows.ids.slice(0, n).equals(second.rows.ids.slice(0, n)):
-        return PairedRows.complete(first.pop(n), second.pop(n))
-    last = min(first.rows.ids[-1].as_py(), second.rows.ids[-1].as_py(), key=key)
+    ids = first.rows.ids.slice(0, n)
+    if ids.equals(second.rows.ids.slice(0, n)):
+        known = IdOrder.of(ids, frozenset({order}))
+        return PairedRows.complete(first.pop_equal(n, known), second.pop_equal(n, known))
+    first.check()
+    second.check()
+    last = min(first.rows.ids[-1].as_py(), second.rows.ids[-1].as_py(), key=sort_key(order))
     return match_rows(first.pop_until(last), second.pop_until(last))

@@ -20,6 +20,7 @@ from rageval_report.types import BoolArray, FloatArray
 ArrowTexts: TypeAlias = Any
 
 _MOST_EXACT = 2.0**53
+_FIRST_BEYOND_ASCII = 0x7F  # DEL, which is no sign either
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,6 +276,8 @@ def _whole_numbers(column: Any) -> Any:
 
 
 def _check_blanks(texts: ArrowTexts) -> None:
+    if _begin_with_signs(texts):
+        return
     compute = import_arrow_module("compute")
     lengths = compute.binary_length(texts)
     is_blank = compute.or_(compute.equal(lengths, 0), compute.utf8_is_space(texts))
@@ -284,3 +287,15 @@ def _check_blanks(texts: ArrowTexts) -> None:
             f"every row needs a query id; rows {named(rows.tolist())} of a part, counted from 0, "
             "have a blank one"
         )
+
+
+def _begin_with_signs(texts: ArrowTexts) -> bool:
+    """Whether each text begins with a sign of ASCII that is no space, which most ids do."""
+    _, offsets, data = texts.buffers()
+    if not len(texts) or data is None:
+        return not len(texts)
+    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    if not (ends[1:] > ends[:-1]).all():
+        return False
+    first = np.frombuffer(data, np.uint8)[ends[:-1]]
+    return bool(first.min() > ord(" ")) and bool(first.max() < _FIRST_BEYOND_ASCII)

@@ -14,7 +14,7 @@ import numpy as np
 
 from rageval_report.stats.means.score_bins import CountedScores
 from rageval_report.stats.states.counted_steps import CountedSteps, Scores
-from rageval_report.stats.states.power_sums import ORDER_OF_SIGNS, ORDER_OF_SPREAD, PowerSums
+from rageval_report.stats.states.power_sums import ORDER_OF_SPREAD, PowerSums
 from rageval_report.types import FloatArray
 
 # So few values keep their order: then every method that memory has can be applied.
@@ -50,7 +50,7 @@ class ColumnRules:
 
 SCORES = ColumnRules(ORDER_OF_SPREAD, FEW_VALUES, MOST_VALUES, has_bins=True)
 SIDE_OF_PAIRS = ColumnRules(ORDER_OF_SPREAD, 0, 0, has_bins=False)
-DIFFERENCES = ColumnRules(ORDER_OF_SIGNS, 0, MOST_VALUES, has_bins=True, any_step=True)
+DIFFERENCES = ColumnRules(ORDER_OF_SPREAD, 0, MOST_VALUES, has_bins=True, any_step=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

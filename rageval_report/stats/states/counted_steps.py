@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.types import FloatArray, IntArray
+from rageval_report.types import FloatArray, IndexArray, IntArray
 
 Scores = npt.NDArray[np.floating[Any]]
 
@@ -26,7 +26,9 @@ STEPS_PER_ONE = (*range(1, 13), 60, 100, 840, 1000, 2520, 10_000)
 MOST_COUNTS = 2**17
 # A first look at so many scores leaves out the steps that do not fit.
 _SAMPLE = 64
-_BLOCK = 2**15  # numbers that stay in the second-level cache
+BLOCK = 2**14  # numbers of which a few arrays stay in the second-level cache
+# So many multiples are looked up in a table, which is faster than to divide.
+_MOST_LISTED = 2**12
 # Every whole number below this is a double.
 _LARGEST_STEP = 2**53
 # Sums of products of integers below this are exact.
@@ -68,12 +70,10 @@ class CountedSteps:
         """The counts of finite scores; None if they are not multiples of one of the usual steps."""
         if not values.size:
             return NO_STEPS
-        ends = np.array([values.min(), values.max()], dtype=np.float64)
-        sample = values[:: 1 + values.size // _SAMPLE]
-        for denominator, is_single in _fitting_steps(sample, ends):
-            steps = _count_steps(values, denominator, is_single, ends)
-            if steps is not None:
-                return steps
+        for ruler in StepRuler.fitting(values):
+            counts = ruler.count(values)
+            if counts is not None:
+                return ruler.in_coarsest_steps(counts)
         return None
 
     def plus(self, other: CountedSteps, *, any_step: bool = False) -> CountedSteps | None:
@@ -135,12 +135,12 @@ class CountedSteps:
             return None
         lowest = round(low * denominator)
         counts = np.zeros(round(high * denominator) - lowest + 1, dtype=np.int64)
-        for start in range(0, values.size, _BLOCK):
-            steps = values[start : start + _BLOCK] * float(denominator)
+        for start in range(0, values.size, BLOCK):
+            steps = values[start : start + BLOCK] * float(denominator)
             np.rint(steps, out=steps)
             steps -= lowest
             counts += np.bincount(steps.astype(np.intp), minlength=counts.size)
-        return _in_coarsest_steps(denominator, lowest, counts, is_single=False)
+        return in_coarsest_steps(denominator, lowest, counts, is_single=False)
 
     def negated(self) -> CountedSteps:
         """The counts of the same numbers with their signs reversed."""
@@ -295,36 +295,111 @@ def _fitting_steps(sample: Scores, ends: FloatArray) -> Iterator[tuple[int, bool
         yield STEPS_PER_ONE[place], True
 
 
-def _count_steps(
-    values: Scores, denominator: int, is_single: bool, ends: FloatArray
-) -> CountedSteps | None:
-    """The counts in the coarsest steps; None if a score is not the nearest float to a multiple."""
-    lowest, highest = (round(float(end) * denominator) for end in ends)
-    counts = np.zeros(highest - lowest + 1, dtype=np.int64)
-    steps, numbers = np.empty((2, min(values.size, _BLOCK)))
-    singles = np.empty(numbers.size, dtype=np.float32)
-    for start in range(0, values.size, _BLOCK):
-        block = values[start : start + _BLOCK]
-        part = slice(0, block.size)
-        np.multiply(block, float(denominator), out=steps[part], dtype=np.float64)
-        np.rint(steps[part], out=steps[part])
-        np.divide(steps[part], float(denominator), out=numbers[part])
-        if is_single:
-            singles[part] = numbers[part]
-            fits = np.array_equal(singles[part], block)
-        else:
-            fits = np.array_equal(numbers[part], block)
-        if not fits:
-            return None
-        steps[part] -= lowest
-        counts += np.bincount(steps[part].astype(np.intp), minlength=counts.size)
-    return _in_coarsest_steps(denominator, lowest, counts, is_single)
-
-
-def _in_coarsest_steps(
+def in_coarsest_steps(
     denominator: int, lowest: int, counts: IntArray, is_single: bool
 ) -> CountedSteps:
+    """Counts of multiples of 1/D, the first of which occurs, with D as small as they allow."""
     multiples = np.flatnonzero(counts) + lowest
     divisor = math.gcd(denominator, int(np.gcd.reduce(multiples)))
     is_single = is_single and not _fits_single(multiples, denominator)
     return CountedSteps(denominator // divisor, lowest // divisor, counts[::divisor], is_single)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepRuler:
+    """The multiples of 1/D between two scores, on which other scores are looked up.
+
+    Parameters
+    ----------
+    denominator : int
+        D, one of the usual ones.
+    lowest : int
+        The least multiple, in steps.
+    size : int
+        The number of multiples from the least to the largest.
+    is_single : bool
+        As in `CountedSteps`.
+    listed : ndarray, optional
+        The multiples as scores, unless they are too many.
+
+    Examples
+    --------
+    >>> ruler = next(StepRuler.fitting(np.array([0.5, 1.0, 0.75, 0.5])))
+    >>> ruler.denominator, ruler.lowest, ruler.count(np.array([0.5, 1.0]))
+    (4, 2, array([1, 0, 1]))
+    """
+
+    denominator: int
+    lowest: int
+    size: int
+    is_single: bool
+    listed: Scores | None
+
+    @classmethod
+    def fitting(cls, values: Scores) -> Iterator[StepRuler]:
+        """Rulers that fit some of at least one finite score, the coarsest first."""
+        ends = np.array([values.min(), values.max()], dtype=np.float64)
+        sample = values[:: 1 + values.size // _SAMPLE]
+        for denominator, is_single in _fitting_steps(sample, ends):
+            lowest, highest = (round(float(end) * denominator) for end in ends)
+            size = highest - lowest + 1
+            listed = None
+            if size <= _MOST_LISTED:
+                multiples = np.arange(lowest, lowest + size)
+                listed = _numbers(multiples, denominator, is_single).astype(values.dtype)
+            yield cls(denominator, lowest, size, is_single, listed)
+
+    def place(self, block: Scores, places: IndexArray, steps: FloatArray) -> bool:
+        """Write the place of each score among the multiples.
+
+        Parameters
+        ----------
+        block : ndarray
+            Scores between the ends of the ruler.
+        places : ndarray of int
+            The places are written here, counted from 0.
+        steps : ndarray
+            Overwritten.
+
+        Returns
+        -------
+        bool
+            False if a score is not the nearest float to a multiple.
+        """
+        np.multiply(block, float(self.denominator), out=steps, dtype=np.float64)
+        np.rint(steps, out=steps)
+        if self.lowest:
+            steps -= self.lowest
+        places[:] = steps
+        if self.listed is not None:
+            return bool((self.listed.take(places, mode="clip") == block).all())
+        steps += self.lowest
+        steps /= self.denominator
+        numbers = steps.astype(np.float32) if self.is_single else steps
+        return bool((numbers == block).all())
+
+    def count(self, values: Scores) -> IntArray | None:
+        """How often each multiple occurs; None if a score is not one of them."""
+        counts = np.zeros(self.size, dtype=np.int64)
+        steps = np.empty(min(values.size, BLOCK))
+        places = np.empty(steps.size, dtype=np.intp)
+        for start in range(0, values.size, BLOCK):
+            block = values[start : start + BLOCK]
+            place = places[: block.size]
+            if not self.place(block, place, steps[: block.size]):
+                return None
+            add_counts(counts, place)
+        return counts
+
+    def in_coarsest_steps(self, counts: IntArray) -> CountedSteps:
+        """Counts of these multiples, with D as small as they allow."""
+        return in_coarsest_steps(self.denominator, self.lowest, counts, self.is_single)
+
+
+def add_counts(counts: IntArray, places: IndexArray) -> None:
+    """Count the places, in an array that has counts already."""
+    if counts.size < places.size // 8:
+        counts += np.bincount(places, minlength=counts.size)
+    else:
+        # A bincount would make another array as large for every block.
+        np.add.at(counts, places, 1)

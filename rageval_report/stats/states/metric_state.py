@@ -170,10 +170,12 @@ def present_scores(values: Scores) -> Scores:
     >>> present_scores(np.array([1.0, np.nan], dtype=np.float32)).dtype
     dtype('float32')
     """
-    if values.dtype != np.float32 or values.ndim != 1:
+    if values.dtype not in (np.float32, np.float64) or values.ndim != 1:
         return finite_values(values)
-    # A single NaN or infinity is enough to make the sum one.
-    if np.isfinite(values.sum(dtype=np.float64)):
-        return values
+    # A single NaN or infinity is enough to make the sum one; so may very large scores.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return values
     finite_values(values)
-    return values[~np.isnan(values)]
+    is_missing = np.isnan(values)
+    return values[~is_missing] if is_missing.any() else values

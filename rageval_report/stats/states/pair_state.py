@@ -7,7 +7,7 @@ so are the differences: every number of a comparison follows from these three.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,9 @@ from rageval_report.stats.states.column_state import (
     SIDE_OF_PAIRS,
     ColumnState,
 )
-from rageval_report.stats.states.counted_steps import CountedSteps, Scores
+from rageval_report.stats.states.counted_steps import NO_STEPS, CountedSteps, Scores
 from rageval_report.stats.states.metric_state import present_scores
+from rageval_report.stats.states.paired_steps import count_paired_steps
 from rageval_report.stats.states.state_pairs import PairSummary, StatePairs
 from rageval_report.types import FloatArray
 
@@ -200,26 +201,47 @@ def summarise_pairs(baseline: Scores, candidate: Scores) -> PairSummary:
     >>> summarise_pairs(np.array([0.5, 0.25]), np.array([1.0, 0.25])).differences.steps.counts
     array([1, 1])
     """
-    sides = [ColumnState.of(side, SIDE_OF_PAIRS) for side in (baseline, candidate)]
-    differences = _differences(baseline, candidate)
-    state = _state_of_differences(differences, sides[0].steps, sides[1].steps)
+    counted = count_paired_steps(baseline, candidate)
+    if counted is not None:
+        before, after, differences = counted
+        return _summary_of_steps(
+            (ColumnState(SIDE_OF_PAIRS, steps=before), ColumnState(SIDE_OF_PAIRS, steps=after)),
+            ColumnState(DIFFERENCES, steps=differences),
+        )
+    sides = ColumnState.of(baseline, SIDE_OF_PAIRS), ColumnState.of(candidate, SIDE_OF_PAIRS)
+    values = _differences(baseline, candidate)
+    state = _state_of_differences(values, sides[0].steps, sides[1].steps)
     if state.steps is not None:
-        steps = state.steps
-        n_negative = int(steps.counts[: max(-steps.lowest, 0)].sum())
-        n_zero = int(steps.counts[-steps.lowest]) if 0 <= -steps.lowest < steps.counts.size else 0
-        ends = int(steps.counts[0]), int(steps.counts[-1])
-        n_positive = steps.n - n_negative - n_zero
+        summary = _summary_of_steps(sides, state)
         is_exact = all(side.steps is not None for side in sides)
     else:
-        n_positive = int(np.count_nonzero(differences > 0))
-        n_negative = int(np.count_nonzero(differences < 0))
-        low, high = differences.min(), differences.max()
-        ends = int(np.count_nonzero(differences == low)), int(np.count_nonzero(differences == high))
+        summary = _summary_of_values(sides, state, values)
         is_exact = False
-    n_other_bits = n_positive + n_negative
-    if not is_exact and n_other_bits < differences.size:
-        n_other_bits = int(np.count_nonzero(baseline != candidate))
-    return PairSummary(sides[0], sides[1], state, n_positive, n_negative, n_other_bits, *ends)
+    if is_exact or summary.n_other_bits == values.size:
+        return summary
+    return replace(summary, n_other_bits=int(np.count_nonzero(baseline != candidate)))
+
+
+def _summary_of_steps(sides: tuple[ColumnState, ColumnState], state: ColumnState) -> PairSummary:
+    """Pairs whose differences are counts."""
+    steps = state.steps or NO_STEPS
+    counts, zero = steps.counts, -steps.lowest
+    n_negative = int(counts[: max(zero, 0)].sum())
+    n_zero = int(counts[zero]) if 0 <= zero < counts.size else 0
+    n_positive = steps.n - n_negative - n_zero
+    ends = int(counts[0]), int(counts[-1])
+    return PairSummary(*sides, state, n_positive, n_negative, n_positive + n_negative, *ends)
+
+
+def _summary_of_values(
+    sides: tuple[ColumnState, ColumnState], state: ColumnState, differences: FloatArray
+) -> PairSummary:
+    """Pairs whose differences are on no lattice."""
+    n_positive = int(np.count_nonzero(differences > 0))
+    n_negative = int(np.count_nonzero(differences < 0))
+    low, high = differences.min(), differences.max()
+    ends = int(np.count_nonzero(differences == low)), int(np.count_nonzero(differences == high))
+    return PairSummary(*sides, state, n_positive, n_negative, n_positive + n_negative, *ends)
 
 
 def _split_complete(before: Scores, after: Scores) -> tuple[tuple[Scores, Scores], LoneScores]:

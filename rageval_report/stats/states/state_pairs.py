@@ -18,7 +18,7 @@ from rageval_report.stats.sign_flips.lattice import LatticeCounts
 from rageval_report.stats.states.column_state import DIFFERENCES, ColumnState
 from rageval_report.stats.states.counted_steps import CountedSteps, mean_difference
 from rageval_report.stats.states.moments_of_state import moments_of_state
-from rageval_report.stats.states.power_sums import PowerSums
+from rageval_report.stats.states.power_sums import ORDER_OF_SIGNS, PowerSums
 from rageval_report.types import FloatArray
 
 
@@ -217,7 +217,7 @@ class StatePairs(PairedScores):
     def sums(self) -> PowerSums | None:
         """The differences as sums of powers, where neither counts nor values are of use."""
         is_needed = self.lattice is None and self.summary.differences.values is None
-        return self.summary.differences.summed() if is_needed else None
+        return self.summary.differences.summed().raised(ORDER_OF_SIGNS) if is_needed else None
 
     @property
     def counted(self) -> FloatArray | CountedScores:

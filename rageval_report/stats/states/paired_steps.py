@@ -1,0 +1,107 @@
+"""Pairs of scores both of which are multiples of a step, counted together.
+
+Each pair of two multiples is counted; the counts of each side and those of the differences follow.
+So no difference is computed, and none has rounding noise.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.stats.states.counted_steps import (
+    BLOCK,
+    MOST_COUNTS,
+    CountedSteps,
+    Scores,
+    StepRuler,
+    add_counts,
+    in_coarsest_steps,
+)
+from rageval_report.types import IntArray
+
+# So many kinds of pairs are counted at most: half a megabyte of counts. Scores of two decimals have
+# 10,201 kinds.
+_MOST_KINDS = 2**16
+
+
+def count_paired_steps(
+    baseline: Scores, candidate: Scores
+) -> tuple[CountedSteps, CountedSteps, CountedSteps] | None:
+    """The counts of both sides, and those of the differences, candidate minus baseline.
+
+    Parameters
+    ----------
+    baseline, candidate : ndarray
+        The scores of either side in the same order, of which there is at least one.
+
+    Returns
+    -------
+    (CountedSteps, CountedSteps, CountedSteps) or None
+        None if the scores of a side are not multiples of a usual step, if there are too many kinds
+        of pairs, or if differences may be rounding noise.
+
+    Examples
+    --------
+    >>> sides = count_paired_steps(np.array([0.0, 1.0, 0.0]), np.array([0.5, 0.5, 0.0]))
+    >>> sides[2].denominator, sides[2].lowest, sides[2].counts
+    (2, -1, array([1, 1, 1]))
+    """
+    rulers = StepRuler.fitting(baseline), StepRuler.fitting(candidate)
+    first, second = (next(each, None) for each in rulers)
+    while first is not None and second is not None:
+        if first.size * second.size > _MOST_KINDS:
+            return None
+        table = np.zeros((first.size, second.size), dtype=np.int64)
+        misfit = _count_pairs((baseline, candidate), (first, second), table)
+        if misfit is None:
+            return _marginals(first, second, table)
+        if misfit == 0:
+            first = next(rulers[0], None)
+        else:
+            second = next(rulers[1], None)
+    return None
+
+
+def _count_pairs(
+    sides: tuple[Scores, Scores], rulers: tuple[StepRuler, StepRuler], table: IntArray
+) -> int | None:
+    """Count the pairs of places; the number of the side that does not fit its ruler, or None."""
+    size = min(sides[0].size, BLOCK)
+    steps, places = np.empty(size), np.empty((2, size), dtype=np.intp)
+    counts = table.reshape(-1)
+    for start in range(0, sides[0].size, BLOCK):
+        n = min(BLOCK, sides[0].size - start)
+        for number, (side, ruler) in enumerate(zip(sides, rulers, strict=True)):
+            if not ruler.place(side[start : start + n], places[number, :n], steps[:n]):
+                return number
+        kinds = places[0, :n]
+        kinds *= rulers[1].size
+        kinds += places[1, :n]
+        add_counts(counts, kinds)
+    return None
+
+
+def _marginals(
+    first: StepRuler, second: StepRuler, table: IntArray
+) -> tuple[CountedSteps, CountedSteps, CountedSteps] | None:
+    """The counts of both sides and of the differences, by the counts of pairs of places."""
+    before = first.in_coarsest_steps(table.sum(axis=1))
+    after = second.in_coarsest_steps(table.sum(axis=0))
+    coarsest = math.lcm(before.denominator, after.denominator)
+    ends = [abs(end) for side in (before, after) for end in (side.minimum, side.maximum)]
+    if TIE_TOLERANCE * max(1.0, *ends) * coarsest > 0.5:
+        return None
+    denominator = math.lcm(first.denominator, second.denominator)
+    strides = denominator // first.denominator, denominator // second.denominator
+    rows, columns = np.nonzero(table)
+    steps = (columns + second.lowest) * strides[1] - (rows + first.lowest) * strides[0]
+    lowest, highest = int(steps.min()), int(steps.max())
+    # As for differences one by one, the range counts in the coarsest steps that both sides allow.
+    if (highest - lowest) * coarsest >= MOST_COUNTS * denominator:
+        return None
+    counts = np.zeros(highest - lowest + 1, dtype=np.int64)
+    np.add.at(counts, steps - lowest, table[rows, columns])
+    return before, after, in_coarsest_steps(denominator, lowest, counts, is_single=False)
