@@ -14,6 +14,7 @@ from rageval_report.readers.delimited import best_delimiters
 from rageval_report.scale.pieces import (
     ROWS_OF_PART,
     SAMPLE_ROWS,
+    ArrowSchema,
     ArrowTable,
     Piece,
     damage_errors,
@@ -69,6 +70,11 @@ class CsvPiece:
                 f"this table cannot be read in parts: {first_line}. Nothing was computed",
                 path=self.path,
             ) from exc
+
+    def schema(self) -> ArrowSchema:
+        """The names of the columns, which are of texts."""
+        arrow = import_pyarrow()
+        return arrow.schema([(name, arrow.string()) for name in self.header()])
 
     def header(self) -> list[str]:
         """The names of the columns."""

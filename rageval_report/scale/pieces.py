@@ -42,6 +42,9 @@ class Piece(Protocol):
     def partition(self) -> tuple[tuple[str, str | None], ...]:
         """The columns that the folders of the file state, and their values."""
 
+    def schema(self) -> ArrowSchema:
+        """The names and the types of the columns of the file."""
+
     def read(self, columns: Sequence[str]) -> Iterator[ArrowTable]:
         """The rows part by part, with these columns of the file."""
 
@@ -66,6 +69,10 @@ class ParquetPiece:
     groups: tuple[int, ...]
     n_rows: int
     partition: tuple[tuple[str, str | None], ...] = ()
+
+    def schema(self) -> ArrowSchema:
+        """The names and the types of the columns of the file."""
+        return read_footer(Path(self.path)).schema
 
     def read(self, columns: Sequence[str]) -> Iterator[ArrowTable]:
         """The rows part by part, with these columns of the file.

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from rageval_report._registry import import_arrow_module, import_pyarrow
 from rageval_report.errors import DataError, ReaderError, named
-from rageval_report.scale.pieces import ArrowTable, Piece, with_partition
+from rageval_report.scale.pieces import ArrowSchema, ArrowTable, Piece, with_partition
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.table import score_table
 from rageval_report.types import BoolArray, FloatArray
 
 # The texts of an Arrow array, which has no types.
 ArrowTexts: TypeAlias = Any
+
+T = TypeVar("T")
 
 _MOST_EXACT = 2.0**53
 _FIRST_BEYOND_ASCII = 0x7F  # DEL, which is no sign either
@@ -144,20 +146,87 @@ class TableShape:
         ReaderError
             If the file lacks a column, is damaged, or has a row without an id.
         """
+        yield from (
+            part
+            for part in self._converted(
+                piece,
+                [*(self.metric_columns[name] for name in metrics), *details],
+                lambda table: self._convert(table, metrics, details, with_ids=with_ids),
+                with_ids=with_ids,
+            )
+            if len(part)
+        )
+
+    def stored(
+        self, piece: Piece, metrics: Sequence[str], details: Sequence[str], kinds: Sequence[Any]
+    ) -> Iterator[ArrowTable]:
+        """The rows of a piece part by part as an engine moves them: see `ScanTable.stored`."""
+        columns = [*(self.metric_columns[name] for name in metrics), *details]
+
+        def store(table: ArrowTable) -> ArrowTable:
+            arrays = [texts_of_ids(table.column(self.id_column))]
+            for name, kind in zip(metrics, kinds, strict=False):
+                cells = table.column(self.metric_columns[name])
+                if cells.type != kind:
+                    cells = import_pyarrow().array(self._numbers(table, name)[0])
+                arrays.append(cells)
+            cast = zip(details, kinds[len(metrics) :], strict=True)
+            arrays += [table.column(column).cast(kind) for column, kind in cast]
+            return import_pyarrow().table(arrays, [QUERY_ID, *map(str, range(len(columns)))])
+
+        return self._converted(piece, columns, store, with_ids=True)
+
+    def of_stored(
+        self, table: ArrowTable, metrics: Sequence[str], details: Sequence[str]
+    ) -> ScoreRows:
+        """Rows of `stored`, converted.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The ids, the metrics and the details, in this order.
+        metrics, details
+            As in `stored`.
+        """
+        ids = table.column(0).combine_chunks()
+        if isinstance(ids, import_pyarrow().ChunkedArray):
+            ids = ids.chunk(0)
+        places = range(1, 1 + len(metrics))
+        scores = {
+            name: self._within_bounds(name, _to_float64(table.column(place)))
+            for name, place in zip(metrics, places, strict=True)
+        }
+        cells = table.select(list(range(1 + len(metrics), table.num_columns)))
+        return ScoreRows(scores, ids, cells.rename_columns(list(details)) if details else None)
+
+    def _converted(
+        self,
+        piece: Piece,
+        columns: Sequence[str],
+        convert: Callable[[ArrowTable], T],
+        *,
+        with_ids: bool,
+    ) -> Iterator[T]:
+        """Parts of these columns; errors name the file."""
         stated = dict(piece.partition)
-        columns = [self.metric_columns[name] for name in metrics]
-        wanted = dict.fromkeys((*columns, *details, *([self.id_column] if with_ids else [])))
+        wanted = dict.fromkeys((*columns, *([self.id_column] if with_ids else [])))
         from_file = [column for column in wanted if column not in stated]
         for table in piece.read(from_file or [self.id_column]):
+            lost = [column for column in from_file if column not in table.column_names]
+            if lost:  # pyarrow reads the others, without a word
+                raise ReaderError(
+                    f"the columns {named(lost)} are missing; the file has changed since the scan "
+                    "was opened",
+                    path=piece.path,
+                )
             whole = with_partition(table, [(n, v) for n, v in stated.items() if n in wanted])
             try:
-                part = self._convert(whole, metrics, details, with_ids=with_ids)
+                part = convert(whole)
             except ReaderError:
                 raise
             except DataError as exc:
                 raise ReaderError(str(exc), path=piece.path) from exc
-            if len(part):
-                yield part
+            yield part
 
     def _convert(
         self,
@@ -219,6 +288,37 @@ class TableShape:
         if np.fmin.reduce(values) >= low and np.fmax.reduce(values) <= high:
             return values
         return np.clip(values, low, high)
+
+
+def type_of_numbers(schemas: Sequence[ArrowSchema], column: str) -> Any:
+    """The type in which the numbers of a column are moved: that of all files, or float64.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> narrow, wide = (pyarrow.schema([("f1", pyarrow.type_for_alias(t))]) for t in ("f4", "f8"))
+    >>> type_of_numbers([narrow, narrow], "f1"), type_of_numbers([narrow, wide], "f1")
+    (DataType(float), DataType(double))
+    """
+    arrow = import_pyarrow()
+    kinds = {_type_in(schema, column) for schema in schemas}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    is_number = kind is not None and (
+        arrow.types.is_integer(kind) or kind in (arrow.float32(), arrow.float64())
+    )
+    return kind if is_number else arrow.float64()
+
+
+def type_of_cells(schemas: Sequence[ArrowSchema], column: str) -> Any:
+    """The type in which the cells of a column are moved: that of all files, or texts."""
+    kinds = {_type_in(schema, column) for schema in schemas}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    return import_pyarrow().string() if kind is None else kind
+
+
+def _type_in(schema: ArrowSchema, column: str) -> Any:
+    """The type of a column; None if the folders state it."""
+    return schema.field(column).type if column in schema.names else None
 
 
 def _to_float64(cells: Any) -> FloatArray:

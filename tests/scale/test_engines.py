@@ -12,6 +12,11 @@ from rageval_report.scale.engines.automatic import engine_of
 from rageval_report.scale.engines.base import PairedColumns
 from rageval_report.scale.mergeable import StateOfEach
 from rageval_report.scale.pairs import CommonIds, UnorderedIdsError
+from rageval_report.scale.pieces import read_footer
+from rageval_report.scale.scan_table import ScanTable
+from rageval_report.scale.score_rows import TableShape
+
+ENGINE_NAMES = ["stream", "duckdb", "auto"]
 
 COLUMNS = PairedColumns(("recall",), ("recall",), ("topic",))
 
@@ -154,3 +159,141 @@ def test_a_memory_limit_is_a_size(frames, make_table):
     tables = [make_table(frame, name) for frame, name in zip(frames, "ab", strict=True)]
     with pytest.raises(DataError, match="memory_limit must be a size"):
         fold(engine_of("duckdb", memory_limit="lots"), *tables)
+
+
+@pytest.fixture
+def make_files(tmp_path):
+    """Writes frames as the files of one table, each with types of its own."""
+
+    def make(frames, name):
+        pieces = []
+        for place, frame in enumerate(frames):
+            path = tmp_path / f"{name}-{place:03d}.parquet"
+            frame.to_parquet(path, index=False, row_group_size=30)
+            pieces += read_footer(path).pieces()
+        shape = TableShape("query_id", {"recall": "recall"}, {}, {"topic": "topic"})
+        return ScanTable(name, tuple(pieces), shape)
+
+    return make
+
+
+def cut(frame, n):
+    """The rows of a frame in n parts."""
+    return [frame.iloc[place] for place in np.array_split(np.arange(len(frame)), n)]
+
+
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+@pytest.mark.parametrize("kinds", [("float32", "float32"), ("float32", "float64"), ("int8", "str")])
+def test_files_of_one_table_may_have_numbers_of_different_types(frames, make_files, engine, kinds):
+    first, second = (frame.assign(recall=(frame["recall"] > 0.5) * 1.0) for frame in frames)
+    tables = [
+        make_files(
+            [
+                part.astype({"recall": kind})
+                for part, kind in zip(cut(frame, 2), kinds, strict=True)
+            ],
+            name,
+        )
+        for frame, name in zip((first, second), "ab", strict=True)
+    ]
+    _, counts = fold(engine_of(engine), *tables)
+    assert counts == merged(first, second)
+
+
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+def test_single_precision_is_not_rounded_to_it_twice(frames, make_files, engine):
+    """A file in double precision beside one in single precision keeps its digits."""
+    parts = [
+        [
+            part.assign(recall=part["recall"].astype(kind) / 3)
+            for part, kind in zip(cut(frame, 2), kinds, strict=True)
+        ]
+        for frame, kinds in zip(
+            frames, (("float32", "float64"), ("float64", "float32")), strict=True
+        )
+    ]
+    tables = [make_files(part, name) for part, name in zip(parts, "ab", strict=True)]
+    whole = [pd.concat([p.astype({"recall": float}) for p in part]) for part in parts]
+    _, counts = fold(engine_of(engine), *tables)
+    assert counts == merged(*whole)
+
+
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+@pytest.mark.parametrize("n_files", [1, 7])
+def test_unscored_queries_stay_in_their_pairs(frames, make_files, engine, n_files):
+    first, second = (
+        frame.assign(recall=frame["recall"].where(frame["recall"] > 0.2)) for frame in frames
+    )
+    tables = [
+        make_files(cut(f, n), name)
+        for f, n, name in zip((first, second), (n_files, 3), "ab", strict=True)
+    ]
+    _, counts = fold(engine_of(engine), *tables)
+    assert without_nan(counts) == without_nan(merged(first, second))
+    assert any("nan" in map(str, key) for key in counts)
+
+
+def without_nan(counts):
+    """NaN as None, since NaN is not equal to itself."""
+    total = Counter()
+    for (topic, *scores), n in counts.items():
+        total[topic, *(None if np.isnan(score) else score for score in scores)] += n
+    return total
+
+
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+def test_an_id_that_occurs_twice_among_those_of_one_table_only_is_named(frames, make_table, engine):
+    first, second = frames
+    alone = "r0001"
+    ids = first["query_id"].tolist()
+    ids[-2:] = [alone, alone]
+    tables = make_table(first.assign(query_id=ids), "a"), make_table(second, "b")
+    with pytest.raises(DataError, match=f"a: query ids must be unique; .* '{alone}'"):
+        fold(engine_of(engine), *tables)
+
+
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+def test_one_id_for_all_rows_ends_before_every_pair_is_made(frames, make_table, engine):
+    """600 rows of one id on both sides are 360,000 pairs; the table is refused after some parts."""
+    tables = [
+        make_table(frame.assign(query_id="q"), n) for frame, n in zip(frames, "ab", strict=True)
+    ]
+    seen = []
+
+    def count(rows):
+        seen.append(len(rows.before))
+        return 0
+
+    with pytest.raises(DataError, match=r"query ids must be unique; .* 'q'"):
+        engine_of(engine).fold_pairs(*tables, count, COLUMNS)
+    assert sum(seen) < 3000
+
+
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+def test_the_damaged_file_of_a_hundred_is_named(frames, make_files, tmp_path, engine):
+    tables = [make_files(cut(frame, 100), name) for frame, name in zip(frames, "ab", strict=True)]
+    path = tmp_path / "b-057.parquet"
+    content = bytearray(path.read_bytes())
+    content[4 : len(content) // 3] = bytes(len(content) // 3 - 4)
+    path.write_bytes(content)
+    with pytest.raises(ReaderError, match=r"b-057\.parquet: this file is damaged"):
+        fold(engine_of(engine), *tables)
+
+
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+def test_a_file_that_has_lost_a_column_is_named(frames, make_files, tmp_path, engine):
+    tables = [make_files(cut(frame, 5), name) for frame, name in zip(frames, "ab", strict=True)]
+    path = tmp_path / "a-003.parquet"
+    pd.read_parquet(path).drop(columns="recall").to_parquet(path, row_group_size=30)
+    with pytest.raises(ReaderError, match=r"a-003\.parquet"):
+        fold(engine_of(engine), *tables)
+
+
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+@pytest.mark.parametrize("blank", [None, "", "  ", "\u2003"])
+def test_a_row_without_an_id_is_an_error_that_names_the_file(frames, make_files, engine, blank):
+    first = frames[0].copy()
+    first.loc[0, "query_id"] = blank
+    tables = make_files(cut(first, 3), "a"), make_files(cut(frames[1], 2), "b")
+    with pytest.raises(ReaderError, match=r"a-000\.parquet: every row needs a query id"):
+        fold(engine_of(engine), *tables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NoReturn
 
 import duckdb
 
@@ -29,6 +29,10 @@ _ID = "query_id"
 class DuckDBEngine(StreamEngine):
     """Joins by DuckDB within this process; one table needs no join.
 
+    The files are read here, so that damaged ones and blank ids are found as by the other engines,
+    and handed over as they are. One thread joins: then the rows come in the same order each time,
+    and the result has the same digits.
+
     Parameters
     ----------
     memory_limit : str, optional
@@ -49,12 +53,12 @@ class DuckDBEngine(StreamEngine):
         second = _JoinedSide(after, columns.after, columns.details_after, "after")
         with ExitStack() as stack:
             for side in (first, second):
-                stack.enter_context(side.prints)
+                stack.enter_context(side.alone)
             connection = stack.enter_context(self._connection(stack))
             state = add_states(map(partial, _joined_rows(connection, first, second)))
             # Equal fingerprints are hardly ever those of different ids; a second pass says so.
             for side in (first, second):
-                if side.prints.has_repeats():
+                if side.alone.has_repeats():
                     side.table.check_ids()
             return state
 
@@ -67,6 +71,7 @@ class DuckDBEngine(StreamEngine):
                 config={
                     "memory_limit": limit,
                     "temp_directory": folder,
+                    "threads": 1,
                     # The order of the rows means nothing here, and keeping it takes memory.
                     "preserve_insertion_order": False,
                 },
@@ -85,7 +90,8 @@ class _JoinedSide:
         self, table: ScanTable, metrics: tuple[str, ...], details: tuple[str, ...], name: str
     ):
         self.table, self.metrics, self.details, self.name = table, metrics, details, name
-        self.prints = FingerprintFiles()
+        self.alone = FingerprintFiles()
+        self.n_rows = self.n_alone = 0
         self.error: Exception | None = None
 
     @property
@@ -95,60 +101,35 @@ class _JoinedSide:
         return [f"{self.name}_{place}" for place in range(n)]
 
     def reader(self) -> Any:
-        """The batches of the table, made while DuckDB asks for them."""
+        """The batches of the table, read while DuckDB asks for them."""
         arrow = import_pyarrow()
-        batches = self._batches()
-        try:
-            first = next(batches, None)
-        except Exception as exc:
-            self.error = exc
-            raise
-        if first is None:
-            names = [_ID, *self.columns]
-            kinds = [arrow.large_string(), *[arrow.float64()] * len(self.metrics)]
-            kinds += [arrow.string()] * len(self.details)
-            return arrow.RecordBatchReader.from_batches(
-                arrow.schema(list(zip(names, kinds, strict=True))), iter(())
-            )
-        return arrow.RecordBatchReader.from_batches(first.schema, self._followed(first, batches))
+        kinds = self.table.stored_types(self.metrics, self.details)
+        names = [_ID, *self.columns]
+        schema = arrow.schema(list(zip(names, [arrow.large_string(), *kinds], strict=True)))
+        return arrow.RecordBatchReader.from_batches(schema, self._batches(schema))
 
-    def _followed(self, first: Any, batches: Iterator[Any]) -> Iterator[Any]:
-        yield first
+    def _batches(self, schema: Any) -> Iterator[Any]:
+        arrow = import_pyarrow()
         try:
-            for batch in batches:
-                yield batch.cast(first.schema)
+            for table in self.table.stored(self.metrics, self.details):
+                self.n_rows += len(table)
+                yield from arrow.Table.from_arrays(table.columns, schema=schema).to_batches()
         except Exception as exc:
             self.error = exc  # DuckDB raises an error of its own, in which this one is a text
             raise
 
-    def _batches(self) -> Iterator[Any]:
-        arrow = import_pyarrow()
-        for rows in self.table.rows(self.metrics, self.details):
-            self.prints.add(rows.ids)
-            arrays = [rows.ids, *(arrow.array(rows.scores[name]) for name in self.metrics)]
-            if rows.cells is not None:
-                arrays += [column.combine_chunks() for column in rows.cells.columns]
-            yield arrow.RecordBatch.from_arrays(arrays, [_ID, *self.columns])
-
     def rows(self, table: ArrowTable, present: BoolArray | None) -> ScoreRows:
         """The columns of this table in a joined one; only the rows that it has."""
         selected = table if present is None else table.filter(import_pyarrow().array(present))
-        scores = {
-            name: selected.column(column).to_numpy()
-            for name, column in zip(self.metrics, self.columns, strict=False)
-        }
-        cells = selected.select(self.columns[len(self.metrics) :])
-        return ScoreRows(
-            scores,
-            selected.column("query_id").combine_chunks(),
-            cells.rename_columns(list(self.details)) if self.details else None,
-        )
+        columns = selected.select([_ID, *self.columns])
+        return self.table.shape.of_stored(columns, self.metrics, self.details)
 
 
 def _joined_rows(
     connection: duckdb.DuckDBPyConnection, first: _JoinedSide, second: _JoinedSide
 ) -> Iterator[PairedRows]:
     """All rows of both tables, those of one query in one row."""
+    n_common = 0
     try:
         for side in (first, second):
             connection.register(f"{side.name}_rows", side.reader())
@@ -156,7 +137,10 @@ def _joined_rows(
         # The name since DuckDB 1.4, and the one before it.
         read = getattr(joined, "to_arrow_reader", None) or joined.fetch_arrow_reader
         for batch in read(ROWS_OF_PART):
-            yield _split(import_pyarrow().Table.from_batches([batch]), first, second)
+            pairs = _split(import_pyarrow().Table.from_batches([batch]), first, second)
+            n_common += len(pairs.before)
+            _check_repeats(n_common, first, second)
+            yield pairs
     except duckdb.Error as exc:
         for side in (first, second):
             if side.error is not None:
@@ -166,29 +150,54 @@ def _joined_rows(
             f"DuckDB could not join {first.table.name!r} and {second.table.name!r}: {first_line}. "
             "Give it more memory (memory_limit='4GB'), or free space on the disk of temporary files"
         ) from exc
+    for side in (first, second):
+        if n_common != side.n_rows - side.n_alone:
+            _raise_repeats(first, second)
+
+
+def _check_repeats(n_common: int, first: _JoinedSide, second: _JoinedSide) -> None:
+    """Stop at once if there are more pairs than rows: ids that occur often make very many."""
+    if n_common > min(first.n_rows, second.n_rows):
+        _raise_repeats(first, second)
+
+
+def _raise_repeats(first: _JoinedSide, second: _JoinedSide) -> NoReturn:
+    """An id that p rows of one table and q of the other have makes p times q pairs."""
+    first.table.check_ids()
+    second.table.check_ids()
+    raise DataError(
+        f"the files of {first.table.name!r} or {second.table.name!r} changed while they were read; "
+        "run the comparison again"
+    )
 
 
 def _query(first: _JoinedSide, second: _JoinedSide) -> str:
     # The names are made here, of positions, so that no name of a file is part of the query.
     columns = ", ".join([*first.columns, *second.columns])
+    # The hash table is made of the second one of the join.
+    left, right = (first, second) if first.table.n_rows >= second.table.n_rows else (second, first)
     return f"""
-        SELECT coalesce(a.{_ID}, b.{_ID}) AS {_ID},
-            a.{_ID} IS NOT NULL AS in_before, b.{_ID} IS NOT NULL AS in_after, {columns}
-        FROM before_rows a FULL OUTER JOIN after_rows b ON a.{_ID} = b.{_ID}
+        SELECT coalesce(l.{_ID}, r.{_ID}) AS {_ID},
+            l.{_ID} IS NOT NULL AS in_{left.name}, r.{_ID} IS NOT NULL AS in_{right.name}, {columns}
+        FROM {left.name}_rows l FULL OUTER JOIN {right.name}_rows r ON l.{_ID} = r.{_ID}
     """  # noqa: S608
 
 
 def _split(table: ArrowTable, first: _JoinedSide, second: _JoinedSide) -> PairedRows:
-    """The rows of both, and those of one table only."""
+    """The rows of both, and those of one table only, whose ids are remembered."""
     in_before, in_after = (
         table.column(name).to_numpy().astype(bool) for name in ("in_before", "in_after")
     )
     if in_before.all() and in_after.all():
         return PairedRows.complete(first.rows(table, None), second.rows(table, None))
     common = in_before & in_after
-    return PairedRows(
+    pairs = PairedRows(
         first.rows(table, common),
         second.rows(table, common),
         first.rows(table, in_before & ~in_after),
         second.rows(table, in_after & ~in_before),
     )
+    for side, alone in ((first, pairs.only_before), (second, pairs.only_after)):
+        side.n_alone += len(alone)
+        side.alone.add(alone.ids)
+    return pairs
