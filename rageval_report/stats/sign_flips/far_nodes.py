@@ -15,19 +15,22 @@ tangents of all values is one product of matrices.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from rageval_report.stats.sign_flips.ties import group_ties
 from rageval_report.types import Float32Array, FloatArray, IntArray
 
 # Columns of the table of nodes. It has at most 2**15 nodes, and for a product of 256 x 9 and
 # 9 x 128 numbers BLAS does not start threads.
 _COLUMNS = 128
-# So many values are multiplied before the sum of the bounds is computed, which costs as much as
-# four. Two at a time: the matrices then have nine columns, and cost no more than with three.
-_CHUNK = 16
+# So many factors are multiplied before the sum of the bounds is computed, which costs as much as
+# two. Two values at a time: the matrices then have nine columns, and cost no more than with three.
+_CHUNK = 8
 # More than the rounding error of two factors in single precision: the product stays a bound.
 _ROUNDING = 2e-6
 # From so many values on the tangents are tried, of so many at most, and this touches the logarithm
@@ -103,31 +106,62 @@ def find_far_terms(values: FloatArray, far: FarRange, negligible: float) -> FarT
     columns = np.arange(_COLUMNS, dtype=np.float64)
     kernel = _kernel(far, first_of_rows, columns)
     kernel.ravel()[size:] = 0.0
+    values, counts = group_ties(values)
     weights = 1.0 / np.square(np.cosh(np.minimum(far.tilt * values, _LARGEST_ARGUMENT)))
     # The values that make the tilted sum vary most make its characteristic function small soonest.
-    order = np.argsort(-weights * np.square(values))
-    turns, weights = values[order] * (far.distance / math.pi), weights[order]
-    if values.size >= _FEWEST_TANGENTS:
-        bounds = _bounds_by_tangents(turns, weights, first_of_rows, columns)
+    order = np.argsort(-counts * weights * np.square(values))
+    turns, weights, counts = values[order] * (far.distance / math.pi), weights[order], counts[order]
+    if counts.sum() >= _FEWEST_TANGENTS:
+        bounds = _bounds_by_tangents(turns, weights, counts, first_of_rows, columns)
         bounds *= kernel
         left_out = float(bounds.sum(dtype=np.float64))
         if left_out <= negligible:
             return FarTerms(np.zeros(0, dtype=np.int64), left_out)
-    squares, factors = np.ones_like(kernel), np.empty_like(kernel)
-    if values.size % 2:  # a factor of a zero is 1
-        turns, weights = np.append(turns, 0.0), np.append(weights, 0.0)
-    for start in range(0, turns.size, _CHUNK):
-        some = turns[start : start + _CHUNK, np.newaxis]
-        left = _rows_of_factors(some * first_of_rows, weights[start : start + _CHUNK])
-        right = _columns_of_factors(some * columns)
-        for row, column in zip(left, right, strict=True):
-            squares *= np.matmul(row, column, out=factors)
-        bounds = np.sqrt(squares, out=factors)
+    squares, bounds = np.ones_like(kernel), np.empty_like(kernel)
+    some = _some_factors(turns, weights, counts, first_of_rows, columns)
+    while factors := list(itertools.islice(some, _CHUNK)):
+        for row, column, count in factors:
+            np.matmul(row, column, out=bounds)
+            squares *= bounds if count == 1 else np.power(bounds, np.float32(count), out=bounds)
+        np.sqrt(squares, out=bounds)
         bounds *= kernel
         left_out = float(bounds.sum(dtype=np.float64))
         if left_out <= negligible:
             return FarTerms(np.zeros(0, dtype=np.int64), left_out)
     return _largest_terms(bounds.ravel()[:size], far.first, negligible)
+
+
+def _some_factors(
+    turns: FloatArray,
+    weights: FloatArray,
+    counts: FloatArray,
+    first_of_rows: FloatArray,
+    columns: FloatArray,
+) -> Iterator[tuple[Float32Array, Float32Array, float]]:
+    """Short matrices whose products are factors, and how often each of these occurs.
+
+    First the factors of values that occur more than once, then two values at a time.
+    """
+    is_tied = counts > 1
+    for turn, weight, count in zip(turns[is_tied], weights[is_tied], counts[is_tied], strict=True):
+        [row] = _row_parts(turn * first_of_rows[np.newaxis], np.array([weight]))
+        [column] = _column_parts(turn * columns[np.newaxis])
+        row[:, 2] += np.float32(_ROUNDING)
+        yield row, column, float(count)
+    turns, weights = turns[~is_tied], weights[~is_tied]
+    if turns.size % 2:  # a factor of a zero is 1
+        turns, weights = np.append(turns, 0.0), np.append(weights, 0.0)
+    for start in range(0, turns.size, 2 * _CHUNK):
+        some = turns[start : start + 2 * _CHUNK, np.newaxis]
+        left = _row_parts(some * first_of_rows, weights[start : start + 2 * _CHUNK])
+        rows = (left[0::2, :, :, np.newaxis] * left[1::2, :, np.newaxis, :]).reshape(
+            *(-1, first_of_rows.size, 9)
+        )
+        rows[..., 8] += np.float32(_ROUNDING)
+        right = _column_parts(some * columns)
+        cols = (right[0::2, :, np.newaxis] * right[1::2, np.newaxis]).reshape(-1, 9, _COLUMNS)
+        for row, column in zip(rows, cols, strict=True):
+            yield row, column, 1.0
 
 
 def _kernel(far: FarRange, first_of_rows: FloatArray, columns: FloatArray) -> Float32Array:
@@ -147,14 +181,19 @@ def _kernel(far: FarRange, first_of_rows: FloatArray, columns: FloatArray) -> Fl
 
 
 def _bounds_by_tangents(
-    turns: FloatArray, weights: FloatArray, first_of_rows: FloatArray, columns: FloatArray
+    turns: FloatArray,
+    weights: FloatArray,
+    counts: FloatArray,
+    first_of_rows: FloatArray,
+    columns: FloatArray,
 ) -> Float32Array:
     """A bound on the modulus of the characteristic function at each node of the table."""
-    touches = _TANGENT_OF_FEW if turns.size <= _MOST_TANGENTS else _TANGENT_OF_MANY
-    turns, weights = turns[:_MOST_TANGENTS], weights[:_MOST_TANGENTS]
+    touches = _TANGENT_OF_FEW if counts.sum() <= _MOST_TANGENTS else _TANGENT_OF_MANY
+    turns, weights, counts = (each[:_MOST_TANGENTS] for each in (turns, weights, counts))
     heights = 1.0 - weights / 2 * (1.0 - touches)
-    slopes = (weights / 4 / heights)[:, np.newaxis]  # halved: of the modulus, not of its square
-    constant = float((np.log(heights) / 2 - slopes[:, 0] * touches).sum()) + _SLACK
+    slopes = weights / 4 / heights  # halved: of the modulus, not of its square
+    constant = float((counts * (np.log(heights) / 2 - slopes * touches)).sum()) + _SLACK
+    slopes = (counts * slopes)[:, np.newaxis]
     angles = _angles(np.multiply.outer(turns, first_of_rows))
     left = np.concatenate([slopes * np.cos(angles), -slopes * np.sin(angles)], axis=1)
     left = left.reshape(2 * turns.size, -1).astype(np.float32)
@@ -168,25 +207,21 @@ def _bounds_by_tangents(
     return bounds
 
 
-def _rows_of_factors(turns: FloatArray, weights: FloatArray) -> Float32Array:
-    """For each pair of values the part of its factors that depends on the row."""
+def _row_parts(turns: FloatArray, weights: FloatArray) -> Float32Array:
+    """The part of the factor of each value that depends on the row: three numbers each."""
     angles = _angles(turns)
     half = (weights[:, np.newaxis] / 2).astype(np.float32)
     parts = np.empty((*turns.shape, 3), dtype=np.float32)
     np.multiply(half, np.cos(angles), out=parts[..., 0])
     np.multiply(-half, np.sin(angles), out=parts[..., 1])
     parts[..., 2] = 1.0 - half
-    pairs = parts[0::2, :, :, np.newaxis] * parts[1::2, :, np.newaxis, :]
-    pairs[..., 2, 2] += np.float32(_ROUNDING)
-    return np.asarray(pairs.reshape(-1, turns.shape[1], 9))
+    return parts
 
 
-def _columns_of_factors(turns: FloatArray) -> Float32Array:
-    """For each pair of values the part of its factors that depends on the column."""
+def _column_parts(turns: FloatArray) -> Float32Array:
+    """The part of the factor of each value that depends on the column: three numbers each."""
     angles = _angles(turns)
-    parts = np.stack([np.cos(angles), np.sin(angles), np.ones_like(angles)], axis=1)
-    pairs = parts[0::2, :, np.newaxis, :] * parts[1::2, np.newaxis, :, :]
-    return np.asarray(pairs.reshape(-1, 9, turns.shape[1]))
+    return np.stack([np.cos(angles), np.sin(angles), np.ones_like(angles)], axis=1)
 
 
 def _angles(turns: FloatArray) -> Float32Array:

@@ -53,6 +53,7 @@ from rageval_report.stats.sign_flips.signflip import (
     pvalue_of_sums,
     pvalue_on_step,
 )
+from rageval_report.stats.sign_flips.subset_law import MOST_COUNTED, SubsetLaw
 from rageval_report.stats.sign_flips.summed_signs import SummedSigns
 from rageval_report.stats.sign_flips.tail_batch import batch_width
 from rageval_report.stats.states.power_sums import PowerSums
@@ -230,8 +231,13 @@ def search_limits(
     """
     sides = [side for shifts in samples for side in (shifts, shifts.with_signs_reversed())]
     halves = [ties for ties in half for _ in range(2)]
-    limits = np.full(len(sides), math.nan)
-    suits = [place for place, side in enumerate(sides) if side.suits_batch(level, halves[place])]
+    pairs = zip(samples, half, strict=True)
+    limits = np.ravel([shifts.counted_limits(level, ties) for shifts, ties in pairs])
+    suits = [
+        place
+        for place in np.flatnonzero(np.isnan(limits)).tolist()
+        if sides[place].suits_batch(level, halves[place])
+    ]
     if suits:
         limits[suits] = lowest_shifts(shift_rows([sides[place] for place in suits]), level)
     for place in np.flatnonzero(np.isnan(limits)).tolist():
@@ -409,14 +415,26 @@ class Shifts:
         rank = math.floor(level * 2**n + (0.5 if half else 0.0))
         return float(np.partition(self._subset_means(), rank - 1)[rank - 1])
 
+    def counted_limits(self, level: float, half: bool) -> tuple[float, float]:
+        """The lower limit of both sides, from the counts of subsets; NaN if there are too many."""
+        if self.weights is not None or (half and self.step is None):
+            return math.nan, math.nan
+        law = SubsetLaw.of(self.values, self.counts, self.step if half else None)
+        if law is None:
+            return math.nan, math.nan
+        z = -float(scipy.special.ndtri(level))
+        reach, other = (side.normal_reach(z) for side in (self, self.with_signs_reversed()))
+        turned = law.with_signs_reversed()
+        return law.lowest(level, reach, self.mean), turned.lowest(level, other, -self.mean)
+
     def suits_batch(self, level: float, half: bool) -> bool:
         """Whether `limit_batch` can find the limit: the p-value is no staircase there."""
         is_spread = self.step is not None
         if self.n > MOST_AT_ONCE or is_spread != half:
             return False
         if self.counts is None and not is_spread:
-            distinct = np.unique(self.values)
-            return distinct.size > MOST_LISTED
+            distinct = np.unique(self.values).size
+            return distinct > MOST_LISTED or (self.n > MOST_LISTED and distinct > MOST_COUNTED)
         counts = np.ones(self.values.size) if self.counts is None else self.counts
         apart = _per_weight(self.values, self.weights)
         beyond = float(counts[apart > apart.min()].sum())
@@ -457,7 +475,7 @@ class Shifts:
         true p-values are enough as a rule.
         """
         mean, z = self.mean, -float(scipy.special.ndtri(level))
-        reach = self._normal_reach(z, n)
+        reach = self.normal_reach(z)
 
         def excess(shift: float, tail_of: TailFunction) -> float:
             # A p-value can underflow to 0, whose normal quantile is infinite.
@@ -474,12 +492,13 @@ class Shifts:
         # With few distinct sums the p-value is a staircase, on which secants do not converge.
         return _search_bracket(true, mean, reach, z)
 
-    def _normal_reach(self, z: float, n: int) -> float:
+    def normal_reach(self, z: float) -> float:
         """How far below the mean the limit is if the flipped sum is normal.
 
         The variance of that sum is the sum of squares after the shift, so it grows with the shift:
         ``(n r)^2 = z^2 (squares + 2 r cross + r^2 own)`` is solved for the reach r.
         """
+        n = self.n
         own, cross = float(n), 0.0
         if self.weights is not None:
             own, cross = (
@@ -554,6 +573,10 @@ class SummedShifts(Shifts):
         signs = SummedSigns.of(self.sums, self.sign * shift)
         threshold = self.n * (self.mean - shift)
         return summed_tail(signs, max(threshold, 0.0) / signs.unit).at_least
+
+    def counted_limits(self, level: float, half: bool) -> tuple[float, float]:  # noqa: ARG002
+        """Never: the differences themselves are not known."""
+        return math.nan, math.nan
 
     def suits_batch(self, level: float, half: bool) -> bool:  # noqa: ARG002
         """Never: the differences themselves are not known."""

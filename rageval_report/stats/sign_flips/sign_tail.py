@@ -42,6 +42,7 @@ from rageval_report.stats.sign_flips.saddlepoint import (
 )
 from rageval_report.stats.sign_flips.sign_sums import SignSums, Tail
 from rageval_report.stats.sign_flips.tail_batch import TailRows, smooth_tails
+from rageval_report.stats.sign_flips.ties import group_ties
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray, IntArray
 
@@ -255,7 +256,7 @@ def _tail(
     effort: Effort,
 ) -> Tail:
     if counts is None and _may_tie(values):
-        values, counts = _group_ties(values)
+        values, counts = group_ties(values)
     if spread:
         total = float(values.sum()) if counts is None else sum_of_products(values, counts)
         if threshold >= total * (1.0 - SAME_SUM):  # all signs are alike: mid-p of one pattern
@@ -381,10 +382,3 @@ def _may_tie(values: FloatArray) -> bool:
     """Whether to look for ties: among many values only if a sample of them has some."""
     sample = values[:: 1 + values.size // _SAMPLE]
     return values.size <= _SAMPLE or np.unique(sample).size < sample.size
-
-
-def _group_ties(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The distinct values and how often each occurs; rounding does not make values distinct."""
-    ordered = np.sort(values)
-    starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > _TIED * ordered[-1])
-    return ordered[starts], np.diff(starts, append=ordered.size).astype(np.float64)

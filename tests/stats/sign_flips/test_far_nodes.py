@@ -18,6 +18,8 @@ SHAPES = {
     "geometric sizes": lambda rng, n: np.append(2.0 ** np.arange(15), rng.uniform(1, 99, n - 15)),
     "nearly a lattice": lambda rng, n: 2000 * rng.integers(1, 5, n) + rng.integers(-2, 3, n),
     "two sizes and noise": lambda rng, n: rng.choice([1000, 3142], n) + rng.integers(0, 30, n),
+    "few sizes": lambda rng, n: rng.choice([1000, 2718, 3142, 4999], n),
+    "nine tenths equal": lambda rng, n: np.where(rng.random(n) < 0.1, rng.uniform(1, 9000, n), 500),
     "nearly alike": lambda rng, n: 5000 + rng.integers(0, 40, n),
 }
 

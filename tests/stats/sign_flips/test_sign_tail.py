@@ -10,11 +10,11 @@ from rageval_report.stats.sign_flips.meet_in_the_middle import (
     listed_tail,
 )
 from rageval_report.stats.sign_flips.sign_tail import (
-    _group_ties,
     lattice_tail,
     rough_tail,
     scattered_tail,
 )
+from rageval_report.stats.sign_flips.ties import group_ties
 
 # Single-hit nDCG: ten values of 1 / log2(1 + rank), tied but on no common lattice.
 GAINS = np.array([0.0, *(1 / np.log2(1 + np.arange(1, 11)))])
@@ -220,5 +220,5 @@ def test_values_far_below_the_largest_are_not_lost():
     found = scattered_tail(np.array([1.0, 3e13, 5e13]), None, 2e13 + 1.0)
     # Of 8 sums only 8e13 +- 1, 2e13 +- 1 are near it or beyond; 1 is nothing beside 5e13.
     assert (found.at_least, found.equal) == (0.5, 0.25)
-    values, counts = _group_ties(np.array([1.0, 3e13, 5e13]))
+    values, counts = group_ties(np.array([1.0, 3e13, 5e13]))
     assert (values.tolist(), counts.tolist()) == ([1.0, 3e13, 5e13], [1.0, 1.0, 1.0])

@@ -1,0 +1,38 @@
+"""Equal values among many, up to rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rageval_report.types import FloatArray
+
+# Values closer than this, relative to the largest, are tied.
+_TIED = 1e-11
+
+
+def group_ties(
+    values: FloatArray, counts: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """The distinct values in ascending order, and how often each occurs.
+
+    Rounding does not make values distinct.
+
+    Parameters
+    ----------
+    values : ndarray
+        At least one.
+    counts : ndarray, optional
+        How often each occurs; once by default.
+
+    Examples
+    --------
+    >>> group_ties(np.array([0.3, -1.0, 0.1 + 0.2]))
+    (array([-1. ,  0.3]), array([1., 2.]))
+    """
+    order = np.argsort(values)
+    ordered = values[order]
+    top = max(-float(ordered[0]), float(ordered[-1]))
+    starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > _TIED * top)
+    if counts is None:
+        return ordered[starts], np.diff(starts, append=ordered.size).astype(np.float64)
+    return ordered[starts], np.add.reduceat(counts[order], starts)
