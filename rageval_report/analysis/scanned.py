@@ -11,6 +11,8 @@ from typing import Any, Protocol, Self, TypeAlias, Unpack
 
 from rageval_report._argument_kinds import describe_kind
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords
+from rageval_report.analysis.gates.columns import RunGateKeywords
+from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.errors import ArgumentKindError
 from rageval_report.results import Result
 from rageval_report.scores import Scored
@@ -26,6 +28,9 @@ class Scanned(Protocol):
     def comparative_summary(self, *others: Self, **options: Unpack[ComparisonKeywords]) -> Result:
         """The comparison with others, this one as the baseline."""
 
+    def gate(self, *rules: str | Rule, **options: Unpack[RunGateKeywords]) -> Result:
+        """Whether the pipeline passes rules."""
+
     def collect(self) -> Any:
         """The evaluation of all rows, in memory."""
 
@@ -33,7 +38,7 @@ class Scanned(Protocol):
 # What functions take that work in memory and over files alike.
 ScoredOrScanned: TypeAlias = Scored | Scanned
 
-_MEMBERS = ("collect", "comparative_summary")
+_MEMBERS = ("collect", "comparative_summary", "gate")
 
 
 def is_scan(run: object) -> bool:

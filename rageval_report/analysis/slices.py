@@ -17,7 +17,6 @@ from rageval_report.analysis.comparing.metric_comparison import (
     MetricComparison,
     PairedMetric,
     compare_together,
-    independent_pairs,
 )
 from rageval_report.analysis.comparing.pairing import Clusters, Pairing, resolve_units
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
@@ -386,7 +385,8 @@ def _compare_groups(
         ):
             others = None
             if has_others:
-                others = test_of_others(independent_pairs(outside, *pair, plan), plan)
+                pairs = outside.independent_pairs(*pair, plan.missing, plan.units)
+                others = test_of_others(pairs, plan)
             groups.append(ComparedSlice(label, row, mean, others))
     return all_groups
 

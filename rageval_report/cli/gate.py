@@ -11,7 +11,7 @@ from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.options import CorrectOption, LoadingOptions, OutputOptions
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.gates.figures import GateMissing
+    from rageval_report.analysis.gates.columns import GateMissing
     from rageval_report.analysis.gates.result import UndecidedPolicy
     from rageval_report.stats.pairs.equivalence import MarginMethod
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.comparing.comparison import Comparison
     from rageval_report.analysis.comparing.metric_comparison import Margin
     from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment
-    from rageval_report.analysis.gates.figures import GateMissing
+    from rageval_report.analysis.gates.columns import GateMissing
     from rageval_report.analysis.gates.grammar import Rule
     from rageval_report.analysis.gates.result import GateResult
     from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat

@@ -11,9 +11,13 @@ from typing import Any, TypeVar, Unpack
 import pandas as pd
 
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords
+from rageval_report.analysis.gates.columns import RunGateKeywords
+from rageval_report.analysis.gates.gate import gate_run, gate_settings
+from rageval_report.analysis.gates.grammar import Rule
+from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.scanned import scans_among
 from rageval_report.analysis.summary import EvaluationReport
-from rageval_report.errors import explain_keywords_of
+from rageval_report.errors import DataError, check_options, explain_keywords_of
 from rageval_report.evaluation.scanning.compared import compare_scans
 from rageval_report.evaluation.scanning.description import (
     Construct,
@@ -21,6 +25,7 @@ from rageval_report.evaluation.scanning.description import (
     ScanOptions,
     describe_scan,
 )
+from rageval_report.evaluation.scanning.gates import ScannedRun
 from rageval_report.evaluation.scanning.profile import ScanProfile, profile_of
 from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 from rageval_report.evaluation.scanning.single import report_of_scan, thresholds_of_scan
@@ -192,6 +197,27 @@ class EvaluationScan:
                 self._profile, self._engine, metric, threshold, k=k, method=method, path=path
             )
         )
+
+    def gate(self, *rules: str | Rule, **options: Unpack[RunGateKeywords]) -> GateResult:
+        """Test the pipeline against rules, as `RAGPipelineEvaluation.gate`.
+
+        Parameters
+        ----------
+        *rules : str
+            As there. A rule on a percentile or on a share of scores that are no lattice reads the
+            files once more.
+        **options
+            ``missing``, ``confidence_level``, ``n_resamples``, ``seed`` and ``correct``, as there;
+            clusters need the scores in memory.
+        """
+        check_options("gate()", options, RunGateKeywords.__annotations__)
+        if options.get("clusters") is not None:
+            raise DataError(
+                "clusters of a gate need every score in memory: bring the scan into memory with "
+                ".collect()"
+            )
+        run = ScannedRun(self._profile, self._engine, gate_settings(**options))
+        return self._with_engine(gate_run(run, rules))
 
     # -- two pipelines
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Unpack
 
 from rageval_report.analysis.gates.apply import apply_gates, with_settings
-from rageval_report.analysis.gates.figures import GateKeywords
+from rageval_report.analysis.gates.columns import GateKeywords
 from rageval_report.analysis.gates.gates_file import Gates, read_gates
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
 from rageval_report.analysis.gates.result import GateResult

@@ -26,6 +26,7 @@ from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
     Clusters,
     MissingTreatment,
+    NamedRun,
     Pairing,
     check_evaluations,
     clusters_setting,
@@ -76,14 +77,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rageval_report.reports.report import Report
-
-
-class NamedRun(Protocol):
-    """A run, of which a table shows the name."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
 
 
 class PairingLike(Protocol):

@@ -15,6 +15,7 @@ from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
     Pairing,
     extreme_differences,
+    split_complete,
 )
 from rageval_report.analysis.comparing.rare_loss_columns import (
     LossSize,
@@ -47,7 +48,7 @@ from rageval_report.stats.pilot import PilotDifferences
 from rageval_report.stats.sign_flips.together import keep_limits, keep_pvalues
 from rageval_report.stats.states.pair_state import NO_LONE_SCORES, LoneScores, PairState
 from rageval_report.stats.units import QUERIES, Units, fewest_units
-from rageval_report.types import BoolArray, FloatArray, IntArray
+from rageval_report.types import FloatArray, IntArray
 
 # One difference that is too small to matter, or one per metric.
 Margin = float | Mapping[str, float]
@@ -265,23 +266,6 @@ class MetricComparison:
         return is_fragile(self.by_unit, test=plan.test, alpha=plan.alpha * share)
 
 
-def independent_pairs(
-    pairing: Pairing, ours: Metric, theirs: Metric, plan: ComparisonPlan
-) -> PairedScores:
-    """One metric of two runs, one pair per independent unit of the queries that both scored."""
-    before, after = pairing.treated(ours, theirs, plan.missing)
-    complete, pairs = _complete_pairs(before, after)
-    return plan.units.select(_baseline_rows(pairing, complete)).collapse(pairs)
-
-
-def _complete_pairs(before: FloatArray, after: FloatArray) -> tuple[BoolArray, PairedScores]:
-    """Which queries both sides scored, and their scores; not copied if these are all queries."""
-    complete = ~(np.isnan(before) | np.isnan(after))
-    if complete.all():
-        return complete, PairedScores(np.ascontiguousarray(before), np.ascontiguousarray(after))
-    return complete, PairedScores(before[complete], after[complete])
-
-
 @dataclass(frozen=True, eq=False)
 class MetricPairs:
     """The pairs behind one row of a comparison, in memory or known by counts and sums.
@@ -359,8 +343,8 @@ class PairedMetric:
     def of(cls, pairing: Pairing, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
         """The metric of the runs, paired by the settings."""
         before, after = pairing.treated(ours, theirs, plan.missing)
-        complete, pairs = _complete_pairs(before, after)
-        rows = _baseline_rows(pairing, complete)
+        complete, pairs = split_complete(before, after)
+        rows = pairing.baseline_rows(complete)
         units = plan.units.select(rows)
         # A query to which the metric does not apply is not missing: it has no unknown score.
         applies = complete if complete.all() else pairing.applies(ours, theirs)
@@ -503,12 +487,6 @@ def _test_equivalence(
     return compare_with_margin(
         by_unit, metric, margin, method=plan.margin_method, alpha=plan.alpha_of_one
     )
-
-
-def _baseline_rows(pairing: Pairing, complete: BoolArray) -> IntArray:
-    """The rows of the compared queries in the baseline."""
-    rows = pairing.alignment.baseline_rows
-    return np.flatnonzero(complete) if rows is None else rows[complete]
 
 
 def _widest(metric: Metric) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, cast, get_args
+from typing import Literal, Protocol, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -27,12 +27,20 @@ from rageval_report.scores.states import not_applicable
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.states.pair_state import LoneScores
 from rageval_report.stats.units import QUERIES, Units, are_missing
-from rageval_report.types import BoolArray, FloatArray
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 MissingTreatment = Literal["drop", "worst", "bounds"]
 _CONSTRUCTOR = "RAGPipelineEvaluation(name, data)"
 MISSING_TREATMENTS: tuple[MissingTreatment, ...] = get_args(MissingTreatment)
 Clusters = str | pd.Series | Mapping[str, object]
+
+
+class NamedRun(Protocol):
+    """A run, of which a table shows the name."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +89,18 @@ class Pairing:
         applies = self.applies(ours, theirs)
         return np.where(applies, before, np.nan), np.where(applies, after, np.nan)
 
+    def baseline_rows(self, compared: BoolArray) -> IntArray:
+        """The rows of some common queries in the baseline."""
+        rows = self.alignment.baseline_rows
+        return np.flatnonzero(compared) if rows is None else rows[compared]
+
+    def independent_pairs(
+        self, ours: Metric, theirs: Metric, missing: MissingTreatment, units: Units
+    ) -> PairedScores:
+        """One metric, one pair per independent unit of the queries that both scored."""
+        complete, pairs = split_complete(*self.treated(ours, theirs, missing))
+        return units.select(self.baseline_rows(complete)).collapse(pairs)
+
     def units_of_candidate(self, units: Units) -> Units:
         """The units of the candidate's rows, from those of the baseline's rows."""
         alignment, n = self.alignment, len(self.candidate.scores)
@@ -94,6 +114,14 @@ class Pairing:
             *note_on_lone_ids(self.candidate.name, alignment.only_candidate),
             *notes_on_lone_metrics(self.baseline, self.candidate),
         )
+
+
+def split_complete(before: FloatArray, after: FloatArray) -> tuple[BoolArray, PairedScores]:
+    """Which queries both sides scored, and their scores; not copied if these are all queries."""
+    complete = ~(np.isnan(before) | np.isnan(after))
+    if complete.all():
+        return complete, PairedScores(np.ascontiguousarray(before), np.ascontiguousarray(after))
+    return complete, PairedScores(before[complete], after[complete])
 
 
 def note_on_lone_ids(name: str, ids: Collection[str], n: int | None = None) -> tuple[str, ...]:

@@ -5,38 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import is_percentile
-from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
+from rageval_report.analysis.comparing.metric_comparison import ComparisonLike, ComparisonPlan
 from rageval_report.analysis.comparing.pairing import (
     Clusters,
+    check_evaluations,
     clusters_setting,
     resolve_units,
     unnamed_clusters,
 )
-from rageval_report.analysis.gates.figures import (
+from rageval_report.analysis.gates.columns import (
     GATE_MISSING,
     GatedRun,
     GateMissing,
     GateSettings,
+    RunGateKeywords,
 )
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
-from rageval_report.analysis.gates.pair_figures import MARGIN_METHOD, non_inferiority
+from rageval_report.analysis.gates.pair_figures import (
+    MARGIN_METHOD,
+    PlannedPairing,
+    non_inferiority,
+)
 from rageval_report.analysis.gates.result import COLUMNS, HEADLINE, GateResult, gate_row
 from rageval_report.analysis.gates.rule_outcomes import Outcome
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject, resolve_rule
+from rageval_report.analysis.scanned import ScoredOrScanned, scans_among
 from rageval_report.errors import DataError, check_choice
-from rageval_report.scores import Correct, Scored
+from rageval_report.scores import Correct
 from rageval_report.scores.catalogue.dialects import (
     dialect_settings,
     note_on_percentiles,
     percentile_method,
 )
-from rageval_report.scores.correct_notion import declare, find_notion
 from rageval_report.scores.guard import doubts_of
 from rageval_report.stats import adjust_pvalues
 from rageval_report.stats.base import check_level, check_resamples, check_seed
@@ -44,7 +50,7 @@ from rageval_report.stats.pairs.equivalence import EquivalenceResult
 
 
 def gate(
-    evaluation: Scored,
+    evaluation: ScoredOrScanned,
     *rules: str | Rule,
     missing: GateMissing = "drop",
     confidence_level: float = 0.95,
@@ -57,7 +63,7 @@ def gate(
 
     Parameters
     ----------
-    evaluation : Scored
+    evaluation : RAGPipelineEvaluation, or EvaluationScan
         A pipeline's scores.
     *rules : str
         Such as "ci_low(recall@5) >= 0.7". Figures: mean, median, p95 and every other percentile,
@@ -107,19 +113,61 @@ def gate(
     >>> result.passed, result.frame["value"].round(2).tolist()
     (False, [0.8, 0.25])
     """
-    check_choice("missing", missing, GATE_MISSING)
-    settings = GateSettings(
+    if scans := scans_among((evaluation,), "gate()"):
+        result: GateResult = scans[0].gate(
+            *rules,
+            missing=missing,
+            confidence_level=confidence_level,
+            n_resamples=n_resamples,
+            seed=seed,
+            correct=correct,
+            clusters=clusters,
+        )
+        return result
+    [run] = check_evaluations((evaluation,), "gate(evaluation, *rules)")
+    settings = gate_settings(
         missing=missing,
-        confidence_level=check_level(confidence_level),
-        n_resamples=check_resamples(n_resamples),
-        seed=check_seed(seed),
+        confidence_level=confidence_level,
+        n_resamples=n_resamples,
+        seed=seed,
         correct=correct,
         clusters=clusters,
     )
-    run = GatedRun(evaluation, settings, resolve_units(evaluation, clusters))
+    gated = GatedRun(run, settings, resolve_units(run, clusters))
+    return gate_run(gated, rules, unnamed_clusters(run, clusters))
+
+
+def gate_settings(**options: Unpack[RunGateKeywords]) -> GateSettings:
+    """The settings of a gate, checked.
+
+    Parameters
+    ----------
+    **options
+        As in `gate`.
+    """
+    settings = GateSettings(**options)
+    check_choice("missing", settings.missing, GATE_MISSING)
+    check_level(settings.confidence_level)
+    check_resamples(settings.n_resamples)
+    check_seed(settings.seed)
+    return settings
+
+
+def gate_run(run: GatedRun, rules: Sequence[str | Rule], notes: Sequence[str] = ()) -> GateResult:
+    """Check a pipeline, in memory or not, against rules.
+
+    Parameters
+    ----------
+    run : GatedRun
+        The pipeline and the settings.
+    rules : sequence of str
+        As in `gate`.
+    notes : sequence of str
+        What goes before the notes on the rules.
+    """
     outcomes = _evaluate_rules([Subject(run)], rules)
-    notes = (*doubts_of((evaluation,)), *unnamed_clusters(evaluation, clusters))
-    return _gate_result(f"Gates of {evaluation.name}", outcomes, settings, notes)
+    all_notes = (*doubts_of((run.evaluation,)), *notes)
+    return _gate_result(f"Gates of {run.evaluation.name}", outcomes, run.settings, all_notes)
 
 
 def gate_comparison(
@@ -168,8 +216,33 @@ def gate_comparison(
     >>> result.frame["passed"].tolist()
     [True, True]
     """
-    plan = comparison.plan
-    settings = GateSettings(
+    settings = settings_of_comparison(comparison.plan, correct)
+    subjects = [
+        Subject(
+            GatedRun(
+                pairing.candidate, settings, pairing.units_of_candidate(comparison.plan.units)
+            ),
+            comparison,
+            PlannedPairing(pairing, comparison.plan),
+        )
+        for pairing in comparison.pairings
+    ]
+    runs = [run for pairing in comparison.pairings for run in (pairing.baseline, pairing.candidate)]
+    hints = unnamed_clusters(runs[0], comparison.settings.get("clusters"))
+    return gate_candidates(comparison, subjects, rules, (*dict.fromkeys(doubts_of(runs)), *hints))
+
+
+def settings_of_comparison(plan: ComparisonPlan, correct: Correct | None) -> GateSettings:
+    """The settings of a comparison as those of a gate.
+
+    Parameters
+    ----------
+    plan : ComparisonPlan
+        The settings of the comparison.
+    correct : optional
+        As in `gate_comparison`.
+    """
+    return GateSettings(
         # "bounds" leaves unscored queries out too; its bounds are not part of a figure.
         missing="worst" if plan.missing == "worst" else "drop",
         confidence_level=plan.confidence_level,
@@ -177,20 +250,32 @@ def gate_comparison(
         seed=plan.seed,
         correct=correct,
     )
-    subjects = [
-        Subject(
-            GatedRun(pairing.candidate, settings, pairing.units_of_candidate(plan.units)),
-            comparison,
-            pairing,
-        )
-        for pairing in comparison.pairings
-    ]
+
+
+def gate_candidates(
+    comparison: ComparisonLike,
+    subjects: Sequence[Subject],
+    rules: Sequence[str | Rule],
+    notes: Sequence[str],
+) -> GateResult:
+    """Check the candidates of a comparison, in memory or not, against rules.
+
+    Parameters
+    ----------
+    comparison : ComparisonLike
+        The comparison.
+    subjects : sequence of Subject
+        Its candidates.
+    rules : sequence of str
+        As in `gate_comparison`.
+    notes : sequence of str
+        What goes before the notes on the rules.
+    """
+    plan = comparison.plan
     outcomes = _evaluate_rules(subjects, rules)
-    runs = (run for pairing in comparison.pairings for run in (pairing.baseline, pairing.candidate))
-    hints = unnamed_clusters(comparison.pairings[0].baseline, comparison.settings.get("clusters"))
     choice = () if plan.tried == 1 else (f"corrected for the best of {plan.tried} variants",)
-    notes = (*dict.fromkeys(doubts_of(runs)), *hints, *choice)
-    result = _gate_result(f"Gates of {comparison.title}", outcomes, settings, notes)
+    settings = subjects[0].run.settings
+    result = _gate_result(f"Gates of {comparison.title}", outcomes, settings, (*notes, *choice))
     claims: dict[str, list[Any]] = {
         "pvalue": _claim_pvalues(outcomes),
         "pvalue_adjusted": [outcome.pvalue_adjusted for outcome in outcomes],
@@ -305,11 +390,10 @@ def _missing_notes(outcome: Outcome) -> Iterator[str]:
 
 def _correct_notes(outcome: Outcome) -> Iterator[str]:
     """What is correct, if a rule counts correct answers."""
-    run = outcome.subject.run
     if outcome.request.name == "correct":
-        notion = find_notion(run.evaluation, run.settings.correct)
-        if notion is not None:
-            yield declare(run.evaluation, notion)
+        sentence = outcome.subject.run.declare_correct()
+        if sentence is not None:
+            yield sentence
 
 
 def _percentile_notes(outcome: Outcome) -> Iterator[str]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import cast
 
 from rageval_report._registry import import_yaml
-from rageval_report.analysis.gates.figures import GATE_MISSING, GateKeywords
+from rageval_report.analysis.gates.columns import GATE_MISSING, GateKeywords
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
 from rageval_report.errors import ReaderError, UnknownNameError, explain_keywords
 from rageval_report.stats.pairs.equivalence import EQUIVALENCE_METHODS

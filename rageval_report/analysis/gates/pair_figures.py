@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Protocol
 
 import pandas as pd
 
@@ -13,18 +14,10 @@ from rageval_report.analysis.comparing.margin_methods import (
     compare_with_margin,
     what_strict_lacks,
 )
-from rageval_report.analysis.comparing.metric_comparison import (
-    ComparisonLike,
-    independent_pairs,
-)
-from rageval_report.analysis.comparing.pairing import Pairing
-from rageval_report.analysis.gates.figures import (
-    GateFigure,
-    Measurement,
-    QueriesBehind,
-    ValueRange,
-    mark_without_spread,
-)
+from rageval_report.analysis.comparing.metric_comparison import ComparisonLike, ComparisonPlan
+from rageval_report.analysis.comparing.pairing import NamedRun, Pairing
+from rageval_report.analysis.gates.columns import Measurement, mark_without_spread
+from rageval_report.analysis.gates.figures import GateFigure, QueriesBehind, ValueRange
 from rageval_report.scores import Metric
 from rageval_report.stats.pairs.equivalence import (
     EQUIVALENCE_METHODS,
@@ -37,6 +30,53 @@ NO_REGRESSION = "no_regression"
 MARGIN_METHOD = "margin_method"
 
 
+class GatedPairing(Protocol):
+    """What rules need of a baseline beside a candidate, in memory or not."""
+
+    @property
+    def candidate(self) -> NamedRun:
+        """The candidate."""
+
+    @property
+    def metrics(self) -> list[tuple[Metric, Metric]]:
+        """The metrics that both have, as the baseline and as the candidate knows them."""
+
+    def by_unit(self, metric: Metric) -> PairedScores:
+        """One metric, one pair per independent unit of the queries that both scored."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedPairing:
+    """Two runs in memory, with the settings of their comparison.
+
+    Parameters
+    ----------
+    pairing : Pairing
+        The baseline beside the candidate.
+    plan : ComparisonPlan
+        The treatment of missing scores, and the independent units.
+    """
+
+    pairing: Pairing
+    plan: ComparisonPlan
+
+    @property
+    def candidate(self) -> NamedRun:
+        """The candidate."""
+        return self.pairing.candidate
+
+    @property
+    def metrics(self) -> list[tuple[Metric, Metric]]:
+        """The metrics that both have, as the baseline and as the candidate knows them."""
+        return self.pairing.metrics
+
+    def by_unit(self, metric: Metric) -> PairedScores:
+        """One metric, one pair per independent unit of the queries that both scored."""
+        twin = next(theirs for ours, theirs in self.metrics if ours.name == metric.name)
+        plan = self.plan
+        return self.pairing.independent_pairs(metric, twin, plan.missing, plan.units)
+
+
 @dataclass(frozen=True, eq=False)
 class ComparedPair:
     """One metric of a baseline and a candidate: a row of a comparison, and its scores.
@@ -45,16 +85,15 @@ class ComparedPair:
     ----------
     comparison : ComparisonLike
         The comparison.
-    pairing : Pairing
+    pairing : GatedPairing
         The baseline beside this candidate.
-    metric, twin : Metric
-        The metric as the baseline and as the candidate knows it.
+    metric : Metric
+        The metric as the baseline knows it.
     """
 
     comparison: ComparisonLike
-    pairing: Pairing
+    pairing: GatedPairing
     metric: Metric
-    twin: Metric
 
     @property
     def row(self) -> pd.Series:
@@ -67,7 +106,7 @@ class ComparedPair:
     @cached_property
     def by_unit(self) -> PairedScores:
         """One pair per independent unit, with missing scores treated as in the comparison."""
-        return independent_pairs(self.pairing, self.metric, self.twin, self.comparison.plan)
+        return self.pairing.by_unit(self.metric)
 
     def measurement(
         self, value: float, low: float = math.nan, high: float = math.nan

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
-from rageval_report.analysis.comparing.pairing import Pairing
+from rageval_report.analysis.gates.columns import GatedRun, Measurement
 from rageval_report.analysis.gates.figures import (
     FIGURES,
     LIMITS,
-    GatedRun,
     GateFigure,
-    Measurement,
     ValueRange,
     percentile_figure,
 )
@@ -23,6 +21,7 @@ from rageval_report.analysis.gates.pair_figures import (
     NO_REGRESSION,
     PAIR_FIGURES,
     ComparedPair,
+    GatedPairing,
     problem_of_method,
 )
 from rageval_report.errors import DataError, UnknownNameError
@@ -42,13 +41,13 @@ class Subject:
         The pipeline.
     comparison : ComparisonLike, optional
         The comparison with a baseline.
-    pairing : Pairing, optional
+    pairing : GatedPairing, optional
         The baseline beside the pipeline.
     """
 
     run: GatedRun
     comparison: ComparisonLike | None = None
-    pairing: Pairing | None = None
+    pairing: GatedPairing | None = None
 
     @property
     def name(self) -> str:
@@ -70,8 +69,7 @@ class Subject:
         """The row of the comparison that a metric has; None without a comparison."""
         if self.comparison is None or self.pairing is None:
             return None
-        twin = next(theirs for ours, theirs in self.pairing.metrics if ours.name == metric.name)
-        return ComparedPair(self.comparison, self.pairing, metric, twin)
+        return ComparedPair(self.comparison, self.pairing, metric)
 
     def measure(self, request: RuleRequest) -> Measurement:
         """The value that a rule asks for."""

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import pandas as pd
 
 from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.gates.gate import gate_candidates, settings_of_comparison
+from rageval_report.analysis.gates.grammar import Rule
+from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gates.rule_resolution import Subject
 from rageval_report.errors import DataError, UnknownNameError, explain_keywords_of
 from rageval_report.evaluation.scanning.changed_queries import MOST_CHANGED, changed_queries
+from rageval_report.evaluation.scanning.gates import LaterScannedRun
 from rageval_report.evaluation.scanning.scanned_pair import ScannedPair
-from rageval_report.scores import Metric, resolver
+from rageval_report.scores import Correct, Metric, resolver
+from rageval_report.scores.guard import doubts_of
 
 
 @explain_keywords_of
@@ -90,6 +96,27 @@ class ScannedComparison(Comparison):
         """
         pair, ours, theirs = self.pair_of(metric, candidate)
         return changed_queries(pair.tables, ours, theirs, better=True, k=k, path=path)
+
+    def gate(self, *rules: str | Rule, correct: Correct | None = None) -> GateResult:
+        """Check the candidates against rules, as `Comparison.gate`.
+
+        Parameters
+        ----------
+        *rules : str
+            As there. A rule on a figure of the candidate alone, such as its mean, reads its files
+            once more.
+        correct : see `rageval_report.scores.correctness`, optional
+            What a correct answer is; each candidate's own rule if omitted.
+        """
+        settings = settings_of_comparison(self.plan, correct)
+        subjects = [
+            Subject(LaterScannedRun(pair.tables.after, pair.tables.engine, settings), self, pair)
+            for pair in self.pairs
+        ]
+        heads = [head for pair in self.pairs for head in (pair.baseline, pair.candidate)]
+        result = gate_candidates(self, subjects, rules, tuple(dict.fromkeys(doubts_of(heads))))
+        settings_with_engine = {**result.settings, "engine": self.settings["engine"]}
+        return replace(result, settings=settings_with_engine)
 
     def pair_of(
         self, metric: str, candidate: str | None = None

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rageval_report.analysis.comparing.metric_comparison import PairedMetric
-from rageval_report.analysis.comparing.pairing import note_on_lone_ids, notes_on_lone_metrics
+from rageval_report.analysis.comparing.pairing import (
+    note_on_lone_ids,
+    notes_on_lone_metrics,
+)
 from rageval_report.errors import DataError
 from rageval_report.evaluation.scanning.description import DescribedScan, HeadEvaluation
 from rageval_report.evaluation.scanning.pair_states import MetricPairState
@@ -15,6 +18,7 @@ from rageval_report.scale.engines.base import Engine, PairedColumns
 from rageval_report.scale.mergeable import Partial, S
 from rageval_report.scale.pairs import CommonIds, PairedRows
 from rageval_report.scores import Metric
+from rageval_report.stats.pairs.paired_scores import PairedScores
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +128,16 @@ class ScannedPair:
             *note_on_lone_ids(self.candidate.name, common.only_after, common.n_only_after),
             *notes_on_lone_metrics(self.baseline, self.candidate),
         )
+
+    def by_unit(self, metric: Metric) -> PairedScores:
+        """One metric, one pair per independent unit, with missing scores as the pass treated them.
+
+        Parameters
+        ----------
+        metric : Metric
+            As the baseline knows it.
+        """
+        return self.states[metric.name].known().by_unit
 
     def paired(self) -> list[PairedMetric]:
         """Every metric, not yet tested."""

@@ -7,6 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from rageval_report.scale import csv_pieces, pieces
+from rageval_report.stats.states import pair_state
+from rageval_report.stats.states.column_state import ColumnRules, ColumnState
+from rageval_report.stats.states.metric_state import MetricState
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +50,14 @@ def write_parquet(frame, path, rows_of_group=90):
 @pytest.fixture
 def frame():
     return scores_frame()
+
+
+@pytest.fixture(params=["kept", "summed"])
+def kept_or_summed(request, monkeypatch):
+    """Scores are kept one by one, as few are, or only counts and sums, as of millions."""
+    if request.param == "summed":
+        rules = (ColumnRules(2, 0, 0, has_bins=True),)
+        monkeypatch.setattr(ColumnState.of.__func__, "__defaults__", rules)
+        monkeypatch.setattr(pair_state, "FEW_VALUES", 0)
+        assert MetricState.of(np.array([0.123456789, 0.5])).scores.sums is not None
+    return request.param
