@@ -9,6 +9,7 @@ names in other scripts, a dark style, printed grey), for eyes and not for versio
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,9 +95,7 @@ def evaluations_of(case: Case) -> list[RAGPipelineEvaluation]:
     ]
 
 
-def _evaluation(
-    name: str, case: Case, skill: np.ndarray, *, seed: int
-) -> RAGPipelineEvaluation:
+def _evaluation(name: str, case: Case, skill: np.ndarray, *, seed: int) -> RAGPipelineEvaluation:
     rng = np.random.default_rng(seed)
 
     def share() -> np.ndarray:
@@ -223,7 +222,7 @@ def main() -> None:
             (options.output / name).mkdir(exist_ok=True)
             for kind, image in drawn:
                 plt.imsave(options.output / name / f"{kind}.png", np.ascontiguousarray(image))
-        print(f"wrote {options.output / name}.png")
+        sys.stdout.write(f"wrote {options.output / name}.png\n")
 
 
 if __name__ == "__main__":

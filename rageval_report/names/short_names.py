@@ -108,10 +108,15 @@ class ShortNames:
     @property
     def legend(self) -> tuple[str, ...]:
         """One line per name that was shortened: the short name and the full one."""
+        lines = tuple(self.full_names.values())
+        more = len(lines) - _MOST_LISTED
+        return (*lines[:_MOST_LISTED], f"and {more} more names") if more > 0 else lines
+
+    @property
+    def full_names(self) -> dict[str, str]:
+        """The line of the legend of each short name that is not the full one."""
         pairs = [pair for pair in zip(self.short, self.names, strict=True) if pair[0] != pair[1]]
-        lines = tuple(f"{short} = {clean(name)}" for short, name in pairs[:_MOST_LISTED])
-        more = len(pairs) - _MOST_LISTED
-        return (*lines, f"and {more} more names") if more > 0 else lines
+        return {short: f"{short} = {clean(name)}" for short, name in pairs}
 
     @property
     def _by_name(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from rageval_report.errors import DataError
+from rageval_report.names.widths import display_width
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.plots.style import (
     BETTER,
@@ -24,11 +25,12 @@ from rageval_report.plots.style import (
     axes_for,
     ink,
     interval_text,
+    letters_of,
     level_text,
     look_of,
+    names_note,
     note_below,
     plain,
-    shorten_label,
     tidy,
 )
 from rageval_report.plots.subjects import (
@@ -37,6 +39,7 @@ from rageval_report.plots.subjects import (
     Evaluation,
     compared_metrics,
     comparison_of,
+    names_of_pair,
     select_candidate,
     single_metric,
 )
@@ -45,6 +48,7 @@ from rageval_report.types import BoolArray, FloatArray
 
 # The dots of more pairs would merge into a band, so the area is filled instead.
 _MOST_DOTS = 400
+_ONE_LINE = 36  # in letters, of the label at the left
 # Smaller differences are rounding, as in the tests.
 _TIED = 1e-12
 
@@ -183,23 +187,21 @@ def _label(
     ax: Axes, metric: Metric, pair: CandidatePair, pairs: SortedDifferences, row: pd.Series
 ) -> None:
     n, n_dropped = pairs.values.size, int(row["n_dropped"])
+    names = names_of_pair(pair)
     dropped = f"; {n_dropped:,} more unscored" if n_dropped else ""
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_xlabel(
         f"queries, sorted by difference (n = {n:,} {'pair' if n == 1 else 'pairs'}{dropped})"
     )
     way = "" if metric.greater_is_better else "\n(lower is better)"
-    ax.set_ylabel(
-        plain(
-            " − ".join(shorten_label(run.name, 18) for run in (pair.candidate, pair.baseline)) + way
-        )
-    )
-    tidy(ax, f"{metric.title}: {pair.candidate.name} against {pair.baseline.name}", grid="y")
+    candidate, baseline = (names.of(run.name) for run in (pair.candidate, pair.baseline))
+    # Two long names have no room on one line beside the axis.
+    minus = " − " if display_width(candidate + baseline) < _ONE_LINE else "\n− "
+    ax.set_ylabel(plain(f"{candidate}{minus}{baseline}{way}"))
     # With missing="worst" the comparison counts filled-in scores, which have no dot here.
-    if int(row["n"]) != n:
-        note_below(
-            ax, f"The mean and its interval are over {row['n']:,} pairs, as in the comparison."
-        )
+    counted = f"The mean and its interval are over {row['n']:,} pairs, as in the comparison."
+    note_below(ax, counted if int(row["n"]) != n else "", names_note(names))
+    tidy(ax, f"{metric.title}: {candidate} against {baseline}", grid="y")
 
 
 def _write_counts(ax: Axes, pairs: SortedDifferences, row: pd.Series, level: str) -> None:
@@ -223,7 +225,7 @@ def _write_counts(ax: Axes, pairs: SortedDifferences, row: pd.Series, level: str
             textcoords="offset points",
             ha="left",
             va="top",
-            color=hue,
+            color=letters_of(hue),
             fontweight=weight,
             fontsize=SMALL,
         )

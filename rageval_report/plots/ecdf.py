@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError
+from rageval_report.names.short_names import shorten_names
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
     HUES,
@@ -18,6 +19,7 @@ from rageval_report.plots.style import (
     axes_for,
     count_text,
     look_of,
+    names_note,
     note_below,
     number_text,
     pad_limits,
@@ -121,11 +123,13 @@ def _of_pipelines(
         raise DataError("several pipelines are drawn on one metric; name one, such as 'recall'")
     others = list(other) if isinstance(other, Sequence) else [other]
     known = single_metric(evaluation.metrics, metric)
-    lines = [_line(evaluation.name, evaluation, known)]
-    for further in map(evaluation_of, others):
-        theirs = select_metrics(further.metrics, known.name)[0]
-        lines.append(_line(further.name, further, theirs))
-    return [known], lines, []
+    pipelines = [evaluation, *map(evaluation_of, others)]
+    names = shorten_names(each.name for each in pipelines)
+    lines = [
+        _line(names.of(each.name), each, select_metrics(each.metrics, known.name)[0])
+        for each in pipelines
+    ]
+    return [known], lines, [names_note(names)]
 
 
 def _line(label: str, evaluation: Evaluation, metric: Metric) -> EcdfLine:

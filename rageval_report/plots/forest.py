@@ -13,7 +13,6 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError, check_choice
-from rageval_report.names.short_names import shorten_names
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, ForestScale, MetricNames
 from rageval_report.plots.style import (
@@ -42,7 +41,9 @@ from rageval_report.plots.subjects import (
     comparison_title,
     directed_title,
     direction_note,
+    fitting_metrics,
     left_out_note,
+    names_of_comparison,
     of_one_scale,
     scale_of,
     select_metrics,
@@ -58,6 +59,8 @@ _WHY_NOT: dict[ForestScale, str] = {
     "baseline": "the baseline's mean is 0",
 }
 _NO_CORRECTION = "none"
+# The axis of scores with bounds is never shorter, so that rounding does not look like a difference.
+_LEAST_SPAN = 1e-3
 _WIDE = "\u2003\u2003"  # em spaces: HTML collapses ordinary ones
 
 
@@ -122,13 +125,15 @@ def forest(
     known = compared_metrics(comparison)
     requested = select_metrics(known, metrics)
     scale = _choose_scale(scale, requested)
-    drawn = _on_the_axis(requested, scale, named=metrics is not None)
-    forest_rows = list(_forest_rows(comparison, drawn, scale))
+    named = metrics is not None
+    on_axis = _on_the_axis(requested, scale, named=named)
+    fitting, no_room = fitting_metrics(comparison, on_axis, named=named)
+    forest_rows = list(_forest_rows(comparison, fitting, scale))
     if not forest_rows:
         raise DataError("nothing to draw: no metric has a baseline mean to take a percentage of")
-    in_picture = {row.metric.name for row in forest_rows}
+    in_picture = {row.metric.name for row in forest_rows} | {metric.name for metric in no_room}
     left_out = [metric for metric in requested if metric.name not in in_picture]
-    names = shorten_names(_names_of(comparison))
+    names = names_of_comparison(comparison)
     rows = [
         replace(row, label=names.of(row.label))
         for row in _rows(forest_rows, scale, several=len(comparison.pairings) > 1)
@@ -142,14 +147,9 @@ def forest(
         if scale == "own":
             # The margin is in the unit of the metric, which only this axis has.
             _draw_margin(axes, _margin_of(comparison, row.metric), place)
-    _finish(axes, comparison, forest_rows, scale, left_out)
+    notes = (left_out_note(left_out, _WHY_NOT[scale]), left_out_note(no_room, "for lack of room"))
+    _finish(axes, comparison, forest_rows, scale, notes)
     return axes
-
-
-def _names_of(comparison: DrawnComparison) -> list[str]:
-    """The baseline's name, then those of the candidates."""
-    first, *_ = comparison.pairings
-    return [first.baseline.name, *(pairing.candidate.name for pairing in comparison.pairings)]
 
 
 def _choose_scale(scale: ForestScale | None, metrics: Sequence[Metric]) -> ForestScale:
@@ -275,7 +275,7 @@ def _finish(
     comparison: DrawnComparison,
     forest_rows: Sequence[ForestRow],
     scale: ForestScale,
-    left_out: Sequence[Metric],
+    notes: Sequence[str],
 ) -> None:
     baselines = {pairing.baseline.name for pairing in comparison.pairings}
     baseline = baselines.pop() if len(baselines) == 1 else "the first level"
@@ -285,14 +285,14 @@ def _finish(
     if scale != "own":
         ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     unit = {"own": "", "range": " in % of the range", "baseline": " in % of its mean"}[scale]
-    names = shorten_names(_names_of(comparison))
+    names = names_of_comparison(comparison)
     label = f"improvement over {names.of(baseline)}{unit}"
     ax.set_xlabel(plain(f"← worse{_WIDE}{label}{_WIDE}better →"))
     note_below(
         ax,
         _key(comparison, with_margin=scale == "own" and has_margin),
         direction_note(row.metric for row in forest_rows),
-        left_out_note(left_out, _WHY_NOT[scale]),
+        *notes,
         names_note(names),
     )
     tidy(ax, comparison_title(comparison), grid="x")
@@ -300,8 +300,10 @@ def _finish(
 
 def _limits(forest_rows: Sequence[ForestRow]) -> tuple[float, float]:
     """The limits of the axis: zero, every mark and every interval."""
-    values = [[row.improvement, row.low, row.high] for row in forest_rows]
-    return finite_limits(np.append(values, 0.0), 0.06)
+    values = np.append([[row.improvement, row.low, row.high] for row in forest_rows], 0.0)
+    if np.nanmax(np.abs(values)) < _LEAST_SPAN and all(row.metric.bounds for row in forest_rows):
+        values = np.append(values, [-_LEAST_SPAN, _LEAST_SPAN])
+    return finite_limits(values, 0.06)
 
 
 def _key(comparison: DrawnComparison, *, with_margin: bool) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
+from rageval_report.names.short_names import shorten_names
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.plots.style import (
     BLUE,
@@ -20,16 +21,18 @@ from rageval_report.plots.style import (
     inches_wide,
     ink,
     look_of,
+    marks_note,
     note_below,
     plain,
     shorten_label,
+    tick_names,
     tidy,
 )
 from rageval_report.results import Result
 from rageval_report.scores import resolver
 
 ALL = "all"
-_LONGEST_NAME, _NAMES_AN_INCH = 18, 3.2
+_NAMES_AN_INCH = 3.2
 
 
 class DrawnMonitoring(Protocol):
@@ -105,6 +108,8 @@ def monitor(
         f"Dotted: the mean of {shorten_label(str(monitoring.settings['reference']))}. Dashed: the "
         "worst mean that is as good, given what is known of it.",
         "Rings: batches since the alarm." if len(alarms) else "No alarm.",
+        marks_note(shorten_names(path["batch"])),
+        shorten_names(path["batch"]).shared_sentence,
     )
     where = "" if row["slice"] == ALL else f", {row['slice']}"
     tidy(axes, f"{row['title']}{where} — {monitoring.title}", grid="y")
@@ -147,9 +152,10 @@ def _mark_since(ax: Axes, row: pd.Series, path: pd.DataFrame) -> None:
 
 
 def _label_axes(ax: Axes, row: pd.Series, path: pd.DataFrame) -> None:
+    marks = tick_names(shorten_names(path["batch"]))
     names = path["batch"].tolist()
     step = -(-len(names) // max(int(_NAMES_AN_INCH * inches_wide(ax)), 2))
-    labels = [plain(shorten_label(name, _LONGEST_NAME)) for name in names[::step]]
+    labels = [plain(marks[str(name)]) for name in names[::step]]
     ax.set_xticks(range(0, len(names), step))
     ax.set_xticklabels(labels)
     if sum(map(len, labels)) > 9 * inches_wide(ax):

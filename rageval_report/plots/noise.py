@@ -186,13 +186,15 @@ def _finish(ax: Axes, split: SplitNoise) -> None:
     # Between the title and the bars, which leave no room beside them.
     ax.legend(
         handles=keys,
-        loc="upper left",
-        bbox_to_anchor=(0.0, 1.02),
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
         ncols=len(keys),
         frameon=False,
         fontsize=SMALL,
         borderaxespad=0.0,
     )
+    # The larger pad makes room for the legend below the title.
+    ax.set_title(ax.get_title(), pad=24)
     counts = split.frame[["n", "n_runs", "n_judges"]].drop_duplicates()
     if len(counts) == 1:
         n, runs, judges = (int(count) for count in counts.iloc[0])

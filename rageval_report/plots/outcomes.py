@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError
+from rageval_report.names.short_names import ShortNames
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
@@ -20,6 +21,8 @@ from rageval_report.plots.style import (
     axes_for,
     ink,
     look_of,
+    names_note,
+    note_below,
     tidy,
     words_above,
 )
@@ -29,6 +32,9 @@ from rageval_report.plots.subjects import (
     compared_metrics,
     comparison_of,
     comparison_title,
+    fitting_metrics,
+    left_out_note,
+    names_of_comparison,
     select_metrics,
 )
 
@@ -73,21 +79,30 @@ def outcomes(
     is 100 % of the pairs of its row; the numbers in it count queries.
     """
     comparison = comparison_of(subject, other, metrics)
-    names = [metric.name for metric in select_metrics(compared_metrics(comparison), metrics)]
-    frame = pd.concat([comparison.frame[comparison.frame["metric"] == name] for name in names])
+    requested = select_metrics(compared_metrics(comparison), metrics)
+    drawn, no_room = fitting_metrics(comparison, requested, named=metrics is not None)
+    frame = pd.concat(
+        [comparison.frame[comparison.frame["metric"] == metric.name] for metric in drawn]
+    )
     frame = frame[frame["n"] > 0]
     if not len(frame):
         raise DataError("nothing to draw: no query is scored in both runs")
-    rows = _rows(comparison, frame)
+    names = names_of_comparison(comparison)
+    rows = _rows(comparison, frame, names)
     axes = axes_for(ax, 8.2, height_of(rows, 0.36))
     places = lay_rows(axes, rows, ("pairs",))
     for place, (_, row) in zip(places, frame.iterrows(), strict=True):
         _draw_bar(axes, row, place, style)
-    _finish(axes, comparison)
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    axes.set_xlabel("share of queries scored in both")
+    note_below(axes, left_out_note(no_room, "for lack of room"), names_note(names))
+    tidy(axes, comparison_title(comparison))
+    words_above(axes, [("better", BETTER), ("equal", ink()), ("worse", WORSE)])
     return axes
 
 
-def _rows(comparison: DrawnComparison, frame: pd.DataFrame) -> list[PlotRow]:
+def _rows(comparison: DrawnComparison, frame: pd.DataFrame, names: ShortNames) -> list[PlotRow]:
     """The rows; if there are several candidates, under headings of their metrics."""
     known = compared_metrics(comparison)
     several = len(comparison.pairings) > 1
@@ -95,7 +110,8 @@ def _rows(comparison: DrawnComparison, frame: pd.DataFrame) -> list[PlotRow]:
     for name, candidate, n in zip(frame["metric"], frame["candidate"], frame["n"], strict=True):
         title = known[name].title
         cells = (f"{n:,}",)
-        rows.append(PlotRow(candidate, cells, title) if several else PlotRow(title, cells))
+        label = names.of(candidate)
+        rows.append(PlotRow(label, cells, title) if several else PlotRow(title, cells))
     return rows
 
 
@@ -123,11 +139,3 @@ def _draw_bar(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> N
                 bbox=box,
             )
         start += share
-
-
-def _finish(ax: Axes, comparison: DrawnComparison) -> None:
-    ax.set_xlim(0, 1)
-    ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-    ax.set_xlabel("share of queries scored in both")
-    tidy(ax, comparison_title(comparison))
-    words_above(ax, [("better", BETTER), ("equal", ink()), ("worse", WORSE)])

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.names.short_names import shorten_names
+from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.names.widths import display_width
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.plots.style import (
     BLUE,
@@ -32,10 +34,12 @@ from rageval_report.plots.style import (
 from rageval_report.results import Result
 from rageval_report.types import FloatArray
 
-_LONGEST = 26
 _DOMINATED = "dominated"  # a standing
 # More names do not fit beside their marks: numbers stand there, and a list is at the right.
 _MOST_NAMES = 10
+# Long numbers, such as costs of 0.00025, would touch each other on more ticks.
+_MOST_TICKS = 6
+_INCHES_A_LETTER = 0.067
 # The width and the line height of a small letter, in points.
 _LETTER, _LINE = 4.7, 11.0
 # Places for a name beside its mark, in the order of preference: offsets in points, and the side.
@@ -131,15 +135,19 @@ def pareto(
     front = front_of(subject)
     across, up = _two_of(front, x, y)
     frame = front.frame
-    axes = axes_for(ax, 8.0, max(5.2, 1.8 + 0.17 * len(frame)))
+    short = shorten_names(frame["pipeline"])
+    # A list at the right takes room from the picture.
+    room = _INCHES_A_LETTER * max(map(display_width, short.short))
+    width = 8.0 + (room if len(frame) > _MOST_NAMES else 0.0)
+    axes = axes_for(ax, width, max(5.2, 1.8 + 0.17 * len(frame)))
     _draw_lines(axes, frame, across, up, len(front.axes))
     for _, row in frame.iterrows():
         _draw_mark(axes, row, across, up, style)
     _set_limits(axes, frame, across, up)
-    _write_names(axes, frame, across, up)
+    axes.xaxis.set_major_locator(MaxNLocator(_MOST_TICKS))
+    _write_names(axes, frame, across, up, short)
     axes.set_xlabel(_label(across))
     axes.set_ylabel(_label(up))
-    short = shorten_names(frame["pipeline"], most=_LONGEST)
     note_below(axes, *_key(front, across, up), names_note(short))
     names = short.short
     title = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(sorted(names))
@@ -212,12 +220,13 @@ def _set_limits(ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: Front
         limit(*finite_limits(frame[columns].to_numpy(dtype=np.float64), 0.14))
 
 
-def _write_names(ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: FrontObjective) -> None:
+def _write_names(
+    ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: FrontObjective, short: ShortNames
+) -> None:
     """Write each name beside its mark, where it overlaps other names and marks the least."""
     points = _in_points(ax, frame[[across.name, up.name]].to_numpy(dtype=np.float64))
     width = _in_points(ax, np.array([[ax.get_xlim()[1], ax.get_ylim()[1]]]))[0, 0]
     occupied = [(x - 5, y - 5, x + 5, y + 5) for x, y in points.tolist()]
-    short = shorten_names(frame["pipeline"], most=_LONGEST)
     names = [f"{short.of(row['pipeline'])} {_share(row)}" for _, row in frame.iterrows()]
     labels = names if len(names) <= _MOST_NAMES else _write_list(ax, names)
     for (_, row), (x, y), text in zip(frame.iterrows(), points.tolist(), labels, strict=True):

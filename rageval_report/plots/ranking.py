@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
 from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.names.widths import display_width
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
@@ -32,6 +33,7 @@ from rageval_report.plots.style import (
     tidy,
 )
 from rageval_report.plots.subjects import (
+    MOST_ROWS,
     axis_text,
     directed_title,
     direction_note,
@@ -43,8 +45,7 @@ from rageval_report.plots.subjects import (
 from rageval_report.results import Result
 from rageval_report.scores import Metric
 
-# More rows would not be readable.
-_MOST_ROWS = 60
+_INCHES_A_LETTER = 0.067
 _BEST, _WORSE = "best", "worse"
 # The marks of the best pipeline, of those not distinguishable from it, and of worse ones.
 _MARKS: dict[str, dict[str, Any]] = {
@@ -52,7 +53,6 @@ _MARKS: dict[str, dict[str, Any]] = {
     "may be best": {"marker": "o", "markersize": 6.5, "color": BLUE, "markerfacecolor": "none"},
     _WORSE: {"marker": "s", "markersize": 5, "color": GREY},
 }
-_LONGEST = 28
 
 
 class Ranked(Protocol):
@@ -180,13 +180,14 @@ def groups(
     means = dict(zip(rows["pipeline"], rows["mean"].astype(float), strict=True))
     bars = [group for group in ranking.groups(known.name) if len(group) > 1]
     depth = len(bars) + (len(means) + 1) // 2
-    axes = axes_for(ax, 8.6, 1.6 + 0.26 * depth)
+    names = shorten_names(means)
+    widest = max(map(display_width, names.short))
+    axes = axes_for(ax, max(8.6, 5.6 + 2 * _INCHES_A_LETTER * widest), 1.6 + 0.26 * depth)
     ends = pad_limits(min(means.values()), max(means.values()), 0.08)
     axes.set_xlim(*(ends if known.greater_is_better else ends[::-1]))
     axes.set_ylim(depth + 0.5, -0.6)
     for level, group in enumerate(bars, start=1):
         _draw_group(axes, [means[name] for name in group], level, style)
-    names = shorten_names(means, most=_LONGEST)
     _lead_to_names(axes, means, names, first=len(bars) + 1)
     _move_axis_to_top(axes)
     axes.set_xlabel(f"mean {plain(axis_text(known))}")
@@ -216,7 +217,7 @@ def _fit_metrics(
     """The metrics that share an axis and have room on it, and the others."""
     drawn, left_out = of_one_scale(metrics, named=named)
     each = max(1, int(ranking.frame.groupby("metric").size().max()))
-    most = len(drawn) if named else max(1, _MOST_ROWS // each)
+    most = len(drawn) if named else max(1, MOST_ROWS // each)
     return drawn[:most], [*drawn[most:], *left_out]
 
 

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 
 from rageval_report.errors import DataError
+from rageval_report.names.short_names import shorten_names
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
     BETTER,
@@ -27,6 +28,7 @@ from rageval_report.plots.style import (
     count_text,
     ink,
     look_of,
+    names_note,
     note_below,
     number_text,
     opacity,
@@ -220,10 +222,14 @@ def _against(
     axes.set_xlim(*limits)
     axes.set_ylim(*limits)
     axes.set_aspect("equal")
-    axes.set_xlabel(plain(f"{shorten_label(evaluation.name)} ({_way(known)} is better)"))
-    axes.set_ylabel(plain(shorten_label(other.name)))
-    note_below(axes, f"{count_text(cloud.x.size, cloud.total)} in both.", cloud.key)
-    tidy(axes, f"{known.title}: {other.name} against {evaluation.name}")
+    names = shorten_names([evaluation.name, other.name])
+    first, second = names.of(evaluation.name), names.of(other.name)
+    axes.set_xlabel(plain(f"{first} ({_way(known)} is better)"))
+    axes.set_ylabel(plain(second))
+    note_below(
+        axes, f"{count_text(cloud.x.size, cloud.total)} in both.", cloud.key, names_note(names)
+    )
+    tidy(axes, f"{known.title}: {second} against {first}")
     _draw_outcomes(axes, cloud, known, style)
     return axes
 

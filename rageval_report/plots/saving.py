@@ -14,7 +14,7 @@ from rageval_report.files.writing import check_free, write_with
 from rageval_report.plots import plot_named
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import BuiltInPlot, MetricNames, PlotOptions
-from rageval_report.plots.style import FittedAxes
+from rageval_report.plots.style import FittedAxes, roomy_layout
 
 # What a file says of its making is left out, so that the same picture is the same file.
 _UNDATED: dict[str, dict[str, None]] = {
@@ -40,7 +40,7 @@ def draw_figure(subject: object, kind: str | Plot, *args: MetricNames, **options
         raise DataError(
             "ax is not an option of a saved plot, which has Axes of its own; leave it out"
         )
-    figure = Figure(layout="constrained")
+    figure = Figure(layout=roomy_layout())
     FigureCanvasAgg(figure)
     entry = plot_named(kind)
     entry(subject, *args, ax=figure.add_subplot(axes_class=FittedAxes), **options)

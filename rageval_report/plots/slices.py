@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
@@ -23,6 +24,7 @@ from rageval_report.plots.style import (
     interval_text,
     level_text,
     look_of,
+    names_note,
     note_below,
     plain,
     pvalue_text,
@@ -98,7 +100,8 @@ def slices(
     requested = select_metrics(known, metrics)
     drawn, left_out = of_one_scale(requested, named=metrics is not None)
     estimate = "difference" if "difference" in result.frame else "mean"
-    blocks = _blocks(_of_candidate(result.frame, candidate), drawn)
+    names = _names_of(result)
+    blocks = _blocks(_of_candidate(result.frame, candidate), drawn, names)
     if not any(block.frame[estimate].notna().any() for block in blocks):
         raise DataError("nothing to draw: no query of these groups is scored")
     rows = [row for block in blocks for row in _rows(block, result, estimate, len(blocks) > 1)]
@@ -109,7 +112,8 @@ def slices(
             axes, block, estimate, places[: len(block.frame)], alpha_of(result.settings), style
         )
         places = places[len(block.frame) :]
-    _finish(axes, result, blocks, drawn, estimate, left_out)
+    notes = (left_out_note(left_out), names_note(names))
+    _finish(axes, result, blocks, drawn, estimate, notes)
     return axes
 
 
@@ -130,14 +134,20 @@ def _of_candidate(frame: pd.DataFrame, candidate: str | None) -> pd.DataFrame:
     return frame[frame["candidate"] == candidate]
 
 
-def _blocks(frame: pd.DataFrame, metrics: Sequence[Metric]) -> list[SliceBlock]:
+def _names_of(result: Result) -> ShortNames:
+    """Short names of the pipelines: of the one that the groups are of, or of those compared."""
+    columns = [name for name in ("baseline", "candidate", "pipeline") if name in result.frame]
+    return shorten_names(name for column in columns for name in result.frame[column].unique())
+
+
+def _blocks(frame: pd.DataFrame, metrics: Sequence[Metric], names: ShortNames) -> list[SliceBlock]:
     candidates = list(frame["candidate"].unique()) if "candidate" in frame else [None]
     blocks = []
     for metric in metrics:
         for candidate in candidates:
             mine = frame[frame["metric"] == metric.name]
             mine = mine if candidate is None else mine[mine["candidate"] == candidate]
-            several = f" — {candidate}" if len(candidates) > 1 else ""
+            several = f" — {names.of(candidate)}" if len(candidates) > 1 else ""
             largest = mine.head(_MOST_GROUPS)
             blocks.append(
                 SliceBlock(directed_title(metric) + several, largest, len(mine) - len(largest))
@@ -221,7 +231,7 @@ def _finish(
     blocks: Sequence[SliceBlock],
     drawn: Sequence[Metric],
     estimate: str,
-    left_out: Sequence[Metric],
+    notes: Sequence[str],
 ) -> None:
     frame = pd.concat([block.frame for block in blocks])
     are_pooled = any(_is_pooled(row) for _, row in frame.iterrows())
@@ -243,7 +253,7 @@ def _finish(
         direction_note(drawn),
         "Diamonds: pooled with the other groups." if are_pooled else "",
         f"{hidden} smaller groups are not drawn." if hidden else "",
-        left_out_note(left_out),
+        *notes,
     )
     head = f"{drawn[0].title} — " if len(blocks) == 1 else ""
-    tidy(ax, f"{head}{result.title}", grid="x")
+    tidy(ax, f"{head}{_names_of(result).in_text(result.title)}", grid="x")

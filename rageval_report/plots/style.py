@@ -8,7 +8,6 @@ printed in grey says the same. Text and lines take the caller's own colours, so 
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,13 +17,17 @@ import numpy as np
 from matplotlib.artist import ArtistInspector
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, QuadMesh
+from matplotlib.colors import rgb_to_hsv, to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from rageval_report.names.short_names import ShortNames, short_name
+from rageval_report.names.short_names import JOINT, ShortNames, short_name, shorten_names
+from rageval_report.names.widths import ELLIPSIS
 from rageval_report.plots.fonts import add_fonts, missing_note
 from rageval_report.plots.options import ArtistOptions
+from rageval_report.plots.wrapped_text import left_to_right, wrap_text
 from rageval_report.types import FloatArray
 
 BLUE = "#0072B2"
@@ -46,7 +49,18 @@ WORSE_HATCH = "//"
 SMALL = "small"
 # Letters per inch of titles and of small text.
 _TITLE_LETTERS, _NOTE_LETTERS = 12.0, 15.0
-_ROUNDING = 1e-12
+# The height of a line of the title and of the note, in inches, and how many lines of each have room
+# in every figure.
+_TITLE_LINE, _NOTE_LINE = 0.21, 0.155
+_TITLE_ROOM, _NOTE_ROOM = 1, 2
+_DARK_PAPER = 0.5  # in brightness, from 0 to 1
+_LONGEST_TICK = 28  # of a name under an axis, in letters
+_MARGIN = 0.1  # around a figure, in inches
+# Nothing of what is measured is as small as this: what a fraction of a query costs is above it,
+# and a difference of 1e-08 on a scale from 0 to 1 is what rounding left.
+_NOTHING = 5e-8
+# A number beside its interval is nothing if it is this small a part of the largest of the three.
+_NOTHING_BESIDE = 1e-4
 _DEFAULT_LEVEL = 0.95
 # Multiples of the golden ratio, modulo 1, are spread evenly for any number of them.
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
@@ -67,11 +81,22 @@ def axes_for(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
         The size of a new figure, in inches.
     """
     if ax is None:
-        _, axes = plt.subplots(figsize=(width, height), layout="constrained")
-        return axes
+        figure = plt.figure(figsize=(width, height), layout=roomy_layout())
+        return figure.add_subplot(axes_class=FittedAxes)
     if isinstance(ax, FittedAxes) and isinstance(ax.figure, Figure):
         ax.figure.set_size_inches(width, height)
     return ax
+
+
+def roomy_layout() -> ConstrainedLayoutEngine:
+    """The layout of a figure of our own: nothing overlaps, and nothing touches the edge."""
+    return ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN)
+
+
+def _grow(ax: Axes, inches: float) -> None:
+    """Make a figure of our own higher, so that more lines of text do not squeeze the picture."""
+    if inches > 0 and isinstance(ax, FittedAxes) and isinstance(ax.figure, Figure):
+        ax.figure.set_figheight(ax.figure.get_figheight() + inches)
 
 
 def ink() -> str:
@@ -106,7 +131,9 @@ def tidy(ax: Axes, title: str, *, grid: str = "") -> None:
 
     It is the last step of every plot, so it also finds fonts for all texts.
     """
-    ax.set_title(plain(_wrap_to_axes(ax, title, _TITLE_LETTERS)))
+    text = _wrap_to_axes(ax, title, _TITLE_LETTERS)
+    _grow(ax, _TITLE_LINE * (text.count("\n") + 1 - _TITLE_ROOM))
+    ax.set_title(plain(text))
     add_fonts(ax)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_axisbelow(True)
@@ -124,17 +151,24 @@ def inches_wide(ax: Axes) -> float:
 def _wrap_to_axes(ax: Axes, text: str, letters: float) -> str:
     """Text in lines as long as the axes are wide, at this number of letters per inch."""
     width = max(int(letters * inches_wide(ax)), 20)
-    return textwrap.fill(text, width, break_on_hyphens=False)
+    return "\n".join(wrap_text(line, width) for line in text.split("\n"))
 
 
 def note_below(ax: Axes, *sentences: str) -> None:
-    """Write small text under the label of the x-axis: what a reader must know of this picture."""
-    shown = (*sentences, missing_note(ax))
-    lines = [_wrap_to_axes(ax, sentence, _NOTE_LETTERS) for sentence in shown if sentence]
-    if not lines:
+    """Write small text under the label of the x-axis: what a reader must know of this picture.
+
+    Sentences follow each other on the same line; one that has line feeds is a list below them.
+    """
+    shown = [sentence for sentence in (*sentences, missing_note(ax)) if sentence]
+    if not shown:
         return
+    lists = [sentence for sentence in shown if "\n" in sentence]
+    together = " ".join(sentence for sentence in shown if sentence not in lists)
+    parts = [part for part in (together, *lists) if part]
+    text = "\n".join(_wrap_to_axes(ax, part, _NOTE_LETTERS) for part in parts)
+    _grow(ax, _NOTE_LINE * (text.count("\n") + 1 - _NOTE_ROOM))
     ax.annotate(
-        plain("\n".join(lines)),
+        plain(text),
         xy=(0.5, 0.0),
         xycoords=ax.xaxis.label,
         xytext=(0, -5),
@@ -149,11 +183,40 @@ def note_below(ax: Axes, *sentences: str) -> None:
 
 
 def names_note(names: ShortNames) -> str:
-    """What the short names of a picture stand for; empty if they are the full ones."""
-    if not names.differ:
+    """What the short names of a picture stand for; empty if they are the full ones.
+
+    What all names share is said once; those that were cut are a list of full names below it.
+    """
+    cut = [line for short, line in names.full_names.items() if ELLIPSIS in short]
+    if not cut:
+        return names.shared_sentence
+    return "\n".join(filter(None, [names.shared_sentence, *cut]))
+
+
+def tick_names(names: ShortNames) -> dict[str, str]:
+    """Names that have room under an axis: the values of settings alone, cut if they are long.
+
+    Examples
+    --------
+    >>> tick_names(shorten_names(["all-mpnet-base-v2__top_k=2", "all-mpnet-base-v2__top_k=3"]))
+    {'all-mpnet-base-v2__top_k=2': '2', 'all-mpnet-base-v2__top_k=3': '3'}
+    """
+    ticks = shorten_names(names.marks, most=_LONGEST_TICK)
+    return {name: ticks.of(mark) for name, mark in zip(names.names, names.marks, strict=True)}
+
+
+def marks_note(names: ShortNames) -> str:
+    """What the values under an axis are values of; empty if the names stand there.
+
+    Examples
+    --------
+    >>> marks_note(shorten_names(["a__top_k=2__chunk_size=64", "a__top_k=3__chunk_size=128"]))
+    'Runs are named by top_k · chunk_size.'
+    """
+    if names.marks == names.short:
         return ""
-    is_cut = any("…" in short for short in names.short)
-    return "; ".join(names.legend) + "." if is_cut else names.shared_sentence
+    headings = [column.heading for column in names.columns if len(set(column.values)) > 1]
+    return f"Runs are named by {JOINT.join(filter(None, headings))}."
 
 
 def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
@@ -169,7 +232,7 @@ def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
             textcoords="offset points",
             ha=side,
             va="bottom",
-            color=hue,
+            color=letters_of(hue),
             fontsize=SMALL,
             fontweight="bold",
         )
@@ -177,15 +240,25 @@ def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
     ax.set_title(ax.get_title(), pad=20)
 
 
+def letters_of(hue: str) -> str:
+    """A hue for small letters: on dark paper lighter, so that it has enough contrast."""
+    if rgb_to_hsv(to_rgb(mpl.rcParams["axes.facecolor"]))[2] > _DARK_PAPER:
+        return hue
+    red, green, blue = (0.55 * part + 0.45 for part in to_rgb(hue))
+    return to_hex((red, green, blue))
+
+
 def plain(text: str) -> str:
     r"""Text with escaped dollar signs, so that matplotlib does not read it as a formula.
+
+    It runs from left to right, also where a name in it does not.
 
     Examples
     --------
     >>> print(plain("cost in $"))
     cost in \$
     """
-    return text.replace("$", r"\$")
+    return left_to_right(text).replace("$", r"\$")
 
 
 def shorten_label(text: str, most: int = 34) -> str:
@@ -206,13 +279,13 @@ def number_text(value: float, *, signed: bool = False) -> str:
     --------
     >>> number_text(0.62), number_text(12.345), number_text(1234.5)
     ('0.620', '12.3', '1234')
-    >>> number_text(-0.0432, signed=True)
-    '−0.043'
+    >>> number_text(-0.0432, signed=True), number_text(-1e-8, signed=True)
+    ('−0.043', '0.000')
     """
     if not math.isfinite(value):
         return "–"
     size = abs(value)
-    if size < _ROUNDING:
+    if size < _NOTHING:
         # "+0.000" would claim a direction that rounding made.
         value, size, signed = 0.0, 0.0, False
     digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1.5 else 3
@@ -228,13 +301,17 @@ def interval_text(value: float, low: float, high: float, *, signed: bool = False
 
     Examples
     --------
-    >>> interval_text(0.5, 0.25, 0.75)
-    '0.500 [0.250, 0.750]'
+    >>> interval_text(0.5, 0.25, 0.75), interval_text(2e-7, -0.04, 0.05, signed=True)
+    ('0.500 [0.250, 0.750]', '0.000 [−0.040, +0.050]')
     """
-    estimate = number_text(value, signed=signed)
     if not (math.isfinite(low) and math.isfinite(high)):
-        return estimate
-    return f"{estimate} [{number_text(low, signed=signed)}, {number_text(high, signed=signed)}]"
+        return number_text(value, signed=signed)
+    nothing = _NOTHING_BESIDE * max(map(abs, (value, low, high)))
+    estimate, *ends = (
+        number_text(0.0 if abs(number) < nothing else number, signed=signed)
+        for number in (value, low, high)
+    )
+    return f"{estimate} [{', '.join(ends)}]"
 
 
 def pvalue_text(pvalue: float) -> str:

@@ -10,12 +10,15 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.names.short_names import shorten_names
+from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.plots.options import MetricNames
 from rageval_report.plots.style import interval_text, level_text
 from rageval_report.results import Result
 from rageval_report.scores import Catalogue, Metric, Scored, resolver
 from rageval_report.types import FloatArray
+
+# More rows would not be readable.
+MOST_ROWS = 60
 
 
 class Evaluation(Scored, Protocol):
@@ -189,11 +192,37 @@ def comparison_title(comparison: DrawnComparison) -> str:
     """The title of a comparison: its candidate, or "Candidates", against the baseline."""
     if len({pair.baseline.name for pair in comparison.pairings}) > 1:
         return comparison.title  # of the effects of several settings
-    pairs = comparison.pairings
-    baseline, *names = shorten_names(
-        [pairs[0].baseline.name, *(pair.candidate.name for pair in pairs)]
-    ).short
+    baseline, *names = names_of_comparison(comparison).short
     return f"{names[0] if len(names) == 1 else 'Candidates'} against {baseline}"
+
+
+def names_of_comparison(comparison: DrawnComparison) -> ShortNames:
+    """Short names of the baseline and of the candidates."""
+    runs = [comparison.pairings[0].baseline, *(pair.candidate for pair in comparison.pairings)]
+    return shorten_names(run.name for run in runs)
+
+
+def names_of_pair(pair: CandidatePair) -> ShortNames:
+    """Short names of a baseline and a candidate."""
+    return shorten_names([pair.baseline.name, pair.candidate.name])
+
+
+def fitting_metrics(
+    comparison: DrawnComparison, metrics: list[Metric], *, named: bool
+) -> tuple[list[Metric], list[Metric]]:
+    """The metrics whose rows, one per candidate, have room in a picture, and the others.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The candidates and their metrics.
+    metrics : list of Metric
+        The metrics to draw.
+    named : bool
+        Whether the caller named them; then none may be left out.
+    """
+    most = len(metrics) if named else max(1, MOST_ROWS // len(comparison.pairings))
+    return metrics[:most], metrics[most:]
 
 
 def select_candidate(comparison: DrawnComparison, candidate: str | None) -> CandidatePair:

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
+from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.style import (
     GREY,
@@ -24,9 +25,11 @@ from rageval_report.plots.style import (
     ink,
     level_text,
     look_of,
+    marks_note,
     note_below,
     plain,
     shorten_label,
+    tick_names,
     tidy,
 )
 from rageval_report.plots.subjects import (
@@ -42,8 +45,8 @@ from rageval_report.results import Result
 from rageval_report.scores import Metric
 
 _MARKERS = ("o", "s", "D", "^", "P", "X")
-# The longest name of a run under the axis, and the number of names per inch.
-_LONGEST_NAME, _NAMES_AN_INCH = 18, 3.2
+# The number of names of runs under the axis, per inch.
+_NAMES_AN_INCH = 3.2
 # Up to this many runs have bars for intervals, and lines are shifted a little from each other; more
 # runs have bands, if there are few lines, because bands of many lines would hide each other.
 _MOST_BARS, _MOST_BANDS, _SHIFT = 12, 3, 0.09
@@ -111,34 +114,38 @@ def trends(
     if more and metrics is not None:
         raise DataError(f"{len(drawn)} lines cannot be distinguished; choose up to {len(HUES)}")
     drawn = drawn[: len(HUES)]
-    names = [run.name for run in history.runs]
-    axes = axes_for(ax, _width_of(len(names), len(drawn)), 4.4)
-    as_bars = len(names) <= _MOST_BARS
+    names = shorten_names(run.name for run in history.runs)
+    runs = [run.name for run in history.runs]
+    axes = axes_for(ax, _width_of(len(runs), len(drawn)), 4.4)
+    as_bars = len(runs) <= _MOST_BARS
     for number, metric in enumerate(drawn):
         rows = frame[(frame["metric"] == metric.name) & frame["mean"].notna()]
         shift = _SHIFT * (number - (len(drawn) - 1) / 2) if as_bars else 0.0
         stretches = _stretches(rows, shift)
         if as_bars or len(drawn) <= _MOST_BANDS:
             _draw_intervals(axes, stretches, HUES[number], as_bars=as_bars)
-        size = 3 if len(names) > _MANY_RUNS else 5
+        size = 3 if len(runs) > _MANY_RUNS else 5
         _draw_line(axes, stretches, metric, number, size, style)
     if not axes.has_data():
         raise DataError("nothing to draw: no query of these runs is scored")
     shown = frame[frame["metric"].isin([metric.name for metric in drawn])]
     _draw_baseline(axes, shown, str(history.settings["baseline"]))
-    _label_axes(axes, names, drawn, shown)
+    marks = tick_names(names)
+    _label_axes(axes, [marks[run] for run in runs], drawn, shown)
     _mark_breaks(axes, shown)
     note_below(
         axes,
-        _interval_note(len(names), len(drawn), level_text(history.settings)),
-        _regression_note(shown, history),
-        _undrawn_note(frame, drawn, str(history.settings["baseline"])),
+        _interval_note(len(runs), len(drawn), level_text(history.settings)),
+        _regression_note(shown, history, names),
+        names.in_text(_undrawn_note(frame, drawn, str(history.settings["baseline"]))),
         direction_note(drawn) if len(drawn) > 1 else "",
         left_out_note(more, f"more than {len(HUES)} lines"),
         left_out_note(left_out),
+        marks_note(names),
+        names.shared_sentence,
     )
     head = f"{drawn[0].title} — " if len(drawn) == 1 else ""
-    tidy(axes, f"{head}{history.title}", grid="y")
+    tidy(axes, f"{head}{names.in_text(history.title)}", grid="y")
     return axes
 
 
@@ -255,7 +262,7 @@ def _label_axes(
     most = max(int(_NAMES_AN_INCH * inches_wide(ax)), 2)
     step = -(-len(names) // most)
     places = list(range(0, len(names), step))
-    labels = [plain(shorten_label(names[place], _LONGEST_NAME)) for place in places]
+    labels = [plain(names[place]) for place in places]
     slanted = sum(map(len, labels)) > 9 * inches_wide(ax)
     turn: dict[str, Any] = (
         {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
@@ -281,8 +288,8 @@ def _interval_note(n_runs: int, n_lines: int, level: str) -> str:
     return f"Bands: {level} of the mean." if n_lines <= _MOST_BANDS else ""
 
 
-def _regression_note(shown: pd.DataFrame, history: DrawnHistory) -> str:
-    baseline = shorten_label(str(history.settings["baseline"]))
+def _regression_note(shown: pd.DataFrame, history: DrawnHistory, names: ShortNames) -> str:
+    baseline = names.of(history.settings["baseline"])
     key = "Star and dotted line: the baseline." if len(set(shown["metric"])) == 1 else ""
     if shown["first_regression"].any():
         return f"{key} Ring: the first run with a regression against {baseline}.".strip()
@@ -301,4 +308,4 @@ def _undrawn_note(frame: pd.DataFrame, drawn: Sequence[Metric], baseline: str) -
     names = ", ".join(regressions[:_MOST_NAMED]) + (
         " ..." if len(regressions) > _MOST_NAMED else ""
     )
-    return f"Not drawn, worse than {shorten_label(baseline)}: {names}." if regressions else ""
+    return f"Not drawn, worse than {baseline}: {names}." if regressions else ""

@@ -139,8 +139,8 @@ def _many(name: str, n: int, n_metrics: int, seed: int) -> RAGPipelineEvaluation
 
 
 def _texts(ax) -> str:
-    """All words on the Axes."""
-    told = [text.get_text() for text in ax.texts]
+    """All words on the Axes, each text on one line however it is wrapped."""
+    told = [" ".join(text.get_text().split("\n")) for text in ax.texts]
     told += [ax.get_title(), ax.get_xlabel(), ax.get_ylabel()]
     told += [label.get_text() for label in (*ax.get_xticklabels(), *ax.get_yticklabels())]
     return "\n".join(told)

@@ -1,0 +1,104 @@
+"""Texts of pictures on lines of a width: long names break at their separators, never in a word."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from rageval_report.names.widths import cut_to_width, display_width
+
+# Pieces that stay on one line if they fit: words; of a word that is too wide its parts; of a
+# script without blanks single characters.
+_WORDS = re.compile(r"\S+\s*")
+_PARTS = re.compile(r"[^\s_/=.-]+[_/=.-]*\s*|[_/=.-]+\s*")
+_LEFT_TO_RIGHT_MARK = "\u200e"
+
+
+def wrap_text(text: str, width: int) -> str:
+    r"""The text on lines of at most `width` columns, joined by line feeds.
+
+    Parameters
+    ----------
+    text : str
+        A text without line feeds.
+    width : int
+        In columns of a terminal, which are about as wide as letters are on average.
+
+    Examples
+    --------
+    >>> wrap_text("Recall of bm25-with-synonyms-and-reranking", 20).split("\n")
+    ['Recall of', 'bm25-with-synonyms-', 'and-reranking']
+    >>> wrap_text("检索方式的完整评估", 8).split("\n")
+    ['检索方式', '的完整评', '估']
+    """
+    lines, line = [], ""
+    for word in _WORDS.findall(text):
+        if line and display_width(line + word.rstrip()) > width:
+            lines.append(line)
+            line = ""
+        if display_width(word.rstrip()) > width:
+            *whole, word = _broken(word, width)
+            lines += whole
+        line += word
+    return "\n".join(part.rstrip() for part in [*lines, line])
+
+
+def _broken(word: str, width: int) -> list[str]:
+    """A word on lines of its own, broken behind separators if possible."""
+    lines, line = [], ""
+    for part in _PARTS.findall(word):
+        if line and display_width(line + part.rstrip()) > width:
+            lines.append(line)
+            line = ""
+        line += part
+        while display_width(line.rstrip()) > width:
+            # At least one character, because a wide one may not fit into the width.
+            piece = cut_to_width(line, width) or line[:1]
+            lines.append(piece)
+            line = line[len(piece) :]
+    return [*lines, line]
+
+
+def left_to_right(text: str) -> str:
+    """A sentence that runs from left to right, whatever the names in it do.
+
+    Without marks a sentence that begins with an Arabic name runs from right to left, so that
+    "A against B" would be read as "B against A", and "(69 %)" behind a name would be turned round.
+
+    Examples
+    --------
+    >>> left_to_right("hybrid against bm25")
+    'hybrid against bm25'
+    >>> len(left_to_right("\u05d0\u05d1 against bm25")) - len("ab against bm25")
+    2
+    """
+    if text.isascii() or not any(map(_runs_from_right, text)):
+        return text
+    pieces, is_turned = [""], False
+    for character in text:
+        if _runs_from_right(character) != is_turned and not _is_neutral(character):
+            is_turned = not is_turned
+            pieces.append("")
+        pieces[-1] += character
+    marked = [
+        _between_marks(piece) if any(map(_runs_from_right, piece)) else piece for piece in pieces
+    ]
+    return "".join(marked)
+
+
+def _between_marks(piece: str) -> str:
+    """A run from right to left with a mark before it and one behind its last letter."""
+    end = 1 + max(place for place, character in enumerate(piece) if _runs_from_right(character))
+    # Accents belong to the letter before them.
+    while end < len(piece) and unicodedata.category(piece[end]) == "Mn":
+        end += 1
+    return f"{_LEFT_TO_RIGHT_MARK}{piece[:end]}{_LEFT_TO_RIGHT_MARK}{piece[end:]}"
+
+
+def _runs_from_right(character: str) -> bool:
+    return unicodedata.bidirectional(character) in ("R", "AL")
+
+
+def _is_neutral(character: str) -> bool:
+    """Whether a character takes the direction of its surroundings, as blanks and digits do."""
+    return unicodedata.bidirectional(character) not in ("L", "R", "AL")

@@ -1,0 +1,80 @@
+"""Texts of pictures: no letter is lost, lines fit, and sentences run from left to right."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_report.names.widths import display_width
+from rageval_report.plots.style import interval_text, number_text
+from rageval_report.plots.wrapped_text import left_to_right, wrap_text
+
+ARABIC = "نظام البحث"
+HEBREW = "חיפוש"
+MARK = "\u200e"
+
+
+@given(
+    st.text(st.characters(exclude_characters="\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"), max_size=80)
+)
+def test_only_blanks_are_lost_and_no_line_is_too_wide(text):
+    lines = wrap_text(text, 20).split("\n")
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert max(map(display_width, lines)) <= 20
+
+
+def test_a_long_name_breaks_behind_its_separators():
+    name = "production-2026-10-12-bm25-with-synonyms-and-cross-encoder-reranking"
+    lines = wrap_text(f"Faithfulness: {name}", 30).split("\n")
+    assert lines == [
+        "Faithfulness:",
+        "production-2026-10-12-bm25-",
+        "with-synonyms-and-cross-",
+        "encoder-reranking",
+    ]
+
+
+def test_words_stay_whole_where_they_fit():
+    assert wrap_text("one two three four", 9) == "one two\nthree\nfour"
+
+
+@pytest.mark.parametrize("name", [ARABIC, HEBREW])
+def test_a_name_from_right_to_left_does_not_turn_the_sentence(name):
+    """By the bidirectional algorithm the first strong character gives the direction: the mark."""
+    assert left_to_right(f"{name} against bm25") == f"{MARK}{name}{MARK} against bm25"
+    # A digit behind the name would belong to its run; the mark ends it (rule W2 of UAX 9).
+    assert left_to_right(f"{name} (69 %)") == f"{MARK}{name}{MARK} (69 %)"
+
+
+def test_a_digit_inside_a_name_stays_in_it():
+    assert left_to_right(f"{HEBREW} 2 {HEBREW}") == f"{MARK}{HEBREW} 2 {HEBREW}{MARK}"
+
+
+def test_two_names_are_two_runs():
+    text = left_to_right(f"{ARABIC} against {HEBREW}")
+    assert text == f"{MARK}{ARABIC}{MARK} against {MARK}{HEBREW}{MARK}"
+
+
+@given(st.text())
+def test_other_texts_stay_and_marks_are_all_that_is_added(text):
+    marked = left_to_right(text)
+    assert marked.replace(MARK, "") == text.replace(MARK, "")
+    if text.isascii():
+        assert marked == text
+
+
+@pytest.mark.parametrize("value", [-1e-8, 1e-8, -0.0, 1e-13])
+def test_what_rounding_left_is_zero_without_a_sign(value):
+    assert number_text(value) == "0.000"
+    assert number_text(value, signed=True) == "0.000"
+
+
+def test_small_costs_are_not_zero():
+    assert number_text(2.5e-7) == "2e−07"
+    assert interval_text(2.5e-4, 2e-4, 3e-4) == "0.0003 [0.0002, 0.0003]"
+
+
+def test_a_number_far_smaller_than_its_interval_is_zero():
+    assert interval_text(-1e-6, -0.04, 0.05, signed=True) == "0.000 [−0.040, +0.050]"
+    assert interval_text(-1e-4, -0.04, 0.05, signed=True).startswith("−0.0001 ")
