@@ -1,12 +1,15 @@
-"""Files from elsewhere, copied to a temporary folder for as long as somebody holds them."""
+"""Files and documents from elsewhere, kept for as long as somebody holds them."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterable
 from pathlib import Path
 
+from rageval_report.files.inputs import Contents
 from rageval_report.files.source import Source
 from rageval_report.sources.base import SourceAddress
 
@@ -71,3 +74,24 @@ class FetchedFile(Source):
     def stem(self) -> str:
         """The name of the pipeline if the content does not state one."""
         return self._stem or super().stem
+
+
+class FetchedDocument(Source):
+    """A JSON document that a server returned.
+
+    Parameters
+    ----------
+    document : object
+        Made of dicts, lists, texts, numbers and None.
+    name : str
+        Where it comes from, without passwords; for messages.
+    stem : str
+        The name of the pipeline if the document does not state one.
+    notes : iterable of str
+        Where the rows come from.
+    """
+
+    def __init__(self, document: object, *, name: str, stem: str, notes: Iterable[str] = ()):
+        text = json.dumps(document, ensure_ascii=True)
+        self._set_contents(Contents(name, stem, text.encode(), is_text=True))
+        self._notes = list(notes)

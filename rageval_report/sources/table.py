@@ -17,6 +17,9 @@ SOURCES: Registry[ScoreSource] = Registry(
     {
         "duckdb": f"{_HERE}.duckdb:DUCKDB",
         "mlflow": f"{_HERE}.mlflow:MLFLOW_EXPERIMENT",
+        "phoenix": f"{_HERE}.phoenix:PHOENIX_SERVER",
+        "phoenix+http": f"{_HERE}.phoenix:PHOENIX_SERVER",
+        "phoenix+https": f"{_HERE}.phoenix:PHOENIX_SERVER",
         "postgres": f"{_HERE}.postgresql:POSTGRESQL",
         "postgresql": f"{_HERE}.postgresql:POSTGRESQL",
         "runs": f"{_HERE}.mlflow:MLFLOW_RUN",

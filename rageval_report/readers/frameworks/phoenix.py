@@ -31,6 +31,10 @@ from rageval_report.scores.query_ids import QUERY_ID
 _SCORE, _DETAILS, _LABEL = "_score", "_execution_details", "_label"
 _RUN = frozenset(("example_id", "repetition_number", "input", "reference_output", "output"))
 _ANNOTATION = frozenset(("annotation_name", "annotator_kind", "score", "label"))
+_OF_ANNOTATIONS = _ANNOTATION | {
+    *("explanation", "metadata", "identifier", "id", "source", "user_id", "annotation_id"),
+    *("created_at", "updated_at"),
+}
 _ANNOTATED = re.compile(r"annotation_(.+)_score")
 _DIRECTIONS: dict[str, Override] = {"maximize": "higher", "minimize": "lower"}
 
@@ -168,19 +172,30 @@ def _directions(cells_by_metric: Mapping[str, list[Any]]) -> tuple[dict[str, Ove
 
 
 def _read_annotations(source: Source, cells: CellsByColumn) -> ScoreFile:
-    """One row per annotation becomes one row per span; several of one name are averaged."""
-    span = str(_span_column(cells))
+    """One row per annotation becomes one row per span, or per query if a column has query ids.
+
+    Several annotations of one name are averaged. Columns besides those of annotations, such as the
+    texts of a span, are details.
+    """
+    owner = QUERY_ID if QUERY_ID in cells else str(_span_column(cells))
     rows: dict[tuple[str, int], dict[str, Judgement]] = {}
+    first_lines: dict[tuple[str, int], int] = {}
     names = [str(name) for name in cells["annotation_name"]]
-    reasons = cells.get("explanation") or [None] * len(names)
-    annotations = zip(cells[span], names, cells["score"], reasons, strict=True)
-    for span_id, name, score, reason in annotations:
-        repeat = 0
-        while name in rows.setdefault((str(span_id), repeat), {}):
+    for line, judgement in enumerate(_annotation_judgements(names, cells)):
+        repeat, key, name = 0, (str(cells[owner][line]), 0), names[line]
+        while name in rows.setdefault(key, {}):
             repeat += 1
-        rows[str(span_id), repeat][name] = Judgement(none_if_nan(score), text_or_none(reason))
+            key = (key[0], repeat)
+        rows[key][name] = judgement
+        first_lines.setdefault(key, line)
     judged = judgement_columns(rows.values())
-    frame = frame_of({QUERY_ID: [span_id for span_id, _ in rows], **judged.columns})
+    others = {
+        name: [column[line] for line in first_lines.values()]
+        for name, column in cells.items()
+        if name not in _OF_ANNOTATIONS and name != owner
+    }
+    details = drop_empty(rename_clashes(others, (*judged.columns, QUERY_ID), "span"))
+    frame = frame_of({QUERY_ID: [query for query, _ in rows], **details, **judged.columns})
     frame, notes = average_repeats(frame, QUERY_ID, judged.metrics)
     directions, direction_notes = _directions(_annotation_directions(names, cells))
     return ScoreFile(
@@ -189,12 +204,22 @@ def _read_annotations(source: Source, cells: CellsByColumn) -> ScoreFile:
         metrics={name: word for name, word in directions.items() if name in judged.metrics},
         metric_columns=judged.metrics,
         notes=(
-            f"query ids are taken from column {span!r}",
+            f"query ids are taken from column {owner!r}",
             *judged.notes,
             *direction_notes,
             *notes,
         ),
     )
+
+
+def _annotation_judgements(names: list[str], cells: CellsByColumn) -> Iterator[Judgement]:
+    """The scores; the labels of annotations that have no score anywhere."""
+    scores = [none_if_nan(score) for score in cells["score"]]
+    scored = {name for name, score in zip(names, scores, strict=True) if score is not None}
+    reasons = cells.get("explanation") or [None] * len(names)
+    for name, score, label, reason in zip(names, scores, cells["label"], reasons, strict=True):
+        value = score if name in scored else text_or_none(label)
+        yield Judgement(value, text_or_none(reason))
 
 
 def _annotation_directions(names: list[str], cells: CellsByColumn) -> dict[str, list[Any]]:

@@ -1,0 +1,183 @@
+"""Servers that answer in JSON: the address of one, its key, and its answers page by page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from rageval_report.errors import DataError
+from rageval_report.http import Client, Key, RequestError
+from rageval_report.sources.base import SourceAddress
+from rageval_report.types import Sleep
+
+_NOT_FOUND = 404
+_TLS, _PLAIN = "https", "http"
+
+# A value of a parameter in an address; a list is repeated.
+Query = Mapping[str, "str | int | Sequence[str] | None"]
+
+
+@dataclass(frozen=True, repr=False)
+class JsonApi:
+    """A server that answers in JSON.
+
+    Parameters
+    ----------
+    address : SourceAddress
+        As the user named it, for errors.
+    home : str
+        The address of the server, without a slash at its end.
+    client : Client
+        Retries what may pass, and keeps the key out of errors.
+    key : Key, optional
+        Sent with every request.
+    """
+
+    address: SourceAddress
+    home: str
+    client: Client
+    key: Key | None = None
+
+    def get(self, path: str, query: Query | None = None) -> Any:
+        """The document at a path of the server.
+
+        Parameters
+        ----------
+        path : str
+            Begins with a slash; its parts are escaped already, see `path_of`.
+        query : mapping, optional
+            Parameters; those that are None are left out.
+
+        Raises
+        ------
+        ReaderError
+            If the server cannot be reached or refuses.
+        """
+        document = self.get_or_none(path, query)
+        if document is None:
+            raise self.address.error(
+                f"{self.home}{path} does not exist; is this the address of the service?"
+            )
+        return document
+
+    def get_or_none(self, path: str, query: Query | None = None) -> Any:
+        """As `get`; None if there is nothing at the path."""
+        present = {name: value for name, value in (query or {}).items() if value is not None}
+        tail = f"?{urlencode(present, doseq=True)}" if present else ""
+        headers = {} if self.key is None else {"authorization": self.key}
+        try:
+            return self.client.request("GET", f"{self.home}{path}{tail}", headers=headers).json()
+        except RequestError as exc:
+            if exc.status == _NOT_FOUND:
+                return None
+            raise self.address.error(str(exc)) from exc.__cause__
+
+    def rows(self, path: str, document: Any, what: str = "data") -> list[dict[str, Any]]:
+        """The list of objects in an answer.
+
+        Raises
+        ------
+        ReaderError
+            If the answer has another shape.
+        """
+        rows = document.get(what) if isinstance(document, dict) else None
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise self.address.error(
+                f"{self.home}{path} answered without a list {what!r} of objects; is this the "
+                "address of the service?"
+            )
+        return rows
+
+    def pages(
+        self,
+        path: str,
+        query: Query,
+        next_page: Callable[[Mapping[str, Any]], Query | None],
+    ) -> Iterator[dict[str, Any]]:
+        """The objects of all pages.
+
+        Parameters
+        ----------
+        path : str
+            As for `get`.
+        query : mapping
+            The parameters of the first page.
+        next_page : callable
+            Takes an answer; returns the parameters that ask for the next page, or None after the
+            last one.
+
+        Raises
+        ------
+        ReaderError
+            As `get`, and if a page asks for one that was read before, which would never end.
+        """
+        pages_so_far: list[Query] = []
+        page: Query | None = {}
+        while page is not None:
+            if page in pages_so_far:
+                raise self.address.error(f"{self.home}{path} repeats a page: {dict(page)}")
+            pages_so_far.append(page)
+            document = self.get(path, {**query, **page})
+            yield from self.rows(path, document)
+            page = next_page(document)
+
+
+def path_of(*parts: str) -> str:
+    """A path of escaped parts.
+
+    Examples
+    --------
+    >>> path_of("v1", "projects", "my rag/2", "spans")
+    '/v1/projects/my%20rag%2F2/spans'
+    """
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
+
+
+@contextmanager
+def json_api(
+    address: SourceAddress, home: str, key: Key | None = None, *, sleep: Sleep = time.sleep
+) -> Iterator[JsonApi]:
+    """A server that answers in JSON, for the time of a block.
+
+    Parameters
+    ----------
+    address : SourceAddress
+        As the user named it.
+    home : str
+        The address of the server.
+    key : Key, optional
+        Sent with every request.
+    sleep : callable
+        Waits between attempts.
+
+    Raises
+    ------
+    ReaderError
+        If the address is malformed.
+    """
+    with Client(sleep=sleep) as client:
+        try:
+            yield JsonApi(address, home.rstrip("/"), client, key)
+        except RequestError as exc:
+            raise address.error(str(exc)) from exc.__cause__
+        except DataError as exc:
+            if isinstance(exc, type(address.error(""))):
+                raise
+            raise address.error(str(exc)) from exc.__cause__
+
+
+def home_of(address: SourceAddress) -> str:
+    """The web address of the server that an address names: "phoenix+http://h" is "http://h".
+
+    Examples
+    --------
+    >>> from rageval_report.sources.base import split_address
+    >>> home_of(split_address("langfuse+http://localhost:3000?trace=x"))
+    'http://localhost:3000'
+    """
+    protocol = address.scheme.partition("+")[2] or _PLAIN
+    return f"{protocol}://{address.place}"

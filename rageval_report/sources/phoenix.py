@@ -1,0 +1,314 @@
+"""Arize Phoenix: the annotations of a project's spans, and experiments, by the API of a server."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pandas as pd
+
+from rageval_report.errors import named
+from rageval_report.http import key_from_environment
+from rageval_report.readers.table_inputs import TableSource
+from rageval_report.scores.query_ids import QUERY_ID, id_column_of
+from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
+from rageval_report.sources.fetched_files import FetchedDocument
+from rageval_report.sources.json_api import JsonApi, Query, home_of, json_api, path_of
+from rageval_report.types import Sleep
+
+_FORM = (
+    "phoenix://HOST:PORT?project=NAME, ?dataset=NAME or ?experiment=ID; phoenix+https:// for https"
+)
+_PROJECT, _DATASET, _EXPERIMENT = "project", "dataset", "experiment"
+_PLACES = (_PROJECT, _DATASET, _EXPERIMENT)
+_TIMES = ("start_time", "end_time")
+_HOME_VARIABLE, _KEY_VARIABLE = "PHOENIX_COLLECTOR_ENDPOINT", "PHOENIX_API_KEY"
+_SPANS_PER_PAGE = 1000
+_ANNOTATIONS_PER_PAGE = 1000
+# An address with 100 ids of 16 digits is shorter than the 4,096 bytes that some proxies allow.
+_IDS_PER_REQUEST = 100
+_DOCUMENT = re.compile(r"retrieval\.documents\.(\d+)\.document\.content")
+_METADATA = "metadata."
+
+
+@dataclass(frozen=True)
+class _AnnotatedSpan:
+    """What is read of a span: its place, its texts, the texts that it retrieved, its metadata."""
+
+    id: str
+    trace: str
+    parent: str | None
+    question: str | None
+    answer: str | None
+    contexts: tuple[str, ...]
+    metadata: Mapping[str, Any]
+
+
+def open_phoenix(address: SourceAddress, *, sleep: Sleep = time.sleep) -> OpenedSources:
+    """The annotations of a project, or the runs of an experiment or of all of a data set.
+
+    Parameters
+    ----------
+    address : SourceAddress
+        With one of the parameters "project", "dataset" and "experiment". Without a host, that of
+        PHOENIX_COLLECTOR_ENDPOINT. The key is that of PHOENIX_API_KEY, if it is set.
+    sleep : callable
+        Waits between attempts.
+
+    Raises
+    ------
+    ReaderError
+        If the server cannot be reached or refuses, or has no scores there.
+    MissingDependencyError
+        If the extra ``http`` is not installed.
+    """
+    address.check_parameters((*_PLACES, *_TIMES))
+    places = [name for name in _PLACES if name in address.parameters]
+    if len(places) != 1:
+        raise address.error(f"name one of project, dataset and experiment: {_FORM}")
+    key = key_from_environment(_KEY_VARIABLE) if os.environ.get(_KEY_VARIABLE) else None
+    with json_api(address, _home_of(address), key, sleep=sleep) as api:
+        name = address.parameters[places[0]]
+        if places == [_PROJECT]:
+            return _open_project(api, name)
+        experiments = (
+            [api.get(path_of("v1", "experiments", name))["data"]]
+            if places == [_EXPERIMENT]
+            else _experiments_of(api, name)
+        )
+        return _open_experiments(api, experiments)
+
+
+def _home_of(address: SourceAddress) -> str:
+    if address.place:
+        return home_of(address)
+    home = os.environ.get(_HOME_VARIABLE, "")
+    if not home:
+        raise address.error(f"no host is named; expected {_FORM}, or {_HOME_VARIABLE}")
+    return home.removesuffix("/v1/traces")
+
+
+def _next_cursor(document: Mapping[str, Any]) -> Mapping[str, str] | None:
+    cursor = document.get("next_cursor")
+    return {"cursor": cursor} if cursor else None
+
+
+def _time_of(row: Mapping[str, Any]) -> str:
+    return str(row.get("created_at"))
+
+
+# -- experiments
+
+
+def _experiments_of(api: JsonApi, name: str) -> list[dict[str, Any]]:
+    datasets = api.rows("/v1/datasets", api.get("/v1/datasets", {"name": name, "limit": 100}))
+    ids = [row["id"] for row in datasets if row.get("name") == name]
+    if not ids:
+        listed = named(
+            [str(row.get("name")) for row in api.pages("/v1/datasets", {}, _next_cursor)]
+        )
+        has = f"the server has {listed}" if listed else "the server has none"
+        raise api.address.error(f"there is no data set {name!r}; {has}")
+    path = path_of("v1", "datasets", ids[0], "experiments")
+    experiments = list(api.pages(path, {}, _next_cursor))
+    if not experiments:
+        raise api.address.error(f"the data set {name!r} has no experiment")
+    # The server returns the newest first, and times are those of a second.
+    return sorted(experiments[::-1], key=_time_of)
+
+
+def _open_experiments(api: JsonApi, experiments: Sequence[Mapping[str, Any]]) -> OpenedSources:
+    sources, facts, empty = [], [], []
+    for experiment in experiments:
+        name = str(experiment.get("name") or experiment["id"])
+        runs = api.get(path_of("v1", "experiments", str(experiment["id"]), "json"))
+        if not runs:
+            empty.append(name)
+            continue
+        where = f"experiment {experiment['id']} of {api.home}"
+        sources.append(FetchedDocument(runs, name=where, stem=name))
+        facts.append(_facts_of(experiment))
+    if not sources:
+        raise api.address.error(f"these experiments have no run: {named(empty)}")
+    note = f"these experiments have no run and are left out: {named(empty)}"
+    return OpenedSources(
+        tuple(sources),
+        api.address.name,
+        sources[0].stem,
+        files="evaluations",
+        notes=(note,) if empty else (),
+        why="each experiment of Phoenix is an evaluation",
+        sentence="experiments of Phoenix",
+        facts=tuple(facts),
+    )
+
+
+def _facts_of(experiment: Mapping[str, Any]) -> RunFacts:
+    try:
+        created = datetime.fromisoformat(str(experiment.get("created_at")))
+    except ValueError:
+        created = None
+    metadata = experiment.get("metadata")
+    return RunFacts(created, metadata if isinstance(metadata, dict) else {})
+
+
+# -- projects
+
+
+def _open_project(api: JsonApi, project: str) -> OpenedSources:
+    times = {name: api.address.parameters.get(name) for name in _TIMES}
+    path = path_of("v1", "projects", project, "spans")
+    if api.get_or_none(path, {"limit": 1}) is None:
+        projects = [str(row.get("name")) for row in api.pages("/v1/projects", {}, _next_cursor)]
+        raise api.address.error(f"there is no project {project!r}; it has {named(projects)}")
+    query = {"limit": _SPANS_PER_PAGE, **times}
+    spans = {span.id: span for span in map(_parse_span, api.pages(path, query, _next_cursor))}
+    if not spans:
+        raise api.address.error(f"the project {project!r} has no span")
+    annotations = list(_annotations_of(api, project, list(spans)))
+    if not annotations:
+        raise api.address.error(
+            f"none of the {len(spans)} spans of the project {project!r} has an annotation"
+        )
+    rows, notes = _rows_of(annotations, spans)
+    table = TableSource(pd.DataFrame(rows), api.address.name, project, notes)
+    return OpenedSources(
+        *((table,), api.address.name, project), sentence="annotations of spans of Phoenix"
+    )
+
+
+def _parse_span(row: Mapping[str, Any]) -> _AnnotatedSpan:
+    attributes = row.get("attributes") or {}
+    contexts = {
+        int(match[1]): str(text)
+        for name, text in attributes.items()
+        if (match := _DOCUMENT.fullmatch(name))
+    }
+    return _AnnotatedSpan(
+        *(row["context"]["span_id"], row["context"]["trace_id"], row.get("parent_id")),
+        *(attributes.get("input.value"), attributes.get("output.value")),
+        contexts=tuple(contexts[place] for place in sorted(contexts)),
+        metadata={
+            name.removeprefix(_METADATA): value
+            for name, value in attributes.items()
+            if name.startswith(_METADATA)
+        },
+    )
+
+
+def _annotations_of(
+    api: JsonApi, project: str, spans: Sequence[str]
+) -> Iterator[Mapping[str, Any]]:
+    path = path_of("v1", "projects", project, "span_annotations")
+    for start in range(0, len(spans), _IDS_PER_REQUEST):
+        ids = spans[start : start + _IDS_PER_REQUEST]
+        query: Query = {"span_ids": ids, "limit": _ANNOTATIONS_PER_PAGE}
+        yield from api.pages(path, query, _next_cursor)
+
+
+def _rows_of(
+    annotations: Sequence[Mapping[str, Any]], spans: Mapping[str, _AnnotatedSpan]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """One row per annotation, as in a frame of annotations, with the texts of its query."""
+    by_trace: dict[str, list[_AnnotatedSpan]] = {}
+    for span in spans.values():
+        by_trace.setdefault(span.trace, []).append(span)
+    annotated = {spans[row["span_id"]].trace for row in annotations}
+    are_apart = _have_queries_of_their_own(annotations, spans)
+    ids, id_note = _query_ids(annotations, spans, by_trace, are_apart=are_apart)
+    rows = []
+    # The server returns the newest annotation first.
+    for annotation in sorted(annotations[::-1], key=_time_of):
+        span = spans[annotation["span_id"]]
+        family = [span] if are_apart else by_trace[span.trace]
+        rows.append(
+            {
+                QUERY_ID: ids[span.id],
+                "span_id": span.id,
+                "trace_id": span.trace,
+                **_texts_of(span, family, is_alone=are_apart),
+                "annotation_name": annotation["name"],
+                "annotator_kind": annotation.get("annotator_kind"),
+                "metadata": annotation.get("metadata"),
+                **_result_of(annotation),
+            }
+        )
+    n_without = len(by_trace) - len(annotated)
+    notes = [f"{len(rows)} annotations of {len(annotated)} traces", id_note]
+    if n_without:
+        notes.append(f"{n_without} of {len(by_trace)} traces have no annotation and are left out")
+    return rows, notes
+
+
+def _result_of(annotation: Mapping[str, Any]) -> dict[str, Any]:
+    result = annotation.get("result") or {}
+    return {name: result.get(name) for name in ("score", "label", "explanation")}
+
+
+def _have_queries_of_their_own(
+    annotations: Iterable[Mapping[str, Any]], spans: Mapping[str, _AnnotatedSpan]
+) -> bool:
+    """Whether several spans of a trace have an annotation of one name: each is a query then."""
+    owners: dict[tuple[str, str], set[str]] = {}
+    for annotation in annotations:
+        span = spans[annotation["span_id"]]
+        owners.setdefault((span.trace, annotation["name"]), set()).add(span.id)
+    return any(len(ids) > 1 for ids in owners.values())
+
+
+def _query_ids(
+    annotations: Sequence[Mapping[str, Any]],
+    spans: Mapping[str, _AnnotatedSpan],
+    by_trace: Mapping[str, list[_AnnotatedSpan]],
+    *,
+    are_apart: bool,
+) -> tuple[dict[str, str], str]:
+    """The id of the query of each annotated span, and a note that says where it is from."""
+    owners = {row["span_id"]: spans[row["span_id"]] for row in annotations}
+    metadata = {
+        span_id: _metadata_of([span] if are_apart else by_trace[span.trace])
+        for span_id, span in owners.items()
+    }
+    name = id_column_of(dict.fromkeys(key for fields in metadata.values() for key in fields))
+    if name is not None and all(fields.get(name) not in (None, "") for fields in metadata.values()):
+        ids = {span_id: str(fields[name]) for span_id, fields in metadata.items()}
+        # Only if an id names one query: a session has many traces.
+        places = {span_id: span_id if are_apart else span.trace for span_id, span in owners.items()}
+        if len(set(ids.values())) == len(set(places.values())):
+            return ids, f"query ids are the metadata {name!r} of the spans"
+    what = "spans" if are_apart else "traces"
+    ids = {span_id: span_id if are_apart else span.trace for span_id, span in owners.items()}
+    return ids, (
+        f"query ids are those of {what}, which are new in each run: write the metadata query_id "
+        "into the spans to compare runs, or read an experiment"
+    )
+
+
+def _metadata_of(family: Iterable[_AnnotatedSpan]) -> dict[str, Any]:
+    """The metadata of the spans of a query; those of the first span, the root, before others."""
+    merged: dict[str, Any] = {}
+    for span in sorted(family, key=lambda span: span.parent is not None):
+        merged = {**span.metadata, **merged}
+    return merged
+
+
+def _texts_of(
+    span: _AnnotatedSpan, family: Sequence[_AnnotatedSpan], *, is_alone: bool
+) -> dict[str, Any]:
+    roots = [member for member in family if member.parent is None]
+    root = span if is_alone or not roots else roots[0]
+    contexts = next((list(member.contexts) for member in family if member.contexts), None)
+    return {"question": root.question, "answer": root.answer, "contexts": contexts}
+
+
+PHOENIX_SERVER = ScoreSource(
+    "phoenix",
+    "the annotations and experiments of a server of Arize Phoenix (extra http)",
+    _FORM,
+    open_phoenix,
+)
