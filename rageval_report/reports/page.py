@@ -11,26 +11,34 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import resources
 
-from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
 
 from rageval_report._version import __version__
+from rageval_report.errors import is_doubt
 from rageval_report.render.cell_text import LONGEST_SENTENCE
 from rageval_report.render.display import shorten
 from rageval_report.render.text_table import TextTable, table_of
-from rageval_report.reports.parts import Section
+from rageval_report.reports.parts import Section, PageView
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.report import Report
+from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 
 _HERE = "rageval_report.reports"
 # Joined in this order they are one script: each uses only what the ones before it define.
 _SCRIPTS = ("words.js", "data.js", "view.js", "detail.js", "page.js")
 _LONGEST_CELL = 200
+_TONES = dict.fromkeys(("better", "best"), "better") | {
+    "worse": "worse",
+    **dict.fromkeys(("equivalent", "identical"), "equivalent"),
+}
+_HYPHEN = re.compile(r"(?<![\w.-])-(?=\.?\d)")
 _LAST = ("pipelines", "made")  # the sections below the queries
 
 # Written as JSON escapes: what could end the element that holds the data, and halves of characters.
@@ -44,6 +52,7 @@ class ShownResult:
     key: str
     title: str
     table: TextTable
+    sentences: tuple[str, ...]
     notes: tuple[str, ...]
     signature: str
 
@@ -65,6 +74,8 @@ class ShownSection:
     results: tuple[ShownResult, ...]
     pictures: tuple[ShownPicture | None, ...]
     folded: bool
+    views: tuple[Markup, ...]
+    numbers: str
 
 
 def page(report: Report) -> str:
@@ -76,14 +87,23 @@ def page(report: Report) -> str:
         The report to write.
     """
     style, script = _package_text("page.css"), "\n".join(map(_package_text, _SCRIPTS))
-    sections = [_shown_section(section) for section in report.sections]
-    return _template().render(
+    wording, has_headline = report.wording, report.headline is not None
+    sections = [_shown_section(section, wording) for section in report.sections]
+    doubts = [verdict.text for verdict in report.verdicts if is_doubt(verdict.text)]
+    return _template("page.html.jinja").render(
         title=_line(report.title),
         subtitle=_line(report.subtitle),
-        verdicts=[(verdict.tone, _line(verdict.text)) for verdict in report.verdicts],
+        headline=report.headline,
+        emphasise=partial(_emphasise, tuple(wording.labels.values())),
+        doubts=[_line(wording.sentence(text)) for text in doubts] if has_headline else [],
+        verdicts=[]
+        if has_headline
+        else [(verdict.tone, _line(verdict.text)) for verdict in report.verdicts],
         sections=[section for section in sections if section.key not in _LAST],
         last_sections=[section for section in sections if section.key in _LAST],
-        notes=[_line(note) for note in report.notes],
+        shared_names=wording.names.shared_sentence,
+        legend=wording.names.legend,
+        notes=[_line(wording.sentence(note)) for note in report.notes],
         policy=policy(style, script),
         style=Markup(style),  # noqa: S704  (a file of the package)
         script=Markup(script),  # noqa: S704  (files of the package)
@@ -134,26 +154,67 @@ def _hash(text: str) -> str:
     return f"'sha256-{digest}'"
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _package_text(name: str) -> str:
     return resources.files(_HERE).joinpath(name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
-def _template() -> Template:
+def _environment() -> Environment:
     # Strict, so that a misspelt name in the template is an error and not an empty place.
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(_template_text),
     )
-    return environment.from_string(_package_text("page.html.jinja"))
+    environment.filters |= {"minus": minus, "tone": _tone}
+    return environment
 
 
-def _shown_section(section: Section) -> ShownSection:
+def _template_text(name: str) -> str:
+    return _package_text(name if name == "page.html.jinja" else f"views/{name}")
+
+
+def _template(name: str) -> Template:
+    return _environment().get_template(name)
+
+
+def minus(text: object) -> str:
+    """A text with true minus signs before its numbers.
+
+    Examples
+    --------
+    >>> minus("-0.024 to 0.062, not query-5")
+    '−0.024 to 0.062, not query-5'
+    """
+    return _HYPHEN.sub("\N{MINUS SIGN}", str(text))
+
+
+def _tone(shown: str) -> str:
+    """The class of what is shown: "undecided" has no colour."""
+    return _TONES.get(shown, "undecided")
+
+
+def _emphasise(names: Sequence[str], text: str) -> Markup:
+    """A sentence in which the names of metrics are strong."""
+    if not names:
+        return escape(minus(text))
+    pattern = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    pieces = re.split(rf"(?<!\w)({pattern})(?!\w)", minus(text))
+    return Markup("").join(
+        Markup("<b>{}</b>").format(piece) if place % 2 else piece
+        for place, piece in enumerate(pieces)
+    )
+
+
+def _shown_section(section: Section, wording: Wording) -> ShownSection:
     return ShownSection(
         section.key,
         section.heading,
         tuple(
-            _shown_result(result, f"{section.key}-{n}")
+            _shown_result(result, f"{section.key}-{n}", wording)
             for n, result in enumerate(section.results, 1)
         ),
         tuple(
@@ -161,7 +222,13 @@ def _shown_section(section: Section) -> ShownSection:
             for n, picture in enumerate(section.pictures, 1)
         ),
         section.folded,
+        tuple(_shown_view(view) for view in section.views),
+        section.numbers,
     )
+
+
+def _shown_view(view: PageView) -> Markup:
+    return Markup(_template(view.template).render(view=view))  # noqa: S704  (escaped by Jinja)
 
 
 def _shown_picture(picture: Picture, key: str) -> ShownPicture:
@@ -169,16 +236,22 @@ def _shown_picture(picture: Picture, key: str) -> ShownPicture:
     return ShownPicture(_line(picture.caption), svg)
 
 
-def _shown_result(result: Result, key: str) -> ShownResult:
+def _shown_result(result: Result, key: str, wording: Wording) -> ShownResult:
     table = table_of(result, longest=_LONGEST_CELL)
     return ShownResult(
         key,
-        _line(result.title),
-        table,
+        _line(wording.sentence(result.title)),
+        wording.table(table),
+        tuple(_line(wording.sentence(text)) for text in result.sentences),
         # Whoever meets a short name in the table finds the full one below it.
-        tuple(map(_line, (*table.names.legend, *result.notes))),
+        tuple(map(_line, (*_legend(table, wording), *map(wording.sentence, result.notes)))),
         _line(result.signature) if result.settings else "",
     )
+
+
+def _legend(table: TextTable, wording: Wording) -> tuple[str, ...]:
+    """The full names of a table's pipelines, unless the page itself has them."""
+    return () if set(table.names.names) <= set(wording.names.names) else table.names.legend
 
 
 def _line(text: str) -> str:

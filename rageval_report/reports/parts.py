@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,14 @@ class ReportVerdict:
     tone: Tone = "neutral"
 
 
+class PageView(Protocol):
+    """A part of a page that has a template of its own."""
+
+    @property
+    def template(self) -> str:
+        """The name of the template, which is beside the module."""
+
+
 @dataclass(frozen=True, eq=False)
 class Section:
     """Results and pictures under a heading.
@@ -54,6 +62,10 @@ class Section:
         Shown after the results; if the section is folded, one per result.
     folded : bool
         Whether the page opens the first result only.
+    views : tuple of PageView
+        What the page draws in place of the results, which are then folded below it.
+    numbers : str
+        What the fold below the views is called.
     """
 
     key: str
@@ -61,6 +73,8 @@ class Section:
     results: tuple[Result, ...] = ()
     pictures: tuple[Picture | None, ...] = ()
     folded: bool = False
+    views: tuple[PageView, ...] = ()
+    numbers: str = ""
 
 
 # -- verdicts

@@ -128,7 +128,7 @@ class QueryTable:
 
     def _fields(self, places: Sequence[np.ndarray], pool: TextPool) -> Iterable[dict[str, Any]]:
         """Question, reference, answer and contexts in this order, then the other details."""
-        text_columns = [_text_columns(run) for run in self.runs]
+        text_columns = [text_columns_of(run) for run in self.runs]
         for role in ("question", "reference", "answer", _LISTS[0]):
             names = [by_role.get(role) for by_role in text_columns]
             if any(names):
@@ -178,7 +178,7 @@ def slice_columns(evaluation: Scored, most: int = 12) -> list[str]:
     most : int
         The largest number of groups.
     """
-    names = _other_details(evaluation, _text_columns(evaluation))
+    names = _other_details(evaluation, text_columns_of(evaluation))
     return [name for name in names if _is_grouping(evaluation.details[name], most)]
 
 
@@ -191,7 +191,7 @@ def _is_grouping(column: pd.Series, most: int) -> bool:
     return 2 <= len(values) <= len(column) / 2
 
 
-def _text_columns(run: Scored) -> dict[str, str]:
+def text_columns_of(run: Scored) -> dict[str, str]:
     """The columns of the question, the reference, the answer and the contexts, by that role."""
     columns: dict[str, str] = {}
     # Reversed, so that the first of several columns with the same normalised name wins.

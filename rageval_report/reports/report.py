@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rageval_report._registry import Registry
+from rageval_report.analysis.headlines.headline import Headline
 from rageval_report.files.writing import check_free, write_atomically
 from rageval_report.reports.parts import ReportVerdict, Section
 from rageval_report.reports.query_table import QueryTable
+from rageval_report.reports.wording import NO_WORDING, Wording
 
 Form: TypeAlias = Callable[["Report"], str]
 
@@ -46,6 +48,10 @@ class Report:
         What a reader must know about the whole report.
     longest_text : int, optional
         Longer texts of queries are cut on the page, with a note; no text is cut if omitted.
+    headline : Headline, optional
+        The answer, above everything; without one the page begins with the verdicts.
+    wording : Wording, optional
+        What the page calls metrics and pipelines; their own names if omitted.
     """
 
     title: str
@@ -55,6 +61,8 @@ class Report:
     queries: QueryTable
     notes: tuple[str, ...] = ()
     longest_text: int | None = None
+    headline: Headline | None = None
+    wording: Wording = NO_WORDING
 
     def to_html(self) -> str:
         """One page that needs no other file, no network, and no server."""

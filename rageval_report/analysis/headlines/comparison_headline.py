@@ -23,6 +23,7 @@ from rageval_report.analysis.headlines.metric_verdicts import (
     of_shown,
     queries_text,
     signed,
+    size_text,
     verdicts_of,
     with_commas,
 )
@@ -210,10 +211,10 @@ def undecided_text(verdicts: Sequence[MetricVerdict]) -> str:
     known = [(size, n, present) for pair, present in missing if pair for size, n in [pair]]
     if not known:
         return f"{are} undecided."
-    sizes = {number(size) for size, *_ in known}
-    size_text = f"a difference of {sizes.pop()}" if len(sizes) == 1 else "a useful difference"
+    sizes = {size_text(size) for size, *_ in known}
+    difference = f"a difference of {sizes.pop()}" if len(sizes) == 1 else "a useful difference"
     needed = _range_text([(n, present) for _, n, present in known])
-    return f"{are} undecided: {needed} would show {size_text}."
+    return f"{are} undecided: {needed} would show {difference}."
 
 
 def _range_text(needed: Sequence[tuple[float, int]]) -> str:
@@ -241,7 +242,7 @@ def _few_queries_text(verdicts: Sequence[MetricVerdict]) -> str:
     ]
     if not detectable:
         return f"{start}: only large differences show."
-    return f"{start}: differences below about {number(min(detectable))} do not show."
+    return f"{start}: differences below about {size_text(min(detectable))} do not show."
 
 
 # -- several candidates

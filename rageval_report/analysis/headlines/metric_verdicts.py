@@ -235,6 +235,18 @@ def with_commas(n: int) -> str:
     return f"{n:,}"
 
 
+def size_text(size: float) -> str:
+    """A size that somebody chose, without needless digits.
+
+    Examples
+    --------
+    >>> size_text(0.05), size_text(0.125), size_text(50.0), size_text(33.934)
+    ('0.05', '0.125', '50', '33.9')
+    """
+    text = number(size)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
 def signed(value: float) -> str:
     """A difference with its sign.
 
@@ -283,7 +295,8 @@ def _undecided_reason(verdict: MetricVerdict) -> str:
     if missing is None:
         return _shown_reason(verdict)
     size, n = missing
-    return f"{queries_text(n, verdict.n)} to see {number(size)}, {with_commas(verdict.n)} now"
+    needed = queries_text(n, verdict.n).replace("about ", "~")
+    return f"{needed} to see {size_text(size)}, {with_commas(verdict.n)} now"
 
 
 def _not_tested_reason(verdict: MetricVerdict) -> str:
@@ -293,7 +306,7 @@ def _not_tested_reason(verdict: MetricVerdict) -> str:
 _REASONS = {
     BETTER: _shown_reason,
     WORSE: _shown_reason,
-    EQUIVALENT: lambda verdict: f"within ±{number(verdict.margin)}, your margin",
+    EQUIVALENT: lambda verdict: f"within ±{size_text(verdict.margin)}, your margin",
     IDENTICAL: lambda verdict: f"equal on all {with_commas(verdict.n)} queries",
     UNDECIDED: _undecided_reason,
     NOT_TESTED: _not_tested_reason,

@@ -116,22 +116,22 @@ def test_metrics_are_called_what_the_caller_calls_them():
 @pytest.mark.parametrize(
     ("needed", "expected"),
     [
-        ([620.0], "1 metric is undecided: about 620 queries would show a difference of 0.050."),
+        ([620.0], "1 metric is undecided: about 620 queries would show a difference of 0.05."),
         (
             [400.0, 880.0],
-            "2 metrics are undecided: about 400 to 880 queries would show a difference of 0.050.",
+            "2 metrics are undecided: about 400 to 880 queries would show a difference of 0.05.",
         ),
         # Ten times the queries there are is the most that is said.
         (
             [400.0, 9000.0],
             "2 metrics are undecided: about 400 to over 1,000 queries would show a difference of "
-            "0.050.",
+            "0.05.",
         ),
         (
             [5000.0],
-            "1 metric is undecided: over 1,000 queries would show a difference of 0.050.",
+            "1 metric is undecided: over 1,000 queries would show a difference of 0.05.",
         ),
-        ([NAN], "1 metric is undecided: over 1,000 queries would show a difference of 0.050."),
+        ([NAN], "1 metric is undecided: over 1,000 queries would show a difference of 0.05."),
     ],
 )
 def test_what_would_decide_is_told(needed, expected):
@@ -141,7 +141,7 @@ def test_what_would_decide_is_told(needed, expected):
 def test_a_difference_that_would_have_shown_gives_way_to_a_smaller_one():
     enough = {"n_needed": 80.0, "n_needed_smaller": 500.0}
     assert headline(enough).details == (
-        "1 metric is undecided: about 500 queries would show a difference of 0.020.",
+        "1 metric is undecided: about 500 queries would show a difference of 0.02.",
     )
 
 
@@ -152,7 +152,7 @@ def test_without_a_plan_nothing_is_promised():
 
 def test_few_queries_are_said():
     told = headline({"n": 12, "min_detectable_difference": 0.31}, {"n": 10})
-    assert told.details[-1] == "Only 12 queries: differences below about 0.120 do not show."
+    assert told.details[-1] == "Only 12 queries: differences below about 0.12 do not show."
     slow = headline({"n": 12, "kind": "real", "min_detectable_difference": 40.0})
     assert slow.details[-1] == "Only 12 queries: only large differences show."
 
@@ -338,9 +338,9 @@ def test_the_verdicts_are_those_of_the_other_order():
     [
         (BETTER, "better on 10, worse on 10 queries"),
         ({**BETTER, "losses": 1, "fragile": True}, "better on 10, worse on 1 query · fragile"),
-        ({}, "about 620 queries to see 0.050, 100 now"),
-        ({"n_needed": 2000.0}, "over 1,000 queries to see 0.050, 100 now"),
-        (EQUIVALENT, "within ±0.080, your margin"),
+        ({}, "~620 queries to see 0.05, 100 now"),
+        ({"n_needed": 2000.0}, "over 1,000 queries to see 0.05, 100 now"),
+        (EQUIVALENT, "within ±0.08, your margin"),
         (IDENTICAL, "equal on all 100 queries"),
         (UNTESTED, "4 queries in common"),
     ],

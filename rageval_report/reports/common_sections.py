@@ -1,0 +1,154 @@
+"""The sections and notes that reports of one pipeline and of several have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypedDict
+
+import pandas as pd
+
+from rageval_report.analysis.comparing.pairing import Clusters
+from rageval_report.errors import DataError, is_doubt
+from rageval_report.reports.parts import ReportVerdict, Section, setup_table
+from rageval_report.reports.pictures import Picture
+from rageval_report.reports.query_table import slice_columns
+from rageval_report.reports.views.causes import Causes
+from rageval_report.reports.wording import Wording
+from rageval_report.results import Result
+from rageval_report.scores import Scored
+from rageval_report.scores.correct_notion import CorrectNotion, why_unknown
+from rageval_report.scores.guard import doubts_of
+from rageval_report.scores.roles.column_role import ColumnRole, count_roles
+from rageval_report.scores.run_file import query_set_hash
+
+MOST_SLICES = 3  # columns, where the caller names none
+DEFAULT_LEVEL = 0.95
+
+_NO_RULE = (
+    "which answers are right is not known, so outcomes and causes are not shown; pass correct=, "
+    "for example correct=('faithfulness', 0.8)"
+)
+
+
+class MeansSettings(TypedDict):
+    """How means and their intervals are computed; the same in every table of a report."""
+
+    interval: str
+    confidence_level: float
+    n_resamples: int
+    seed: int
+    clusters: Clusters | None
+
+
+def slice_columns_of(runs: Iterable[Scored], by: str | Iterable[str] | None) -> list[str]:
+    """The columns that divide the queries: those that are named, else a few that suit."""
+    if isinstance(by, str):
+        return [by]
+    if by is not None:
+        return list(dict.fromkeys(by))
+    return slice_columns(next(iter(runs)))[:MOST_SLICES]
+
+
+def slice_picture(slices: Result) -> Picture | None:
+    """The picture of a table of slices; None if nothing in it has a value."""
+    estimate = "difference" if "difference" in slices.frame else "mean"
+    if not slices.frame[estimate].notna().any():
+        return None
+    return Picture("slices", slices, f"{slices.title}: a dot and an interval for each group")
+
+
+def origin_section(runs: tuple[Scored, ...]) -> Section:
+    """What the pipelines were asked, and how they were set up."""
+    frame = pd.DataFrame(
+        {
+            "pipeline": [run.name for run in runs],
+            "queries": [len(run.scores) for run in runs],
+            "query set": [query_set_hash(run) for run in runs],
+        }
+    )
+    notes = () if len(set(frame["query set"])) == 1 else ("the query sets differ",)
+    query_sets = Result("What the pipelines were asked", frame, {}, notes)
+    setup = setup_table(runs)
+    return Section("made", "How it was made", (query_sets, *([setup] if setup else [])))
+
+
+def causes_section(
+    causes: Sequence[tuple[pd.Series, Result] | None], runs: Sequence[Scored], wording: Wording
+) -> Section:
+    """Why the queries of each pipeline fail, side by side."""
+    known = [(run.name, cause[1]) for run, cause in zip(runs, causes, strict=True) if cause]
+    tables = tuple(table for _, table in known)
+    views = (Causes.of(tables, [name for name, _ in known], wording.names),) if known else ()
+    return Section(
+        "causes",
+        "Why queries fail",
+        tables,
+        views=views,
+        numbers="The numbers, and the causes that are not measured",
+    )
+
+
+def without_empty(sections: Iterable[Section]) -> tuple[Section, ...]:
+    """The sections that have something to show."""
+    return tuple(
+        section for section in sections if section.results or section.pictures or section.views
+    )
+
+
+def doubts_in(runs: tuple[Scored, ...]) -> tuple[ReportVerdict, ...]:
+    """The doubts about the numbers, which a reader must see before any other verdict."""
+    notes = doubts_of(runs) if len(runs) > 1 else filter(is_doubt, getattr(runs[0], "notes", ()))
+    return tuple(ReportVerdict(note, "worse") for note in notes)
+
+
+def notes_of(
+    runs: tuple[Scored, ...], notions: Sequence[CorrectNotion] | None, longest: int | None
+) -> tuple[str, ...]:
+    """What a reader must know about the whole report."""
+    own_notes = _each_once(
+        (run.name, note)
+        for run in runs
+        for note in (*getattr(run, "notes", ()), *_role_counts(run))
+        if not is_doubt(note)
+    )
+    cut = () if longest is None else (f"texts of queries are cut after {longest} characters",)
+    return (*_named_notes(own_notes, len(runs)), *_rule_notes(runs, notions), *cut)
+
+
+def _rule_notes(runs: Sequence[Scored], notions: Sequence[CorrectNotion] | None) -> Iterable[str]:
+    """That the rule for a correct answer is a guess, or why there is none."""
+    if notions is None:
+        return (next(filter(None, map(why_unknown, runs)), _NO_RULE),)
+    return dict.fromkeys(notion.note for notion in notions if notion.note)
+
+
+def _each_once(notes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Each note with the pipelines to which it applies."""
+    names: dict[str, list[str]] = {}
+    for name, note in notes:
+        names.setdefault(note, []).append(name)
+    return names
+
+
+def _named_notes(notes: dict[str, list[str]], n_runs: int) -> Iterator[str]:
+    """The notes with the names of their pipelines, if there are several pipelines."""
+    for note, names in notes.items():
+        if n_runs == 1:
+            yield note
+        elif len(names) == n_runs:
+            yield f"all {n_runs} pipelines: {note}"
+        else:
+            yield f"{', '.join(names)}: {note}"
+
+
+def _role_counts(run: Scored) -> Iterator[str]:
+    """How many columns of a file became what; a run that was computed has no such columns."""
+    frame = getattr(run, "roles", None)
+    if frame is not None and len(frame):
+        yield count_roles(ColumnRole(*row) for row in frame.to_numpy().tolist())
+
+
+def check_longest(longest: int | None) -> None:
+    """Complain of a length of texts that is not one."""
+    if longest is not None and longest < 1:
+        raise DataError(f"longest_text must be an integer >= 1; got {longest}")

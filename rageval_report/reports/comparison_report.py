@@ -1,0 +1,324 @@
+"""The results of the analyses become a report of candidates beside a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.headlines.comparison_headline import (
+    comparison_headline,
+    comparison_verdicts,
+)
+from rageval_report.analysis.headlines.metric_verdicts import MetricVerdict
+from rageval_report.analysis.summary import evaluation_report
+from rageval_report.errors import DataError, explain_keywords
+from rageval_report.reports.common_sections import (
+    MeansSettings,
+    causes_section,
+    check_longest,
+    doubts_in,
+    notes_of,
+    origin_section,
+    slice_columns_of,
+    slice_picture,
+    without_empty,
+)
+from rageval_report.reports.parts import (
+    ReportVerdict,
+    Section,
+    causes_of,
+    outcome_names,
+    outcome_result,
+    outcomes_of,
+    verdicts_of_comparison,
+)
+from rageval_report.reports.query_table import QueryTable
+from rageval_report.reports.report import Report
+from rageval_report.reports.views.changed import PLAIN_OUTCOMES, Changed, plain_outcomes
+from rageval_report.reports.views.slice_matrix import SliceMatrix
+from rageval_report.reports.views.strip import Strip
+from rageval_report.reports.wording import Wording
+from rageval_report.results import Result
+from rageval_report.scores import Correct, Metric, Scored
+from rageval_report.scores.correct_notion import (
+    CorrectNotion,
+    declare_all,
+    describe_notions,
+    shared_notions,
+)
+from rageval_report.stats.means.column_description import QUARTILES
+
+_FAMILIES = (
+    "p-values are corrected within each table, not across tables: looking through the slices is a "
+    "search, so confirm on new queries what it shows"
+)
+
+
+@explain_keywords
+def report_comparison(
+    comparison: Comparison,
+    *,
+    title: str | None = None,
+    by: str | Iterable[str] | None = None,
+    correct: Correct | None = None,
+    k: int | None = None,
+    pictures: bool = True,
+    longest_text: int | None = None,
+    percentiles: Sequence[float] = QUARTILES,
+    interval: str = "auto",
+    confidence_level: float | None = None,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> Report:
+    """The report of candidates beside a baseline.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `compare` gives.
+    title, by, correct, k, pictures, longest_text
+        As in `report_evaluation`; `correct` holds for all pipelines; if omitted, each has its own
+        rule, else all have the same column.
+    percentiles, interval, confidence_level, n_resamples, seed
+        Of each pipeline's own table of means, as in `rageval_report.analysis.summary.summarise`;
+        if `confidence_level` is omitted, it is that of the comparison.
+
+    Returns
+    -------
+    Report
+    """
+    check_longest(longest_text)
+    runs = _runs(comparison)
+    level = float(str(comparison.settings["confidence_level"]))
+    notions = shared_notions(runs, correct)
+    by_run = notions or (None,) * len(runs)
+    causes = [causes_of(run, notion, k, level) for run, notion in zip(runs, by_run, strict=True)]
+    columns = slice_columns_of(runs, by)
+    slices = _comparison_slices(comparison, columns)
+    metrics = _metrics(comparison)
+    outcomes = [] if notions is None else _outcomes(runs, notions)
+    settings, cluster_notes = _means_settings(
+        comparison, level if confidence_level is None else confidence_level
+    )
+    settings |= {"interval": interval, "n_resamples": n_resamples, "seed": seed}
+    means = (
+        evaluation_report(
+            run, notion, metrics=_names_in(metrics, place), percentiles=percentiles, **settings
+        )
+        for place, (run, notion) in enumerate(zip(runs, by_run, strict=True))
+    )
+    wording = Wording.of(runs, [first for by_place in metrics for first in [by_place[0]]])
+    sections = (
+        _strip_section(comparison, wording),
+        _changed_section(comparison, notions, outcomes, wording, level),
+        causes_section(causes, runs, wording),
+        _slices_section(comparison, slices, wording, pictures),
+        Section("pipelines", "Each pipeline", tuple(means)),
+        origin_section(runs),
+    )
+    doubts = doubts_in(runs)
+    return Report(
+        title=title or comparison.title,
+        subtitle=_subtitle(runs, metrics),
+        verdicts=(
+            *doubts,
+            *([] if notions is None else [ReportVerdict(declare_all(runs, notions))]),
+            *verdicts_of_comparison(comparison, slices),
+        ),
+        sections=without_empty(sections),
+        queries=QueryTable(
+            runs,
+            metrics,
+            tuple(columns),
+            _plain_outcomes(runs, outcomes),
+            tuple(PLAIN_OUTCOMES for _ in outcomes),
+            tuple(cause[0] if cause else None for cause in causes),
+        ),
+        notes=(
+            *comparison.notes,
+            *notes_of(runs, notions, longest_text),
+            *((_FAMILIES,) if slices else ()),
+            *cluster_notes,
+        ),
+        longest_text=longest_text,
+        headline=comparison_headline(comparison, slices, labels=wording.labels),
+        wording=wording,
+    )
+
+
+# -- the sections
+
+
+def _strip_section(comparison: Comparison, wording: Wording) -> Section:
+    """Every metric: one strip per candidate, and the numbers behind it."""
+    verdicts = comparison_verdicts(comparison, wording.labels)
+    by_candidate: dict[str, list[MetricVerdict]] = {}
+    for verdict in verdicts:
+        by_candidate.setdefault(verdict.candidate, []).append(verdict)
+    metrics = {ours.name: ours for pairing in comparison.pairings for ours, _ in pairing.metrics}
+    strips = tuple(
+        Strip.of(
+            own,
+            metrics,
+            wording.names,
+            level=comparison.settings["confidence_level"],
+            correction=str(comparison.settings["correction"]),
+        )
+        for own in by_candidate.values()
+    )
+    return Section(
+        "comparison",
+        "Every metric",
+        (comparison,),
+        views=strips,
+        numbers="The numbers behind the verdicts: n, p, correction, and each in a sentence",
+    )
+
+
+def _changed_section(
+    comparison: Comparison,
+    notions: Sequence[CorrectNotion] | None,
+    outcomes: Sequence[pd.Series],
+    wording: Wording,
+    level: float,
+) -> Section:
+    """The answers that became right and wrong; for one candidate with the queries."""
+    runs = _runs(comparison)
+    tables = () if notions is None else _outcome_tables(runs, notions, outcomes, level)
+    plain = _plain_outcomes(runs, outcomes)
+    words = "" if notions is None else ", ".join(dict.fromkeys(own.words for own in notions))
+    views: tuple[Changed, ...] = ()
+    if len(comparison.pairings) == 1:
+        changed = Changed.of(
+            comparison.pairings[0], plain[0] if plain else None, words, wording.names
+        )
+        views = (changed,) if changed else ()
+    return Section(
+        "outcomes",
+        "What changed",
+        tables,
+        views=views,
+        numbers="The numbers: which answers are right",
+    )
+
+
+def _slices_section(
+    comparison: Comparison, slices: Sequence[Result], wording: Wording, pictures: bool
+) -> Section:
+    """The differences in each group; for one candidate as a matrix."""
+    # A matrix shows what the pictures would.
+    drawn = tuple(map(slice_picture, slices)) if pictures and len(comparison.pairings) > 1 else ()
+    views: tuple[SliceMatrix, ...] = ()
+    if len(comparison.pairings) == 1:
+        overall = comparison_verdicts(comparison, wording.labels)
+        views = tuple(
+            SliceMatrix.of(result, overall, wording.names, wording.labels) for result in slices
+        )
+    return Section(
+        "slices",
+        "Does it hold everywhere?",
+        tuple(slices),
+        drawn,
+        folded=True,
+        views=views,
+        numbers="The numbers",
+    )
+
+
+def _plain_outcomes(runs: Sequence[Scored], outcomes: Sequence[pd.Series]) -> tuple[pd.Series, ...]:
+    """The outcomes in words that need no name: an answer became right, or wrong."""
+    return tuple(
+        plain_outcomes(outcome, outcome_names(runs[0], run))
+        for run, outcome in zip(runs[1:], outcomes, strict=False)
+    )
+
+
+def _means_settings(comparison: Comparison, level: float) -> tuple[MeansSettings, tuple[str, ...]]:
+    """How each pipeline's own means are computed, and a note if that differs from the whole."""
+    named, notes = _named_clusters(comparison)
+    settings: MeansSettings = {
+        "interval": "auto",
+        "confidence_level": level,
+        "n_resamples": 9999,
+        "seed": 0,
+        "clusters": named,
+    }
+    return settings, notes
+
+
+def _subtitle(runs: tuple[Scored, ...], metrics: tuple[dict[int, Metric], ...]) -> str:
+    names = ", ".join(run.name for run in runs[1:])
+    n_queries = len(QueryTable(runs, ()).ids)
+    noun = "candidate" if len(runs) == 2 else "candidates"
+    return f"baseline {runs[0].name}, {noun} {names}; {n_queries} queries, {len(metrics)} metrics"
+
+
+# -- the comparison
+
+
+def _runs(comparison: Comparison) -> tuple[Scored, ...]:
+    if not comparison.pairings:
+        raise DataError("a report needs the pipelines; make the comparison with compare(...)")
+    candidates = (pairing.candidate for pairing in comparison.pairings)
+    return (comparison.pairings[0].baseline, *candidates)
+
+
+def _metrics(comparison: Comparison) -> tuple[dict[int, Metric], ...]:
+    """Each metric that was compared, as each of the runs knows it."""
+    metrics: dict[str, dict[int, Metric]] = {}
+    for place, pairing in enumerate(comparison.pairings, start=1):
+        for ours, theirs in pairing.metrics:
+            metrics.setdefault(ours.name, {0: ours})[place] = theirs
+    return tuple(metrics.values())
+
+
+def _named_clusters(comparison: Comparison) -> tuple[str | None, tuple[str, ...]]:
+    """The column of clusters of the comparison; a note if it had labels by query instead."""
+    named = comparison.settings.get("clusters")
+    if named is None:
+        return None, ()
+    column = str(named)
+    if all(column in run.details for run in _runs(comparison)):
+        return column, ()
+    return None, ("the intervals of each pipeline's own means assume independent queries",)
+
+
+def _names_in(metrics: Iterable[dict[int, Metric]], place: int) -> list[str]:
+    """The names of the compared metrics in one of the runs."""
+    return [by_run[place].name for by_run in metrics if place in by_run]
+
+
+def _comparison_slices(comparison: Comparison, columns: Iterable[str]) -> tuple[Result, ...]:
+    correction = str(comparison.settings["correction"])
+    # Westfall and Young's correction needs the joint distribution of all tests; slices are tested
+    # apart from each other.
+    stepwise = "holm" if correction == "westfall-young" else correction
+    return tuple(comparison.slices(column, correction=stepwise) for column in columns)
+
+
+def _outcomes(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> list[pd.Series]:
+    """For each candidate the outcome of every query beside the baseline."""
+    candidates = zip(runs[1:], notions[1:], strict=True)
+    return [outcomes_of(runs[0], run, notions[0], notion) for run, notion in candidates]
+
+
+def _outcome_tables(
+    runs: Sequence[Scored],
+    notions: Sequence[CorrectNotion],
+    outcomes: Sequence[pd.Series],
+    level: float,
+) -> tuple[Result, ...]:
+    words = ", ".join(dict.fromkeys(notion.words for notion in notions))
+    settings = {"confidence_level": level, "correct": words}
+    return tuple(
+        outcome_result(
+            f"The answers of {runs[0].name} and {run.name}",
+            outcome,
+            outcome_names(runs[0], run),
+            settings,
+            (describe_notions((runs[0], run), (notions[0], notion)),),
+        )
+        for run, notion, outcome in zip(runs[1:], notions[1:], outcomes, strict=True)
+    )

@@ -1,0 +1,112 @@
+"""Why queries fail, for all pipelines side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pandas as pd
+
+from rageval_report.analysis.breakdown import FINE, UNKNOWN
+from rageval_report.names.short_names import ShortNames
+from rageval_report.results import Result
+
+_TITLES = {FINE: "Nothing", UNKNOWN: "Not known"}
+
+
+@dataclass(frozen=True)
+class CauseBar:
+    """The queries of one pipeline that fail for one cause."""
+
+    name: str
+    n: str
+    width: str
+    share: str
+
+
+@dataclass(frozen=True)
+class CauseRow:
+    """One cause, with a bar per pipeline."""
+
+    title: str
+    meaning: str
+    bars: tuple[CauseBar, ...]
+
+
+@dataclass(frozen=True)
+class Causes:
+    """Why queries fail.
+
+    Parameters
+    ----------
+    sentence : str
+        The most common cause of the last pipeline's failures.
+    rows : tuple of CauseRow
+        The causes that were measured; what did not fail comes last.
+    """
+
+    template: ClassVar[str] = "causes.html.jinja"
+
+    sentence: str
+    rows: tuple[CauseRow, ...]
+
+    @classmethod
+    def of(cls, causes: Sequence[Result], pipelines: Sequence[str], names: ShortNames) -> Causes:
+        """The causes of some pipelines.
+
+        Parameters
+        ----------
+        causes : sequence of Result
+            What `breakdown` gives, one for each pipeline.
+        pipelines : sequence of str
+            Their names.
+        names : ShortNames
+            Their short names.
+        """
+        frames = [result.frame.set_index("cause") for result in causes]
+        order = list(dict.fromkeys(name for frame in frames for name in frame.index))
+        order.sort(key=lambda name: name in (FINE, UNKNOWN))
+        largest = max(float(frame["share"].max()) for frame in frames) or 1.0
+        rows = tuple(
+            CauseRow(
+                _TITLES.get(name, name.capitalize()),
+                str(next(frame for frame in frames if name in frame.index).loc[name, "what"]),
+                tuple(
+                    _bar(frame, name, names.of(pipeline), largest)
+                    for frame, pipeline in zip(frames, pipelines, strict=True)
+                ),
+            )
+            for name in order
+            if any(_n(frame, name) for frame in frames)
+        )
+        return cls(_sentence(frames[-1], names.of(pipelines[-1])), rows)
+
+
+def _n(frame: pd.DataFrame, name: str) -> int:
+    n = frame["n"].reindex([name]).fillna(0).iloc[0]
+    return int(n)
+
+
+def _bar(frame: pd.DataFrame, name: str, pipeline: str, largest: float) -> CauseBar:
+    n = _n(frame, name)
+    row = frame[["share", "ci_low", "ci_high"]].astype(float).reindex([name]).iloc[0]
+    if math.isnan(row["share"]):
+        return CauseBar(pipeline, "–", "0", "not measured")
+    share, low, high = row.tolist()
+    text = f"{100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+    return CauseBar(pipeline, str(n), f"{100 * share / largest:.1f}", text)
+
+
+def _sentence(frame: pd.DataFrame, name: str) -> str:
+    failing = {cause: _n(frame, cause) for cause in frame.index if cause not in (FINE, UNKNOWN)}
+    total = sum(failing.values())
+    if not total:
+        return f"No query of {name} fails for a cause that is measured."
+    cause = max(failing, key=lambda key: failing[key])
+    verb = "query of" if total == 1 else "queries of"
+    return (
+        f"{total} {verb} {name} {'fails' if total == 1 else 'fail'}; most often the cause is "
+        f"{cause} ({failing[cause]}): {frame['what'].astype(str)[cause]}."
+    )

@@ -1,0 +1,343 @@
+"""What changed between two pipelines: answers that became right or wrong, with their questions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import ClassVar
+from urllib.parse import urlencode
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.comparing.overall_change import overall_changes
+from rageval_report.analysis.comparing.pairing import Pairing
+from rageval_report.names.short_names import ShortNames
+from rageval_report.render.cell_text import number
+from rageval_report.render.display import shorten
+from rageval_report.reports.page_columns import cell_text
+from rageval_report.reports.query_table import text_columns_of
+from rageval_report.reports.views.scales import own_scale
+from rageval_report.scores import Metric
+from rageval_report.scores.states import unscored_reasons
+
+BOTH_RIGHT, BECAME_RIGHT, BECAME_WRONG, BOTH_WRONG = (
+    *("both right", "became right", "became wrong", "both wrong"),
+)
+PLAIN_OUTCOMES = (
+    *(BOTH_RIGHT, BECAME_RIGHT, BECAME_WRONG, BOTH_WRONG, "unknown"),
+    *("only in the baseline", "only in the candidate"),
+)
+"""All outcomes of a query, in the order in which they are shown."""
+
+_TONES = {BECAME_RIGHT: "better", BECAME_WRONG: "worse"}
+_MOST_CARDS = {BECAME_WRONG: 3, BECAME_RIGHT: 2}
+_MOST_BARS = 5
+_LONGEST_QUESTION, _LONGEST_TEXT, _LONGEST_REASON = 240, 320, 200
+_LEAST_CHANGE = 1e-9
+# One word, one sign, or one character of a script that has no spaces.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]|\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The queries with one outcome, as a piece of a bar.
+
+    Parameters
+    ----------
+    label : str
+        The outcome.
+    n : int
+        The number of queries.
+    x, width : str
+        Where it stands in the bar, in percent.
+    tone : str
+        "better", "worse" or "neutral".
+    address : str
+        The fragment of the page's address that shows these queries.
+    """
+
+    label: str
+    n: int
+    x: str
+    width: str
+    tone: str
+    address: str
+
+
+@dataclass(frozen=True)
+class ScoreBar:
+    """One score of a query in both pipelines."""
+
+    label: str
+    before: str
+    after: str
+    before_width: str
+    after_width: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class QueryCard:
+    """One query: what was asked, expected and answered, and what the metrics say.
+
+    Parameters
+    ----------
+    query_id, question, expected, before : str
+        Texts, which may be empty.
+    after : tuple of (str, bool)
+        The answer of the candidate in pieces, and whether each is not in the other answer.
+    reason : str
+        Why a score of the candidate is what it is, if a judge said so.
+    bars : tuple of ScoreBar
+        The scores that changed most.
+    address : str
+        The fragment of the page's address that shows this query.
+    """
+
+    query_id: str
+    question: str
+    expected: str
+    before: str
+    after: tuple[tuple[str, bool], ...]
+    reason: str
+    bars: tuple[ScoreBar, ...]
+    address: str
+
+
+@dataclass(frozen=True)
+class CardGroup:
+    """Queries that changed in the same way, the largest change first."""
+
+    heading: str
+    tone: str
+    cards: tuple[QueryCard, ...]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What changed between two pipelines.
+
+    Parameters
+    ----------
+    sentence : str
+        The numbers of answers that became right and wrong.
+    baseline, candidate : str
+        Short names.
+    segments : tuple of Segment
+        The outcomes as a bar; empty if it is not known which answers are right.
+    groups : tuple of CardGroup
+        The worst and the best queries.
+    """
+
+    template: ClassVar[str] = "changed.html.jinja"
+
+    sentence: str
+    baseline: str
+    candidate: str
+    segments: tuple[Segment, ...]
+    groups: tuple[CardGroup, ...]
+
+    @classmethod
+    def of(
+        cls, pairing: Pairing, outcome: pd.Series | None, words: str, names: ShortNames
+    ) -> Changed | None:
+        """What changed, or None if no query did.
+
+        Parameters
+        ----------
+        pairing : Pairing
+            Two runs side by side.
+        outcome : Series of str, optional
+            The outcome of each query by its id: one of the four of this module, or another one.
+        words : str
+            The rule for a right answer.
+        names : ShortNames
+            The short names of the pipelines.
+        """
+        changes = overall_changes(pairing)
+        known = None if outcome is None else outcome.reindex(changes.index)
+        groups = tuple(_groups(pairing, changes, known))
+        counts = Counter() if outcome is None else Counter(outcome.tolist())
+        segments = tuple(_segments(counts))
+        if not segments and not groups:
+            return None
+        return cls(
+            _sentence(counts, words),
+            names.of(pairing.baseline.name),
+            names.of(pairing.candidate.name),
+            segments,
+            groups,
+        )
+
+
+def view_address(**parameters: str) -> str:
+    """The fragment of the page's address that shows some queries.
+
+    Examples
+    --------
+    >>> view_address(outcome="became wrong")
+    '#outcome=became+wrong'
+    """
+    return f"#{urlencode(parameters)}"
+
+
+def _sentence(counts: Counter[str], words: str) -> str:
+    if not counts:
+        return "The queries that changed most, over all metrics."
+    total = sum(counts[name] for name in (BOTH_RIGHT, BECAME_RIGHT, BECAME_WRONG, BOTH_WRONG))
+    return (
+        f"Of {total} answers, {counts[BECAME_RIGHT]} became right and {counts[BECAME_WRONG]} "
+        f"became wrong ({words})."
+    )
+
+
+def _segments(counts: Counter[str]) -> Iterable[Segment]:
+    kinds = (BOTH_RIGHT, BECAME_RIGHT, BECAME_WRONG, BOTH_WRONG)
+    total, start = sum(counts[kind] for kind in kinds), 0
+    for kind in kinds:
+        if counts[kind]:
+            yield Segment(
+                kind,
+                counts[kind],
+                f"{100 * start / total:.2f}",
+                f"{100 * counts[kind] / total:.2f}",
+                _TONES.get(kind, "neutral"),
+                view_address(outcome=kind),
+            )
+            start += counts[kind]
+
+
+# -- the queries that changed most
+
+
+def _groups(pairing: Pairing, changes: pd.Series, outcome: pd.Series | None) -> Iterable[CardGroup]:
+    for kind, most in _MOST_CARDS.items():
+        is_worse = kind == BECAME_WRONG
+        if outcome is None:
+            chosen = changes[(-changes if is_worse else changes) > _LEAST_CHANGE]
+        else:
+            chosen = changes[outcome == kind].fillna(0.0)
+        ids = chosen.sort_values(ascending=is_worse, kind="stable").index[:most]
+        if len(ids):
+            yield CardGroup(
+                _heading(kind, len(chosen), has_rule=outcome is not None),
+                _TONES[kind],
+                tuple(_card(pairing, query_id) for query_id in ids),
+            )
+
+
+def _heading(kind: str, n: int, *, has_rule: bool) -> str:
+    which = "worst" if kind == BECAME_WRONG else "best"
+    if not has_rule:
+        return "The largest falls" if kind == BECAME_WRONG else "The largest rises"
+    if n == 1:
+        return f"The one that {kind}"
+    return f"The {which} of the {n} that {kind}" if n > _MOST_CARDS[kind] else f"Those that {kind}"
+
+
+def _card(pairing: Pairing, query_id: object) -> QueryCard:
+    place = int(pairing.alignment.ids.get_indexer(pd.Index([query_id]))[0])
+    before, after = (
+        _texts(run.details, text_columns_of(run), query_id)
+        for run in (pairing.baseline, pairing.candidate)
+    )
+    old, new = before["answer"], after["answer"]
+    return QueryCard(
+        str(query_id),
+        before["question"] or after["question"],
+        before["reference"] or after["reference"],
+        old,
+        tuple(mark_new_words(old, new)),
+        _reason(pairing, query_id),
+        tuple(_bars(pairing, place)),
+        view_address(open=str(query_id)),
+    )
+
+
+def _texts(details: pd.DataFrame, columns: dict[str, str], query_id: object) -> dict[str, str]:
+    longest = {"question": _LONGEST_QUESTION, "reference": _LONGEST_TEXT, "answer": _LONGEST_TEXT}
+    texts = {}
+    for role, most in longest.items():
+        column = columns.get(role)
+        value = details[column].get(query_id) if column is not None else None
+        text = "" if value is None else cell_text(value)
+        texts[role] = "" if text == "–" else shorten(text, most)
+    return texts
+
+
+def _reason(pairing: Pairing, query_id: object) -> str:
+    """Why a judge gave the candidate a score, the first one that is said."""
+    details = pairing.candidate.details
+    for _, theirs in pairing.metrics:
+        value = unscored_reasons(details, theirs.name).get(query_id)
+        if isinstance(value, str) and value.strip():
+            return f"{theirs.title}: {shorten(value, _LONGEST_REASON)}"
+    return ""
+
+
+def _bars(pairing: Pairing, place: int) -> Iterable[ScoreBar]:
+    """The scores that changed most, as shares of their ranges."""
+    scored = []
+    for ours, theirs in pairing.metrics:
+        before, after = (float(side[place]) for side in pairing.both(ours, theirs))
+        if np.isfinite([before, after]).all() and abs(after - before) > _LEAST_CHANGE:
+            scale = own_scale((before, after), ours.bounds, greater_is_better=True)
+            shares = (scale.share(before), scale.share(after))
+            scored.append((abs(shares[1] - shares[0]), _bar(ours, (before, after), shares)))
+    scored.sort(key=lambda pair: -pair[0])
+    return [bar for _, bar in scored[:_MOST_BARS]]
+
+
+def _bar(metric: Metric, values: tuple[float, float], shares: tuple[float, float]) -> ScoreBar:
+    is_better = (values[1] > values[0]) == metric.greater_is_better
+    return ScoreBar(
+        metric.title,
+        number(values[0]),
+        number(values[1]),
+        f"{100 * shares[0]:.1f}",
+        f"{100 * shares[1]:.1f}",
+        "better" if is_better else "worse",
+    )
+
+
+def mark_new_words(before: str, after: str) -> list[tuple[str, bool]]:
+    """A text in pieces, and whether each is not in another text.
+
+    Examples
+    --------
+    >>> mark_new_words("14 working days", "15 working days")
+    [('15', True), (' working days', False)]
+    >>> mark_new_words("", "15 days")
+    [('15 days', False)]
+    """
+    if not before or not after:
+        return [(after, False)] if after else []
+    old, new = list(_WORD.finditer(before)), list(_WORD.finditer(after))
+    matcher = SequenceMatcher(None, [m[0] for m in old], [m[0] for m in new], autojunk=False)
+    pieces: list[tuple[str, bool]] = []
+    end = 0
+    for kind, _, _, start, stop in matcher.get_opcodes():
+        if kind in ("replace", "insert"):
+            first, last = new[start].start(), new[stop - 1].end()
+            pieces += [(after[end:first], False), (after[first:last], True)]
+            end = last
+    return [piece for piece in (*pieces, (after[end:], False)) if piece[0]]
+
+
+def plain_outcomes(outcome: pd.Series, names: Sequence[str]) -> pd.Series:
+    """Outcomes such as "only hybrid right" in the words of this module.
+
+    Parameters
+    ----------
+    outcome : Series of str
+        The outcome of each query.
+    names : sequence of str
+        As of `rageval_report.reports.parts.outcome_names`.
+    """
+    first, second, third, *rest = PLAIN_OUTCOMES
+    known = dict(zip(names, (first, third, second, *rest), strict=True))
+    return outcome.map(lambda name: known.get(name, name))

@@ -1,0 +1,80 @@
+"""What a page calls its metrics and pipelines: one name each, everywhere on the page."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.render.text_table import TextColumn, TextTable
+from rageval_report.scores import Metric, Scored
+
+# A metric whose name is a plain word, such as "similarity", is left alone in sentences.
+_IS_NAME = re.compile(r"[_@\d]")
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The names on a page.
+
+    Parameters
+    ----------
+    labels : mapping of str to str
+        The title of each metric, by its name; the name itself if two titles are equal.
+    names : ShortNames
+        The short names of the pipelines.
+    """
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    names: ShortNames = field(default_factory=lambda: shorten_names(()))
+
+    @classmethod
+    def of(cls, runs: Iterable[Scored], metrics: Iterable[Metric]) -> Wording:
+        """The names of these pipelines and metrics."""
+        titles = {metric.name: metric.title for metric in metrics}
+        counts = Counter(titles.values())
+        labels = {name: title if counts[title] == 1 else name for name, title in titles.items()}
+        return cls(labels, shorten_names(run.name for run in runs))
+
+    def sentence(self, text: str) -> str:
+        """A sentence with the names of the page.
+
+        Examples
+        --------
+        >>> wording = Wording({"recall@5": "Recall@5", "latency_ms": "Latency (ms)"})
+        >>> wording.sentence("worse on latency_ms, better on recall@5")
+        'worse on Latency (ms), better on Recall@5'
+        """
+        text = self.names.in_text(text)
+        if self._pattern is None:
+            return text
+        return self._pattern.sub(lambda match: self.labels[match[0]], text)
+
+    def table(self, table: TextTable) -> TextTable:
+        """A table with the titles of metrics in place of their names."""
+        columns = tuple(self._column(column) for column in table.columns)
+        groups = tuple(
+            replace(group, heading=self.labels.get(group.heading, group.heading))
+            for group in table.groups
+        )
+        return replace(table, columns=columns, groups=groups)
+
+    def _column(self, column: TextColumn) -> TextColumn:
+        if column.heading != "metric":
+            return column
+        return replace(column, cells=tuple(self.labels.get(cell, cell) for cell in column.cells))
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        named = [name for name in self.labels if _IS_NAME.search(name)]
+        if not named:
+            return None
+        choices = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
+        return re.compile(rf"(?<![\w@.])(?:{choices})(?![\w@])")
+
+
+NO_WORDING = Wording()
+"""Names as they are."""
