@@ -24,7 +24,10 @@ from __future__ import annotations
 import difflib
 import functools
 import re
+import shlex
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -164,6 +167,31 @@ class UnknownValueError(UnknownNameError, ValueError):
         return type(self), (self.what, self.name, self._values)
 
 
+def install_command(requirement: str) -> str:
+    """The command that installs a package where the running Python finds it.
+
+    Parameters
+    ----------
+    requirement : str
+        A package, with its extras if any.
+
+    Returns
+    -------
+    str
+        A command for a shell. An environment without pip is served by the pip of the system.
+
+    Examples
+    --------
+    >>> install_command("rageval-report[excel]").endswith(' install "rageval-report[excel]"')
+    True
+    """
+    python = shlex.quote(sys.executable or "python3")
+    has_pip = find_spec("pip") is not None
+    program = f"{python} -m pip" if has_pip else f"python3 -m pip --python {python}"
+    quoted = f'"{requirement}"' if "[" in requirement else requirement
+    return f"{program} install {quoted}"
+
+
 class MissingDependencyError(RagevalError, ImportError):
     """A package that this feature needs is not installed.
 
@@ -182,7 +210,7 @@ class MissingDependencyError(RagevalError, ImportError):
         self.extra = extra
         self.line = line
         if line is None:
-            line = f'pip install "rageval-report[{extra}]"' if extra else f"pip install {package}"
+            line = install_command(f"rageval-report[{extra}]" if extra else package)
         super().__init__(f"this needs the package {package!r}, which is not installed: {line}")
 
     def __reduce__(self) -> tuple[object, ...]:

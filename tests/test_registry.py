@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rageval_report import errors
 from rageval_report._registry import EXTRAS, Registry, load
 from rageval_report.errors import MissingDependencyError, UnknownNameError
 
@@ -133,13 +134,25 @@ def test_a_place_is_a_module_or_an_attribute_of_it(module):
 
 def test_a_package_that_is_not_installed_is_told_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(MissingDependencyError, match=r'pip install "rageval-report\[excel\]"'):
+    with pytest.raises(MissingDependencyError, match=r'install "rageval-report\[excel\]"'):
         load("openpyxl:load_workbook")
+
+
+@pytest.mark.parametrize(
+    ("pip", "program"),
+    [(object(), "{python} -m pip install"), (None, "python3 -m pip --python {python} install")],
+)
+def test_the_line_installs_for_the_python_that_runs(monkeypatch, pip, program):
+    monkeypatch.setattr(sys, "executable", "/with space/python")
+    monkeypatch.setattr(errors, "find_spec", {"pip": pip}.__getitem__)
+    line = errors.install_command("rageval-report[excel]")
+    assert line == program.format(python="'/with space/python'") + ' "rageval-report[excel]"'
+    assert errors.install_command("polars").endswith(" install polars")
 
 
 def test_a_package_that_a_package_lacks_is_told_by_its_own_name(site):
     package(site, "needy", "import surely_not_there\n")
-    with pytest.raises(MissingDependencyError, match=r"pip install surely_not_there") as caught:
+    with pytest.raises(MissingDependencyError, match=r" install surely_not_there") as caught:
         load("needy")
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
 
@@ -183,7 +196,7 @@ def test_the_extra_that_is_named_brings_the_package_that_is_missing():
 
 def test_a_package_that_no_extra_brings_is_told_by_its_own_name(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install polars$"):
+    with pytest.raises(MissingDependencyError, match=r" install polars$"):
         load("polars")
 
 

@@ -90,5 +90,5 @@ def test_an_empty_table_is_refused(write):
 def test_a_missing_pyarrow_names_the_extra(write, monkeypatch):
     path = write(parquet_bytes(TABLE))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match=r'pip install "rageval-report\[parquet\]"'):
+    with pytest.raises(MissingDependencyError, match=r'install "rageval-report\[parquet\]"'):
         read(path)
