@@ -9,14 +9,91 @@ correction for being made of two (Berger 1982). It is corrected over all rows of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
 
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan, MetricComparison
+from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
 from rageval_report.analysis.sentence_parts import correction_text, pvalue_text
+from rageval_report.scores import Metric
+from rageval_report.scores.align import Alignment
 from rageval_report.stats.base import PairedResult
 from rageval_report.stats.pairs.paired import run_test
-from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.types import FloatArray, IntArray
+
+# Of these tests Hoeffding's inequality bounds the p-value: half ties only lower it.
+_BOUNDED_TESTS = frozenset({"auto", "sign-flip", "sign-flip-midp"})
+# No p-value that these corrections return falls if one that they take rises.
+_MONOTONE = frozenset({"none", "bonferroni", "holm", "hochberg", "bh", "by"})
+# Sums of differences in another order differ by less than this, relatively.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class AllQueries:
+    """All queries of a table of slices, on one metric of two runs.
+
+    Parameters
+    ----------
+    pairing : Pairing
+        The runs.
+    metric : (Metric, Metric)
+        The metric as the baseline and as the candidate knows it.
+    plan : ComparisonPlan
+        The settings.
+    difference : float
+        The mean difference of all queries.
+    n, total, squares
+        The number of the differences, their sum, and the sum of their squares.
+    """
+
+    pairing: Pairing
+    metric: tuple[Metric, Metric]
+    plan: ComparisonPlan
+    difference: float
+    n: int
+    total: float
+    squares: float
+
+    @classmethod
+    def of(
+        cls,
+        pairing: Pairing,
+        metric: tuple[Metric, Metric],
+        rows: Sequence[MetricComparison],
+        plan: ComparisonPlan,
+    ) -> AllQueries:
+        """What all slices of a metric are together."""
+        every = np.concatenate([row.differences for row in rows])
+        mean = float(every.mean()) if every.size else math.nan
+        squares = float(np.square(every).sum())
+        return cls(pairing, metric, plan, mean, every.size, float(every.sum()), squares)
+
+    @property
+    def are_bounded(self) -> bool:
+        """Whether a p-value of some of the queries can be bounded without the test."""
+        return self.plan.test in _BOUNDED_TESTS and not self.plan.units.are_clusters
+
+    def test_others(self, rows: IntArray) -> PairedResult | None:
+        """The test of all queries but these rows of the common ones; None if they are too few."""
+        whole = self.pairing.alignment
+        places = np.delete(np.arange(len(whole.ids)), rows)
+        others = Alignment(
+            whole.ids[:0],
+            places if whole.baseline_rows is None else whole.baseline_rows[places],
+            places if whole.candidate_rows is None else whole.candidate_rows[places],
+            whole.only_baseline,
+            whole.only_candidate,
+        )
+        plan, outside = self.plan, replace(self.pairing, alignment=others)
+        pairs = outside.independent_pairs(*self.metric, plan.missing, plan.units)
+        if pairs.n < plan.fewest_units:
+            return None
+        return run_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,22 +106,27 @@ class ComparedSlice:
         The value that the queries of the slice have in common.
     row : MetricComparison
         The metric on these queries.
-    overall : float
-        The mean difference of all queries.
-    others : PairedResult, optional
-        The test of the queries outside the slice, if the slice is opposed to the whole; None if it
-        is not, or if they are too few for a test.
+    rows : ndarray of int
+        Where the queries are among the common ones.
+    whole : AllQueries
+        The queries of all slices.
     """
 
     label: str
     row: MetricComparison
-    overall: float
-    others: PairedResult | None = None
+    rows: IntArray
+    whole: AllQueries
 
     @property
     def is_opposed(self) -> bool:
         """Whether the slice is tested, and differs in the other direction than all queries."""
-        return is_opposed(self.row, self.overall)
+        test = self.row.test
+        return test.difference * self.whole.difference < 0 and math.isfinite(test.pvalue)
+
+    @cached_property
+    def others(self) -> PairedResult | None:
+        """The test of the queries outside the slice; None if they are too few for one."""
+        return self.whole.test_others(self.rows)
 
     @property
     def reversal_pvalue(self) -> float:
@@ -52,6 +134,26 @@ class ComparedSlice:
         if not self.is_opposed:
             return math.nan if math.isnan(self.row.test.pvalue) else 1.0
         return math.nan if self.others is None else max(self.row.test.pvalue, self.others.pvalue)
+
+    @property
+    def reversal_range(self) -> tuple[float, float]:
+        """Two numbers between which the p-value of a reversal lies, without a further test.
+
+        It is no smaller than that of the slice, and no larger than that or a bound on that of the
+        other queries (Hoeffding 1963: a sum of random signs reaches s with a probability of at most
+        ``exp(-s**2 / (2 q))``, where q is the sum of squares).
+        """
+        n_others = self.whole.n - self.row.pairs.n
+        is_known = not self.is_opposed or n_others < self.whole.plan.fewest_units
+        if is_known or not self.whole.are_bounded:
+            exact = self.reversal_pvalue
+            return exact, exact
+        differences = self.row.differences
+        total = abs(self.whole.total - float(differences.sum())) * (1.0 - _ROUNDING)
+        squares = self.whole.squares - float(np.square(differences).sum())
+        bound = 2.0 * math.exp(-(total**2) / (2.0 * squares)) if squares > 0 else 1.0
+        low = self.row.test.pvalue
+        return low, max(low, min(bound, 1.0))
 
 
 @dataclass(frozen=True)
@@ -64,16 +166,41 @@ class SliceTable:
     plan: ComparisonPlan
 
 
-def is_opposed(row: MetricComparison, overall: float) -> bool:
-    """Whether a slice is tested, and differs in the other direction than all queries together."""
-    return row.test.difference * overall < 0 and math.isfinite(row.test.pvalue)
+def adjusted_reversals(
+    slices: Sequence[ComparedSlice],
+    correct: Callable[[FloatArray], FloatArray],
+    correction: str,
+) -> FloatArray:
+    """The corrected p-values of the reversals of all slices.
 
+    The test of all queries but those of a slice costs far more than that of the slice. It is made
+    only where it can matter: as long as the correction gives the same for the smallest and for the
+    largest possible p-values, no more of them are needed.
 
-def test_of_others(pairs: PairedScores, plan: ComparisonPlan) -> PairedResult | None:
-    """The test of the queries outside a slice, by their independent units; None if too few."""
-    if pairs.n < plan.fewest_units:
-        return None
-    return run_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
+    Parameters
+    ----------
+    slices : sequence of ComparedSlice
+        The slices.
+    correct : callable
+        Takes the p-values of all slices and returns the corrected ones.
+    correction : str
+        The name of the correction.
+    """
+    if correction not in _MONOTONE:
+        return correct(np.array([part.reversal_pvalue for part in slices], dtype=np.float64))
+    low, high = np.array([part.reversal_range for part in slices], dtype=np.float64).T.copy()
+    while True:
+        adjusted = correct(low)
+        is_open = low < high
+        differs = is_open & (adjusted != correct(high))
+        if not differs.any():
+            # What is known may still depend on what is open.
+            same = np.array_equal(adjusted, correct(high), equal_nan=True)
+            differs = np.zeros_like(is_open) if same else is_open
+        if not differs.any():
+            return adjusted
+        for place in np.flatnonzero(differs).tolist():
+            low[place] = high[place] = slices[place].reversal_pvalue
 
 
 def opposed_verdict(
@@ -101,7 +228,7 @@ def opposed_verdict(
     sentence = verdict(part.row.finding(adjusted, table.plan))
     return (
         f"where {table.by} is {part.label}, {sentence}; over all queries it is "
-        f"{part.overall:+.3f}, and {_others_part(part, reversal_pvalue, table)}"
+        f"{part.whole.difference:+.3f}, and {_others_part(part, reversal_pvalue, table)}"
     )
 
 

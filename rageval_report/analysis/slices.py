@@ -15,13 +15,13 @@ from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     ComparisonPlan,
     MetricComparison,
-    PairedMetric,
     compare_together,
 )
 from rageval_report.analysis.comparing.pairing import Clusters, Pairing, resolve_units
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family, family_of_pairings
 from rageval_report.analysis.sentence_parts import false_discovery_notes
+from rageval_report.analysis.slice_pairs import GroupedRows, paired_groups
 from rageval_report.analysis.slice_pooling import (
     PooledSlices,
     SliceMean,
@@ -29,17 +29,16 @@ from rageval_report.analysis.slice_pooling import (
     pooling_notes,
 )
 from rageval_report.analysis.slice_reversals import (
+    AllQueries,
     ComparedSlice,
     SliceTable,
-    is_opposed,
+    adjusted_reversals,
     opposed_verdict,
-    test_of_others,
 )
 from rageval_report.analysis.summary import summarise
 from rageval_report.errors import DataError, UnknownNameError, check_options
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
-from rageval_report.scores.align import Alignment
 from rageval_report.stats import heterogeneity_test
 from rageval_report.stats.clusters import clustered_standard_error, mean_error
 from rageval_report.stats.pairs.heterogeneity import HeterogeneityResult
@@ -96,7 +95,7 @@ def slice_summary(
     check_options("slice_summary()", settings, MeanKeywords.__annotations__)
     labels = group_labels(evaluation, by)
     parts = []
-    for label, rows in _rows_by_group(labels):
+    for label, rows in GroupedRows.of(labels):
         subset = _subset(evaluation, rows)
         part = summarise(subset, metrics=metrics, clusters=clusters, **settings)
         column = _column_for(by, part.frame)
@@ -108,7 +107,7 @@ def slice_summary(
     frame = frame.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
     level = float(str(parts[0].settings["confidence_level"]))
     units = resolve_units(evaluation, clusters)
-    places = [rows for _, rows in _rows_by_group(labels)]
+    places = [rows for _, rows in GroupedRows.of(labels)]
     pooled = _pool_means(evaluation, frame, places, units, level)
     _insert_pooled(frame, [slices for _, slices in pooled], "mean", after="ci_method")
     are_pooled = any(slices.are_pooled for _, slices in pooled)
@@ -245,15 +244,14 @@ def _add_pvalues(
     slices = [part for groups in all_groups for part in groups]
     metrics, raw = frame["metric"].tolist(), frame["pvalue"].to_numpy(dtype=np.float64)
     smallest = [part.row.smallest_pvalue for part in slices]
-    reversals = np.array([part.reversal_pvalue for part in slices], dtype=np.float64)
-    # The best of several variants was chosen on the queries of all groups.
-    tried = table.plan.tried
-    adjusted, of_reversals = (
-        np.minimum(
-            1.0, tried * correct_in_family(family, metrics, pvalues, table.correction, smallest)
-        )
-        for pvalues in (raw, reversals)
-    )
+
+    def correct(pvalues: FloatArray) -> FloatArray:
+        corrected = correct_in_family(family, metrics, pvalues, table.correction, smallest)
+        # The best of several variants was chosen on the queries of all groups.
+        return np.minimum(1.0, table.plan.tried * corrected)
+
+    adjusted = correct(raw)
+    of_reversals = adjusted_reversals(slices, correct, table.correction)
     table = replace(table, family_size=family.size(metrics, raw))
     frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", adjusted)
     frame["reversal_pvalue_adjusted"] = of_reversals
@@ -287,16 +285,6 @@ def _column_for(by: str, frame: pd.DataFrame) -> str:
     return f"{by}_slice" if by in frame else by
 
 
-def _rows_by_group(labels: pd.Series) -> Iterator[tuple[str, IntArray]]:
-    """Each group and its rows, the largest first."""
-    codes, groups = pd.factorize(labels)
-    # One sort for all groups; a stable one leaves the rows of each group in order.
-    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    by_label = dict(zip(groups, rows, strict=False))  # without groups there is one empty part
-    for label in labels.value_counts(sort=True).index:
-        yield str(label), by_label[label]
-
-
 def _subset(evaluation: Scored, rows: IntArray) -> EvaluationSubset:
     return EvaluationSubset(
         evaluation.name,
@@ -305,19 +293,6 @@ def _subset(evaluation: Scored, rows: IntArray) -> EvaluationSubset:
         dict(evaluation.metrics),
         getattr(evaluation, "config", None) or {},
     )
-
-
-def _select_queries(pairing: Pairing, rows: IntArray) -> Pairing:
-    # None stands for all rows in order, so a place among the pairs is the row itself.
-    whole = pairing.alignment
-    part = Alignment(
-        whole.ids[rows],
-        rows if whole.baseline_rows is None else whole.baseline_rows[rows],
-        rows if whole.candidate_rows is None else whole.candidate_rows[rows],
-        whole.only_baseline,
-        whole.only_candidate,
-    )
-    return replace(pairing, alignment=part)
 
 
 def _choose_pairs(
@@ -364,44 +339,22 @@ def _compare_groups(
     labels: pd.Series,
     plan: ComparisonPlan,
 ) -> list[_Groups]:
-    """Each metric of two runs in each group; opposed groups beside all other queries."""
-    # The queries of a group are selected once for all metrics.
-    parts = [
-        (label, rows, _select_queries(pairing, rows)) for label, rows in _rows_by_group(labels)
-    ]
-    paired = [
-        PairedMetric.of(part, ours, theirs, plan) for ours, theirs in metrics for *_, part in parts
-    ]
-    compared = compare_together(paired, plan)
+    """Each metric of two runs in each group."""
+    grouped = GroupedRows.of(labels)
+    parts = list(grouped)
+    compared = compare_together(paired_groups(pairing, metrics, grouped, plan), plan)
     tables = [compared[i * len(parts) : (i + 1) * len(parts)] for i in range(len(metrics))]
-    overall = [_overall(table) for table in tables]
-    all_groups: list[_Groups] = [[] for _ in tables]
-    for place, (label, rows, _) in enumerate(parts):
-        row_of_metric = [table[place] for table in tables]
-        opposed = list(map(is_opposed, row_of_metric, overall))
-        outside = _select_others(pairing, rows, len(labels)) if any(opposed) else pairing
-        for groups, row, mean, pair, has_others in zip(
-            all_groups, row_of_metric, overall, metrics, opposed, strict=True
-        ):
-            others = None
-            if has_others:
-                pairs = outside.independent_pairs(*pair, plan.missing, plan.units)
-                others = test_of_others(pairs, plan)
-            groups.append(ComparedSlice(label, row, mean, others))
-    return all_groups
-
-
-def _select_others(pairing: Pairing, rows: IntArray, n: int) -> Pairing:
-    """The queries outside a group."""
-    is_outside = np.ones(n, dtype=bool)
-    is_outside[rows] = False
-    return _select_queries(pairing, np.flatnonzero(is_outside))
-
-
-def _overall(rows: Sequence[MetricComparison]) -> float:
-    """The mean difference of all queries together."""
-    every = np.concatenate([row.differences for row in rows])
-    return float(every.mean()) if every.size else math.nan
+    wholes = [
+        AllQueries.of(pairing, pair, table, plan)
+        for pair, table in zip(metrics, tables, strict=True)
+    ]
+    return [
+        [
+            ComparedSlice(label, row, rows, whole)
+            for (label, rows), row in zip(parts, table, strict=True)
+        ]
+        for table, whole in zip(tables, wholes, strict=True)
+    ]
 
 
 def _records(groups: _Groups, column: str) -> list[dict[str, object]]:

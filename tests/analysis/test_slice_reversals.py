@@ -1,9 +1,14 @@
 """Witnesses: the tests of the slice and of all other queries on their own, and simulation."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report.analysis import slice_reversals
+from rageval_report.analysis import slices as slices_module
 from rageval_report.stats import adjust_pvalues, paired_test
 
 
@@ -125,3 +130,45 @@ def test_sentences_on_slices_without_any_difference_are_rare(clusters):
         n_notes += bool(comparison.slices("topic").sentences)
     # With 5 % of 20 one expects 1; more than 4 come in one of 390 cases.
     assert n_notes <= 4
+
+
+@pytest.mark.parametrize("correction", ["none", "holm", "hochberg", "bonferroni", "bh", "by"])
+@pytest.mark.parametrize("seed", range(4))
+def test_tests_that_cannot_matter_are_left_out_and_change_nothing(correction, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    runs = runs_of(rng.integers(3, 40, 15), rng.normal(0.01, 0.04, 15), seed=seed, metrics=3)
+    comparison = compare(*runs)
+    thrifty = comparison.slices("topic", correction=correction).frame
+    monkeypatch.setattr(slice_reversals, "_BOUNDED_TESTS", frozenset())
+    thorough = comparison.slices("topic", correction=correction).frame
+    pd.testing.assert_frame_equal(thrifty, thorough, check_exact=True)
+
+
+def test_few_tests_of_all_other_queries_are_made(monkeypatch):
+    rng = np.random.default_rng(1)
+    runs = runs_of(np.full(60, 10), rng.normal(0.0, 0.05, 60), metrics=3)
+    made = []
+    run_test = slice_reversals.run_test
+
+    def counted(pairs, **options):
+        made.append(pairs.n)
+        return run_test(pairs, **options)
+
+    monkeypatch.setattr(slice_reversals, "run_test", counted)
+    table = compare(*runs).slices("topic")
+    opposed = (table.frame["difference"] * table.frame["difference"].mean() < 0).sum()
+    assert opposed > 40
+    assert len(made) < 10
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(6, 60), st.sampled_from([0.1, 1.0, 3.0]))
+def test_the_p_value_of_a_reversal_lies_in_its_range(seed, n, effect):
+    rng = np.random.default_rng(seed)
+    runs = runs_of((n, 8, 7), rng.normal(0.0, effect * 0.05, 3), seed=seed)
+    [pairing] = compare(*runs).pairings
+    labels = pairing.baseline.details["topic"]
+    [slices] = slices_module._compare_groups(pairing, pairing.metrics, labels, compare(*runs).plan)
+    for part in slices:
+        low, high = part.reversal_range
+        assert low <= part.reversal_pvalue <= high

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
@@ -343,18 +343,62 @@ class PairedMetric:
     def of(cls, pairing: Pairing, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
         """The metric of the runs, paired by the settings."""
         before, after = pairing.treated(ours, theirs, plan.missing)
-        complete, pairs = split_complete(before, after)
-        rows = pairing.baseline_rows(complete)
-        units = plan.units.select(rows)
-        # A query to which the metric does not apply is not missing: it has no unknown score.
-        applies = complete if complete.all() else pairing.applies(ours, theirs)
-        lone = NO_LONE_SCORES if complete.all() else LoneScores.of(before[applies], after[applies])
-        known = MetricPairs(
-            *(pairs, units.collapse(pairs), lone, units),
-            baseline_rows=rows,
-            n_not_applicable=int((~applies).sum()),
+        rows = pairing.alignment.baseline_rows
+        return cls.of_scores(
+            (pairing.baseline.name, pairing.candidate.name),
+            ours,
+            (before, after),
+            plan.units,
+            np.arange(before.size) if rows is None else rows,
+            applies=lambda: pairing.applies(ours, theirs),
         )
-        return cls((pairing.baseline.name, pairing.candidate.name), ours, known)
+
+    @classmethod
+    def of_scores(
+        cls,
+        names: tuple[str, str],
+        metric: Metric,
+        scores: tuple[FloatArray, FloatArray],
+        units: Units,
+        rows: IntArray,
+        *,
+        applies: Callable[[], BoolArray],
+    ) -> Self:
+        """The metric on some queries of the runs.
+
+        Parameters
+        ----------
+        names : (str, str)
+            The baseline and the candidate.
+        metric : Metric
+            The metric as the baseline knows it.
+        scores : (ndarray, ndarray)
+            Both sides' scores of the queries, NaN if unscored.
+        units : Units
+            The units of the rows of the baseline.
+        rows : ndarray of int
+            The rows of the queries in the baseline.
+        applies : callable
+            Gives whether the metric applies to each query; called only if a score is missing.
+        """
+        complete, pairs = split_complete(*scores)
+        if complete.all():
+            units = units.select(rows)
+            known = MetricPairs(
+                pairs, units.collapse(pairs), NO_LONE_SCORES, units, baseline_rows=rows
+            )
+            return cls(names, metric, known)
+        units = units.select(rows[complete])
+        # A query to which the metric does not apply is not missing: it has no unknown score.
+        concerned = applies()
+        before, after = scores
+        known = MetricPairs(
+            *(pairs, units.collapse(pairs), LoneScores.of(before[concerned], after[concerned])),
+            units,
+            baseline_rows=rows[complete],
+            n_not_applicable=int((~concerned).sum()),
+        )
+        return cls(names, metric, known)
 
 
 def compare_metric(

@@ -35,7 +35,7 @@ MOST_COUNTED = 15.0
 # So many means of subsets are sorted at once: that costs as much as a p-value of 2**16 subsets.
 _MOST_SORTED = 2**12
 # Up to so many pairs of a sum and a size are counted on a lattice.
-_MOST_CELLS = 2**14
+_MOST_CELLS = 2**13
 # A limit is bracketed at this distance of an estimate, in half widths of the interval, and by this
 # factor closer whenever it was.
 _NEAR, _CLOSER = 0.05, 0.02
