@@ -48,7 +48,7 @@ from rageval_report.stats.pilot import PilotDifferences
 from rageval_report.stats.sign_flips.together import keep_limits, keep_pvalues
 from rageval_report.stats.states.pair_state import NO_LONE_SCORES, LoneScores, PairState
 from rageval_report.stats.units import QUERIES, Units, fewest_units
-from rageval_report.types import FloatArray, IntArray
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 # One difference that is too small to matter, or one per metric.
 Margin = float | Mapping[str, float]

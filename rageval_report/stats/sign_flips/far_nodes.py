@@ -143,11 +143,15 @@ def _some_factors(
     First the factors of values that occur more than once, then two values at a time.
     """
     is_tied = counts > 1
-    for turn, weight, count in zip(turns[is_tied], weights[is_tied], counts[is_tied], strict=True):
-        [row] = _row_parts(turn * first_of_rows[np.newaxis], np.array([weight]))
-        [column] = _column_parts(turn * columns[np.newaxis])
-        row[:, 2] += np.float32(_ROUNDING)
-        yield row, column, float(count)
+    tied, repeats = np.flatnonzero(is_tied), counts[is_tied].tolist()
+    for start in range(0, tied.size, _CHUNK):
+        places = tied[start : start + _CHUNK]
+        some = turns[places, np.newaxis]
+        rows = _row_parts(some * first_of_rows, weights[places])
+        rows[..., 2] += np.float32(_ROUNDING)
+        yield from zip(
+            rows, _column_parts(some * columns), repeats[start : start + _CHUNK], strict=True
+        )
     turns, weights = turns[~is_tied], weights[~is_tied]
     if turns.size % 2:  # a factor of a zero is 1
         turns, weights = np.append(turns, 0.0), np.append(weights, 0.0)

@@ -32,7 +32,11 @@ def group_ties(
     order = np.argsort(values)
     ordered = values[order]
     top = max(-float(ordered[0]), float(ordered[-1]))
-    starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > _TIED * top)
+    is_first = np.ones(ordered.size, dtype=bool)
+    np.greater(ordered[1:] - ordered[:-1], _TIED * top, out=is_first[1:])
+    if counts is None and is_first.all():
+        return ordered, np.ones(ordered.size)
+    starts = np.flatnonzero(is_first)
     if counts is None:
-        return ordered[starts], np.diff(starts, append=ordered.size).astype(np.float64)
+        return ordered[starts], np.diff(np.append(starts, ordered.size)).astype(np.float64)
     return ordered[starts], np.add.reduceat(counts[order], starts)
