@@ -32,6 +32,7 @@ from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import lattice_tail
 from rageval_report.stats.sign_flips.signflip import pvalue_of_pairs, pvalue_on_step
 from rageval_report.stats.sign_flips.together import keep_pvalues
+from rageval_report.stats.states.counted_steps import CountedSteps
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -361,7 +362,8 @@ def _test_pair_by_pair(
     smallest: list[float] = []
     numbers: list[tuple[float, float, int, int]] = []
     columns = combinations(range(matrix.shape[1]), 2)
-    every: Iterable[_PlacedPair] = (_place_pair(matrix, units, i, j) for i, j in columns)
+    steps = [CountedSteps.of(column) for column in matrix.T]
+    every: Iterable[_PlacedPair] = (_place_pair(matrix, steps, units, i, j) for i, j in columns)
     if keeps_pvalues and len(matrix) <= _MOST_TOGETHER:
         every = list(every)
         keep_pvalues([by_unit for *_, by_unit in every])
@@ -389,8 +391,10 @@ def _test_pair_by_pair(
     )
 
 
-def _place_pair(matrix: FloatArray, units: Units, i: int, j: int) -> _PlacedPair:
-    pairs = PairedScores(matrix[:, i], matrix[:, j])
+def _place_pair(
+    matrix: FloatArray, steps: Sequence[CountedSteps | None], units: Units, i: int, j: int
+) -> _PlacedPair:
+    pairs = PairedScores.of_columns(matrix[:, i], matrix[:, j], (steps[i], steps[j]))
     return i, j, pairs, units.collapse(pairs)
 
 

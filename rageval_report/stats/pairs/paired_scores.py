@@ -77,6 +77,25 @@ class PairedScores:
             )
         return pairs
 
+    @classmethod
+    def of_columns(
+        cls,
+        baseline: FloatArray,
+        candidate: FloatArray,
+        side_steps: tuple[CountedSteps | None, CountedSteps | None],
+    ) -> Self:
+        """Complete pairs whose `side_steps` are known, as each column of a table is in many pairs.
+
+        Examples
+        --------
+        >>> columns = np.array([0.5, 1.0]), np.array([1.0, 1.0])
+        >>> PairedScores.of_columns(*columns, tuple(map(CountedSteps.of, columns))).mean
+        0.25
+        """
+        pairs = cls(baseline, candidate)
+        pairs.__dict__["side_steps"] = side_steps
+        return pairs
+
     def swapped(self) -> Self:
         """The same pairs with the sides exchanged."""
         return type(self)(self.candidate, self.baseline, self.sizes)
