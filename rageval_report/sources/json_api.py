@@ -35,12 +35,15 @@ class JsonApi:
         Retries what may pass, and keeps the key out of errors.
     key : Key, optional
         Sent with every request.
+    hidden : tuple of Key
+        Parts of it, which no error may repeat either.
     """
 
     address: SourceAddress
     home: str
     client: Client
     key: Key | None = None
+    hidden: tuple[Key, ...] = ()
 
     def get(self, path: str, query: Query | None = None) -> Any:
         """The document at a path of the server.
@@ -70,7 +73,8 @@ class JsonApi:
         tail = f"?{urlencode(present, doseq=True)}" if present else ""
         headers = {} if self.key is None else {"authorization": self.key}
         try:
-            return self.client.request("GET", f"{self.home}{path}{tail}", headers=headers).json()
+            url = f"{self.home}{path}{tail}"
+            return self.client.request("GET", url, headers=headers, keys=self.hidden).json()
         except RequestError as exc:
             if exc.status == _NOT_FOUND:
                 return None
@@ -139,7 +143,12 @@ def path_of(*parts: str) -> str:
 
 @contextmanager
 def json_api(
-    address: SourceAddress, home: str, key: Key | None = None, *, sleep: Sleep = time.sleep
+    address: SourceAddress,
+    home: str,
+    key: Key | None = None,
+    *,
+    hidden: tuple[Key, ...] = (),
+    sleep: Sleep = time.sleep,
 ) -> Iterator[JsonApi]:
     """A server that answers in JSON, for the time of a block.
 
@@ -151,6 +160,8 @@ def json_api(
         The address of the server.
     key : Key, optional
         Sent with every request.
+    hidden : tuple of Key
+        Parts of it, which no error may repeat either.
     sleep : callable
         Waits between attempts.
 
@@ -161,7 +172,7 @@ def json_api(
     """
     with Client(sleep=sleep) as client:
         try:
-            yield JsonApi(address, home.rstrip("/"), client, key)
+            yield JsonApi(address, home.rstrip("/"), client, key, hidden)
         except RequestError as exc:
             raise address.error(str(exc)) from exc.__cause__
         except DataError as exc:

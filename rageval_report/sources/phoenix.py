@@ -119,7 +119,8 @@ def _experiments_of(api: JsonApi, name: str) -> list[dict[str, Any]]:
     if not experiments:
         raise api.address.error(f"the data set {name!r} has no experiment")
     # The server returns the newest first, and times are those of a second.
-    return sorted(experiments[::-1], key=_time_of)
+    experiments.reverse()
+    return sorted(experiments, key=_time_of)
 
 
 def _open_experiments(api: JsonApi, experiments: Sequence[Mapping[str, Any]]) -> OpenedSources:
@@ -171,6 +172,7 @@ def _open_project(api: JsonApi, project: str) -> OpenedSources:
     if not spans:
         raise api.address.error(f"the project {project!r} has no span")
     annotations = list(_annotations_of(api, project, list(spans)))
+    annotations.reverse()  # the server returns the newest first
     if not annotations:
         raise api.address.error(
             f"none of the {len(spans)} spans of the project {project!r} has an annotation"
@@ -222,8 +224,7 @@ def _rows_of(
     are_apart = _have_queries_of_their_own(annotations, spans)
     ids, id_note = _query_ids(annotations, spans, by_trace, are_apart=are_apart)
     rows = []
-    # The server returns the newest annotation first.
-    for annotation in sorted(annotations[::-1], key=_time_of):
+    for annotation in sorted(annotations, key=_time_of):
         span = spans[annotation["span_id"]]
         family = [span] if are_apart else by_trace[span.trace]
         rows.append(

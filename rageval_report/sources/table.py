@@ -16,6 +16,9 @@ SOURCES: Registry[ScoreSource] = Registry(
     "score source",
     {
         "duckdb": f"{_HERE}.duckdb:DUCKDB",
+        "langfuse": f"{_HERE}.langfuse:LANGFUSE_SERVER",
+        "langfuse+http": f"{_HERE}.langfuse:LANGFUSE_SERVER",
+        "langfuse+https": f"{_HERE}.langfuse:LANGFUSE_SERVER",
         "mlflow": f"{_HERE}.mlflow:MLFLOW_EXPERIMENT",
         "phoenix": f"{_HERE}.phoenix:PHOENIX_SERVER",
         "phoenix+http": f"{_HERE}.phoenix:PHOENIX_SERVER",

@@ -30,7 +30,10 @@ _TYPED = frozenset(("data_type", "string_value"))
 # In the order in which they identify the query: the item of a data set is the same in each run.
 _OWNERS = ("dataset_item_id", "observation_id", "trace_id", "session_id")
 _LABELS = frozenset(("CATEGORICAL", "TEXT", "CORRECTION"))
-_SHARED = ("session_id", "environment", "dataset_run_id", "trace_name", "user_id", "trace_id")
+_SHARED = (
+    *("session_id", "environment", "dataset_run_id", "trace_name", "user_id", "trace_id"),
+    *("question", "answer", "reference"),
+)
 
 
 def _recognise(source: Source) -> float:
@@ -78,7 +81,8 @@ def read_langfuse(source: Source) -> list[ScoreFile]:
     labels = rename_clashes({f"{name}_label": cells for name, cells in labels.items()},
                             judged.columns, "langfuse")  # fmt: skip
     details = columns_of(_shared_fields(group) for group in groups.values())
-    details = drop_empty(rename_clashes(details, {*judged.columns, *labels, QUERY_ID}, "score"))
+    details = rename_clashes(details, {*judged.columns, *labels, QUERY_ID}, "score")
+    details = drop_empty(details, keep=())
     frame = frame_of({QUERY_ID: list(groups), **details, **labels, **judged.columns})
     notes = (
         f"query ids are taken from {key[0]!r}",

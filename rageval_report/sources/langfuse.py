@@ -1,0 +1,336 @@
+"""Langfuse: the scores of a project or of the runs of a data set, by the public API."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from rageval_report.errors import DataError, named
+from rageval_report.files.source import Source
+from rageval_report.http import Key
+from rageval_report.readers.cell_values import json_text
+from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
+from rageval_report.sources.fetched_files import FetchedDocument
+from rageval_report.sources.json_api import JsonApi, Query, home_of, json_api, path_of
+from rageval_report.types import Sleep
+
+_FORM = "langfuse://HOST, or langfuse://HOST?dataset=NAME&run=NAME; langfuse+http:// without TLS"
+_HOME_VARIABLES = ("LANGFUSE_HOST", "LANGFUSE_BASE_URL")
+_HOME = "https://cloud.langfuse.com"
+_PUBLIC, _SECRET = "LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"
+_DATASET, _RUN = "dataset", "run"
+# The parameters that choose scores, and their names in the API.
+_FILTERS = {
+    "from": "fromTimestamp",
+    "to": "toTimestamp",
+    "environment": "environment",
+    "session": "sessionId",
+}
+_API = "/api/public"
+_PER_PAGE = 100  # the most that the API allows
+_WORDS = ("CATEGORICAL", "TEXT", "CORRECTION")
+_FIRST_DAY = "1970-01-01T00:00:00Z"
+
+
+@dataclass
+class _DatasetRun:
+    """A run of a data set: which item each of its traces answers, and the texts."""
+
+    name: str
+    items: dict[str, str] = field(default_factory=dict)  # by the id of the trace
+    texts: dict[str, dict[str, str | None]] = field(default_factory=dict)
+    created: str | None = None
+
+
+def open_langfuse(address: SourceAddress, *, sleep: Sleep = time.sleep) -> OpenedSources:
+    """The scores of traces, or of the runs of a data set: one evaluation per run.
+
+    Parameters
+    ----------
+    address : SourceAddress
+        Without a host, that of LANGFUSE_HOST. The keys are those of LANGFUSE_PUBLIC_KEY and
+        LANGFUSE_SECRET_KEY. The parameters "dataset" and "run" choose runs; "from", "to",
+        "environment" and "session" choose scores.
+    sleep : callable
+        Waits between attempts.
+
+    Raises
+    ------
+    ReaderError
+        If a key is missing or refused, the server cannot be reached, or there are no scores.
+    MissingDependencyError
+        If the extra ``http`` is not installed.
+    """
+    address.check_parameters((_DATASET, _RUN, *_FILTERS))
+    if _RUN in address.parameters and _DATASET not in address.parameters:
+        raise address.error(f"run= names a run of a data set, so dataset= is needed: {_FORM}")
+    key, secrets = _keys(address)
+    with json_api(address, _home_of(address), key, hidden=secrets, sleep=sleep) as api:
+        is_newer = _has_newer_scores(api)
+        scores = list(_scores(api, is_newer=is_newer))
+        dataset = address.parameters.get(_DATASET)
+        if dataset is None:
+            return _open_traces(api, scores)
+        runs = _experiments(api, dataset) if is_newer else _dataset_runs(api, dataset)
+        return _open_runs(api, dataset, _chosen_runs(api, runs), scores)
+
+
+def _home_of(address: SourceAddress) -> str:
+    if not address.place:
+        homes = (os.environ.get(name) for name in _HOME_VARIABLES)
+        return next((home for home in homes if home), _HOME)
+    home = home_of(address)
+    return home if "+" in address.scheme else home.replace("http://", "https://", 1)
+
+
+def _keys(address: SourceAddress) -> tuple[Key, tuple[Key, ...]]:
+    """The key of the header, and the two in it, which no error may repeat."""
+    values = {name: os.environ.get(name, "").strip() for name in (_PUBLIC, _SECRET)}
+    missing = [name for name, value in values.items() if not value]
+    if missing:
+        raise address.error(f"the environment variable {' and '.join(missing)} is not set")
+    try:
+        secrets = tuple(Key(value, name=name) for name, value in values.items())
+    except DataError as exc:
+        raise address.error(str(exc)) from None
+    pair = base64.b64encode(":".join(values.values()).encode()).decode()
+    return Key(pair, scheme="Basic"), secrets
+
+
+# -- scores
+
+
+def _has_newer_scores(api: JsonApi) -> bool:
+    """Whether the server has the scores of version 3 of the API, as Langfuse 4 does."""
+    if api.get_or_none(f"{_API}/v3/scores", {"limit": 1}) is not None:
+        return True
+    if api.get_or_none(f"{_API}/v2/scores", {"limit": 1}) is not None:
+        return False
+    raise api.address.error(
+        f"{api.home} has neither {_API}/v3/scores nor {_API}/v2/scores; is it Langfuse 3 or newer?"
+    )
+
+
+def _scores(api: JsonApi, *, is_newer: bool) -> Iterator[dict[str, Any]]:
+    """All scores, with the fields that version 2 of the API gives them."""
+    parameters = api.address.parameters
+    filters = {theirs: parameters.get(ours) for ours, theirs in _FILTERS.items()}
+    query: Query = {"limit": _PER_PAGE, **filters}
+    if is_newer:
+        query = {**query, "fields": "details,subject"}
+        yield from map(_older_form, api.pages(f"{_API}/v3/scores", query, _next_cursor))
+    else:
+        yield from api.pages(f"{_API}/v2/scores", query, _next_number)
+
+
+def _next_cursor(document: Mapping[str, Any]) -> Query | None:
+    cursor = (document.get("meta") or {}).get("cursor")
+    return {"cursor": cursor} if cursor else None
+
+
+def _next_number(document: Mapping[str, Any]) -> Query | None:
+    meta = document.get("meta") or {}
+    page, pages = meta.get("page", 1), meta.get("totalPages", 1)
+    return {"page": page + 1} if page < pages else None
+
+
+def _older_form(score: Mapping[str, Any]) -> dict[str, Any]:
+    """A score of version 3, where one field holds values of all kinds and another the subject."""
+    subject = score.get("subject") or {}
+    kind, owner = subject.get("kind"), subject.get("id")
+    is_word = score.get("dataType") in _WORDS
+    value = score.get("value")
+    return {
+        **{name: score.get(name) for name in ("name", "dataType", "comment", "environment")},
+        "value": None if is_word else float(value) if isinstance(value, bool) else value,
+        "stringValue": value if is_word else None,
+        "traceId": owner if kind == "trace" else subject.get("traceId"),
+        "observationId": owner if kind == "observation" else None,
+        "sessionId": owner if kind == "session" else None,
+    }
+
+
+# -- traces
+
+
+def _open_traces(api: JsonApi, scores: Sequence[dict[str, Any]]) -> OpenedSources:
+    if not scores:
+        raise api.address.error("there are no scores; from=, to= and environment= choose others")
+    traces = {str(score["traceId"]) for score in scores if score.get("traceId")}
+    texts = _texts_of_traces(api, traces)
+    rows = [{**score, **texts.get(str(score.get("traceId")), {})} for score in scores]
+    source = FetchedDocument(
+        rows, name=api.address.name, stem="langfuse", notes=(f"{len(rows)} scores of {api.home}",)
+    )
+    return OpenedSources((source,), source.name, source.stem, sentence="scores of Langfuse")
+
+
+def _texts_of_traces(api: JsonApi, wanted: Iterable[str]) -> dict[str, dict[str, str | None]]:
+    """The question and the answer of traces; a server of Langfuse 4 has no list of traces."""
+    left = set(wanted)
+    texts: dict[str, dict[str, str | None]] = {}
+    path = f"{_API}/traces"
+    start = api.address.parameters.get("from")
+    if not left or api.get_or_none(path, {"limit": 1, "fromTimestamp": start}) is None:
+        return texts
+    for trace in api.pages(path, {"limit": _PER_PAGE, "fromTimestamp": start}, _next_number):
+        trace_id = str(trace.get("id"))
+        if trace_id in left:
+            left.remove(trace_id)
+            texts[trace_id] = {
+                "question": _text(trace.get("input")),
+                "answer": _text(trace.get("output")),
+            }
+        if not left:  # the newest come first, and a project has many more traces than scores
+            break
+    return texts
+
+
+def _text(value: Any) -> str | None:
+    """A text; the only text of an object, or its JSON."""
+    if isinstance(value, dict) and len(value) == 1:
+        [value] = value.values()
+    return json_text(value)
+
+
+# -- runs of data sets
+
+
+def _dataset_runs(api: JsonApi, dataset: str) -> list[_DatasetRun]:
+    """The runs of a data set of Langfuse 3."""
+    path = path_of("api", "public", "datasets", dataset, "runs")
+    if api.get_or_none(path, {"limit": 1}) is None:
+        raise _no_dataset(api, dataset)
+    items = {
+        str(item["id"]): {
+            "question": _text(item.get("input")),
+            "reference": _text(item.get("expectedOutput")),
+        }
+        for item in api.pages(
+            f"{_API}/dataset-items", {"datasetName": dataset, "limit": _PER_PAGE}, _next_number
+        )
+    }
+    runs = []
+    for row in api.pages(path, {"limit": _PER_PAGE}, _next_number):
+        whole = api.get(path_of("api", "public", "datasets", dataset, "runs", str(row["name"])))
+        run = _DatasetRun(str(row["name"]), created=row.get("createdAt"))
+        for item in api.rows(path, whole, "datasetRunItems"):
+            run.items[item["traceId"]] = item["datasetItemId"]
+            run.texts[item["traceId"]] = items.get(item["datasetItemId"], {})
+        runs.append(run)
+    return runs
+
+
+def _experiments(api: JsonApi, dataset: str) -> list[_DatasetRun]:
+    """The experiments of a data set of Langfuse 4, which has them in place of runs."""
+    stored = api.get_or_none(path_of("api", "public", "v2", "datasets", dataset))
+    if stored is None:
+        raise _no_dataset(api, dataset)
+    query: Query = {
+        "datasetId": stored["id"],
+        "fromStartTime": _FIRST_DAY,
+        "fields": "core,dataset,io",
+        "limit": _PER_PAGE,
+    }
+    runs: dict[str, _DatasetRun] = {}
+    for item in api.pages(f"{_API}/experiment-items", query, _next_cursor):
+        run = runs.setdefault(item["experimentId"], _DatasetRun(str(item["experimentName"])))
+        run.items[item["traceId"]] = item["experimentItemId"]
+        run.texts[item["traceId"]] = {
+            "question": _text(item.get("input")),
+            "answer": _text(item.get("output")),
+            "reference": _text(item.get("expectedOutput")),
+        }
+        run.created = min(filter(None, (run.created, item.get("startTime"))), default=None)
+    return list(runs.values())
+
+
+def _no_dataset(api: JsonApi, dataset: str) -> Exception:
+    rows = api.pages(f"{_API}/v2/datasets", {"limit": _PER_PAGE}, _next_number)
+    names = [str(row.get("name")) for row in rows]
+    has = f"the project has {named(names)}" if names else "the project has none"
+    return api.address.error(f"there is no data set {dataset!r}; {has}")
+
+
+def _chosen_runs(api: JsonApi, runs: Sequence[_DatasetRun]) -> list[_DatasetRun]:
+    name = api.address.parameters.get(_RUN)
+    chosen = [run for run in runs if name is None or run.name == name]
+    if not chosen:
+        names = named(run.name for run in runs)
+        wanted = "a run" if name is None else f"the run {name!r}"
+        raise api.address.error(
+            f"the data set has not {wanted}; " + (f"it has {names}" if names else "it has none")
+        )
+    return sorted(chosen, key=lambda run: run.created or "")
+
+
+def _open_runs(
+    api: JsonApi, dataset: str, runs: Sequence[_DatasetRun], scores: Sequence[dict[str, Any]]
+) -> OpenedSources:
+    sources: list[Source] = []
+    facts, without = [], []
+    for run in runs:
+        rows = _rows_of_run(run, scores)
+        if not rows:
+            without.append(run.name)
+            continue
+        notes = (f"{len(rows)} scores of {len(run.items)} items of the run {run.name!r}",)
+        name = f"run {run.name!r} of data set {dataset!r} of {api.home}"
+        sources.append(FetchedDocument(rows, name=name, stem=run.name, notes=notes))
+        facts.append(RunFacts(_time_of(run.created)))
+    if not sources:
+        raise api.address.error(f"these runs have no score: {named(without)}")
+    left_out = f"these runs have no score and are left out: {named(without)}"
+    return OpenedSources(
+        tuple(sources),
+        api.address.name,
+        dataset if len(sources) > 1 else sources[0].stem,
+        files="evaluations",
+        notes=(left_out,) if without else (),
+        why="each run of a data set of Langfuse is an evaluation",
+        sentence="runs of a data set of Langfuse",
+        facts=tuple(facts),
+    )
+
+
+def _rows_of_run(run: _DatasetRun, scores: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The scores of the traces of a run, with the items that they answer."""
+    rows = [
+        {**score, "datasetItemId": run.items[score["traceId"]], **run.texts[score["traceId"]]}
+        for score in scores
+        if score.get("traceId") in run.items
+    ]
+    metrics = [row["name"] for row in rows if row.get("dataType") not in _WORDS]
+    scored = {row["traceId"] for row in rows}
+    # An item without a score is a query without a score, and not no query.
+    rows += [
+        {
+            "traceId": trace,
+            "datasetItemId": item,
+            **run.texts[trace],
+            "name": metrics[0],
+            "dataType": "NUMERIC",
+            "value": None,
+            "stringValue": None,
+        }
+        for trace, item in run.items.items()
+        if metrics and trace not in scored
+    ]
+    return rows
+
+
+def _time_of(text: str | None) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+
+
+LANGFUSE_SERVER = ScoreSource(
+    "langfuse", "the scores of a project of Langfuse (extra http)", _FORM, open_langfuse
+)
