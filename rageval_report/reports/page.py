@@ -24,7 +24,7 @@ from rageval_report.errors import is_doubt
 from rageval_report.render.cell_text import LONGEST_SENTENCE
 from rageval_report.render.display import shorten
 from rageval_report.render.text_table import TextTable, table_of
-from rageval_report.reports.parts import Section, PageView
+from rageval_report.reports.parts import PageView, Section
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.report import Report
 from rageval_report.reports.wording import Wording
