@@ -1,17 +1,23 @@
 """The example of docs/scale.md runs as it stands."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
+
+from rageval_report.cli import rageval_report
 
 pytestmark = pytest.mark.docs
 
 PAGE = (Path(__file__).parents[1] / "docs" / "scale.md").read_text(encoding="utf-8")
 
 
-def test_the_example_runs_as_it_stands(tmp_path, monkeypatch, capsys):
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    """Two folders of two Parquet files each."""
     monkeypatch.chdir(tmp_path)
     for name, share in (("bm25", 3), ("hybrid", 2)):
         Path(name).mkdir()
@@ -20,9 +26,23 @@ def test_the_example_runs_as_it_stands(tmp_path, monkeypatch, capsys):
             scores = [float(number % share > 0) for number in range(50)]
             frame = pd.DataFrame({"query_id": ids, "recall@5": scores})
             frame.to_parquet(Path(name, f"part-{part}.parquet"))
+
+
+def test_the_example_runs_as_it_stands(capsys):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     exec(compile(code, "docs/scale.md", "exec"), {})
     printed = capsys.readouterr().out
     assert "Evaluation of bm25" in printed
     assert "hybrid against bm25" in printed
     assert len(pd.read_parquet("failures.parquet")) == 34
+
+
+def test_each_command_runs_and_reads_part_by_part():
+    (block,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
+    commands = block.splitlines()
+    assert len(commands) == 5
+    for command in commands:
+        result = CliRunner().invoke(rageval_report, shlex.split(command)[1:])
+        assert result.exit_code == (1 if " gate " in command else 0), result.output
+        assert "engine:stream" in result.stdout or " regressions " in command
+    assert len(pd.read_parquet("all_failures.parquet")) == 34

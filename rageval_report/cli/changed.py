@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from rageval_report.cli.command import Command, Options, argument, option
-from rageval_report.cli.options import CorrectOption, LimitOption, LoadingOptions, OutputOptions
+from rageval_report.cli.options import (
+    CorrectOption,
+    EngineOptions,
+    LimitOption,
+    LoadingOptions,
+    OutputOptions,
+)
 
 
 class PairOptions(Options):
@@ -18,7 +24,7 @@ class PairOptions(Options):
     )
 
 
-class RegressionsArguments(PairOptions, LimitOption, LoadingOptions, OutputOptions):
+class RegressionsArguments(PairOptions, LimitOption, EngineOptions, LoadingOptions, OutputOptions):
     """List the queries that got worse on a metric.
 
     The largest change comes first, with both answers and the reasons for the scores. If one file
@@ -30,7 +36,7 @@ class RegressionsArguments(PairOptions, LimitOption, LoadingOptions, OutputOptio
     )
 
 
-class ImprovementsArguments(PairOptions, LimitOption, LoadingOptions, OutputOptions):
+class ImprovementsArguments(PairOptions, LimitOption, EngineOptions, LoadingOptions, OutputOptions):
     """List the queries that got better on a metric.
 
     The largest change comes first, with both answers and the reasons for the scores. If one file

@@ -9,6 +9,7 @@ import click
 from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.options import (
     CorrectOption,
+    EngineOptions,
     LimitOption,
     LoadingOptions,
     MetricsOption,
@@ -29,6 +30,7 @@ class CompareArguments(
     TriedOption,
     CorrectOption,
     LimitOption,
+    EngineOptions,
     LoadingOptions,
     PageOptions,
     OutputOptions,
@@ -112,6 +114,7 @@ compare = Command(
         "rageval-report compare bm25.csv hybrid.csv --by question_type --metric exact_match",
         "rageval-report compare bm25.csv hybrid.csv --tried 20",
         "rageval-report compare bm25.run dense.run --qrels qrels.txt --metric ndcg@10",
+        "rageval-report compare 'bm25/*.parquet' 'hybrid/*.parquet' --engine stream",
         "rageval-report compare promptfoo.json",
     ),
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from rageval_report.analysis.comparing import comparison as comparing
+from rageval_report.analysis.scanned import is_scan
 from rageval_report.cli.changed import (
     ImprovementsArguments,
     OutcomesArguments,
@@ -21,12 +23,15 @@ from rageval_report.cli.notes import note
 from rageval_report.cli.options import LoadingOptions
 from rageval_report.cli.output import Output
 from rageval_report.cli.pages import goes_to_page, write_page
-from rageval_report.cli.pairs import load_pair, notes_of_pair
+from rageval_report.cli.pairs import described_runs, notes_of_pair, open_pair
 from rageval_report.cli.rank import ParetoArguments
 from rageval_report.cli.rank_body import pareto
 from rageval_report.cli.sources import STANDARD_INPUT, parse_source
 from rageval_report.cli.terminal_forest import add_forest
 from rageval_report.evaluation import RAGPipelineEvaluation
+
+if TYPE_CHECKING:
+    from rageval_report.evaluation.scan import EvaluationScan
 
 
 def compare(options: CompareArguments) -> None:
@@ -48,9 +53,9 @@ def compare(options: CompareArguments) -> None:
     is_table = options.format_name is not None or options.by is not None
     is_page = goes_to_page(options, output, is_table=is_table)
     files = (options.baseline, options.candidates)
-    evaluations = load_pair(options, *files, options.metrics)
-    notes = notes_of_pair(evaluations, *files)
+    evaluations = open_pair(options, *files, options.metrics)
     comparison = _comparison(evaluations, options)
+    notes = notes_of_pair(described_runs(evaluations, comparison), *files)
     if options.by is not None:
         by_group = comparison.slices(options.by, correction=options.correction)
         output.write({options.by: by_group.with_notes(*notes)})
@@ -106,7 +111,7 @@ def _run_command_of(name: str, options: CompareArguments) -> None:
 
 def _write_comparison(
     comparison: comparing.Comparison,
-    evaluations: Sequence[RAGPipelineEvaluation],
+    evaluations: Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan],
     options: CompareArguments,
     output: Output,
 ) -> None:
@@ -121,6 +126,8 @@ def _write_comparison(
         {comparison.title: comparison},
         edit=lambda text, width: add_forest(text, comparison, width, sys.stdout.encoding),
     )
+    if is_scan(evaluations[0]) and not options.candidates:
+        return  # no command names one of several tables that are read part by part
     steps = _next_steps(comparison, _files_of(evaluations, options))
     if steps and not options.quiet:
         click.echo("\nNext:\n" + "\n".join(f"  {step}" for step in steps))
@@ -142,7 +149,7 @@ def _next_steps(comparison: comparing.Comparison, files: Mapping[str, str]) -> l
     if STANDARD_INPUT in {parse_source(text).path for text in files.values()}:
         return []  # it has been read
     steps = (
-        (drill_down(comparison, files), words_of(LoadingOptions, "on")),
+        (drill_down(comparison, files), words_of(LoadingOptions, "on", "engine", "memory_limit")),
         (
             plan_for_undecided(comparison, files),
             words_of(LoadingOptions, "clusters", "confidence_level"),
@@ -152,20 +159,23 @@ def _next_steps(comparison: comparing.Comparison, files: Mapping[str, str]) -> l
 
 
 def _files_of(
-    evaluations: Sequence[RAGPipelineEvaluation], options: CompareArguments
+    evaluations: Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan],
+    options: CompareArguments,
 ) -> dict[str, str]:
     """The FILE argument of each pipeline, by its name."""
     if options.candidates:
         texts: Iterable[str] = (options.baseline, *options.candidates)
     else:
         source = parse_source(options.baseline)
-        names = (run.name.removeprefix(f"{source.name}/") for run in evaluations)
-        texts = (f"{source.path}::{name}" for name in names)
-    return {run.name: text for run, text in zip(evaluations, texts, strict=True)}
+        pipelines = (run.name.removeprefix(f"{source.name}/") for run in evaluations)
+        texts = (f"{source.path}::{pipeline}" for pipeline in pipelines)
+    names = [run.name for run in evaluations]
+    return dict(zip(names, texts, strict=True))
 
 
 def _comparison(
-    evaluations: list[RAGPipelineEvaluation], options: CompareArguments
+    evaluations: Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan],
+    options: CompareArguments,
 ) -> comparing.Comparison:
     return comparing.compare(
         *evaluations,

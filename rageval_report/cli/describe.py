@@ -10,6 +10,7 @@ from rageval_report.cli.command import Command, Options, argument, option
 from rageval_report.cli.options import (
     ConfidenceOption,
     CorrectOption,
+    EngineOptions,
     LimitOption,
     LoadingOptions,
     MetricsOption,
@@ -59,6 +60,7 @@ class ReportArguments(
     CorrectOption,
     ConfidenceOption,
     ResamplingOptions,
+    EngineOptions,
     LoadingOptions,
     PageOptions,
     OutputOptions,
@@ -97,6 +99,7 @@ class ThresholdsArguments(
     MetricsOption,
     PercentilesOption,
     PercentileMethodOption,
+    EngineOptions,
     LoadingOptions,
     OutputOptions,
 ):
@@ -110,6 +113,7 @@ class FailuresArguments(
     PercentileMethodOption,
     QueryIdsOption,
     LimitOption,
+    EngineOptions,
     LoadingOptions,
     OutputOptions,
 ):

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import click
 
 import rageval_report
+from rageval_report.analysis.scanned import is_scan
 from rageval_report.cli.describe import FailuresArguments, ReportArguments, ThresholdsArguments
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
 from rageval_report.cli.pages import goes_to_page, write_page
+from rageval_report.cli.scans import ScanLoading, check_list_file, split_list_file
 from rageval_report.cli.sources import Loading, read_query_ids
-from rageval_report.errors import AlignmentError
+from rageval_report.errors import AlignmentError, DataError
+from rageval_report.evaluation import RAGPipelineEvaluation
 
 if TYPE_CHECKING:
+    from rageval_report.analysis.arguments import MeanKeywords
     from rageval_report.analysis.comparing.comparison import Comparison
-    from rageval_report.evaluation import RAGPipelineEvaluation
+    from rageval_report.evaluation.scan import EvaluationScan
     from rageval_report.reports.report import Report
     from rageval_report.results import Result
+
+
+Runs: TypeAlias = "list[RAGPipelineEvaluation] | list[EvaluationScan]"
+
+# Of scans, for programs, which get all rows of tables in memory.
+_MOST_WORST = 1000
+
+# What the report of files that are read part by part cannot do.
+_NEEDS_MEMORY = ("by", "clusters")
 
 
 def report(options: ReportArguments) -> None:
@@ -27,9 +40,20 @@ def report(options: ReportArguments) -> None:
     if options.name is not None and len(options.files) > 1:
         raise click.UsageError("--name is for one file; write NAME=FILE for several.")
     is_page = goes_to_page(options, output)
-    evaluations = Loading.of(options).load_every(options.files, options.metrics, name=options.name)
+    loading = Loading.of(options)
+    scans = ScanLoading(options, loading).open(
+        options.files, options.metrics, name=options.name, refused=_NEEDS_MEMORY
+    )
+    if scans and is_page:
+        raise DataError(
+            "the page holds every query, and these files are read part by part; write the tables "
+            "with -o FILE.md, or use --engine memory"
+        )
+    evaluations: Runs = scans or loading.load_every(
+        options.files, options.metrics, name=options.name
+    )
     if is_page:
-        _write_page(evaluations, options, output)
+        _write_page(cast("list[RAGPipelineEvaluation]", evaluations), options, output)
         return
     results = {evaluation.name: _report(evaluation, options) for evaluation in evaluations}
     if len(evaluations) > 1 and not output.renderer.for_programs:
@@ -69,7 +93,7 @@ def _write_page(
     write_page(page, output, comparison.notes)
 
 
-def _compare(evaluations: list[RAGPipelineEvaluation], options: ReportArguments) -> Comparison:
+def _compare(evaluations: Runs, options: ReportArguments) -> Comparison:
     return rageval_report.compare(
         *evaluations,
         metrics=options.metrics or None,
@@ -80,9 +104,7 @@ def _compare(evaluations: list[RAGPipelineEvaluation], options: ReportArguments)
     )
 
 
-def _comparison_result(
-    evaluations: list[RAGPipelineEvaluation], options: ReportArguments
-) -> dict[str, Result]:
+def _comparison_result(evaluations: Runs, options: ReportArguments) -> dict[str, Result]:
     """The comparison of the pipelines, by its title; none, with a note, if they share no query."""
     try:
         comparison = _compare(evaluations, options)
@@ -93,41 +115,55 @@ def _comparison_result(
     return {result.title: result}
 
 
-def _report(evaluation: RAGPipelineEvaluation, options: ReportArguments) -> Result:
+def _report(run: RAGPipelineEvaluation | EvaluationScan, options: ReportArguments) -> Result:
+    settings: MeanKeywords = {
+        "percentiles": options.percentiles,
+        "interval": options.interval,
+        "confidence_level": options.confidence_level,
+        "n_resamples": options.n_resamples,
+        "seed": options.seed,
+    }
+    metrics = options.metrics or None
+    if is_scan(run):
+        return run.evaluation_report(metrics=metrics, **settings)
+    evaluation = cast("RAGPipelineEvaluation", run)
     if options.by is None:
-        return evaluation.evaluation_report(
-            metrics=options.metrics or None,
-            percentiles=options.percentiles,
-            interval=options.interval,
-            confidence_level=options.confidence_level,
-            n_resamples=options.n_resamples,
-            seed=options.seed,
-            clusters=options.clusters,
-        )
-    return evaluation.slices(
-        options.by,
-        metrics=options.metrics or None,
-        percentiles=options.percentiles,
-        interval=options.interval,
-        confidence_level=options.confidence_level,
-        n_resamples=options.n_resamples,
-        seed=options.seed,
-        clusters=options.clusters,
-    ).with_notes(*evaluation.notes)
+        return evaluation.evaluation_report(metrics=metrics, clusters=options.clusters, **settings)
+    groups = evaluation.slices(options.by, metrics=metrics, clusters=options.clusters, **settings)
+    return groups.with_notes(*evaluation.notes)
 
 
 def thresholds(options: ThresholdsArguments) -> None:
     """Write the percentiles and the mean of each metric."""
     output = Output.of(options)
-    [evaluation] = Loading.of(options).load_all([options.file], options.metrics, name=options.name)
+    loading, files = Loading.of(options), [options.file]
+    scans = ScanLoading(options, loading).open(files, options.metrics, name=options.name)
+    evaluations: Runs = scans or loading.load_all(files, options.metrics, name=options.name)
+    [evaluation] = evaluations
     table = evaluation.find_thresholds(options.metrics or None, options.percentiles, options.method)
     output.write({evaluation.name: table.with_notes(*evaluation.notes)})
 
 
 def failures(options: FailuresArguments) -> None:
     """Write the queries on the wrong side of the threshold."""
+    options, list_file = split_list_file(options)
     output = Output.of(options)
     loading = Loading.of(options, [options.metric])
+    scans = ScanLoading(options, loading).open(
+        [options.file], name=options.name, refused=("query_ids", "query_file")
+    )
+    check_list_file(list_file, is_scanned=bool(scans))
+    if scans:
+        [scan] = scans
+        worst = scan.failures(
+            options.metric,
+            options.threshold,
+            k=output.most_rows(options.limit) or _MOST_WORST,
+            method=options.method,
+            path=list_file,
+        )
+        output.write({scan.name: worst.with_notes(*scan.notes)})
+        return
     [evaluation] = loading.load_all([options.file], name=options.name)
     ids = read_query_ids(options.query_ids, options.query_file)
     listed = evaluation.failures(

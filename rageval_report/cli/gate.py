@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_report.cli.command import Command, argument, option
-from rageval_report.cli.options import CorrectOption, LoadingOptions, OutputOptions
+from rageval_report.cli.options import (
+    CorrectOption,
+    EngineOptions,
+    LoadingOptions,
+    OutputOptions,
+)
 
 if TYPE_CHECKING:
     from rageval_report.analysis.gates.columns import GateMissing
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
     from rageval_report.stats.pairs.equivalence import MarginMethod
 
 
-class GateArguments(CorrectOption, LoadingOptions, OutputOptions):
+class GateArguments(CorrectOption, EngineOptions, LoadingOptions, OutputOptions):
     """Check a pipeline against rules; exit code 1 if one fails.
 
     The exit code is 3 if none fails, but the queries are too few to tell whether one holds.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -23,12 +23,17 @@ from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_text
 from rageval_report.cli.pairs import notes_of
 from rageval_report.cli.parsing import parse_correct_rule
+from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
 from rageval_report.errors import DataError
 from rageval_report.rankings.score_tables import VIEW as RANKINGS
 from rageval_report.render.junit import render as render_junit
 from rageval_report.render.pull_request import pull_request_comment
 from rageval_report.scores.metric import Catalogue
+
+if TYPE_CHECKING:
+    from rageval_report.evaluation import RAGPipelineEvaluation
+    from rageval_report.evaluation.scan import EvaluationScan
 
 _UNDECIDED_NOTES = {
     "fail": "undecided rules count as failed: exit code 3 (--undecided warn or pass lets them "
@@ -82,9 +87,11 @@ def _request(options: GateArguments) -> Gates:
 def _evaluate(options: GateArguments, gates: Gates) -> GateResult:
     files = [options.file] if options.baseline is None else [options.baseline, options.file]
     loading = Loading.of(options, _metrics_of(gates.rules))
-    *baseline, evaluation = evaluations = loading.load_all(files)
+    scans = ScanLoading(options, loading).open(files)
+    runs: Sequence[RAGPipelineEvaluation | EvaluationScan] = scans or loading.load_all(files)
+    *baseline, evaluation = runs
     result = apply_gates(gates, evaluation, *baseline)
-    return result.with_notes(*notes_of(evaluations))
+    return result.with_notes(*notes_of(runs))
 
 
 def _metrics_of(rules: Iterable[Rule]) -> Iterator[str]:

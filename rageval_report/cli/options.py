@@ -10,6 +10,7 @@ import click
 from rageval_report.cli.command import Options, TableChoice, option
 from rageval_report.cli.parsing import parse_bounds, parse_pair, parse_role
 from rageval_report.render import RENDERERS
+from rageval_report.scale.engines import ENGINES
 
 if TYPE_CHECKING:
     from rageval_report.analysis.comparing.pairing import MissingTreatment
@@ -214,6 +215,31 @@ class LoadingOptions(MatchingOptions):
         default="auto",
         help="What the files of a folder, a glob or an address are: parts of one table, or one "
         "evaluation each; auto lets their query ids decide.",
+    )
+
+
+def _engine_names() -> list[str]:
+    return ["auto", "memory", *ENGINES]
+
+
+class EngineOptions(Options):
+    """How tables beyond memory are read; see `rageval_report.cli.scans`."""
+
+    heading = "Reading large files"
+
+    engine: str = option(
+        "--engine",
+        type=TableChoice("engine", _engine_names),
+        default="auto",
+        help="memory reads files whole; stream and duckdb read Parquet and CSV files part by part, "
+        "duckdb with ids in any order. auto reads part by part what is larger than a third of the "
+        "memory, or than the environment variable RAGEVAL_STREAM_ABOVE, such as 500MB.",
+    )
+    memory_limit: str | None = option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="The memory that DuckDB may use before it writes to disk, such as 2GB; 1GB if "
+        "omitted.",
     )
 
 

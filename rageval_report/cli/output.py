@@ -82,12 +82,16 @@ class Output:
 
     def limit_rows(self, result: Result, limit: int | None) -> Result:
         """The first rows of a result: 20 for people and all for programs, unless a limit is set."""
-        rows = limit or (len(result.frame) if self.renderer.for_programs else _DEFAULT_LIMIT)
+        rows = self.most_rows(limit) or len(result.frame)
         n_left_out = len(result.frame) - rows
         if n_left_out <= 0:
             return result
         message = f"the first {rows} of {len(result.frame)} rows are shown; more with --limit"
         return replace(result, frame=result.frame.head(rows)).with_notes(message)
+
+    def most_rows(self, limit: int | None) -> int | None:
+        """The number of rows that are shown at most; None for all, which programs get."""
+        return limit or (None if self.renderer.for_programs else _DEFAULT_LIMIT)
 
     @property
     def is_on_screen(self) -> bool:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol, cast
 
 import click
 
+from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.scanned import is_scan
 from rageval_report.cli.options import LoadingOptions
+from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
+
+if TYPE_CHECKING:
+    from rageval_report.evaluation.scan import EvaluationScan
+    from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 
 
 def load_pair(
@@ -36,21 +44,80 @@ def load_pair(
     if candidates:
         return loading.load_all([baseline, *candidates], metrics)
     evaluations = loading.load_every([baseline], metrics)
-    if len(evaluations) == 1:
-        raise click.UsageError(
-            f"Missing argument 'CANDIDATE...': {baseline} holds one pipeline, "
-            f"{evaluations[0].name}; name the files to compare it with."
-        )
+    _check_several(baseline, evaluations)
     return evaluations
 
 
-def notes_of(evaluations: Sequence[RAGPipelineEvaluation]) -> list[str]:
+def open_pair(
+    options: LoadingOptions,
+    baseline: str,
+    candidates: Sequence[str],
+    metrics: Sequence[str] = (),
+    *,
+    refused: Iterable[str] = (),
+) -> list[RAGPipelineEvaluation] | list[EvaluationScan]:
+    """As `load_pair`, but scans where the files are read part by part.
+
+    Parameters
+    ----------
+    options, baseline, candidates, metrics
+        As there; the options are also `EngineOptions`.
+    refused : iterable of str
+        As in `ScanLoading.open`.
+    """
+    loading = ScanLoading(options, Loading.of(options))
+    scans = loading.open([baseline, *candidates], metrics, refused=refused)
+    if not scans:
+        return load_pair(options, baseline, candidates, metrics)
+    _check_several(baseline, scans)
+    return scans
+
+
+def _check_several(baseline: str, runs: Sequence[RAGPipelineEvaluation | EvaluationScan]) -> None:
+    if len(runs) == 1:
+        raise click.UsageError(
+            f"Missing argument 'CANDIDATE...': {baseline} holds one pipeline, "
+            f"{runs[0].name}; name the files to compare it with."
+        )
+
+
+class _WithNotes(Protocol):
+    """An evaluation, or the first rows of a scan."""
+
+    @property
+    def name(self) -> str:
+        """The name of the pipeline."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Guesses and corrections that were made."""
+
+
+def notes_of(evaluations: Sequence[_WithNotes]) -> list[str]:
     """The notes of all evaluations, each with the name of its pipeline."""
     return [f"{evaluation.name}: {note}" for evaluation in evaluations for note in evaluation.notes]
 
 
+def described_runs(
+    runs: Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan], comparison: Comparison
+) -> Sequence[_WithNotes]:
+    """The runs of a comparison with their notes.
+
+    Parameters
+    ----------
+    runs : sequence of RAGPipelineEvaluation or EvaluationScan
+        What was compared.
+    comparison : Comparison
+        It knows what scans are by all rows, so that their files are not read again.
+    """
+    if not is_scan(runs[0]):
+        return cast("Sequence[RAGPipelineEvaluation]", runs)
+    pairs = cast("ScannedComparison", comparison).pairs
+    return [pairs[0].baseline, *(pair.candidate for pair in pairs)]
+
+
 def notes_of_pair(
-    evaluations: Sequence[RAGPipelineEvaluation], baseline: str, candidates: Sequence[str]
+    evaluations: Sequence[_WithNotes], baseline: str, candidates: Sequence[str]
 ) -> list[str]:
     """The notes of all evaluations, and which of the pipelines in one file is the baseline.
 

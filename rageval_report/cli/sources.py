@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from rageval_report.cli.options import CorrectOption, LoadingOptions
+from rageval_report.cli.file_sizes import note_on_memory
+from rageval_report.cli.options import CorrectOption, EngineOptions, LoadingOptions
 from rageval_report.cli.parsing import (
     metric_overrides,
     metrics_in_rule,
@@ -168,6 +169,8 @@ class Loading:
         The checks whose doubts are ordinary notes.
     files : {"auto", "parts", "evaluations"}
         How the files of a folder or a glob belong together.
+    reads_parts : bool
+        Whether the command can read files part by part; else a note says so where they are large.
     """
 
     reader: str | None = None
@@ -182,6 +185,7 @@ class Loading:
     strict: bool = False
     allow: tuple[str, ...] = ()
     files: FilesArgument = "auto"
+    reads_parts: bool = False
 
     @classmethod
     def of(cls, options: LoadingOptions, metrics: Iterable[str] = ()) -> Loading:
@@ -210,6 +214,7 @@ class Loading:
             options.strict,
             options.allow,
             options.files_as,
+            isinstance(options, EngineOptions),
         )
 
     def load(self, source: PipelineSource, metrics: Sequence[str] = ()) -> RAGPipelineEvaluation:
@@ -233,7 +238,7 @@ class Loading:
         DataError
             If two have the same name.
         """
-        sources = self._sources(texts, name)
+        sources = self.sources(texts, name)
         evaluations = [self.load(source, metrics) for source in sources]
         counts = Counter(evaluation.name for evaluation in evaluations)
         return _check_names(
@@ -257,7 +262,7 @@ class Loading:
             If two have the same name.
         """
         groups = [
-            (source, self._load_pipelines(source, metrics)) for source in self._sources(texts, name)
+            (source, self._load_pipelines(source, metrics)) for source in self.sources(texts, name)
         ]
         counts = Counter(evaluation.name for _, group in groups for evaluation in group)
         return _check_names(
@@ -275,12 +280,23 @@ class Loading:
     ) -> list[RAGPipelineEvaluation]:
         """Runs of one pipeline, each named after its file unless the user named it."""
         sources = [
-            replace(source, name=source.name or source.stem) for source in self._sources(texts)
+            replace(source, name=source.name or source.stem) for source in self.sources(texts)
         ]
         return _check_names([self.load(source, metrics) for source in sources])
 
-    def _sources(self, texts: Sequence[str], name: str | None = None) -> list[PipelineSource]:
+    def sources(self, texts: Sequence[str], name: str | None = None) -> list[PipelineSource]:
+        """The sources that the arguments of a command name.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            The FILE arguments.
+        name : str, optional
+            The name of the pipeline.
+        """
         sources = parse_sources(texts)
+        if not self.reads_parts:
+            note_on_memory(source.path for source in sources)
         if self.reader_options.get("qrels") == STANDARD_INPUT and len(sources) > 1:
             raise DataError(
                 "--qrels: standard input can be read once only; name a file of judgments for "
@@ -331,9 +347,13 @@ class Loading:
         }
 
     def _check_rule(self, evaluation: RAGPipelineEvaluation) -> RAGPipelineEvaluation:
-        if self.correct is not None:
-            check_directions(self.correct, evaluation.metrics)
+        self.check_rule(evaluation.metrics)
         return evaluation
+
+    def check_rule(self, metrics: Mapping[str, Metric]) -> None:
+        """Refuse a rule for a correct answer that asks for bad scores; see `check_directions`."""
+        if self.correct is not None:
+            check_directions(self.correct, metrics)
 
 
 def check_directions(rule: str, metrics: Mapping[str, Metric]) -> None:

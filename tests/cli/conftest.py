@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
@@ -133,6 +134,9 @@ def demo_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "new.csv").write_text(NEW)
     write_demo_files(folder)
     (folder / "reranked.csv").write_bytes((folder / "hybrid.csv").read_bytes())
+    for name in ("bm25", "hybrid"):  # tables of several files
+        (folder / name).mkdir()
+        pd.read_csv(folder / f"{name}.csv").to_parquet(folder / name / "part-0.parquet")
     (folder / "gates.toml").write_text('rules = ["ci_low(recall@5) >= 0.7"]\n')
     gold = {"qid": "a", "answerable": True, "gold_claim_substr": ["Paris"]}
     trace = {"qid": "a", "answer_json": {"claim": "It is Paris.", "citations": []}}

@@ -241,8 +241,23 @@ def is_table(source):
     return 0.9 if source.stem == "table" else 0.0
 
 
+def scan_failures(folder):
+    """Calls of scans that raise advice."""
+    (folder / "scan.csv").write_text("query_id,recall,topic\nq1,0.5,a\nq2,1,b\n")
+    one, same, other = (
+        RAGPipelineEvaluation.scan(folder / "scan.csv", name=name) for name in ("a", "a", "b")
+    )
+    return [
+        lambda: compare(one, same),
+        lambda: compare(one, other, clusters="topic"),
+        lambda: compare(one, other, correction="westfall-young"),
+    ]
+
+
 def results(folder):
     """Results and evaluations whose notes contain advice."""
+    (folder / "scan.csv").write_text("query_id,recall\nq1,0.5\nq2,0.25\n")
+    cut = RAGPipelineEvaluation.scan(folder / "scan.csv").failures("recall", 1.0, k=1)
     (folder / "ranks.tsv").write_text("q\ta\t1\nq\tb\t2\n")
     ranked = read_scores(folder / "ranks.tsv", qrels={"q": {"a": 1}})["ranks"]
     runs = [evaluation("a", recall=[0.5]), evaluation("a", recall=[1.0])]
@@ -256,7 +271,7 @@ def results(folder):
     usage = {"prompt_tokens": 9, "completion_tokens": 1}
     reply = {"answer": "So.", "model": "small", "usage": usage}
     weighed = evaluate(queries=QUERIES, target=lambda _: reply, weights={"cost": 1, "accuracy": 1})
-    return [stability(runs), history(several), ranked, *scored, *judgings, half, weighed]
+    return [cut, stability(runs), history(several), ranked, *scored, *judgings, half, weighed]
 
 
 @pytest.fixture
@@ -266,7 +281,7 @@ def messages(folder, monkeypatch):
     monkeypatch.setitem(TESTS._entries, "bare", lambda pairs, **_: (0.0, 1.0))
     monkeypatch.delenv("RAG_EVAL_OLLAMA_MODEL", raising=False)
     texts = []
-    for call in failures(folder):
+    for call in (*failures(folder), *scan_failures(folder)):
         with pytest.raises(RagevalError) as caught:
             call()
         texts.append(str(caught.value))

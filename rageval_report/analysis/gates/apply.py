@@ -10,20 +10,22 @@ from rageval_report.analysis.gates.columns import GateKeywords
 from rageval_report.analysis.gates.gate import gate
 from rageval_report.analysis.gates.gates_file import Gates
 from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.scanned import ScoredOrScanned
 from rageval_report.errors import check_options
-from rageval_report.scores import Scored
 
 
-def apply_gates(gates: Gates, evaluation: Scored, baseline: Scored | None = None) -> GateResult:
+def apply_gates(
+    gates: Gates, evaluation: ScoredOrScanned, baseline: ScoredOrScanned | None = None
+) -> GateResult:
     """Check an evaluation against rules with their settings.
 
     Parameters
     ----------
     gates : Gates
         The rules, and the settings that belong to them.
-    evaluation : Scored
+    evaluation : Scored, or EvaluationScan
         The scores to check.
-    baseline : Scored, optional
+    baseline : Scored, or EvaluationScan, optional
         The scores that they are compared with; no_regression, difference, pvalue, wins, losses and
         ties need it.
 

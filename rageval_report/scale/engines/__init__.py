@@ -5,10 +5,14 @@ One more engine is one file with an `Engine` and one line in the table.
 
 from __future__ import annotations
 
-from rageval_report._registry import Registry
-from rageval_report.scale.engines.base import Engine
+from typing import TYPE_CHECKING
 
-__all__ = ["ENGINES", "Engine"]
+from rageval_report._registry import Registry
+
+if TYPE_CHECKING:  # the names are shown in help, which is light
+    from rageval_report.scale.engines.base import Engine
+
+__all__ = ["ENGINES"]
 
 _HERE = __name__
 

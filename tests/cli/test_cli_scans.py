@@ -1,0 +1,273 @@
+"""Commands that read files part by part: the same tables, said on standard error, or an error."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from rageval_report.cli import scans
+from rageval_report.demo import write_demo_files
+
+# What an engine changes in a result: that it is named, and notes on how files were read.
+SETTINGS_OF_ENGINES = {"engine"}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> Path:
+    """The example data as CSV files, and as folders of four Parquet files each."""
+    folder = tmp_path_factory.mktemp("scans")
+    write_demo_files(folder)
+    for name in ("bm25", "hybrid"):
+        frame = pd.read_csv(folder / f"{name}.csv", dtype={"query_id": str})
+        (folder / name).mkdir()
+        for part in range(4):
+            frame.iloc[part * 50 : (part + 1) * 50].to_parquet(folder / name / f"{part}.parquet")
+    return folder
+
+
+@pytest.fixture
+def files(written, tmp_path, monkeypatch) -> Path:
+    shutil.copytree(written, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAGEVAL_STREAM_ABOVE", raising=False)
+    return tmp_path
+
+
+def tables(text: str) -> list[dict]:
+    """The parts of a JSON document that no engine may change."""
+    document = json.loads(text)
+    parts = document if isinstance(document, list) else [document]
+    return [
+        {
+            "rows": part["rows"],
+            "settings": {
+                name: value
+                for name, value in part["settings"].items()
+                if name not in SETTINGS_OF_ENGINES
+            },
+            "title": part["title"],
+        }
+        for part in parts
+    ]
+
+
+def assert_same(row: dict, expected: dict) -> None:
+    """Two rows with the same names and texts, and numbers that differ by rounding alone."""
+    assert row.keys() == expected.keys()
+    for name, value in expected.items():
+        if isinstance(value, float):
+            assert row[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
+        else:
+            assert row[name] == value, name
+
+
+COMMANDS = [
+    "report {a}",
+    "report {a} {b} --metric faithfulness --percentiles 5,95 --confidence-level 0.9",
+    "thresholds {b} --metric latency_ms --percentiles 10,90",
+    "failures {a} --metric faithfulness --threshold 0.5",
+    "failures {a} --metric latency_ms --threshold p95 --limit 4",
+    "compare {a} {b}",
+    "compare {a} {b} --metric exact_match --metric faithfulness --margin 0.05 --correction bh",
+    "compare old={a} new={b} --metric faithfulness --missing bounds --tried 4",
+    "regressions {a} {b} --metric exact_match",
+    "improvements {a} {b} --metric faithfulness --limit 7",
+    "gate {b} --rule mean(faithfulness)>=0.5 --rule p95(latency_ms)<=3000",
+    "gate {b} --baseline {a} --rule no_regression(exact_match,margin=0.1) --rule wins(mrr)>=1",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+def test_an_engine_changes_no_number(files, run, command, engine):
+    line = command.format(a="bm25.csv", b="hybrid.csv") + " --format json"
+    whole, parts = run(line), run(f"{line} --engine {engine}")
+    assert (whole.exit_code, parts.exit_code) in [(0, 0), (1, 1), (3, 3)], parts.stderr
+    for expected, got in zip(tables(whole.stdout), tables(parts.stdout), strict=True):
+        assert got["title"] == expected["title"]
+        assert got["settings"] == expected["settings"]
+        assert len(got["rows"]) == len(expected["rows"])
+        for row, same in zip(got["rows"], expected["rows"], strict=True):
+            assert_same(row, same)
+
+
+def test_globs_and_folders_are_the_parts_of_one_table(files, run):
+    from_csv = run("compare bm25.csv hybrid.csv --engine stream --format json")
+    for words in ("bm25/*.parquet hybrid/*.parquet", "bm25 hybrid"):
+        parts = run(f"compare {words} --engine stream --format json")
+        assert tables(parts.stdout) == tables(from_csv.stdout)
+
+
+def test_each_file_may_be_an_evaluation(files, run):
+    Path("runs").mkdir()
+    for name in ("bm25", "hybrid"):
+        pd.read_csv(f"{name}.csv").to_parquet(f"runs/{name}.parquet")
+    line = "compare runs --files evaluations --metric mrr --format json"
+    whole, parts = run(line), run(f"{line} --engine stream")
+    assert tables(parts.stdout) == tables(whole.stdout)
+    assert json.loads(parts.stdout)["title"] == "hybrid against bm25"
+
+
+# -- when
+
+
+def test_the_size_of_the_files_decides_and_a_note_says_so(files, run, monkeypatch):
+    monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "50kB")
+    small = run("report bm25.csv --format json")
+    assert "engine" not in json.loads(small.stdout)["settings"]
+    assert "part by part" not in small.stderr
+    large = run("compare bm25.csv hybrid.csv --format json")
+    assert json.loads(large.stdout)["settings"]["engine"] == "stream"
+    assert large.stderr.splitlines()[0] == (
+        "note: the files have 76.2 kB, more than RAGEVAL_STREAM_ABOVE=50kB, so they are read part "
+        "by part; --engine memory reads them whole"
+    )
+
+
+def test_memory_reads_whole_what_is_large(files, run, monkeypatch):
+    monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "0")
+    result = run("report bm25.csv --engine memory --format json")
+    assert "engine" not in json.loads(result.stdout)["settings"]
+    assert "part by part" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("report run.json", "only Parquet and CSV files are read part by part, and run.json is n"),
+        ("report bm25.csv::x hybrid.csv", "'x' is one of several pipelines in bm25.csv"),
+    ],
+)
+def test_what_cannot_be_read_so_is_read_whole_with_a_note(files, run, monkeypatch, words, reason):
+    monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "1kB")
+    shutil.copy("bm25.csv", "run.csv")
+    run("export run.csv --to json -o run.json")
+    pd.read_csv("bm25.csv").to_json("run.json", orient="records")
+    stderr = run(words).stderr
+    assert f"; they are read whole all the same, because {reason}" in stderr
+
+
+def test_without_pyarrow_large_files_are_read_whole_as_before(files, run, monkeypatch):
+    monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "0")
+    monkeypatch.setattr(scans.importlib.util, "find_spec", lambda name: None)
+    result = run("report bm25.csv")
+    assert result.exit_code == 0
+    assert 'reading them part by part needs: pip install "rageval-report[parquet]"' in result.stderr
+
+
+def test_a_command_that_reads_whole_files_says_so_where_they_are_large(files, run, monkeypatch):
+    assert "reads files whole" not in run("outcomes bm25.csv hybrid.csv").stderr
+    monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "1kB")
+    result = run("outcomes bm25.csv hybrid.csv")
+    assert result.exit_code == 0
+    assert (
+        "note: the files have 76.2 kB, more than RAGEVAL_STREAM_ABOVE=1kB, and outcomes reads "
+        "files whole; if the memory is not enough, give it a part of the queries\n"
+    ) in result.stderr
+
+
+# -- lists in files
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "failures bm25.csv --metric faithfulness --threshold 0.5",
+        "regressions bm25.csv hybrid.csv --metric latency_ms",
+    ],
+)
+def test_a_whole_list_goes_into_a_parquet_file(files, run, words):
+    listed = json.loads(run(f"{words} --format json").stdout)["rows"]
+    result = run(f"{words} --engine stream --limit 2 -o all.parquet")
+    assert result.exit_code == 0
+    assert len(listed) > 2
+    stored = pd.read_parquet("all.parquet").reset_index()
+    assert sorted(stored["query_id"]) == sorted(row["query_id"] for row in listed)
+    shown = result.stdout.partition("Note: ")[0]
+    assert sum(row["query_id"] in shown for row in listed) == 2
+    assert "exists already" in run(f"{words} --engine stream -o all.parquet").stderr
+
+
+def test_of_more_queries_than_are_shown_the_number_is_said(files, run):
+    result = run("regressions bm25.csv hybrid.csv --metric latency_ms --limit 3 --engine stream")
+    whole = json.loads(
+        run("regressions bm25.csv hybrid.csv --metric latency_ms --format json").stdout
+    )
+    n = len(whole["rows"])
+    expected = f"{n} of 198 common queries; the 3 with the largest change are listed"
+    assert expected in " ".join(result.stdout.split())
+    short = run("failures bm25.csv --metric faithfulness --threshold 0.5 --limit 3 --engine stream")
+    assert "-o failures.parquet writes all" in short.stdout
+
+
+# -- what does not apply
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("report bm25.csv --duplicates mean", "--duplicates does not apply to files that are read"),
+        ("report bm25.csv --totals keep", "--totals does not apply to files that are read part by"),
+        ("report bm25.csv --reader csv", "--reader does not apply to files that are read part by"),
+        ("report bm25.csv --qrels q.txt", "--qrels does not apply to files that are read part by"),
+        ("report bm25.csv --option sheet=2", "--option sheet does not apply to files that are rea"),
+        ("report bm25.csv --clusters question_type", "--clusters does not apply to files that are"),
+        ("compare bm25.csv hybrid.csv --clusters question_type", "use --engine memory"),
+        ("compare bm25.csv hybrid.csv --on question", "which needs every score in memory: use --e"),
+        ("compare bm25.csv hybrid.csv --correction westfall-young", "or use --engine memory"),
+        (
+            "failures bm25.csv --metric mrr --threshold 1 --query q1",
+            "--query does not apply to f",
+        ),
+        ("report bm25.csv::x", "bm25.csv::x: a pipeline cannot be read part by part; name Parquet"),
+        ("report -", "standard input cannot be read part by part; name Parquet or CSV files of on"),
+        ("report sqlite:///a.db?table=t", "a database or a service cannot be read part by part"),
+        ("compare bm25.csv", "Missing argument 'CANDIDATE...': bm25.csv holds one pipeline"),
+        (
+            "compare bm25.csv bm25.csv",
+            "two runs are named 'bm25.csv'; give each its own",
+        ),
+        ("report bm25.csv --memory-limit 1GB", "--memory-limit is for --engine duckdb"),
+    ],
+)
+def test_what_does_not_apply_to_parts_is_an_error(files, refused, command, reason):
+    assert reason in refused(f"{command} --engine stream")
+
+
+def test_the_memory_of_duckdb_is_a_size(files, run, refused):
+    line = "report bm25.csv --metric mrr --engine duckdb --memory-limit"
+    assert run(f"{line} 1GB").exit_code == 0
+    assert "--memory-limit must be a size such as 500MB or 2GB; got 'lots'" in refused(
+        f"{line} lots"
+    )
+    assert "--memory-limit is for --engine duckdb" in refused("report bm25.csv --memory-limit 1GB")
+
+
+def test_an_engine_that_is_not_known_is_an_error(files, refused):
+    told = refused("report bm25.csv --engine spark")
+    assert "'spark' is not one of 'auto', 'memory', 'stream', 'duckdb'" in told
+
+
+def test_a_parquet_list_needs_files_that_are_read_part_by_part(files, refused):
+    told = refused("failures bm25.csv --metric mrr --threshold 1 -o all.parquet")
+    assert "a Parquet file is for a list that is read part by part" in told
+    assert not Path("all.parquet").exists()
+
+
+def test_a_damaged_file_among_the_parts_is_named_and_nothing_is_written(files, refused):
+    damaged = Path("hybrid/2.parquet")
+    damaged.write_bytes(damaged.read_bytes()[:2000])
+    told = refused("compare bm25 hybrid --engine stream -o table.md")
+    assert told.startswith("hybrid/2.parquet: this file is damaged or cut")
+    assert not Path("table.md").exists()
+
+
+def test_the_help_says_where_the_limit_is(run):
+    for command in ("report", "compare", "gate", "failures", "thresholds", "regressions"):
+        told = " ".join(run(f"{command} --help").stdout.split())
+        assert "Reading large files:" in told
+        assert "RAGEVAL_STREAM_ABOVE" in told
