@@ -341,6 +341,7 @@ class RAGPipelineEvaluation:
         strict: bool = False,
         allow: str | Iterable[str] = (),
         memory_limit: str | None = None,
+        scheduler: str | None = None,
         delimiter: str | None = None,
     ) -> EvaluationScan:
         r"""The scores of one pipeline in files of any size: the same methods, read part by part.
@@ -352,14 +353,18 @@ class RAGPipelineEvaluation:
             ``key=value``; a relation of DuckDB, a LazyFrame of polars or a frame of Dask.
         name : str, optional
             The name of the pipeline; if omitted, that of the file or of its folder.
-        engine : {"auto", "stream", "duckdb"}
-            What reads the files: one process, which needs ids in order to compare two tables, or
-            DuckDB, which joins in any order. "auto" streams, and takes DuckDB where ids are not in
-            order.
+        engine : {"auto", "stream", "duckdb", "dask"}
+            What reads the files: one process, which needs ids in order to compare two tables;
+            DuckDB, which joins in any order; or the workers of a Dask cluster. "auto" streams, and
+            takes DuckDB where ids are not in order.
         query_id, metrics, correct, roles, strict, allow
             As in the constructor.
         memory_limit : str, optional
-            The memory that DuckDB may use before it writes to disk, such as "2GB".
+            The memory that DuckDB, or a local worker of Dask, may use before it writes to disk,
+            such as "2GB".
+        scheduler : str, optional
+            The address of a Dask scheduler whose workers can read the files, such as
+            "tcp://10.0.0.1:8786". If omitted, engine "dask" starts workers on this machine.
         delimiter : str, optional
             The character that separates the fields of CSV files; recognised if omitted.
 
@@ -393,6 +398,7 @@ class RAGPipelineEvaluation:
             cls.from_score_file,
             engine=engine,
             memory_limit=memory_limit,
+            scheduler=scheduler,
             delimiter=delimiter,
         )
 

@@ -247,13 +247,14 @@ def scan_table(
     *,
     engine: str = AUTO,
     memory_limit: str | None = None,
+    scheduler: str | None = None,
     delimiter: str | None = None,
 ) -> EvaluationScan:
     """Open a table beyond memory; see `RAGPipelineEvaluation.scan`."""
     opened = open_table(source, delimiter=delimiter)
     if options.name is None:
         options = replace(options, name=_name_of(opened))
-    reader = engine_of(engine, memory_limit=memory_limit)
+    reader = engine_of(engine, memory_limit=memory_limit, scheduler=scheduler)
     return EvaluationScan(describe_scan(opened, options, construct), reader)
 
 

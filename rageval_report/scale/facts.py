@@ -52,13 +52,12 @@ class MetricFacts:
         """The facts about the scores of some rows."""
         if not len(values):
             return cls({})
-        low, high = np.fmin.reduce(values), np.fmax.reduce(values)
-        if np.isnan(low):
-            return cls({})
-        places = {
-            "lowest": int(np.argmax(values == low)),
-            "highest": int(np.argmax(values == high)),
-        }
+        places = {"lowest": int(values.argmin()), "highest": int(values.argmax())}
+        if np.isnan(values[places["lowest"]]):  # the place of the first NaN
+            if np.isnan(values).all():
+                return cls({})
+            places = {"lowest": int(np.nanargmin(values)), "highest": int(np.nanargmax(values))}
+        low, high = (float(values[place]) for place in places.values())
         kinds = _KINDS_OF_BITS if _is_binary(values, low, high) else _KINDS
         for kind, is_of_kind in kinds.items():
             place = _first_place(values, is_of_kind)

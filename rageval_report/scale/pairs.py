@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rageval_report._registry import import_arrow_module
 from rageval_report.errors import MOST_NAMED, DataError
-from rageval_report.scale.id_order import IdOrder, OrderName, sort_key
-from rageval_report.scale.score_rows import ScoreRows
-from rageval_report.scores.align import align
+from rageval_report.scale.id_order import IdOrder, OrderName, SortKey, sort_key
+from rageval_report.scale.score_rows import ArrowTexts, ScoreRows
 
 
 class UnorderedIdsError(DataError):
@@ -87,22 +87,36 @@ def _first_ids(rows: ScoreRows) -> tuple[str, ...]:
 
 
 def match_rows(before: ScoreRows, after: ScoreRows) -> PairedRows:
-    """The rows of two parts by id, whatever their order."""
-    n = len(before)
-    if n == len(after) and before.ids.equals(after.ids):
+    """The rows of two parts by id, whatever their order; ids occur once in each."""
+    if len(before) == len(after) and before.ids.equals(after.ids):
         return PairedRows.complete(before, after)
-    pair = align(before.index(), after.index())
-    if pair.baseline_rows is None or pair.candidate_rows is None:
-        return PairedRows.complete(before, after)
-    alone_before, alone_after = np.ones(n, dtype=bool), np.ones(len(after), dtype=bool)
-    alone_before[pair.baseline_rows] = False
-    alone_after[pair.candidate_rows] = False
+    places = import_arrow_module("compute").index_in(before.ids, value_set=after.ids)
+    is_common = places.is_valid().to_numpy(zero_copy_only=False)
+    rows = places.drop_null().to_numpy().astype(np.intp)
+    is_alone = np.ones(len(after), dtype=bool)
+    is_alone[rows] = False
     return PairedRows(
-        before.take(pair.baseline_rows),
-        after.take(pair.candidate_rows),
-        before.take(alone_before),
-        after.take(alone_after),
+        before.take(is_common), after.take(rows), before.take(~is_common), after.take(is_alone)
     )
+
+
+def first_row_after(ids: ArrowTexts, key: SortKey, bound: str) -> int:
+    """The first row whose id comes after a bound, among ids in order.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> first_row_after(pyarrow.array(["q1", "q3", "q5"]), str, "q3")
+    2
+    """
+    low, high, limit = 0, len(ids), key(bound)
+    while low < high:
+        middle = (low + high) // 2
+        if key(ids[middle].as_py()) <= limit:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 class _OrderedSide:
@@ -158,15 +172,7 @@ class _OrderedSide:
 
     def pop_until(self, last: str) -> ScoreRows:
         """The waiting rows up to an id."""
-        ids, bound = self.rows.ids, self._key(last)
-        low, high = 0, len(ids)
-        while low < high:
-            middle = (low + high) // 2
-            if self._key(ids[middle].as_py()) <= bound:
-                low = middle + 1
-            else:
-                high = middle
-        return self.pop(low)
+        return self.pop(first_row_after(self.rows.ids, self._key, last))
 
 
 def ordered_pairs(

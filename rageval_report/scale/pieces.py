@@ -132,22 +132,36 @@ class FileSchema:
 
     def extremes(self, column: str) -> tuple[Any, Any] | None:
         """The smallest and the largest value of a column, by the statistics of all its groups."""
+        groups = self._statistics(column)
+        if groups is None or None in groups:
+            return None
+        known = [pair for pair in groups if pair]
+        if not known:
+            return None
+        return min(pair[0] for pair in known), max(pair[1] for pair in known)
+
+    def ranges(self, column: str) -> list[tuple[Any, Any]] | None:
+        """The smallest and the largest value of a column in each group, where all are stated."""
+        groups = self._statistics(column)
+        if groups is None or not all(groups):
+            return None
+        return [(pair[0], pair[1]) for pair in groups if pair]
+
+    def _statistics(self, column: str) -> list[tuple[Any, ...] | None] | None:
+        """The extremes of each group: none if it has no values, None if they are not stated."""
         if column not in self.schema.names:
             return None
         place = self._leaf(column)
-        found_low: list[Any] = []
-        found_high: list[Any] = []
+        pairs: list[tuple[Any, ...] | None] = []
         for group in range(self.metadata.num_row_groups):
             chunk = self.metadata.row_group(group).column(place)
             statistics = chunk.statistics
-            if statistics is None or not statistics.has_min_max:
+            if statistics is not None and statistics.has_min_max:
+                pairs.append((statistics.min, statistics.max))
+            else:
                 is_empty = statistics is not None and statistics.null_count == chunk.num_values
-                if is_empty:
-                    continue
-                return None
-            found_low.append(statistics.min)
-            found_high.append(statistics.max)
-        return (min(found_low), max(found_high)) if found_low else None
+                pairs.append(() if is_empty else None)
+        return pairs
 
     def _leaf(self, column: str) -> int:
         """The position of a column among the leaves of the file, which nested columns move."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rageval_report.errors import DataError, named
 from rageval_report.scale.id_order import IdOrder
 from rageval_report.scale.pieces import ArrowTable, Piece
 from rageval_report.scale.score_rows import (
@@ -17,7 +16,7 @@ from rageval_report.scale.score_rows import (
     type_of_cells,
     type_of_numbers,
 )
-from rageval_report.scale.unique_ids import repeated_ids
+from rageval_report.scale.unique_ids import raise_if_repeated
 
 
 @dataclass(frozen=True)
@@ -95,13 +94,7 @@ class ScanTable:
         """
         if order is not None and order.orders:
             return
-        repeated = repeated_ids(self._ids)
-        if repeated:
-            raise DataError(
-                f"{self.name}: query ids must be unique; these appear more than once: "
-                f"{named(repeated)}. A scan cannot average repeated rows; remove them, or load the "
-                'table with duplicates="mean"'
-            )
+        raise_if_repeated(self.name, self._ids)
 
     def _ids(self) -> Iterator[ArrowTexts]:
         for rows in self.rows(()):

@@ -15,6 +15,7 @@ from typing import Self
 
 import numpy as np
 
+from rageval_report.errors import DataError, named
 from rageval_report.scale.score_rows import ArrowTexts
 from rageval_report.scores.fingerprints import fingerprints_of
 from rageval_report.types import WordArray
@@ -49,6 +50,30 @@ def repeated_ids(read_ids: Callable[[], Iterator[ArrowTexts]]) -> list[str]:
         is_suspect = np.isin(fingerprints_of(ids), suspects)
         counts.update(ids[int(row)].as_py() for row in np.flatnonzero(is_suspect))
     return [query_id for query_id, n in counts.items() if n > 1]
+
+
+def raise_if_repeated(name: str, read_ids: Callable[[], Iterator[ArrowTexts]]) -> None:
+    """Check that no id occurs twice.
+
+    Parameters
+    ----------
+    name : str
+        The name of the table.
+    read_ids : callable
+        As in `repeated_ids`.
+
+    Raises
+    ------
+    DataError
+        If ids occur twice: up to five of them.
+    """
+    repeated = repeated_ids(read_ids)
+    if repeated:
+        raise DataError(
+            f"{name}: query ids must be unique; these appear more than once: {named(repeated)}. "
+            "A scan cannot average repeated rows; remove them, or load the table with "
+            'duplicates="mean"'
+        )
 
 
 class FingerprintFiles:

@@ -21,5 +21,6 @@ ENGINES: Registry[type[Engine]] = Registry(
     {
         "stream": f"{_HERE}.stream:StreamEngine",
         "duckdb": f"{_HERE}.duckdb_joins:DuckDBEngine",
+        "dask": f"{_HERE}.dask_cluster:DaskEngine",
     },
 )

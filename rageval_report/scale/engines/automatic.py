@@ -16,7 +16,9 @@ from rageval_report.scale.score_rows import ScoreRows
 AUTO = "auto"
 
 
-def engine_of(name: str, *, memory_limit: str | None = None) -> Engine:
+def engine_of(
+    name: str, *, memory_limit: str | None = None, scheduler: str | None = None
+) -> Engine:
     """The engine of a name.
 
     Parameters
@@ -24,7 +26,10 @@ def engine_of(name: str, *, memory_limit: str | None = None) -> Engine:
     name : str
         "auto", or a name of the table `ENGINES`.
     memory_limit : str, optional
-        The memory that DuckDB may use before it writes to disk, such as "2GB".
+        The memory that DuckDB, or a local worker of Dask, may use before it writes to disk, such as
+        "2GB".
+    scheduler : str, optional
+        The address of a Dask scheduler, such as "tcp://10.0.0.1:8786", for the engine "dask".
 
     Raises
     ------
@@ -32,10 +37,11 @@ def engine_of(name: str, *, memory_limit: str | None = None) -> Engine:
         If no engine has this name.
     MissingDependencyError
         If its package is not installed.
+    DataError
+        If another engine has a scheduler.
     """
-    if name == AUTO:
-        return AutomaticEngine(memory_limit=memory_limit)
-    return ENGINES[name](memory_limit=memory_limit)
+    engine = AutomaticEngine if name == AUTO else ENGINES[name]
+    return engine(memory_limit=memory_limit, scheduler=scheduler)
 
 
 class AutomaticEngine(StreamEngine):
@@ -47,6 +53,8 @@ class AutomaticEngine(StreamEngine):
     ----------
     memory_limit : str, optional
         As in `engine_of`.
+    scheduler : None
+        There is none: everything happens in this process.
     """
 
     def fold(

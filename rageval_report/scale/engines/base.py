@@ -33,7 +33,7 @@ class PairedColumns:
 class Engine(Protocol):
     """Runs functions of rows over tables."""
 
-    def __init__(self, *, memory_limit: str | None = None): ...
+    def __init__(self, *, memory_limit: str | None = None, scheduler: str | None = None): ...
 
     @property
     def name(self) -> str:

@@ -37,6 +37,8 @@ class DuckDBEngine(StreamEngine):
     ----------
     memory_limit : str, optional
         The memory that a join may use before it writes to disk, such as "2GB".
+    scheduler : None
+        There is none: everything happens in this process.
     """
 
     name = "duckdb"

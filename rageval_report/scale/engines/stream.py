@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rageval_report.errors import DataError
 from rageval_report.scale.engines.base import PairedColumns
 from rageval_report.scale.id_order import ORDERS, IdOrder
 from rageval_report.scale.mergeable import Partial, S, add_states
@@ -24,11 +25,17 @@ class StreamEngine:
     ----------
     memory_limit : str, optional
         The memory that a join may take, for engines that join; one pass needs none.
+    scheduler : None
+        There is none: everything happens in this process.
     """
 
     name = "stream"
 
-    def __init__(self, *, memory_limit: str | None = None):
+    def __init__(self, *, memory_limit: str | None = None, scheduler: str | None = None):
+        if scheduler is not None:
+            raise DataError(
+                f'scheduler is for engine="dask"; engine {self.name!r} works in this process'
+            )
         self.memory_limit = memory_limit
 
     def fold(

@@ -8,7 +8,7 @@ give every score back. What is computed from counts does not depend on the order
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +22,14 @@ Scores = npt.NDArray[np.floating[Any]]
 # Shares of up to twelve, two and three of them combined (60, 840), reciprocal ranks to ten (2520 is
 # the least common multiple of 1 to 10), decimals of two, three and four digits.
 STEPS_PER_ONE = (*range(1, 13), 60, 100, 840, 1000, 2520, 10_000)
+_DENOMINATORS = np.array(STEPS_PER_ONE, dtype=np.float64)
 # As many counts at most: one megabyte. Whole numbers from 1 to a million are no lattice that pays.
 MOST_COUNTS = 2**17
 # A first look at so many scores leaves out the steps that do not fit.
 _SAMPLE = 64
+# Before it, a glance at so few that most scores off all lattices are seen at little cost.
+_FIRST_LOOK = 6
+_SINGLE_ROUNDING = 2.0**-23
 BLOCK = 2**14  # numbers of which a few arrays stay in the second-level cache
 # So many multiples are looked up in a table, which is faster than to divide.
 _MOST_LISTED = 2**12
@@ -66,11 +70,19 @@ class CountedSteps:
     is_single: bool = False
 
     @classmethod
-    def of(cls, values: Scores) -> CountedSteps | None:
-        """The counts of finite scores; None if they are not multiples of one of the usual steps."""
+    def of(cls, values: Scores, rulers: Iterable[StepRuler] | None = None) -> CountedSteps | None:
+        """The counts of finite scores; None if they are not multiples of one of the usual steps.
+
+        Parameters
+        ----------
+        values : ndarray
+            The scores.
+        rulers : iterable of StepRuler, optional
+            The rulers that fit some of them, if they are known.
+        """
         if not values.size:
             return NO_STEPS
-        for ruler in StepRuler.fitting(values):
+        for ruler in StepRuler.fitting(values) if rulers is None else rulers:
             counts = ruler.count(values)
             if counts is not None:
                 return ruler.in_coarsest_steps(counts)
@@ -275,11 +287,20 @@ def _numbers(multiples: IntArray, denominator: int, is_single: bool) -> FloatArr
     return np.asarray(numbers, dtype=np.float64)
 
 
+def _some_step_fits(scores: Scores) -> bool:
+    """Whether a usual step may fit all of a few scores, up to single precision."""
+    wide = scores.astype(np.float64)[:, np.newaxis]
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = np.rint(wide * _DENOMINATORS) / _DENOMINATORS
+        fits = np.abs(numbers - wide) <= _SINGLE_ROUNDING * np.abs(wide)
+    return bool(fits.all(axis=0).any())
+
+
 def _fitting_steps(sample: Scores, ends: FloatArray) -> Iterator[tuple[int, bool]]:
     """The usual steps that fit some of the scores: in double, then in single precision."""
-    if not np.isfinite(ends).all():
+    if not np.isfinite(ends).all() or not _some_step_fits(sample[:_FIRST_LOOK]):
         return
-    denominators = np.array(STEPS_PER_ONE, dtype=np.float64)
+    denominators = _DENOMINATORS
     scores = np.append(sample, ends).astype(np.float64)[:, np.newaxis]
     with np.errstate(over="ignore", invalid="ignore"):
         is_narrow = (np.ptp(ends) * denominators < MOST_COUNTS) & (

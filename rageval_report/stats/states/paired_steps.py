@@ -7,6 +7,7 @@ So no difference is computed, and none has rounding noise.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,7 +29,7 @@ _MOST_KINDS = 2**16
 
 
 def count_paired_steps(
-    baseline: Scores, candidate: Scores
+    baseline: Scores, candidate: Scores, rulers: tuple[Sequence[StepRuler], Sequence[StepRuler]]
 ) -> tuple[CountedSteps, CountedSteps, CountedSteps] | None:
     """The counts of both sides, and those of the differences, candidate minus baseline.
 
@@ -36,6 +37,8 @@ def count_paired_steps(
     ----------
     baseline, candidate : ndarray
         The scores of either side in the same order, of which there is at least one.
+    rulers : (sequence of StepRuler, sequence of StepRuler)
+        The rulers that fit some scores of either side.
 
     Returns
     -------
@@ -45,12 +48,14 @@ def count_paired_steps(
 
     Examples
     --------
-    >>> sides = count_paired_steps(np.array([0.0, 1.0, 0.0]), np.array([0.5, 0.5, 0.0]))
-    >>> sides[2].denominator, sides[2].lowest, sides[2].counts
+    >>> sides = np.array([0.0, 1.0, 0.0]), np.array([0.5, 0.5, 0.0])
+    >>> rulers = [tuple(StepRuler.fitting(side)) for side in sides]
+    >>> _, _, differences = count_paired_steps(*sides, rulers)
+    >>> differences.denominator, differences.lowest, differences.counts
     (2, -1, array([1, 1, 1]))
     """
-    rulers = StepRuler.fitting(baseline), StepRuler.fitting(candidate)
-    first, second = (next(each, None) for each in rulers)
+    untried = [iter(each) for each in rulers]
+    first, second = (next(each, None) for each in untried)
     while first is not None and second is not None:
         if first.size * second.size > _MOST_KINDS:
             return None
@@ -59,9 +64,9 @@ def count_paired_steps(
         if misfit is None:
             return _marginals(first, second, table)
         if misfit == 0:
-            first = next(rulers[0], None)
+            first = next(untried[0], None)
         else:
-            second = next(rulers[1], None)
+            second = next(untried[1], None)
     return None
 
 
