@@ -29,8 +29,9 @@ def group_ties(
     >>> group_ties(np.array([0.3, -1.0, 0.1 + 0.2]))
     (array([-1. ,  0.3]), array([1., 2.]))
     """
-    order = np.argsort(values)
-    ordered = values[order]
+    # To sort values takes a fifth of the time of sorting their places.
+    order = None if counts is None else np.argsort(values)
+    ordered = np.sort(values) if order is None else values[order]
     top = max(-float(ordered[0]), float(ordered[-1]))
     is_first = np.ones(ordered.size, dtype=bool)
     np.greater(ordered[1:] - ordered[:-1], _TIED * top, out=is_first[1:])
@@ -39,4 +40,4 @@ def group_ties(
     starts = np.flatnonzero(is_first)
     if counts is None:
         return ordered[starts], np.diff(np.append(starts, ordered.size)).astype(np.float64)
-    return ordered[starts], np.add.reduceat(counts[order], starts)
+    return ordered[starts], np.add.reduceat(np.asarray(counts)[order], starts)
