@@ -387,6 +387,7 @@ def compare(
     n_resamples: int = 9999,
     on: str | None = None,
     tried: int = 1,
+    n_jobs: int = 1,
 ) -> Comparison:
     """Compare candidates with a baseline, query by query.
 
@@ -438,6 +439,9 @@ def compare(
     tried : int
         The number of variants that were tried on these queries and of which the candidates are the
         best, such as 20 settings of a search; see Notes.
+    n_jobs : int
+        The number of threads, for the metrics here and for the groups of `Comparison.slices`. It
+        moves no number; more than one can only pay from some hundred thousand queries on.
 
     Returns
     -------
@@ -500,6 +504,7 @@ def compare(
             n_resamples=n_resamples,
             on=on,
             tried=tried,
+            n_jobs=n_jobs,
         )
         return comparison
     evaluations = check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
@@ -517,6 +522,7 @@ def compare(
         n_resamples=n_resamples,
         seed=seed,
         tried=tried,
+        n_jobs=n_jobs,
     )
     runs = others if on is None else [match_queries(run, baseline, on) for run in others]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
@@ -556,6 +562,7 @@ def plan_comparison(
     n_resamples: int = 9999,
     seed: int = 0,
     tried: int = 1,
+    n_jobs: int = 1,
 ) -> ComparisonPlan:
     """The settings of a comparison, checked.
 
@@ -567,7 +574,7 @@ def plan_comparison(
         The number of candidates.
     test, interval, confidence_level, missing, margin, margin_method, rare_loss
         As in `compare`.
-    n_resamples, seed, tried
+    n_resamples, seed, tried, n_jobs
         As in `compare`.
     """
     check_choice("missing", missing, MISSING_TREATMENTS)
@@ -584,6 +591,7 @@ def plan_comparison(
         seed=check_seed(seed),
         # If all that were tried are compared, the correction counts them already.
         tried=n_tried if (n_tried := check_count("tried", tried)) > n_candidates else 1,
+        n_jobs=check_count("n_jobs", n_jobs),
     )
 
 

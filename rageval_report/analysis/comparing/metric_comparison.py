@@ -47,6 +47,7 @@ from rageval_report.stats.pairs.rare_losses import RareLossBound
 from rageval_report.stats.pilot import PilotDifferences
 from rageval_report.stats.sign_flips.together import keep_limits, keep_pvalues
 from rageval_report.stats.states.pair_state import NO_LONE_SCORES, LoneScores, PairState
+from rageval_report.stats.threads import map_in_threads
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -69,7 +70,7 @@ class ComparisonPlan:
     """The settings that every row of a comparison shares; see `compare`.
 
     ``units`` are those of the rows of the baseline. ``tried`` is the number of variants of which
-    the candidate is the best; 1 if nothing was chosen.
+    the candidate is the best; 1 if nothing was chosen. ``n_jobs`` moves no number.
     """
 
     test: str = "auto"
@@ -83,6 +84,7 @@ class ComparisonPlan:
     margin_method: MarginMethod = "auto"
     rare_loss: LossSize | None = None
     tried: int = 1
+    n_jobs: int = 1
 
     @property
     def alpha(self) -> float:
@@ -435,11 +437,17 @@ def compare_together(
     """
     by_unit = [metric.known.by_unit for metric in metrics]
     tested = [pairs for pairs in by_unit if pairs.n >= plan.fewest_units]
+    if plan.n_jobs > 1:  # each sample keeps its step, which all of them are asked for next
+        map_in_threads(lambda pairs: pairs.step, tested, plan.n_jobs)
     if plan.test in _KEPT_TESTS:
         keep_pvalues(tested)
     if plan.interval_method in _KEPT_TESTS:
         keep_limits(tested, plan.level_of_one)
-    return [compare_pairs(metric.names, metric.metric, plan, metric.known) for metric in metrics]
+    return map_in_threads(
+        lambda metric: compare_pairs(metric.names, metric.metric, plan, metric.known),
+        metrics,
+        plan.n_jobs,
+    )
 
 
 def compare_pairs(
