@@ -22,7 +22,8 @@ class HistoryArguments(
     A run file is what evaluation.save("runs/2026-08-01.json") and export write. A run is named
     after its file, and ordered by its field "created", or else by the time of the file. Each run is
     tested against the run before it and against the baseline. A folder can be replaced by files of
-    scores of any kind, the oldest first.
+    scores of any kind, the oldest first, by a glob in quotes ('runs/*.csv'), or by an address such
+    as mlflow:/EXPERIMENT or phoenix://HOST:PORT?dataset=NAME.
     """
 
     runs: tuple[str, ...] = argument(nargs=-1, metavar="FOLDER")

@@ -53,7 +53,8 @@ class RankArguments(
 
     Pipelines that share a letter are not distinguishable on the queries that all of them scored. A
     file may hold one pipeline or several; pipelines are named after their files, or as NAME=FILE
-    says.
+    says. FILE may also be a folder, a glob in quotes ('runs/*.csv'), or an address such as
+    mlflow:/EXPERIMENT, s3://BUCKET/runs or sqlite:///FILE?table=NAME.
     """
 
     files: tuple[str, ...] = argument(nargs=-1, metavar="FILE...")
