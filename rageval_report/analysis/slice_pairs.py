@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,17 @@ from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan, 
 from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.scores import Metric
 from rageval_report.types import BoolArray, FloatArray, IntArray
+
+
+def order_of_groups(sizes: Mapping[str, int]) -> list[str]:
+    """The groups in the order of a table: the largest first, equal ones by name.
+
+    Examples
+    --------
+    >>> order_of_groups({"tax": 3, "trade": 5, "law": 3})
+    ['trade', 'law', 'tax']
+    """
+    return sorted(sizes, key=lambda label: (-sizes[label], label))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +55,10 @@ class GroupedRows:
         """The rows of a column of labels."""
         codes, groups = pd.factorize(labels)
         sizes = np.bincount(codes, minlength=len(groups))
-        largest_first = np.argsort(-sizes, kind="stable")
+        by_label = dict(zip(map(str, groups), sizes.tolist(), strict=True))
+        places = {label: place for place, label in enumerate(by_label)}
+        ordered = [places[label] for label in order_of_groups(by_label)]
+        largest_first = np.array(ordered, dtype=np.intp)
         ranks = np.empty_like(largest_first)
         ranks[largest_first] = np.arange(largest_first.size)
         rows = np.argsort(ranks[codes], kind="stable")

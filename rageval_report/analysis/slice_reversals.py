@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -31,6 +32,37 @@ _BOUNDED_TESTS = frozenset({"auto", "sign-flip", "sign-flip-midp"})
 _MONOTONE = frozenset({"none", "bonferroni", "holm", "hochberg", "bh", "by"})
 # Sums of differences in another order differ by less than this, relatively.
 _ROUNDING = 1e-9
+
+
+class QueriesOfTable(Protocol):
+    """All queries of a table of slices on one metric of two runs, in memory or not."""
+
+    @property
+    def difference(self) -> float:
+        """The mean difference of all queries."""
+
+    @property
+    def n(self) -> int:
+        """The number of the differences."""
+
+    @property
+    def total(self) -> float:
+        """Their sum."""
+
+    @property
+    def squares(self) -> float:
+        """The sum of their squares."""
+
+    @property
+    def plan(self) -> ComparisonPlan:
+        """The settings."""
+
+    @property
+    def are_bounded(self) -> bool:
+        """Whether a p-value of some of the queries can be bounded without the test."""
+
+    def test_others(self, rows: IntArray) -> PairedResult | None:
+        """The test of all queries but those of a slice; None if they are too few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +140,14 @@ class ComparedSlice:
         The metric on these queries.
     rows : ndarray of int
         Where the queries are among the common ones.
-    whole : AllQueries
+    whole : QueriesOfTable
         The queries of all slices.
     """
 
     label: str
     row: MetricComparison
     rows: IntArray
-    whole: AllQueries
+    whole: QueriesOfTable
 
     @property
     def is_opposed(self) -> bool:

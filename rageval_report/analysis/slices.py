@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias, Unpack
+from typing import Protocol, TypeAlias, Unpack
 
 import numpy as np
 import pandas as pd
@@ -39,15 +39,35 @@ from rageval_report.analysis.summary import summarise
 from rageval_report.errors import DataError, UnknownNameError, check_options
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
-from rageval_report.stats import heterogeneity_test
 from rageval_report.stats.clusters import clustered_standard_error, mean_error
-from rageval_report.stats.pairs.heterogeneity import HeterogeneityResult
-from rageval_report.stats.units import Units
+from rageval_report.stats.pairs.heterogeneity import HeterogeneityResult, heterogeneity_of_moments
+from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import FloatArray, IntArray
 
 NO_GROUP = "(none)"
 
-_Groups: TypeAlias = list[ComparedSlice]
+Groups: TypeAlias = list[ComparedSlice]
+
+
+class SlicedComparison(Protocol):
+    """What a table of slices needs of the comparison of all queries, in memory or not."""
+
+    @property
+    def title(self) -> str:
+        """What was compared."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per metric and candidate."""
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """The settings that can move a number."""
+
+    @property
+    def plan(self) -> ComparisonPlan:
+        """The settings that every row shares."""
+
 
 # A printed table has room for one of the two.
 _SPREAD_HEADLINE = ("std", "min")
@@ -94,42 +114,91 @@ def slice_summary(
     """
     check_options("slice_summary()", settings, MeanKeywords.__annotations__)
     labels = group_labels(evaluation, by)
-    parts = []
-    for label, rows in GroupedRows.of(labels):
-        subset = _subset(evaluation, rows)
-        part = summarise(subset, metrics=metrics, clusters=clusters, **settings)
-        column = _column_for(by, part.frame)
-        part.frame.insert(1, column, label)
-        parts.append(part)
-    frame = pd.concat([part.frame for part in parts], ignore_index=True)
-    # The parts are group by group, the table is metric by metric.
-    order = frame["metric"].map({name: i for i, name in enumerate(parts[0].frame["metric"])})
-    frame = frame.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
-    level = float(str(parts[0].settings["confidence_level"]))
+    places = dict(GroupedRows.of(labels))
+    parts = {
+        label: summarise(_subset(evaluation, rows), metrics=metrics, clusters=clusters, **settings)
+        for label, rows in places.items()
+    }
     units = resolve_units(evaluation, clusters)
-    places = [rows for _, rows in GroupedRows.of(labels)]
-    pooled = _pool_means(evaluation, frame, places, units, level)
+
+    def slice_mean(label: str, metric: Metric, row: pd.Series) -> SliceMean:
+        rows = places[label]
+        return _slice_mean(row, scores_of(evaluation, metric)[rows], units.select(rows))
+
+    return summary_of_slices(
+        evaluation,
+        by,
+        parts,
+        int((labels == NO_GROUP).sum()),
+        slice_mean=slice_mean,
+        shared=tuple(_shared_cluster_notes(units, labels, by, "the pooling assumes")),
+        are_clusters=units.are_clusters,
+    )
+
+
+def summary_of_slices(
+    evaluation: Scored,
+    by: str,
+    parts: Mapping[str, Result],
+    n_without: int,
+    *,
+    slice_mean: Callable[[str, Metric, pd.Series], SliceMean] | None = None,
+    shared: tuple[str, ...] = (),
+    are_clusters: bool = False,
+) -> Result:
+    """The table of `slice_summary`, of groups that are described already.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        The pipeline, for its name and its metrics.
+    by : str
+        The column of the groups.
+    parts : mapping of str to Result
+        The table of `summarise` of each group, in the order of the groups.
+    n_without : int
+        The number of queries without a group.
+    slice_mean : callable, optional
+        What pooling needs of a group, a metric and its row; taken from the row if omitted.
+    shared : tuple of str
+        Notes on clusters with queries in several groups, for pooled means.
+    are_clusters : bool
+        Whether the table counts clusters.
+    """
+    first = next(iter(parts.values()))
+    column = _column_for(by, first.frame)
+    for label, part in parts.items():
+        part.frame.insert(1, column, label)
+    frame = pd.concat([part.frame for part in parts.values()], ignore_index=True)
+    # The parts are group by group, the table is metric by metric.
+    order = frame["metric"].map({name: i for i, name in enumerate(first.frame["metric"])})
+    frame = frame.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
+    level = float(str(first.settings["confidence_level"]))
+    pooled = _pool_means(evaluation, frame, column, slice_mean or _mean_of_queries, level)
     _insert_pooled(frame, [slices for _, slices in pooled], "mean", after="ci_method")
     are_pooled = any(slices.are_pooled for _, slices in pooled)
-    shared = _shared_cluster_notes(units, labels, by, "the pooling assumes")
     return Result(
         f"{evaluation.name} by {by}",
         frame,
-        {**parts[0].settings, "by": column},
+        {**first.settings, "by": column},
         (
-            *_label_notes(labels, by),
+            *group_notes_of(n_without, by),
             *(shared if are_pooled else ()),
             *pooling_notes(pooled, "mean"),
         ),
         headline=(
-            *(column, "n", *(["n_clusters"] if units.are_clusters else []), "n_unscored", "mean"),
+            *(column, "n", *(["n_clusters"] if are_clusters else []), "n_unscored", "mean"),
             *("ci_low", "ci_high"),
             *(_POOLED_HEADLINE if are_pooled else _SPREAD_HEADLINE),
-            *([] if are_pooled and units.are_clusters else ["p50"]),
+            *([] if are_pooled and are_clusters else ["p50"]),
             *([] if are_pooled else ["max"]),
         ),
         grouped_by="title",
     )
+
+
+def _mean_of_queries(_label: str, _metric: Metric, row: pd.Series) -> SliceMean:
+    return _slice_mean(row, np.empty(0), QUERIES)
 
 
 def slice_comparison(
@@ -177,12 +246,11 @@ def slice_comparison(
     opposite direction. Its p-value is the larger of the two, corrected over all rows.
     """
     notes: list[str] = []
-    all_groups: list[_Groups] = []
-    column = _column_for(by, comparison.frame)
+    all_groups: list[Groups] = []
     for pairing in comparison.pairings:
         labels = group_labels(pairing.baseline, by).reindex(pairing.alignment.ids)
         notes += [
-            *_label_notes(labels, by),
+            *group_notes_of(int((labels == NO_GROUP).sum()), by),
             *_shared_cluster_notes(
                 _units_of_pairs(pairing, comparison.plan),
                 labels,
@@ -190,12 +258,40 @@ def slice_comparison(
                 "the test of heterogeneity and the pooling assume",
             ),
         ]
-        chosen_pairs = _choose_pairs(pairing, metrics)
+        chosen_pairs = choose_pairs(pairing.metrics, metrics)
         all_groups += _compare_groups(pairing, chosen_pairs, labels, comparison.plan)
     chosen = [
-        replace(pairing, metrics=_choose_pairs(pairing, metrics)) for pairing in comparison.pairings
+        replace(pairing, metrics=choose_pairs(pairing.metrics, metrics))
+        for pairing in comparison.pairings
     ]
     family = family_of_pairings(chosen, are_requested=metrics is not None)
+    return comparison_of_slices(comparison, by, correction, all_groups, family, notes)
+
+
+def comparison_of_slices(
+    comparison: SlicedComparison,
+    by: str,
+    correction: str,
+    all_groups: list[Groups],
+    family: CorrectionFamily,
+    notes: Iterable[str],
+) -> Result:
+    """The table of `slice_comparison`, of groups that are compared already.
+
+    Parameters
+    ----------
+    comparison : SlicedComparison
+        The comparison of all queries.
+    by, correction : str
+        As in `slice_comparison`.
+    all_groups : list of list of ComparedSlice
+        The groups of each metric of each candidate.
+    family : CorrectionFamily
+        The metrics whose tests are corrected together.
+    notes : iterable of str
+        Notes on the groups.
+    """
+    column = _column_for(by, comparison.frame)
     frame = pd.DataFrame([record for groups in all_groups for record in _records(groups, column)])
     table = _add_pvalues(frame, all_groups, family, SliceTable(by, correction, 0, comparison.plan))
     pooled = [
@@ -204,7 +300,7 @@ def slice_comparison(
     ]
     _insert_pooled(frame, [slices for _, slices in pooled], "difference", after="ci_high")
     n_shown = int((frame["pvalue_adjusted"] <= comparison.plan.alpha).sum())
-    several = len(comparison.pairings) > 1
+    several = len(set(comparison.frame["candidate"])) > 1
     middle = ("candidate",) if several else ()
     return Result(
         f"{comparison.title}, by {by}",
@@ -238,7 +334,7 @@ def _comparison_headline(first: tuple[str, ...], *, are_pooled: bool) -> tuple[s
 
 
 def _add_pvalues(
-    frame: pd.DataFrame, all_groups: list[_Groups], family: CorrectionFamily, table: SliceTable
+    frame: pd.DataFrame, all_groups: list[Groups], family: CorrectionFamily, table: SliceTable
 ) -> SliceTable:
     """Add the corrected p-values and the verdicts; return the table with its number of tests."""
     slices = [part for groups in all_groups for part in groups]
@@ -295,19 +391,20 @@ def _subset(evaluation: Scored, rows: IntArray) -> EvaluationSubset:
     )
 
 
-def _choose_pairs(
-    pairing: Pairing, metrics: str | Iterable[str] | None
+def choose_pairs(
+    pairs: list[tuple[Metric, Metric]], metrics: str | Iterable[str] | None
 ) -> list[tuple[Metric, Metric]]:
+    """The pairs of metrics that a caller names; all if `metrics` is None."""
     if metrics is None:
-        return pairing.metrics
-    by_name = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
+        return pairs
+    by_name = {ours.name: (ours, theirs) for ours, theirs in pairs}
     names = [metrics] if isinstance(metrics, str) else metrics
     resolve = resolver(by_name)
     return [by_name[resolve(name)] for name in names]
 
 
-def _label_notes(labels: pd.Series, by: str) -> tuple[str, ...]:
-    n_without = int((labels == NO_GROUP).sum())
+def group_notes_of(n_without: int, by: str) -> tuple[str, ...]:
+    """That some queries have no group; nothing if all have one."""
     verb = "query has" if n_without == 1 else "queries have"
     return (f"{n_without} {verb} no {by}",) if n_without else ()
 
@@ -338,7 +435,7 @@ def _compare_groups(
     metrics: Sequence[tuple[Metric, Metric]],
     labels: pd.Series,
     plan: ComparisonPlan,
-) -> list[_Groups]:
+) -> list[Groups]:
     """Each metric of two runs in each group."""
     grouped = GroupedRows.of(labels)
     parts = list(grouped)
@@ -357,7 +454,7 @@ def _compare_groups(
     ]
 
 
-def _records(groups: _Groups, column: str) -> list[dict[str, object]]:
+def _records(groups: Groups, column: str) -> list[dict[str, object]]:
     spread = _heterogeneity(groups)
     pvalues = {
         "heterogeneity_pvalue": math.nan if spread is None else spread.pvalue,
@@ -366,10 +463,10 @@ def _records(groups: _Groups, column: str) -> list[dict[str, object]]:
     return [_record(part.label, part.row, column) | pvalues for part in groups]
 
 
-def _heterogeneity(groups: _Groups) -> HeterogeneityResult | None:
+def _heterogeneity(groups: Groups) -> HeterogeneityResult | None:
     """Whether the groups differ, by their independent units; None for fewer than two groups."""
-    values = [part.row.by_unit.values for part in groups if part.row.by_unit.n]
-    return heterogeneity_test(values) if len(values) > 1 else None
+    known = [part.row.by_unit.moments for part in groups if part.row.by_unit.n]
+    return heterogeneity_of_moments(known) if len(known) > 1 else None
 
 
 def _record(label: str, row: MetricComparison, column: str) -> dict[str, object]:
@@ -384,19 +481,15 @@ def _record(label: str, row: MetricComparison, column: str) -> dict[str, object]
 def _pool_means(
     evaluation: Scored,
     frame: pd.DataFrame,
-    places: Sequence[IntArray],
-    units: Units,
+    column: str,
+    slice_mean: Callable[[str, Metric, pd.Series], SliceMean],
     confidence_level: float,
 ) -> list[tuple[str, PooledSlices]]:
-    """The pooled means of each metric of a table of means, whose groups have these rows."""
+    """The pooled means of each metric of a table of means."""
     pooled = []
     for name, rows in frame.groupby("metric", sort=False):
         metric = evaluation.metrics[str(name)]
-        scores = scores_of(evaluation, metric)
-        slices = [
-            _slice_mean(row, scores[of_group], units.select(of_group))
-            for (_, row), of_group in zip(rows.iterrows(), places, strict=True)
-        ]
+        slices = [slice_mean(str(row[column]), metric, row) for _, row in rows.iterrows()]
         limits = mean_limits(metric, float(rows["min"].min()))
         pooled.append(
             (metric.name, pool_slices(slices, confidence_level=confidence_level, limits=limits))
@@ -415,7 +508,7 @@ def _slice_mean(row: pd.Series, scores: FloatArray, units: Units) -> SliceMean:
     return SliceMean(mean, error, n, n - 1.0, low, high)
 
 
-def _pool_differences(groups: _Groups, plan: ComparisonPlan) -> PooledSlices:
+def _pool_differences(groups: Groups, plan: ComparisonPlan) -> PooledSlices:
     """The pooled differences of one metric, by independent units."""
     bounds = groups[0].row.metric.bounds
     reach = math.inf if bounds is None else bounds[1] - bounds[0]
@@ -430,7 +523,7 @@ def _pool_differences(groups: _Groups, plan: ComparisonPlan) -> PooledSlices:
 def _slice_difference(row: MetricComparison) -> SliceMean:
     pairs = row.by_unit
     error, degrees = mean_error(pairs) if pairs.n > 1 else (math.nan, 0.0)
-    difference = float(row.differences.mean()) if pairs.n else math.nan
+    difference = row.pairs.mean if pairs.n else math.nan
     return SliceMean(difference, error, pairs.n, degrees, row.interval.low, row.interval.high)
 
 

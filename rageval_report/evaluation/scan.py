@@ -10,6 +10,7 @@ from typing import Any, TypeVar, Unpack
 
 import pandas as pd
 
+from rageval_report.analysis.arguments import MeanKeywords
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords
 from rageval_report.analysis.gates.columns import RunGateKeywords
 from rageval_report.analysis.gates.gate import gate_run, gate_settings
@@ -17,7 +18,7 @@ from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.scanned import scans_among
 from rageval_report.analysis.summary import EvaluationReport
-from rageval_report.errors import DataError, check_options, explain_keywords_of
+from rageval_report.errors import check_options, explain_keywords_of
 from rageval_report.evaluation.scanning.compared import compare_scans
 from rageval_report.evaluation.scanning.description import (
     Construct,
@@ -26,9 +27,14 @@ from rageval_report.evaluation.scanning.description import (
     describe_scan,
 )
 from rageval_report.evaluation.scanning.gates import ScannedRun
+from rageval_report.evaluation.scanning.needs_memory import (
+    ClusteredMeanKeywords,
+    check_without_clusters,
+)
 from rageval_report.evaluation.scanning.profile import ScanProfile, profile_of
 from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 from rageval_report.evaluation.scanning.single import report_of_scan, thresholds_of_scan
+from rageval_report.evaluation.scanning.slices import slices_of_scan
 from rageval_report.evaluation.scanning.worst import MOST_WORST, failures_of_scan
 from rageval_report.results import Result
 from rageval_report.scale.engines.automatic import AUTO, engine_of
@@ -198,6 +204,28 @@ class EvaluationScan:
             )
         )
 
+    def slices(
+        self,
+        by: str,
+        metrics: str | Iterable[str] | None = None,
+        **settings: Unpack[ClusteredMeanKeywords],
+    ) -> Result:
+        """The report for each group of queries, as `RAGPipelineEvaluation.slices`.
+
+        Parameters
+        ----------
+        by : str
+            The column of the details that holds the groups, of which there are at most 10,000.
+        metrics : str or iterable of str, optional
+            The metrics, by any of their names; if omitted, all.
+        **settings
+            As in `evaluation_report`; clusters need the scores in memory.
+        """
+        check_options("slices()", settings, ClusteredMeanKeywords.__annotations__)
+        check_without_clusters("slices()", settings.pop("clusters", None))
+        means: MeanKeywords = settings
+        return self._with_engine(slices_of_scan(self._profile, self._engine, by, metrics, **means))
+
     def gate(self, *rules: str | Rule, **options: Unpack[RunGateKeywords]) -> GateResult:
         """Test the pipeline against rules, as `RAGPipelineEvaluation.gate`.
 
@@ -211,11 +239,7 @@ class EvaluationScan:
             clusters need the scores in memory.
         """
         check_options("gate()", options, RunGateKeywords.__annotations__)
-        if options.get("clusters") is not None:
-            raise DataError(
-                "clusters of a gate need every score in memory: bring the scan into memory with "
-                ".collect()"
-            )
+        check_without_clusters("gate()", options.get("clusters"))
         run = ScannedRun(self._profile, self._engine, gate_settings(**options))
         return self._with_engine(gate_run(run, rules))
 

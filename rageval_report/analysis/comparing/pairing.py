@@ -398,6 +398,8 @@ def check_evaluations(runs: Sequence[object], call: str) -> tuple[Scored, ...]:
     if others:
         is_list = isinstance(others[0], Iterable) and not isinstance(others[0], str | Mapping)
         hint = f"Unpack the list: {call}" if is_list else f"Make one with {_CONSTRUCTOR}"
+        if hasattr(others[0], "collect"):
+            hint = f"{call} needs every score in memory; bring a scan there with .collect()"
         raise ArgumentKindError(
             "expected one or more evaluations, each a RAGPipelineEvaluation; got "
             f"{describe_kind(others[0])}. {hint}"

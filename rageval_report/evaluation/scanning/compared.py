@@ -16,6 +16,10 @@ from rageval_report.analysis.comparing.pairing import (
 )
 from rageval_report.errors import AlignmentError, DataError, check_options
 from rageval_report.evaluation.scanning.description import DescribedScan
+from rageval_report.evaluation.scanning.needs_memory import (
+    check_without_clusters,
+    needs_memory,
+)
 from rageval_report.evaluation.scanning.pair_states import PairStates, facts_after, facts_before
 from rageval_report.evaluation.scanning.part_states import columns_of_states
 from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
@@ -92,13 +96,6 @@ def _plan_keywords(options: ComparisonKeywords) -> PlanKeywords:
     return cast("PlanKeywords", kept)
 
 
-# Options that need every score in memory: whether they are used, and what they need it for.
-_NEEDS_MEMORY: dict[str, str] = {
-    "on": "on matches queries by their texts",
-    "clusters": "clusters adds up the differences of each cluster",
-}
-
-
 def _check_options(options: ComparisonKeywords) -> None:
     check_options("compare()", options, ComparisonKeywords.__annotations__)
     if options.get("correction") == WESTFALL_YOUNG:
@@ -106,12 +103,9 @@ def _check_options(options: ComparisonKeywords) -> None:
             f"correction {WESTFALL_YOUNG!r} needs every score in memory; choose another one, such "
             "as 'holm', or bring the scores into memory with .collect()"
         )
-    for name, why in _NEEDS_MEMORY.items():
-        if options.get(name) is not None:
-            raise DataError(
-                f"{why}, which needs every score in memory: bring the scans into memory with "
-                ".collect()"
-            )
+    if options.get("on") is not None:
+        raise needs_memory("on= of compare()")
+    check_without_clusters("compare()", options.get("clusters"))
 
 
 def pair_scans(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from rageval_report.errors import DataError, UnknownNameError, explain_keywords_
 from rageval_report.evaluation.scanning.changed_queries import MOST_CHANGED, changed_queries
 from rageval_report.evaluation.scanning.gates import LaterScannedRun
 from rageval_report.evaluation.scanning.scanned_pair import ScannedPair
+from rageval_report.evaluation.scanning.slices import compare_slices
+from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, resolver
 from rageval_report.scores.guard import doubts_of
 
@@ -96,6 +99,22 @@ class ScannedComparison(Comparison):
         """
         pair, ours, theirs = self.pair_of(metric, candidate)
         return changed_queries(pair.tables, ours, theirs, better=True, k=k, path=path)
+
+    def slices(
+        self, by: str, metrics: str | Iterable[str] | None = None, correction: str = "holm"
+    ) -> Result:
+        """Compare in each group of queries, and test whether the groups agree.
+
+        The files are read once more.
+
+        Parameters
+        ----------
+        by : str
+            A column of the baseline's details, with at most 10,000 values.
+        metrics, correction
+            As in `Comparison.slices`.
+        """
+        return compare_slices(self, self.pairs, by, metrics, correction)
 
     def gate(self, *rules: str | Rule, correct: Correct | None = None) -> GateResult:
         """Check the candidates against rules, as `Comparison.gate`.

@@ -12,6 +12,7 @@ import scipy
 from rageval_report.errors import DataError
 from rageval_report.stats.base import finite_values
 from rageval_report.stats.magnitudes import unit_of
+from rageval_report.stats.means.moments import NO_MOMENTS, Moments
 from rageval_report.stats.pairs.spread import rounding_tolerance, standard_deviation
 from rageval_report.types import FloatArray
 
@@ -95,21 +96,47 @@ def heterogeneity_test(differences: Sequence[npt.ArrayLike]) -> HeterogeneityRes
     >>> round(result.pvalue, 4), round(result.crossing_pvalue, 4)
     (0.0005, 0.0163)
     """
-    all_groups = [finite_values(group) for group in differences]
-    # Very large differences are divided by a power of two, because their squares are no doubles.
-    unit = max(1.0, unit_of(*all_groups))
-    groups = [group if unit == 1.0 else group / unit for group in all_groups if group.size]
-    if len(groups) < 2:
+    groups = [finite_values(group) for group in differences]
+    return heterogeneity_of_moments([_moments_of(group) for group in groups])
+
+
+def heterogeneity_of_moments(groups: Sequence[Moments]) -> HeterogeneityResult:
+    """`heterogeneity_test` of groups whose differences are described.
+
+    Parameters
+    ----------
+    groups : sequence of Moments
+        The moments of the differences of each group.
+
+    Raises
+    ------
+    DataError
+        If fewer than two groups have a difference.
+
+    Examples
+    --------
+    >>> groups = [Moments(5, mean, 0.1, mean - 0.1, mean + 0.1, False) for mean in (0.2, -0.1)]
+    >>> round(heterogeneity_of_moments(groups).pvalue, 4)
+    0.0015
+    """
+    known = [group for group in groups if group.n]
+    if len(known) < 2:
         raise DataError(
             "expected at least two groups with paired differences; "
-            f"{len(groups)} of {len(all_groups)} have any"
+            f"{len(known)} of {len(groups)} have any"
         )
-    notes = _note_of_empty_groups(len(all_groups) - len(groups))
-    sizes = np.array([group.size for group in groups], dtype=np.float64)
-    means = np.array([group.mean() for group in groups])
-    tolerance = rounding_tolerance(*groups)
-    deviations = np.array([standard_deviation(group, tolerance) for group in groups])
-    borrowing = ~(deviations > 0.0)  # includes NaN, the deviation of a group of one
+    # Very large differences are divided by a power of two, because their squares are no doubles.
+    ends = [end for group in known for end in (group.minimum, group.maximum)]
+    unit = max(1.0, unit_of(*ends))
+    known = [group.times(1.0 / unit) for group in known]
+    notes = _note_of_empty_groups(len(groups) - len(known))
+    sizes = np.array([group.n for group in known], dtype=np.float64)
+    means = np.array([group.mean for group in known])
+    tolerance = rounding_tolerance(np.array(ends) / unit)
+    spreads = np.array([group.maximum - group.minimum for group in known])
+    deviations = np.array([group.std for group in known])
+    # Includes NaN, the deviation of a group of one; what only rounding separates has no spread.
+    borrowing = ~(deviations > 0.0) | (spreads <= 2.0 * tolerance)
     if borrowing.all():
         return _without_spread(means, tolerance, notes)
     own = np.where(borrowing, 0.0, deviations) ** 2
@@ -125,7 +152,18 @@ def heterogeneity_test(differences: Sequence[npt.ArrayLike]) -> HeterogeneityRes
         notes += (f"{borrowers} without spread took the variance of the others",)
     q, pvalue = _welch_test(summary)
     crossing, crossing_pvalue = _gail_simon_test(summary)
-    return HeterogeneityResult(q, pvalue, crossing, crossing_pvalue, len(groups), notes)
+    return HeterogeneityResult(q, pvalue, crossing, crossing_pvalue, len(known), notes)
+
+
+def _moments_of(group: FloatArray) -> Moments:
+    """The moments of differences, whose spread is their own whatever their size."""
+    if not group.size:
+        return NO_MOMENTS
+    unit = max(1.0, unit_of(group))
+    scaled = group / unit
+    ends = float(scaled.min()), float(scaled.max())
+    spread = standard_deviation(scaled, 0.0)
+    return Moments(group.size, float(scaled.mean()), spread, *ends, is_binary=False).times(unit)
 
 
 def _welch_test(groups: _Groups) -> tuple[float, float]:

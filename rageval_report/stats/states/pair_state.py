@@ -166,7 +166,11 @@ class PairState:
         if not self.n or not other.n:
             full = self if self.n else other
             return PairState(full.rows, full.summary, lone)
-        return PairState(None, self.summarised() + other.summarised(), lone)
+        # A few differences are near multiples of some step by chance; many are not.
+        known = self.summary or other.summary
+        may_be_noisy = known is None or known.differences.steps is not None
+        first, second = (each.summarised(may_be_noisy=may_be_noisy) for each in (self, other))
+        return PairState(None, first + second, lone)
 
     @property
     def n(self) -> int:
@@ -194,17 +198,33 @@ class PairState:
             return PairedScores(before, after)
         return StatePairs(self.summarised())
 
-    def summarised(self) -> PairSummary:
-        """Counts or sums of the pairs, of which there is at least one."""
+    def summarised(self, *, may_be_noisy: bool = True) -> PairSummary:
+        """Counts or sums of the pairs, of which there is at least one.
+
+        Parameters
+        ----------
+        may_be_noisy : bool
+            As in `summarise_pairs`.
+        """
         if self.summary is not None:
             return self.summary
         if self.rows is None:
             raise ValueError("a state has rows or a summary")
-        return summarise_pairs(*self.rows)
+        return summarise_pairs(*self.rows, may_be_noisy=may_be_noisy)
 
 
-def summarise_pairs(baseline: Scores, candidate: Scores) -> PairSummary:
+def summarise_pairs(
+    baseline: Scores, candidate: Scores, *, may_be_noisy: bool = True
+) -> PairSummary:
     """What is known of complete pairs, of which there is at least one.
+
+    Parameters
+    ----------
+    baseline, candidate : ndarray
+        The scores of both sides.
+    may_be_noisy : bool
+        Whether differences that are multiples of a step but for a little noise are taken for such
+        multiples.
 
     Examples
     --------
@@ -221,7 +241,7 @@ def summarise_pairs(baseline: Scores, candidate: Scores) -> PairSummary:
         )
     sides = _state_of_side(baseline, rulers[0]), _state_of_side(candidate, rulers[1])
     values = _differences(baseline, candidate)
-    state = _state_of_differences(values, sides[0].steps, sides[1].steps)
+    state = _state_of_differences(values, sides[0].steps, sides[1].steps, may_be_noisy=may_be_noisy)
     if state.steps is not None:
         summary = _summary_of_steps(sides, state)
         is_exact = all(side.steps is not None for side in sides)
@@ -300,14 +320,18 @@ def _differences(baseline: Scores, candidate: Scores) -> FloatArray:
 
 
 def _state_of_differences(
-    differences: FloatArray, before: CountedSteps | None, after: CountedSteps | None
+    differences: FloatArray,
+    before: CountedSteps | None,
+    after: CountedSteps | None,
+    *,
+    may_be_noisy: bool,
 ) -> ColumnState:
     """Counts if both sides are on lattices, or the differences look as if they were; else sums."""
     if before is not None and after is not None:
         denominator = math.lcm(before.denominator, after.denominator)
     else:
         # As in memory: scores that were computed in different ways have a little noise.
-        denominator = _everyday_denominator(differences)
+        denominator = _everyday_denominator(differences) if may_be_noisy else 0
     steps = CountedSteps.of_multiples(differences, denominator) if denominator else None
     if steps is None:
         return ColumnState.off_lattice(differences, DIFFERENCES)

@@ -58,6 +58,6 @@ def kept_or_summed(request, monkeypatch):
     if request.param == "summed":
         rules = (ColumnRules(2, 0, 0, has_bins=True),)
         monkeypatch.setattr(ColumnState.of.__func__, "__defaults__", rules)
-        monkeypatch.setattr(pair_state, "FEW_VALUES", 0)
+        monkeypatch.setattr(pair_state, "FEW_VALUES", 60)
         assert MetricState.of(np.array([0.123456789, 0.5])).scores.sums is not None
     return request.param

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report import RAGPipelineEvaluation, compare, rank
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords
 from rageval_report.errors import (
     AlignmentError,
@@ -174,11 +174,16 @@ def test_a_scan_and_an_evaluation_in_memory_are_not_compared(frames, tmp_path):
         scan.comparative_summary(memory)
 
 
+def test_a_ranking_of_scans_says_what_to_do(frames, tmp_path):
+    with pytest.raises(ArgumentKindError, match=r"bring a scan there with \.collect\(\)"):
+        rank(*scans_of(frames, tmp_path))
+
+
 def test_wrong_options_of_a_comparison_of_scans_are_refused(frames, tmp_path):
     first, second = scans_of(frames, tmp_path)
     with pytest.raises(UnknownOptionError, match="has no option 'corection'"):
         first.comparative_summary(second, corection="holm")
-    with pytest.raises(DataError, match=r"on matches queries by their texts, .*collect"):
+    with pytest.raises(DataError, match=r"on= of compare\(\) needs every score .*collect"):
         compare(first, second, on="question")
     with pytest.raises(DataError, match="two scans are named 'baseline'; give each its own name"):
         compare(first, first)

@@ -159,7 +159,7 @@ def test_wrong_rules_and_options_are_refused(tmp_path):
         scan.gate()
     with pytest.raises(RuleError, match="needs a baseline"):
         scan.gate("wins(recall@5) >= 5")
-    with pytest.raises(DataError, match=r"clusters of a gate need every score .*collect"):
+    with pytest.raises(DataError, match=r"clusters= of gate\(\) needs every score .*collect"):
         scan.gate("mean(recall@5) >= 0.5", clusters="topic")
     with pytest.raises(UnknownOptionError, match="has no option 'mising'"):
         scan.gate("mean(recall@5) >= 0.5", mising="worst")

@@ -298,3 +298,16 @@ def test_single_precision_separates_no_ranks_of_wilcoxon():
     assert run_test(PairedScores(*single), test="wilcoxon").pvalue == double.pvalue
     ranked = scipy.stats.wilcoxon(np.rint(100 * noise))  # SciPy on whole numbers, which tie
     assert double.pvalue == pytest.approx(float(ranked.pvalue), rel=1e-12)
+
+
+@pytest.mark.parametrize("n_few", [1, 2, 3])
+def test_few_more_pairs_are_not_rounded_to_a_step_that_they_are_near_by_chance(n_few):
+    rng = np.random.default_rng(5)
+    before, after = rng.lognormal(8, 1, (2, 20_000))
+    many = PairState.of(before[:10_000], after[:10_000])
+    for start in range(10_000, 10_100):
+        rows = slice(start, start + n_few)
+        both = many + PairState.of(before[rows], after[rows])
+        joined = np.concatenate((after[:10_000], after[rows]))
+        joined -= np.concatenate((before[:10_000], before[rows]))
+        assert both.pairs().mean == pytest.approx(joined.mean(), rel=1e-12)
