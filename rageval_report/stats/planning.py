@@ -7,6 +7,7 @@ mid-p test is summed exactly.
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -15,13 +16,16 @@ import scipy
 from rageval_report.errors import DataError
 from rageval_report.stats.base import check_probability, check_queries
 from rageval_report.stats.pairs.discordant import binomial_cdf, coin_midp
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray
 
 # From here on the t and the normal distribution differ by less than the precision of doubles.
 MANY_DEGREES = 1e12
 
 # For smaller effects the number of queries, 8 / d_z**2, exceeds the largest double.
 NO_EFFECT = 1e-150
+
+# So many numbers of discordant pairs are looked up together.
+_BLOCK = 256
 
 
 def power(d_z: float, n: int, *, alpha: float = 0.05) -> float:
@@ -224,11 +228,41 @@ def _likely_counts(n: int, share: float) -> FloatArray:
 def _largest_rejected(pairs: FloatArray, alpha: float) -> FloatArray:
     """For each number of discordant pairs the largest count of the rarer side that is significant.
 
-    It is -1 if none is. All numbers are searched at once by bisection.
+    It is -1 if none is. The numbers are consecutive.
     """
-    low, high = np.full_like(pairs, -1.0), np.floor(pairs / 2)
-    while (high > low).any():
-        middle = np.ceil((low + high) / 2)
-        rejected = 2.0 * coin_midp(pairs - middle, middle) <= alpha
-        low, high = np.where(rejected, middle, low), np.where(rejected, high, middle - 1.0)
-    return low
+    first, last = int(pairs[0]), int(pairs[-1])
+    blocks = range(first // _BLOCK, last // _BLOCK + 1)
+    most = np.concatenate([_largest_rejected_in_block(block, alpha) for block in blocks])
+    start = first - blocks.start * _BLOCK
+    return most[start : start + pairs.size]
+
+
+@functools.lru_cache(maxsize=1024)
+def _largest_rejected_in_block(block: int, alpha: float) -> FloatArray:
+    """`_largest_rejected` of a block of numbers; a search for a number of queries asks many times.
+
+    Begun at the normal limit, which is off by one at most as a rule, and moved until each count is
+    significant and the next one is not.
+    """
+    pairs = np.arange(block * _BLOCK, (block + 1) * _BLOCK, dtype=np.float64)
+    highest = np.floor(pairs / 2)
+    z = float(scipy.special.ndtri(1.0 - alpha / 2))
+    most = np.clip(np.floor((pairs - z * np.sqrt(pairs)) / 2), -1.0, highest)
+    step = np.where(_is_rejected(most, pairs, alpha), 1.0, -1.0)
+    while True:
+        # Up to the last count that is significant, or down to the first one.
+        tried = np.where(step > 0, most + 1.0, most - 1.0)
+        known = (tried >= -1.0) & (tried <= highest)
+        is_rejected = _is_rejected(np.where(known, tried, -1.0), pairs, alpha)
+        moves = known & (step != 0.0) & ((step < 0) | is_rejected)
+        if not moves.any():
+            break
+        most = np.where(moves, tried, most)
+        step = np.where(moves & ((step > 0) | ~is_rejected), step, 0.0)
+    most.flags.writeable = False
+    return most
+
+
+def _is_rejected(rarer: FloatArray, pairs: FloatArray, alpha: float) -> BoolArray:
+    """Whether these counts of the rarer side are significant; -1 stands for none."""
+    return np.asarray((rarer < 0) | (2.0 * coin_midp(pairs - rarer, rarer) <= alpha))

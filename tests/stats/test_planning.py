@@ -10,7 +10,9 @@ from scipy.integrate import quad
 from statsmodels.stats.power import TTestPower
 
 from rageval_report.errors import DataError
+from rageval_report.stats.pairs.discordant import coin_midp
 from rageval_report.stats.planning import (
+    _largest_rejected,
     mcnemar_power,
     minimum_detectable_difference,
     power,
@@ -273,3 +275,29 @@ def test_shares_may_sum_up_to_one_with_rounding():
     assert mcnemar_power(a, b, 30) == pytest.approx(mcnemar_power(0.7, 0.3, 30), rel=1e-9)
     with pytest.raises(DataError, match="together <= 1"):
         mcnemar_power(0.7, 0.3001, 30)
+
+
+def largest_rejected_one_by_one(pairs, alpha):
+    """By its definition: twice the sum of all rarer outcomes, this one counted half."""
+    counts = [-1]
+    for rarer in range(pairs // 2 + 1):
+        below = math.fsum(math.comb(pairs, k) / 2**pairs for k in range(rarer))
+        if 2 * (below + math.comb(pairs, rarer) / 2 ** (pairs + 1)) <= alpha:
+            counts.append(rarer)
+    return max(counts)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.0123, 1e-4, 0.6, 0.999])
+def test_the_largest_significant_count_is_that_of_the_definition(alpha):
+    pairs = np.arange(0.0, 301.0)
+    expected = [largest_rejected_one_by_one(n, alpha) for n in range(301)]
+    assert _largest_rejected(pairs, alpha).tolist() == expected
+
+
+@pytest.mark.parametrize(("first", "last"), [(250, 260), (511, 513), (100_000, 100_700)])
+def test_the_next_count_is_not_significant_across_blocks(first, last):
+    pairs = np.arange(float(first), last + 1.0)
+    most = _largest_rejected(pairs, 0.02)
+    assert most.size == pairs.size
+    assert (2 * coin_midp(pairs - most, most) <= 0.02).all()
+    assert (2 * coin_midp(pairs - most - 1, most + 1) > 0.02).all()
