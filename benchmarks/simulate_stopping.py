@@ -109,13 +109,13 @@ interval is 1.1 to 1.3 times as wide as one for a single look, but for the rares
 too small for the normal approximation, which ignores the rare losses that the bounds allow, and
 Gaffke's interval for one look is about as wide.
 
-Two rows miss {widest:g} although better bets exist: whole losses on 5 % of 100 queries, with 1.49 where
-1.26 is possible, and on 1 % of 400 queries, with 1.68 where 1.32 is possible. `best possible` has
-other stakes for each mean that is doubted, and knows the distribution. Other stakes were tried on
-400 fresh streams, where `tuned` has 1.49 and 1.65. Stakes for the fastest growth have 1.39 and 1.54
-even if they know the distribution, and 1.41 and 1.60 if they learn it from the scores. Two rows of
-stakes, 0.8 and 1.2 times those of `tuned`, have 1.47 and 1.60, three rows 1.52 and 1.65, and
-mixtures of constant stakes at least 1.58 and 1.76. None of them has 1.4 or less in both rows.
+Two rows miss {widest:g} although better bets exist: whole losses on 5 % of 100 queries, with 1.49
+where 1.26 is possible, and on 1 % of 400 queries, with 1.68 where 1.32 is possible. `best possible`
+has other stakes for each mean that is doubted, and knows the distribution. Other stakes were tried
+on 400 fresh streams, where `tuned` has 1.49 and 1.65. Stakes for the fastest growth have 1.39 and
+1.54 even if they know the distribution, and 1.41 and 1.60 if they learn it from the scores. Two
+rows of stakes, 0.8 and 1.2 times those of `tuned`, have 1.47 and 1.60, three rows 1.52 and 1.65,
+and mixtures of constant stakes at least 1.58 and 1.76. None of them has 1.4 or less in both rows.
 
 ## Stopping at a width
 

@@ -23,6 +23,8 @@ DPI = 80
 
 # The number of verdicts of the judge that people checked; they corrected every seventh one.
 _LABELLED, _EVERY = 60, 7
+# Differences that are too small to matter.
+_MARGINS = {"faithfulness": 0.08, "answer_relevancy": 0.06}
 # Four runs, each judged by three models.
 _RUNS = [run for run in range(4) for _ in range(3)]
 _JUDGES = ["gpt", "claude", "mistral"] * 4
@@ -43,6 +45,7 @@ def calls() -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
         "ecdf": (bm25, ("faithfulness",), {"other": hybrid}),
         "forest": (comparison, (), {}),
         "groups": (ranking, ("recall@5",), {}),
+        "heat": (ranking, (), {}),
         "leaderboard": (ranking, (), {}),
         "monitor": (monitor(_weeks(hybrid)), ("faithfulness",), {}),
         "noise": (variance(*runs, runs=_RUNS, judges=_JUDGES), (), {}),
@@ -50,6 +53,7 @@ def calls() -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
         "pareto": (ranking, (), {}),
         "scatter": (bm25, ("faithfulness",), {"other": hybrid}),
         "slices": (comparison, ("faithfulness",), {"by": "question_type"}),
+        "strip": (compare(bm25, hybrid, margin=_MARGINS), (), {}),
         "trends": (history([bm25, hybrid]), (), {}),
     }
 

@@ -37,6 +37,7 @@ _ENTRIES = (
     Plot("ecdf", f"{_HERE}.ecdf:ecdf", "evaluations", None, ("metric",)),
     Plot("forest", f"{_HERE}.forest:forest", "comparison"),
     Plot("groups", f"{_HERE}.ranking:groups", "ranking", 1, ("metric",)),
+    Plot("heat", f"{_HERE}.heat:heat", "ranking"),
     Plot("leaderboard", f"{_HERE}.ranking:leaderboard", "ranking"),
     Plot("monitor", f"{_HERE}.monitoring:monitor", "monitoring", 1, ("metric",)),
     Plot("noise", f"{_HERE}.noise:noise", "noise"),
@@ -44,6 +45,7 @@ _ENTRIES = (
     Plot("pareto", f"{_HERE}.pareto:pareto", "front", 2, ()),
     Plot("scatter", f"{_HERE}.relations:scatter", "pair", 2, ("x", "y")),
     Plot("slices", f"{_HERE}.slices:slices", "slices"),
+    Plot("strip", f"{_HERE}.strip:strip", "comparison"),
     Plot("trends", f"{_HERE}.trends:trends", "history"),
 )
 

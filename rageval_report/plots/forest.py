@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -43,6 +43,7 @@ from rageval_report.plots.subjects import (
     direction_note,
     fitting_metrics,
     left_out_note,
+    margin_of,
     names_of_comparison,
     of_one_scale,
     scale_of,
@@ -146,7 +147,7 @@ def forest(
         _draw_forest_row(axes, row, place, row.is_significant(alpha), style)
         if scale == "own":
             # The margin is in the unit of the metric, which only this axis has.
-            _draw_margin(axes, _margin_of(comparison, row.metric), place)
+            _draw_margin(axes, margin_of(comparison, row.metric), place)
     notes = (left_out_note(left_out, _WHY_NOT[scale]), left_out_note(no_room, "for lack of room"))
     _finish(axes, comparison, forest_rows, scale, notes)
     return axes
@@ -256,13 +257,6 @@ def _draw_forest_row(
     ax.plot(row.improvement, place, zorder=3, **look)
 
 
-def _margin_of(comparison: DrawnComparison, metric: Metric) -> float | None:
-    """The margin of equivalence for a metric, if the comparison has one."""
-    margin = comparison.settings.get("margin")
-    value = margin.get(metric.name) if isinstance(margin, Mapping) else margin
-    return None if value is None else float(str(value))
-
-
 def _draw_margin(ax: Axes, margin: float | None, place: float) -> None:
     if margin is not None:
         corner = -margin, place - 0.5
@@ -280,7 +274,7 @@ def _finish(
     baselines = {pairing.baseline.name for pairing in comparison.pairings}
     baseline = baselines.pop() if len(baselines) == 1 else "the first level"
     ax.axvline(0, color=ink(), linewidth=1.0, zorder=1)
-    has_margin = any(_margin_of(comparison, row.metric) for row in forest_rows)
+    has_margin = any(margin_of(comparison, row.metric) for row in forest_rows)
     ax.set_xlim(*_limits(forest_rows))
     if scale != "own":
         ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))

@@ -29,9 +29,10 @@ EvaluationPlot: TypeAlias = Literal[
     "outcomes",
     "scatter",
     "slices",
+    "strip",
 ]
-ComparisonPlot: TypeAlias = Literal["differences", "forest", "outcomes", "slices"]
-RankingPlot: TypeAlias = Literal["groups", "leaderboard", "pareto"]
+ComparisonPlot: TypeAlias = Literal["differences", "forest", "outcomes", "slices", "strip"]
+RankingPlot: TypeAlias = Literal["groups", "heat", "leaderboard", "pareto"]
 FrontPlot: TypeAlias = Literal["pareto"]
 CalibrationPlot: TypeAlias = Literal["agreement"]
 HistoryPlot: TypeAlias = Literal["trends"]

@@ -118,7 +118,7 @@ def leaderboard(
     Diamond: the best mean. Hollow circle: not distinguishable from it. Grey square: worse than it.
     """
     ranking = ranking_of(subject)
-    known = _metrics_ranked(ranking)
+    known = metrics_ranked(ranking)
     drawn, left_out = _fit_metrics(
         ranking, select_metrics(known, metrics), named=metrics is not None
     )
@@ -141,7 +141,7 @@ def leaderboard(
         left_out_note(left_out),
         names_note(names),
     )
-    tidy(axes, _title(ranking, drawn), grid="x")
+    tidy(axes, ranking_title(ranking, drawn), grid="x")
     return axes
 
 
@@ -174,7 +174,7 @@ def groups(
     pipelines on which it has a dot, the best at the right.
     """
     ranking = ranking_of(subject)
-    known = single_metric(_metrics_ranked(ranking), metric)
+    known = single_metric(metrics_ranked(ranking), metric)
     frame = ranking.frame
     rows = frame[(frame["metric"] == known.name) & frame["rank"].notna()]
     means = dict(zip(rows["pipeline"], rows["mean"].astype(float), strict=True))
@@ -192,7 +192,7 @@ def groups(
     _move_axis_to_top(axes)
     axes.set_xlabel(f"mean {plain(axis_text(known))}")
     note_below(axes, _groups_key(ranking, bars), names_note(names))
-    tidy(axes, _title(ranking, [known]))
+    tidy(axes, ranking_title(ranking, [known]))
     axes.spines[["left", "bottom"]].set_visible(False)
     # `tidy` has hidden the top, where this picture has its axis.
     axes.spines["top"].set_visible(True)
@@ -202,7 +202,7 @@ def groups(
 # -- the leaderboard
 
 
-def _metrics_ranked(ranking: Ranked) -> dict[str, Metric]:
+def metrics_ranked(ranking: Ranked) -> dict[str, Metric]:
     """The metrics with an order of pipelines."""
     frame = ranking.frame
     names = dict.fromkeys(frame.loc[frame["rank"].notna(), "metric"])
@@ -250,17 +250,19 @@ def _key(ranking: Ranked, standings: set[str]) -> str:
         marks.append("hollow circle: not distinguishable from it")
     if _WORSE in standings:
         marks.append("grey square: worse")
-    return f"{', '.join(marks)} ({_tests(ranking)}). Shared letter: not distinguishable."
+    return f"{', '.join(marks)} ({tests_of(ranking)}). Shared letter: not distinguishable."
 
 
-def _tests(ranking: Ranked) -> str:
+def tests_of(ranking: Ranked) -> str:
+    """How pipelines were tested, in brackets behind a sentence."""
     correction, family = ranking.settings.get("correction"), ranking.settings.get("family_size")
     alpha = alpha_of(ranking.settings)
     how = "" if correction == "none" else f", {correction}"
     return f"p ≤ {alpha:g}{how}, {family} {'pair' if family == 1 else 'pairs'}"
 
 
-def _title(ranking: Ranked, drawn: Sequence[Metric]) -> str:
+def ranking_title(ranking: Ranked, drawn: Sequence[Metric]) -> str:
+    """The title of a picture of a ranking: its pipelines, and the metric if there is one."""
     names = shorten_names(ranking.frame["pipeline"]).short
     subject = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(names)
     return f"{subject}: {drawn[0].title}" if len(drawn) == 1 else f"Ranking of {subject}"
@@ -333,8 +335,8 @@ def _move_axis_to_top(ax: Axes) -> None:
 
 def _groups_key(ranking: Ranked, bars: Sequence[tuple[str, ...]]) -> str:
     if not bars:
-        return f"All pipelines are distinguishable from each other ({_tests(ranking)})."
+        return f"All pipelines are distinguishable from each other ({tests_of(ranking)})."
     return (
         f"A bar joins the pipelines on which it has a dot: they are not distinguishable "
-        f"({_tests(ranking)}). Best at the right."
+        f"({tests_of(ranking)}). Best at the right."
     )

@@ -290,7 +290,7 @@ def number_text(value: float, *, signed: bool = False) -> str:
         value, size, signed = 0.0, 0.0, False
     digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1.5 else 3
     if 0 < size < 0.001:
-        text = f"{value:+.1g}" if signed else f"{value:.1g}"
+        text = f"{value:+.2g}" if signed else f"{value:.2g}"
     else:
         text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
     return text.replace("-", "−")

@@ -225,6 +225,13 @@ def fitting_metrics(
     return metrics[:most], metrics[most:]
 
 
+def margin_of(comparison: DrawnComparison, metric: Metric) -> float | None:
+    """The margin of equivalence for a metric, if the comparison has one."""
+    margin = comparison.settings.get("margin")
+    value = margin.get(metric.name) if isinstance(margin, Mapping) else margin
+    return None if value is None else float(str(value))
+
+
 def select_candidate(comparison: DrawnComparison, candidate: str | None) -> CandidatePair:
     """The pair of the named candidate; the only one if none is named.
 

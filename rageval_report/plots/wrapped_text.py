@@ -9,8 +9,8 @@ from rageval_report.names.widths import cut_to_width, display_width
 
 # Pieces that stay on one line if they fit: words; of a word that is too wide its parts; of a
 # script without blanks single characters.
-_WORDS = re.compile(r"\S+\s*")
-_PARTS = re.compile(r"[^\s_/=.-]+[_/=.-]*\s*|[_/=.-]+\s*")
+_WORDS = re.compile("[^ ]+ *")
+_PARTS = re.compile("[^ _/=.-]+[_/=.-]* *|[_/=.-]+ *")
 _LEFT_TO_RIGHT_MARK = "\u200e"
 
 
@@ -20,7 +20,7 @@ def wrap_text(text: str, width: int) -> str:
     Parameters
     ----------
     text : str
-        A text without line feeds.
+        A text without line feeds. It breaks at ordinary blanks; others hold words together.
     width : int
         In columns of a terminal, which are about as wide as letters are on average.
 

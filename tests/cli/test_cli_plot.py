@@ -21,6 +21,7 @@ KINDS = {
     "ecdf": f"{BOTH} --metric faithfulness",
     "forest": f"{BOTH} --scale own",
     "groups": f"{BOTH} --metric recall@5",
+    "heat": BOTH,
     "leaderboard": BOTH,
     "monitor": f"{BOTH} --metric recall@5",
     "noise": f"{BOTH} --metric recall@5",
@@ -28,6 +29,7 @@ KINDS = {
     "pareto": f"{BOTH} --metric recall@5 --metric faithfulness",
     "scatter": f"{OLD} --metric recall@5 --metric faithfulness",
     "slices": f"{OLD} --by topic --metric recall@5",
+    "strip": BOTH,
     "trends": f"{BOTH} --metric recall@5",
 }
 MORE = {

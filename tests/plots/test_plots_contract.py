@@ -30,6 +30,7 @@ CALLS = {
     "ecdf": ("bm25", ("faithfulness",), {}),
     "forest": ("comparison", (), {}),
     "groups": ("ranking", ("recall@5",), {}),
+    "heat": ("ranking", (), {}),
     "leaderboard": ("ranking", (), {}),
     "monitor": ("monitored", (), {}),
     "noise": ("noise", (), {}),
@@ -37,6 +38,7 @@ CALLS = {
     "pareto": ("ranking", (), {}),
     "scatter": ("bm25", ("recall@5", "latency_ms"), {}),
     "slices": ("bm25", ("recall@5",), {"by": "topic"}),
+    "strip": ("comparison", (), {}),
     "trends": ("past", (), {}),
 }
 
@@ -180,7 +182,7 @@ def test_an_unknown_metric_names_the_nearest(bm25, kind):
         plot(bm25, kind, ["faithfulnes", "recall@5"])
 
 
-@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes"])
+@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes", "strip"])
 def test_an_unknown_metric_of_a_comparison_names_the_nearest(comparison, kind):
     with pytest.raises(UnknownNameError, match="Did you mean 'faithfulness'"):
         plot(comparison, kind, "faithfulnes")
@@ -192,7 +194,7 @@ def test_a_comparison_is_not_a_pipeline(comparison, kind):
         plot(comparison, kind)
 
 
-@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes"])
+@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes", "strip"])
 def test_one_pipeline_is_not_a_comparison(bm25, kind):
     with pytest.raises(DataError, match="other="):
         plot(bm25, kind)
@@ -204,7 +206,7 @@ def test_a_report_is_neither_comparison_nor_slices(bm25, kind):
         plot(bm25.evaluation_report(), kind)
 
 
-@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes"])
+@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes", "strip"])
 def test_two_pipelines_are_compared_on_the_way(bm25, hyde, kind):
     ax = plot(bm25, kind, "recall@5", other=hyde)
     assert "hyde against bm25" in ax.get_title()

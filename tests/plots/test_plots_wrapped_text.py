@@ -71,8 +71,8 @@ def test_what_rounding_left_is_zero_without_a_sign(value):
 
 
 def test_small_costs_are_not_zero():
-    assert number_text(2.5e-7) == "2e−07"
-    assert interval_text(2.5e-4, 2e-4, 3e-4) == "0.0003 [0.0002, 0.0003]"
+    assert number_text(2.5e-7) == "2.5e−07"
+    assert interval_text(2.5e-4, 2e-4, 3e-4) == "0.00025 [0.0002, 0.0003]"
 
 
 def test_a_number_far_smaller_than_its_interval_is_zero():

@@ -231,7 +231,8 @@ class Ranking(Result):
         Parameters
         ----------
         kind : str or Plot
-            "leaderboard", "groups", "pareto", or an entry of ``rageval_report.plots.PLOTS``.
+            "heat", "leaderboard", "groups", "pareto", or an entry of
+            ``rageval_report.plots.PLOTS``.
         *args : str or iterable of str
             The metrics, by any of their names.
         ax : matplotlib.axes.Axes, optional

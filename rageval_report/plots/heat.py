@@ -1,0 +1,338 @@
+"""A leaderboard as a heat table: one row per pipeline, one column per metric, darker is better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, rgb_to_hsv, to_rgb
+from matplotlib.ticker import NullLocator
+
+from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.names.widths import display_width
+from rageval_report.plots.options import ArtistOptions, MetricNames
+from rageval_report.plots.ranking import Ranked, metrics_ranked, ranking_of, ranking_title, tests_of
+from rageval_report.plots.style import (
+    BLUE,
+    SMALL,
+    VERMILLION,
+    axes_for,
+    ink,
+    letters_of,
+    look_of,
+    names_note,
+    note_below,
+    number_text,
+    plain,
+    tidy,
+)
+from rageval_report.plots.subjects import directed_title, direction_note, select_metrics
+from rageval_report.plots.wrapped_text import wrap_text
+from rageval_report.scores import Metric
+from rageval_report.types import FloatArray
+
+# In units of the axes: the width of a letter and of the mark in a cell, and the height of headings.
+_LETTER, _MARK, _PADDING = 0.092, 0.2, 0.12
+_NARROWEST, _HEADING_LINE, _SPLIT = 0.95, 0.42, 0.95
+_ROW_INCHES, _COLUMN_INCHES, _MARGIN_INCHES = 0.3, 0.9, 1.3
+_HEADING_LETTERS, _MOST_HEADING_LINES = 15, 4
+# The shades of a column, as parts of the blue: text on the darkest one keeps its contrast.
+_PALEST, _DARKEST, _DARKEST_ON_BLACK = 0.03, 0.34, 0.62
+_DARK_PAPER = 0.5  # in brightness, from 0 to 1
+_BEST, _WORSE = "best", "worse"
+_MARKS: Mapping[str, Mapping[str, Any]] = {
+    _BEST: {"marker": "o", "markersize": 6.5, "color": BLUE},
+    "may be best": {"marker": "o", "markersize": 6, "color": BLUE, "markerfacecolor": "none"},
+    _WORSE: {"marker": "v", "markersize": 6, "color": VERMILLION},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class HeatTable:
+    """What the cells show: pipelines in rows, metrics in columns.
+
+    Parameters
+    ----------
+    pipelines : tuple of str
+        From the best to the worst by their mean places; those that are not shown to be worse than
+        the best on any metric come first.
+    n_leading : int
+        How many of them are not shown to be worse.
+    metrics : tuple of Metric
+        The columns.
+    cells : DataFrame
+        The rows of the ranking, index pipeline and metric.
+    """
+
+    pipelines: tuple[str, ...]
+    n_leading: int
+    metrics: tuple[Metric, ...]
+    cells: pd.DataFrame
+
+    @property
+    def means(self) -> FloatArray:
+        """The means, of shape (n_pipelines, n_metrics); NaN where nothing is ranked."""
+        order = pd.MultiIndex.from_product(
+            [self.pipelines, [metric.name for metric in self.metrics]]
+        )
+        means = self.cells["mean"].reindex(order).to_numpy(dtype=np.float64)
+        return means.reshape(len(self.pipelines), len(self.metrics))
+
+    @property
+    def shades(self) -> FloatArray:
+        """The means between 0, the worst of the column, and 1, the best; 1/2 if all are equal."""
+        signs = np.array([1.0 if metric.greater_is_better else -1.0 for metric in self.metrics])
+        gains = self.means * signs
+        low, high = np.nanmin(gains, axis=0), np.nanmax(gains, axis=0)
+        span = np.where(high > low, high - low, 1.0)
+        return np.asarray(np.where(high > low, (gains - low) / span, 0.5 + 0.0 * gains))
+
+    @property
+    def top(self) -> float:
+        """The height of the lower edge of the headings; rows run downwards from 0."""
+        return -0.6 - (_SPLIT if self.is_split else 0.0)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether some pipelines are shown to be worse and others are not."""
+        return 0 < self.n_leading < len(self.pipelines)
+
+
+def heat(
+    subject: Ranked,
+    metrics: MetricNames = None,
+    *,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
+) -> Axes:
+    """Draw the means of all pipelines on all metrics as a table whose cells are darker if better.
+
+    Parameters
+    ----------
+    subject : Ranking
+        The result of `rank`.
+    metrics : str or iterable of str, optional
+        By any of their names; all ranked metrics if omitted. Each column has a scale of its own, so
+        metrics need not share one.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the coloured cells.
+
+    Raises
+    ------
+    DataError
+        If the subject is not a ranking, or no metric is ranked.
+
+    Notes
+    -----
+    A cell has the mean, a mark (dot: the best mean; ring: not distinguishable from it; triangle:
+    shown to be worse) and letters: pipelines that share one are not distinguishable on that metric.
+    The darkest cell of a column is its best mean, the palest its worst. Pipelines that are shown to
+    be worse on at least one metric stand below the others; within both parts the order is that of
+    the mean place. Settings in the names, such as ``top_k=3``, have columns of their own.
+    """
+    ranking = ranking_of(subject)
+    drawn = select_metrics(metrics_ranked(ranking), metrics)
+    table = heat_table(ranking, drawn)
+    names = shorten_names(ranking.frame["pipeline"])
+    settings = _setting_columns(names)
+    left = sum(width for _, width, _ in settings)
+    # A blank that does not break keeps the arrow beside the last word.
+    heads = [
+        wrap_text(directed_title(metric).replace(" ↓", "\u00a0↓"), _HEADING_LETTERS)
+        for metric in drawn
+    ]
+    widths = [_width_of(table, *pair) for pair in zip(drawn, heads, strict=True)]
+    head_lines = min(max(head.count("\n") + 1 for head in heads), _MOST_HEADING_LINES)
+    places = _places(table)
+    axes = axes_for(
+        ax,
+        _MARGIN_INCHES + _COLUMN_INCHES * (left + sum(widths)) + _inches_of_names(names, settings),
+        _MARGIN_INCHES + _ROW_INCHES * (places[-1] + 1.0 - table.top + _HEADING_LINE * head_lines),
+    )
+    edges = left + np.concatenate([[0.0], np.cumsum(widths)])
+    _draw_shades(axes, table, edges, places, style)
+    for column, metric in enumerate(drawn):
+        _draw_head(axes, heads[column], (edges[column] + edges[column + 1]) / 2, table.top)
+        _draw_column(axes, table, metric, edges[column], places)
+    _draw_settings(axes, table, settings, places)
+    _draw_parts(axes, table, places, edges[-1])
+    _label_rows(axes, table, names, places, has_settings=bool(settings))
+    axes.set_xlim(0.0, edges[-1])
+    axes.set_ylim(places[-1] + 0.55, table.top - _HEADING_LINE * head_lines)
+    axes.xaxis.set_major_locator(NullLocator())
+    axes.set_xlabel("")
+    note_below(axes, _key(ranking, table), direction_note(drawn), names_note(names))
+    tidy(axes, ranking_title(ranking, drawn))
+    axes.spines[:].set_visible(False)
+    return axes
+
+
+def heat_table(ranking: Ranked, metrics: Sequence[Metric]) -> HeatTable:
+    """The rows and columns of the picture of a ranking."""
+    wanted = [metric.name for metric in metrics]
+    frame = ranking.frame[ranking.frame["metric"].isin(wanted) & ranking.frame["rank"].notna()]
+    cells = frame.set_index(["pipeline", "metric"])
+    places = frame.groupby("pipeline", sort=False)["rank"].mean()
+    is_worse = frame["standing"].eq(_WORSE).groupby(frame["pipeline"], sort=False).any()
+    order = pd.DataFrame({"is_worse": is_worse, "place": places}).sort_values(
+        ["is_worse", "place"], kind="stable"
+    )
+    n_leading = int((~order["is_worse"]).sum())
+    return HeatTable(tuple(map(str, order.index)), n_leading, tuple(metrics), cells)
+
+
+def _width_of(table: HeatTable, metric: Metric, head: str) -> float:
+    """The width of a column: its longest mean and letters, with the mark, or its heading."""
+    rows = table.cells.xs(metric.name, level="metric")
+    texts = [
+        f"{number_text(float(mean))} {letters}"
+        for mean, letters in zip(rows["mean"], rows["letters"], strict=True)
+    ]
+    widest_line = max(map(display_width, head.split("\n")))
+    cells = _MARK + _LETTER * max(map(len, texts)) + _PADDING
+    return max(_NARROWEST, cells, _LETTER * widest_line)
+
+
+def _places(table: HeatTable) -> list[float]:
+    """The height of each row, with room for the headings of the two parts."""
+    gap = 1.0 + _SPLIT if table.is_split else 0.0
+    return [row + (gap if row >= table.n_leading else 0.0) for row in range(len(table.pipelines))]
+
+
+def _setting_columns(names: ShortNames) -> list[tuple[str, float, Mapping[str, str]]]:
+    """The heading, the width and the values by pipeline of the settings in the names."""
+    columns = [column for column in names.columns if len(set(column.values)) > 1]
+    if not columns or not all(column.heading for column in columns):
+        return []
+    return [
+        (
+            column.heading,
+            _PADDING + _LETTER * max(map(display_width, (column.heading, *column.values))),
+            dict(zip(names.names, column.values, strict=True)),
+        )
+        for column in columns
+    ]
+
+
+def _inches_of_names(names: ShortNames, settings: Sequence[object]) -> float:
+    return 0.0 if settings else 0.08 * max(map(display_width, names.short))
+
+
+def _draw_shades(
+    ax: Axes, table: HeatTable, edges: FloatArray, places: Sequence[float], style: ArtistOptions
+) -> None:
+    paper, blue = (np.array(to_rgb(hue)) for hue in (ax.get_facecolor(), BLUE))
+    darkest = _DARKEST_ON_BLACK if rgb_to_hsv(paper)[2] < _DARK_PAPER else _DARKEST
+    ends = [(1.0 - part) * paper + part * blue for part in (_PALEST, darkest)]
+    shades = LinearSegmentedColormap.from_list("rageval_report_heat", np.array(ends))
+    look = look_of(
+        style, cmap=shades, vmin=0.0, vmax=1.0, edgecolors=ax.get_facecolor(), linewidth=1.5
+    )
+    values = np.ma.masked_invalid(table.shades)
+    # The rows of a part touch each other; between the parts there is a gap.
+    for start, stop in ((0, table.n_leading), (table.n_leading, len(places))):
+        if stop > start:
+            rows = [place - 0.5 for place in places[start:stop]] + [places[stop - 1] + 0.5]
+            ax.pcolormesh(edges, rows, values[start:stop], **look)
+
+
+def _draw_head(ax: Axes, head: str, centre: float, top: float) -> None:
+    lines = head.split("\n")[:_MOST_HEADING_LINES]
+    ax.text(
+        *(centre, top, plain("\n".join(lines))),
+        ha="center",
+        va="bottom",
+        fontsize=SMALL,
+        fontweight="bold",
+        color=ink(),
+    )
+
+
+def _draw_column(
+    ax: Axes, table: HeatTable, metric: Metric, left: float, places: Sequence[float]
+) -> None:
+    """Draw the mark, the mean and the letters of each pipeline."""
+    cells = table.cells.xs(metric.name, level="metric")
+    by_name = dict(
+        zip(
+            map(str, cells.index),
+            zip(cells["standing"], cells["mean"], cells["letters"], strict=True),
+            strict=True,
+        )
+    )
+    start = left + _MARK + 0.06
+    look: dict[str, Any] = {"va": "center", "fontsize": SMALL, "color": ink(), "zorder": 3}
+    for pipeline, place in zip(table.pipelines, places, strict=True):
+        if pipeline not in by_name:
+            ax.text(start, place, "–", **look)
+            continue
+        standing, mean, letters = by_name[pipeline]
+        mark = _MARKS[str(standing)]
+        hue = letters_of(str(mark["color"]))
+        ax.plot(left + 0.14, place, **{**mark, "color": hue, "linestyle": "none", "zorder": 3})
+        text = number_text(float(mean))
+        weight = "bold" if standing == _BEST else "normal"
+        ax.text(start, place, plain(text), fontweight=weight, **look)
+        ax.text(start + _LETTER * (len(text) + 0.7), place, str(letters), alpha=0.75, **look)
+
+
+def _draw_settings(
+    ax: Axes,
+    table: HeatTable,
+    settings: Sequence[tuple[str, float, Mapping[str, str]]],
+    places: Sequence[float],
+) -> None:
+    """Print the settings in the names at the right of their columns, as numbers are."""
+    right = 0.0
+    for heading, width, values in settings:
+        right += width
+        edge = right - _PADDING
+        look: dict[str, Any] = {"ha": "right", "fontsize": SMALL, "color": ink()}
+        ax.text(edge, table.top, plain(heading), va="bottom", fontweight="bold", **look)
+        for pipeline, place in zip(table.pipelines, places, strict=True):
+            ax.text(edge, place, plain(values[pipeline]), va="center", **look)
+
+
+def _draw_parts(ax: Axes, table: HeatTable, places: Sequence[float], right: float) -> None:
+    """Write over each part what its pipelines have in common."""
+    if not table.is_split:
+        return
+    n_worse = len(table.pipelines) - table.n_leading
+    first = f"Not distinguishable from the best on any metric: {table.n_leading}"
+    second = f"Shown to be worse on at least one metric: {n_worse}"
+    for text, place in ((first, places[0]), (second, places[table.n_leading])):
+        ax.text(
+            *(0.0, place - 0.62, text),
+            va="bottom",
+            fontsize=SMALL,
+            fontstyle="italic",
+            color=ink(),
+            alpha=0.8,
+        )
+    ax.hlines(places[table.n_leading] - 0.58, 0.0, right, color=ink(), linewidth=0.6, alpha=0.5)
+
+
+def _label_rows(
+    ax: Axes, table: HeatTable, names: ShortNames, places: Sequence[float], *, has_settings: bool
+) -> None:
+    labels = ["" if has_settings else plain(names.of(name)) for name in table.pipelines]
+    ax.set_yticks(list(places), labels)
+    ax.tick_params(axis="y", length=0)
+
+
+def _key(ranking: Ranked, table: HeatTable) -> str:
+    """The meaning of the marks, the letters and the shades."""
+    standings = set(table.cells["standing"])
+    marks = ["Dot: best mean"]
+    if "may be best" in standings:
+        marks.append("ring: not distinguishable from it")
+    if _WORSE in standings:
+        marks.append("triangle: shown to be worse")
+    return (
+        f"{', '.join(marks)} ({tests_of(ranking)}). Shared letter: not distinguishable. Darker is "
+        "better, from the worst to the best mean of each column."
+    )

@@ -1,0 +1,399 @@
+"""The strip: one metric per row, both pipelines on its own scale, and the difference beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, NullLocator
+
+from rageval_report.errors import DataError
+from rageval_report.names.widths import display_width
+from rageval_report.plots.options import ArtistOptions, MetricNames
+from rageval_report.plots.style import (
+    BETTER,
+    BETTER_MARKER,
+    EQUAL_MARKER,
+    GREY,
+    SMALL,
+    WORSE,
+    WORSE_MARKER,
+    alpha_of,
+    axes_for,
+    inches_wide,
+    ink,
+    letters_of,
+    level_text,
+    look_of,
+    names_note,
+    note_below,
+    number_text,
+    plain,
+    tidy,
+)
+from rageval_report.plots.subjects import (
+    CandidatePair,
+    DrawnComparison,
+    Evaluation,
+    compared_metrics,
+    comparison_of,
+    directed_title,
+    direction_note,
+    margin_of,
+    names_of_pair,
+    scale_of,
+    select_candidate,
+    select_metrics,
+)
+from rageval_report.scores import Metric
+
+# The columns, in inches from the left edge of the axes: where numbers end, where scales begin and
+# end, where words begin.
+_BASELINE, _CANDIDATE, _SCALE = 0.75, 1.45, (1.75, 3.55)
+_DIFFERENCE, _INTERVALS, _VERDICT = 4.3, (4.55, 6.75), 6.95
+_WIDTH = 8.7
+# Narrower axes have no room for the numbers of both sides and for the reason of a verdict.
+_NARROW = 6.5
+_HEAD, _BLOCK = 0.75, 0.75  # heights, in rows: of the headings, and of the ends of a scale
+_ROW_INCHES, _MARGIN_INCHES, _LABEL_INCHES = 0.44, 1.3, 1.7
+_LINE = 0.19  # half the distance of the verdict and its reason, in rows
+_WIDEST_WORD = 12  # of the names over the means; longer ones would touch each other
+_BETTER, _WORSE, _EQUIVALENT, _UNDECIDED = "better", "worse", "equivalent", "undecided"
+_NOT_TESTED, _IDENTICAL = "too few queries", "identical"
+_MARKS: dict[str, dict[str, Any]] = {
+    _BETTER: {"marker": BETTER_MARKER, "color": BETTER, "markersize": 8},
+    _WORSE: {"marker": WORSE_MARKER, "color": WORSE, "markersize": 8},
+    _EQUIVALENT: {"marker": "D", "markersize": 5.5},
+    _IDENTICAL: {"marker": "D", "markersize": 5.5},
+    _UNDECIDED: {"marker": EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
+    _NOT_TESTED: {"marker": EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
+}
+
+
+@dataclass(frozen=True)
+class StripRow:
+    """One metric of two pipelines, and what is shown of it.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    baseline, candidate : float
+        The means.
+    difference, low, high : float
+        Candidate minus baseline with its interval, in the unit of the metric.
+    verdict : str
+        "better", "worse", "equivalent", "identical", "undecided" or "too few queries".
+    reason : str
+        What stands under the verdict.
+    margin : float or None
+        The margin of equivalence.
+    """
+
+    metric: Metric
+    baseline: float
+    candidate: float
+    difference: float
+    low: float
+    high: float
+    verdict: str
+    reason: str
+    margin: float | None
+
+    @property
+    def sign(self) -> float:
+        """1 if higher is better, else -1: improvements point to the right."""
+        return 1.0 if self.metric.greater_is_better else -1.0
+
+
+@dataclass(frozen=True)
+class StripBlock:
+    """Rows that share a scale, and the ends of their axes.
+
+    Parameters
+    ----------
+    rows : tuple of StripRow
+        The metrics, in the order of the comparison.
+    low, high : float
+        The ends of the scale of the means.
+    reach : float
+        The largest difference on the axis of differences, on both sides of zero.
+    """
+
+    rows: tuple[StripRow, ...]
+    low: float
+    high: float
+    reach: float
+
+
+def strip(
+    subject: DrawnComparison | Evaluation,
+    metrics: MetricNames = None,
+    *,
+    other: Evaluation | None = None,
+    candidate: str | None = None,
+    ax: Axes | None = None,
+    **style: Unpack[ArtistOptions],
+) -> Axes:
+    """Draw two pipelines metric by metric: both means, the difference, the verdict in a word.
+
+    Parameters
+    ----------
+    subject : Comparison, or RAGPipelineEvaluation with `other`
+        The comparison; an evaluation is the baseline.
+    metrics : str or iterable of str, optional
+        By any of their names; all compared metrics if omitted. Metrics of different scales stand
+        below each other, each with its own scale.
+    other : RAGPipelineEvaluation, optional
+        The candidate, if the subject is an evaluation.
+    candidate : str, optional
+        The name of the candidate; needed if the comparison has several.
+    ax, **style
+        As for every plot, see `rageval_report.plots`; the style is that of the marks of the
+        differences.
+
+    Raises
+    ------
+    UnknownNameError
+        If the candidate is not known.
+    DataError
+        If no query is scored in both runs, or the candidate is ambiguous.
+
+    Notes
+    -----
+    At the left the baseline is a tick and the candidate a dot, on the metric's own scale. At the
+    right is the difference with its interval, turned so that right is better, on an axis that
+    metrics of one scale share; the line of zero is the same for all. The verdict is a colour, a
+    shape and a word; an undecided one has no colour. The grey band is the margin of equivalence.
+    """
+    comparison = comparison_of(subject, other, metrics)
+    drawn = select_metrics(compared_metrics(comparison), metrics)
+    pair = select_candidate(comparison, candidate)
+    blocks = _blocks(list(_rows(comparison, pair, drawn)))
+    if not blocks:
+        raise DataError("nothing to draw: no query is scored in both runs")
+    places = list(_places(blocks))
+    height = places[-1][-1] + 1.0 + _HEAD
+    axes = axes_for(ax, _WIDTH + _LABEL_INCHES, _MARGIN_INCHES + _ROW_INCHES * height)
+    is_wide = inches_wide(axes) >= _NARROW
+    names = names_of_pair(pair)
+    _write_heads(axes, names.of(pair.baseline.name), names.of(pair.candidate.name), is_wide=is_wide)
+    for block, heights in zip(blocks, places, strict=True):
+        _draw_scales(axes, block, heights)
+        for row, place in zip(block.rows, heights, strict=True):
+            _draw_row(axes, row, block, place, style, is_wide=is_wide)
+    _finish(axes, comparison, pair, blocks, places)
+    return axes
+
+
+def _rows(
+    comparison: DrawnComparison, pair: CandidatePair, drawn: Sequence[Metric]
+) -> Iterator[StripRow]:
+    frame = comparison.frame[comparison.frame["candidate"] == pair.candidate.name]
+    alpha = alpha_of(comparison.settings)
+    for metric in drawn:
+        for _, row in frame[(frame["metric"] == metric.name) & (frame["n"] > 0)].iterrows():
+            verdict = _verdict_of(row, metric, alpha)
+            yield StripRow(
+                metric,
+                baseline=float(row["baseline_mean"]),
+                candidate=float(row["candidate_mean"]),
+                difference=float(row["difference"]),
+                low=float(row["ci_low"]),
+                high=float(row["ci_high"]),
+                verdict=verdict,
+                reason=_reason_of(row, verdict),
+                margin=margin_of(comparison, metric),
+            )
+
+
+def _verdict_of(row: pd.Series, metric: Metric, alpha: float) -> str:
+    """What is shown of a metric, in a word."""
+    if row["ties"] == row["n"]:
+        return _IDENTICAL
+    if math.isnan(float(row["pvalue_adjusted"])):
+        return _NOT_TESTED
+    if float(row["pvalue_adjusted"]) <= alpha:
+        return _BETTER if (row["difference"] > 0) == metric.greater_is_better else _WORSE
+    is_equivalent = float(row.get("equivalence_pvalue_adjusted", math.nan)) <= alpha
+    return _EQUIVALENT if is_equivalent else _UNDECIDED
+
+
+def _reason_of(row: pd.Series, verdict: str) -> str:
+    if verdict == _IDENTICAL:
+        return f"on all {int(row['n']):,} queries"
+    if verdict == _NOT_TESTED:
+        return f"{int(row['n']):,} in common"
+    fragile = " · fragile" if verdict in (_BETTER, _WORSE) and row.get("fragile", False) else ""
+    return f"better on {int(row['wins']):,}, worse on {int(row['losses']):,}{fragile}"
+
+
+def _blocks(rows: Sequence[StripRow]) -> list[StripBlock]:
+    """The rows by scale, in the order in which the scales first come."""
+    by_scale: dict[str, list[StripRow]] = {}
+    for row in rows:
+        by_scale.setdefault(scale_of(row.metric), []).append(row)
+    return [_block(tuple(members)) for members in by_scale.values()]
+
+
+def _block(rows: tuple[StripRow, ...]) -> StripBlock:
+    means = [mean for row in rows for mean in (row.baseline, row.candidate)]
+    bounds = [row.metric.bounds for row in rows if row.metric.bounds is not None]
+    if scale_of(rows[0].metric) == "0 to 1":
+        low, high = min(0.0, *means), 1.0
+    elif bounds:
+        low, high = min(b[0] for b in bounds), max(b[1] for b in bounds)
+    else:
+        # From 0, so that the marks show proportions; the end is a round number.
+        ticks = MaxNLocator(2).tick_values(min(0.0, *means), max(0.0, *means))
+        low, high = float(ticks[0]), float(ticks[-1])
+    ends = np.array([[row.difference, row.low, row.high, row.margin or 0.0] for row in rows])
+    reach = float(np.nanmax(np.abs(ends))) or (high - low) / 10.0
+    return StripBlock(rows, low, high, 1.08 * reach)
+
+
+def _places(blocks: Sequence[StripBlock]) -> Iterator[list[float]]:
+    """The heights of the rows of each block, which stand below the ends of its scales."""
+    top = 0.0
+    for block in blocks:
+        top += _BLOCK
+        yield [top + place for place in range(len(block.rows))]
+        top += len(block.rows)
+
+
+def _write_heads(ax: Axes, baseline: str, candidate: str, *, is_wide: bool) -> None:
+    heads: list[tuple[float, str, str]] = [
+        (_DIFFERENCE, "difference", "right"),
+        (_INTERVALS[0], "← worse", "left"),
+        (_INTERVALS[1], "better →", "right"),
+        (_VERDICT, "verdict", "left"),
+    ]
+    if is_wide and max(map(display_width, (baseline, candidate))) <= _WIDEST_WORD:
+        heads += [(_BASELINE, baseline, "right"), (_CANDIDATE, candidate, "right")]
+    elif is_wide:
+        # Long names stand in the title; here the sides are enough.
+        heads += [(_BASELINE, "baseline", "right"), (_CANDIDATE, "candidate", "right")]
+    for place, text, side in heads:
+        _write(ax, place, -_HEAD / 2, text, ha=side, alpha=0.75)
+
+
+def _write(ax: Axes, across: float, place: float, text: str, **look: Any) -> None:
+    usual: dict[str, Any] = {"va": "center", "fontsize": SMALL, "color": ink()}
+    ax.text(across, place, plain(text), **{**usual, **look})
+
+
+def _draw_scales(ax: Axes, block: StripBlock, heights: Sequence[float]) -> None:
+    """Draw the ends of both scales over the rows of a block, and the line of zero."""
+    top, bottom = heights[0] - 0.5, heights[-1] + 0.5
+    for end, place in zip((block.low, block.high), _SCALE, strict=True):
+        _write(ax, place, top - 0.12, f"{end:g}", ha="center", alpha=0.75)
+        ax.vlines(place, top + 0.1, bottom - 0.1, color=GREY, linewidth=0.6, alpha=0.5)
+    sign = block.rows[0].sign if len({row.sign for row in block.rows}) == 1 else 1.0
+    tick = _round_tick(block.reach)
+    for step in (-1.0, 0.0, 1.0):
+        place = _across(step * tick, block)
+        text = "0" if step == 0.0 else f"{sign * step * tick:+g}".replace("-", "−")
+        _write(ax, place, top - 0.12, text, ha="center", alpha=0.75)
+        ax.vlines(place, top + 0.1, bottom - 0.1, color=GREY, linewidth=0.6, alpha=0.5)
+
+
+def _round_tick(reach: float) -> float:
+    """The largest round number, 1, 2 or 5 times a power of ten, that is not beyond the axis."""
+    power = 10.0 ** math.floor(math.log10(reach))
+    return max(step * power for step in (1.0, 2.0, 5.0) if step * power <= reach)
+
+
+def _across(improvement: float, block: StripBlock) -> float:
+    """The place of an improvement on the axis of differences; beyond its ends at its end."""
+    left, right = _INTERVALS
+    share = np.clip(improvement / block.reach, -1.0, 1.0)
+    return float((left + right) / 2.0 + share * (right - left) / 2.0)
+
+
+def _draw_row(
+    ax: Axes, row: StripRow, block: StripBlock, place: float, style: ArtistOptions, *, is_wide: bool
+) -> None:
+    hue = str(_MARKS[row.verdict].get("color", ink()))
+    _draw_means(ax, row, block, place, hue)
+    _draw_difference(ax, row, block, place, hue)
+    _draw_mark(ax, row.verdict, _across(row.sign * row.difference, block), place, style)
+    if is_wide:
+        _write(ax, _BASELINE, place, number_text(row.baseline), ha="right")
+        _write(ax, _CANDIDATE, place, number_text(row.candidate), ha="right")
+    is_shown = row.verdict in (_BETTER, _WORSE)
+    words = {
+        "color": letters_of(hue) if is_shown else ink(),
+        "fontweight": "bold" if is_shown else "normal",
+    }
+    _write(ax, _DIFFERENCE, place, number_text(row.difference, signed=True), ha="right", **words)
+    upper = place - _LINE if is_wide else place
+    _draw_mark(ax, row.verdict, _VERDICT + 0.07, upper, style)
+    _write(ax, _VERDICT + 0.22, upper, row.verdict, **words)
+    if is_wide:
+        _write(ax, _VERDICT + 0.22, place + _LINE, row.reason, fontsize="x-small", alpha=0.75)
+
+
+def _draw_difference(ax: Axes, row: StripRow, block: StripBlock, place: float, hue: str) -> None:
+    """Draw the interval of the difference over the margin of equivalence."""
+    if row.margin is not None:
+        left, right = (_across(sign * row.margin, block) for sign in (-1.0, 1.0))
+        ax.barh(place, right - left, left=left, height=0.7, color=GREY, alpha=0.25, zorder=0)
+    if np.isfinite([row.low, row.high]).all():
+        left, right = sorted(_across(row.sign * end, block) for end in (row.low, row.high))
+        ax.hlines(place, left, right, color=hue, linewidth=1.8, zorder=2)
+
+
+def _draw_means(ax: Axes, row: StripRow, block: StripBlock, place: float, hue: str) -> None:
+    """Draw the baseline as a tick and the candidate as a dot on the scale of the metric."""
+    left, right = _SCALE
+    baseline, candidate = (
+        left + (mean - block.low) / (block.high - block.low) * (right - left)
+        for mean in (row.baseline, row.candidate)
+    )
+    ax.hlines(place, left, right, color=GREY, linewidth=0.6, alpha=0.5, zorder=0)
+    ax.hlines(place, baseline, candidate, color=hue, linewidth=2.2, zorder=2)
+    ax.vlines(baseline, place - 0.2, place + 0.2, color=ink(), linewidth=2.0, zorder=3)
+    ax.plot(candidate, place, "o", color=hue, markersize=6, zorder=4)
+
+
+def _draw_mark(ax: Axes, verdict: str, across: float, place: float, style: ArtistOptions) -> None:
+    mark = {"color": ink(), **_MARKS[verdict]}
+    face = ax.get_facecolor() if mark.pop("is_hollow", False) else mark["color"]
+    look = look_of(style, **{**mark, "markerfacecolor": face, "linestyle": "none"})
+    ax.plot(across, place, zorder=5, **look)
+
+
+def _finish(
+    ax: Axes,
+    comparison: DrawnComparison,
+    pair: CandidatePair,
+    blocks: Sequence[StripBlock],
+    places: Sequence[Sequence[float]],
+) -> None:
+    rows = [row for block in blocks for row in block.rows]
+    heights = [place for block in places for place in block]
+    zero = (_INTERVALS[0] + _INTERVALS[1]) / 2.0
+    ax.vlines(zero, heights[0] - 0.4, heights[-1] + 0.5, color=ink(), linewidth=1.0, zorder=1)
+    ax.set_yticks(heights, [plain(directed_title(row.metric)) for row in rows])
+    ax.tick_params(axis="y", length=0)
+    ax.xaxis.set_major_locator(NullLocator())
+    ax.set_xlim(0.0, _WIDTH)
+    ax.set_ylim(heights[-1] + 0.6, -_HEAD)
+    names = names_of_pair(pair)
+    baseline, candidate = (names.of(run.name) for run in (pair.baseline, pair.candidate))
+    margins = any(row.margin is not None for row in rows)
+    note_below(
+        ax,
+        f"Tick: {baseline}; dot: {candidate}. Lines: {level_text(comparison.settings)} of the "
+        "difference, right is better.",
+        "Grey band: the margin of equivalence." if margins else "",
+        direction_note(row.metric for row in rows),
+        names_note(names),
+    )
+    tidy(ax, f"{candidate} against {baseline}")
+    ax.spines[:].set_visible(False)
