@@ -147,6 +147,42 @@ class Result:
         return self.to_markdown()
 
 
+class QueryFrame(pd.DataFrame):
+    """Rows of queries: a DataFrame that notebooks show like a `Result`, with texts cut to a line.
+
+    It is a DataFrame in every respect, and nothing in it is cut. Whatever is selected, sorted or
+    added gives another one, which is shown in the same way as long as its index is ``query_id``;
+    with any other index (after ``reset_index``, ``describe``, ``groupby``) it is shown as pandas
+    shows it. A column is a plain Series, and ``pd.DataFrame(frame)`` is a plain DataFrame. Printed
+    text, ``display.notebook_repr_html = False`` and ``.style`` are those of pandas.
+
+    Examples
+    --------
+    >>> ids = pd.Index(["q1", "q2"], name="query_id")
+    >>> frame = QueryFrame({"recall": [0.5, 1.0]}, index=ids)
+    >>> isinstance(frame, pd.DataFrame), type(frame.head(1)).__name__
+    (True, 'QueryFrame')
+    """
+
+    @property
+    def _constructor(self) -> type[QueryFrame]:
+        return QueryFrame
+
+    def _repr_html_(self) -> str | None:
+        if (
+            self.index.name != "query_id"
+            or self.columns.nlevels > 1
+            or not pd.get_option("display.notebook_repr_html")
+        ):
+            plain: str | None = pd.DataFrame(self)._repr_html_()  # type: ignore[operator]
+            return plain
+        # The renderers take results, so this module cannot import them at its top.
+        fragment: Callable[[pd.DataFrame], str] = load(
+            "rageval_report.render.html:table_of_queries"
+        )
+        return fragment(self)
+
+
 def _render(result: Result, format_name: str) -> str:
     # The renderers take results, so this module cannot import them at its top.
     render: Callable[[Result, str], str] = load("rageval_report.render:render")

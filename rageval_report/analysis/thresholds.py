@@ -15,7 +15,7 @@ from rageval_report.analysis.arguments import (
     scores_of,
     threshold_value,
 )
-from rageval_report.results import Result
+from rageval_report.results import QueryFrame, Result
 from rageval_report.scores import Metric, Scored, join_details, normalise_name
 from rageval_report.scores.catalogue.dialects import (
     dialect_settings,
@@ -123,7 +123,7 @@ def below_threshold(
     values = scores_of(evaluation, known)
     cut = threshold_value(known, values, threshold, method or percentile_method(evaluation))
     # NaN is not below anything, so unscored queries are left out here and in `failures`.
-    return _query_rows(evaluation, known, values < cut)
+    return QueryFrame(_query_rows(evaluation, known, values < cut))
 
 
 def _query_rows(evaluation: Scored, metric: Metric, is_selected: BoolArray) -> pd.DataFrame:

@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from html import escape
 from itertools import islice
 
+import pandas as pd
+
+from rageval_report.names.short_names import shorten_names
+from rageval_report.names.widths import display_width
 from rageval_report.render.cell_text import LONGEST_SENTENCE
 from rageval_report.render.display import note_line, shorten
 from rageval_report.render.text_table import NO_ROWS, RowGroup, TextColumn, TextTable, table_of
@@ -21,6 +25,7 @@ MOST_BYTES = 30_000
 MOST_ROWS = 50
 
 _LONGEST_HEADING = 120
+_WIDEST_COLUMN = 32  # the name of a column of queries
 
 _LEFT = "text-align:left"
 _RIGHT = "text-align:right"
@@ -109,6 +114,42 @@ def render(
     fragment = ""
     for extent in _EXTENTS:
         fragment = _fragment(result, columns, extent, max_rows)
+        if len(fragment.encode()) < MOST_BYTES:
+            break
+    return fragment
+
+
+def table_of_queries(frame: pd.DataFrame) -> str:
+    """Rows of queries as a fragment of HTML for notebooks, below 30 kB: the table and its size.
+
+    Parameters
+    ----------
+    frame : DataFrame, index query_id
+        Columns with long names, such as ``{pipeline}_{metric}``, get short ones, with a legend.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> ids = pd.Index(["q1"], name="query_id")
+    >>> fragment = table_of_queries(pd.DataFrame({"question": ["why? " * 100]}, index=ids))
+    >>> len(fragment) < 1000, "1 query, 1 column" in fragment
+    (True, True)
+    """
+    wide = [name for name in map(str, frame.columns) if display_width(name) > _WIDEST_COLUMN]
+    names = shorten_names(wide)
+    shown = Result("Queries", pd.DataFrame(frame).rename(columns=names.of))
+    rows, columns = frame.shape
+    size = f"{rows:,} {'query' if rows == 1 else 'queries'}, "
+    size += f"{columns:,} {'column' if columns == 1 else 'columns'}"
+    fragment = ""
+    for extent in _EXTENTS:
+        table = table_of(
+            shown, max_rows=extent.rows, max_columns=extent.columns, longest=extent.longest
+        )
+        legend = _first_texts(names.legend, extent)
+        count = _element("div", size, _QUIET)
+        parts = [*_body(shown, table, "Queries"), count, _list_items(legend)]
+        fragment = "<div>\n" + "\n".join(part for part in parts if part) + "\n</div>"
         if len(fragment.encode()) < MOST_BYTES:
             break
     return fragment

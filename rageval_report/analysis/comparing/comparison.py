@@ -60,7 +60,7 @@ from rageval_report.errors import (
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
-from rageval_report.results import Result
+from rageval_report.results import QueryFrame, Result
 from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
@@ -156,7 +156,8 @@ class Comparison(Result):
         -------
         DataFrame, index query_id
             ``{baseline}_{metric}``, ``{candidate}_{metric}``, ``difference``, then the details:
-            once if both runs agree, as ``{name}_{detail}`` if they differ.
+            once if both runs agree, as ``{name}_{detail}`` if they differ. Notebooks show it with
+            texts cut to a line; see `rageval_report.results.QueryFrame`.
         """
         return self._changed_queries(metric, candidate, better=False)
 
@@ -298,7 +299,7 @@ class Comparison(Result):
             },
             index=pairing.alignment.ids[order].rename("query_id"),
         )
-        return join_details(frame, _both_details(pairing, order, frame.index))
+        return QueryFrame(join_details(frame, _both_details(pairing, order, frame.index)))
 
     def _pair(self, metric: str, candidate: str | None) -> tuple[Pairing, Metric, Metric]:
         pairing = self._pairing_of(candidate)

@@ -16,6 +16,7 @@ from rageval_report.evaluation.scanning.part_states import PartEvaluation
 from rageval_report.evaluation.scanning.scanned_pair import ScannedTables
 from rageval_report.evaluation.scanning.worst import like_memory
 from rageval_report.files.writing import write_with
+from rageval_report.results import QueryFrame
 from rageval_report.scale.pairs import PairedRows
 from rageval_report.scores import Metric, join_details
 from rageval_report.scores.same_texts import same_texts
@@ -95,7 +96,7 @@ class ChangedQueries:
         parts = {
             shown: self.details[side][column] for side, column, shown in self.shown_columns(names)
         }
-        return join_details(self.rows, pd.DataFrame(parts, index=self.rows.index))
+        return QueryFrame(join_details(self.rows, pd.DataFrame(parts, index=self.rows.index)))
 
 
 @dataclass(frozen=True)
