@@ -130,9 +130,8 @@ class Result:
         DataError
             If the file exists and may not be replaced, or cannot be written.
         """
-        # The renderers take results, so this module cannot import them at its top.
-        save: Callable[..., Path] = load("rageval_report.render:save")
-        return save(self, path, force=force)
+        written: Path = _renderer("rageval_report.render:save")(self, path, force=force)
+        return written
 
     def __str__(self) -> str:
         return _render(self, "text")
@@ -176,17 +175,19 @@ class QueryFrame(pd.DataFrame):
         ):
             plain: str | None = pd.DataFrame(self)._repr_html_()  # type: ignore[operator]
             return plain
-        # The renderers take results, so this module cannot import them at its top.
-        fragment: Callable[[pd.DataFrame], str] = load(
-            "rageval_report.render.html:table_of_queries"
-        )
-        return fragment(self)
+        shown: str = _renderer("rageval_report.render.html:table_of_queries")(self)
+        return shown
 
 
 def _render(result: Result, format_name: str) -> str:
-    # The renderers take results, so this module cannot import them at its top.
-    render: Callable[[Result, str], str] = load("rageval_report.render:render")
-    return render(result, format_name)
+    text: str = _renderer("rageval_report.render:render")(result, format_name)
+    return text
+
+
+def _renderer(place: str) -> Callable[..., Any]:
+    """A function that renders; they take results, so this module cannot import them at its top."""
+    function: Callable[..., Any] = load(place)
+    return function
 
 
 def _format_setting(value: object) -> str:

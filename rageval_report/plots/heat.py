@@ -37,7 +37,9 @@ from rageval_report.types import FloatArray
 
 # In units of the axes: the width of a letter and of the mark in a cell, and the height of headings.
 _LETTER, _MARK, _PADDING = 0.092, 0.2, 0.12
-_NARROWEST, _HEADING_LINE, _SPLIT = 0.95, 0.42, 0.95
+# ... and between the two parts, in rows.
+_NARROWEST, _HEADING_LINE, _SPLIT, _PART_GAP = 0.95, 0.42, 0.95, 1.15
+_LEAST_WIDTH = 5.6  # the notes and the headings of the parts have room on it
 _ROW_INCHES, _COLUMN_INCHES, _MARGIN_INCHES = 0.3, 0.9, 1.3
 _HEADING_LETTERS, _MOST_HEADING_LINES = 15, 4
 # The shades of a column, as parts of the blue: text on the darkest one keeps its contrast.
@@ -148,9 +150,10 @@ def heat(
     widths = [_width_of(table, *pair) for pair in zip(drawn, heads, strict=True)]
     head_lines = min(max(head.count("\n") + 1 for head in heads), _MOST_HEADING_LINES)
     places = _places(table)
+    right = max(left + sum(widths), _LEAST_WIDTH)
     axes = axes_for(
         ax,
-        _MARGIN_INCHES + _COLUMN_INCHES * (left + sum(widths)) + _inches_of_names(names, settings),
+        _MARGIN_INCHES + _COLUMN_INCHES * right + _inches_of_names(names, settings),
         _MARGIN_INCHES + _ROW_INCHES * (places[-1] + 1.0 - table.top + _HEADING_LINE * head_lines),
     )
     edges = left + np.concatenate([[0.0], np.cumsum(widths)])
@@ -161,7 +164,7 @@ def heat(
     _draw_settings(axes, table, settings, places)
     _draw_parts(axes, table, places, edges[-1])
     _label_rows(axes, table, names, places, has_settings=bool(settings))
-    axes.set_xlim(0.0, edges[-1])
+    axes.set_xlim(0.0, right)
     axes.set_ylim(places[-1] + 0.55, table.top - _HEADING_LINE * head_lines)
     axes.xaxis.set_major_locator(NullLocator())
     axes.set_xlabel("")
@@ -199,7 +202,7 @@ def _width_of(table: HeatTable, metric: Metric, head: str) -> float:
 
 def _places(table: HeatTable) -> list[float]:
     """The height of each row, with room for the headings of the two parts."""
-    gap = 1.0 + _SPLIT if table.is_split else 0.0
+    gap = _PART_GAP if table.is_split else 0.0
     return [row + (gap if row >= table.n_leading else 0.0) for row in range(len(table.pipelines))]
 
 

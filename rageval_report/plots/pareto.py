@@ -25,6 +25,7 @@ from rageval_report.plots.style import (
     ink,
     level_text,
     look_of,
+    marks_note,
     names_note,
     note_below,
     plain,
@@ -137,7 +138,7 @@ def pareto(
     frame = front.frame
     short = shorten_names(frame["pipeline"])
     # A list at the right takes room from the picture.
-    room = _INCHES_A_LETTER * max(map(display_width, short.short))
+    room = _INCHES_A_LETTER * max(map(display_width, short.marks))
     width = 8.0 + (room if len(frame) > _MOST_NAMES else 0.0)
     axes = axes_for(ax, width, max(5.2, 1.8 + 0.17 * len(frame)))
     _draw_lines(axes, frame, across, up, len(front.axes))
@@ -148,7 +149,7 @@ def pareto(
     _write_names(axes, frame, across, up, short)
     axes.set_xlabel(_label(across))
     axes.set_ylabel(_label(up))
-    note_below(axes, *_key(front, across, up), names_note(short))
+    note_below(axes, *_key(front, across, up), marks_note(short), names_note(short))
     names = short.short
     title = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(sorted(names))
     tidy(axes, f"Pareto front of {title}", grid="x")
@@ -227,7 +228,7 @@ def _write_names(
     points = _in_points(ax, frame[[across.name, up.name]].to_numpy(dtype=np.float64))
     width = _in_points(ax, np.array([[ax.get_xlim()[1], ax.get_ylim()[1]]]))[0, 0]
     occupied = [(x - 5, y - 5, x + 5, y + 5) for x, y in points.tolist()]
-    names = [f"{short.of(row['pipeline'])} {_share(row)}" for _, row in frame.iterrows()]
+    names = [f"{short.mark_of(row['pipeline'])} {_share(row)}" for _, row in frame.iterrows()]
     labels = names if len(names) <= _MOST_NAMES else _write_list(ax, names)
     for (_, row), (x, y), text in zip(frame.iterrows(), points.tolist(), labels, strict=True):
         boxes = [_box(x, y, text, spot) for spot in _SPOTS]

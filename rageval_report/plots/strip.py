@@ -76,7 +76,7 @@ _MARKS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class StripRow:
+class StripMetric:
     """One metric of two pipelines, and what is shown of it.
 
     Parameters
@@ -117,7 +117,7 @@ class StripBlock:
 
     Parameters
     ----------
-    rows : tuple of StripRow
+    rows : tuple of StripMetric
         The metrics, in the order of the comparison.
     low, high : float
         The ends of the scale of the means.
@@ -125,7 +125,7 @@ class StripBlock:
         The largest difference on the axis of differences, on both sides of zero.
     """
 
-    rows: tuple[StripRow, ...]
+    rows: tuple[StripMetric, ...]
     low: float
     high: float
     reach: float
@@ -193,13 +193,13 @@ def strip(
 
 def _rows(
     comparison: DrawnComparison, pair: CandidatePair, drawn: Sequence[Metric]
-) -> Iterator[StripRow]:
+) -> Iterator[StripMetric]:
     frame = comparison.frame[comparison.frame["candidate"] == pair.candidate.name]
     alpha = alpha_of(comparison.settings)
     for metric in drawn:
         for _, row in frame[(frame["metric"] == metric.name) & (frame["n"] > 0)].iterrows():
             verdict = _verdict_of(row, metric, alpha)
-            yield StripRow(
+            yield StripMetric(
                 metric,
                 baseline=float(row["baseline_mean"]),
                 candidate=float(row["candidate_mean"]),
@@ -233,15 +233,15 @@ def _reason_of(row: pd.Series, verdict: str) -> str:
     return f"better on {int(row['wins']):,}, worse on {int(row['losses']):,}{fragile}"
 
 
-def _blocks(rows: Sequence[StripRow]) -> list[StripBlock]:
+def _blocks(rows: Sequence[StripMetric]) -> list[StripBlock]:
     """The rows by scale, in the order in which the scales first come."""
-    by_scale: dict[str, list[StripRow]] = {}
+    by_scale: dict[str, list[StripMetric]] = {}
     for row in rows:
         by_scale.setdefault(scale_of(row.metric), []).append(row)
     return [_block(tuple(members)) for members in by_scale.values()]
 
 
-def _block(rows: tuple[StripRow, ...]) -> StripBlock:
+def _block(rows: tuple[StripMetric, ...]) -> StripBlock:
     means = [mean for row in rows for mean in (row.baseline, row.candidate)]
     bounds = [row.metric.bounds for row in rows if row.metric.bounds is not None]
     if scale_of(rows[0].metric) == "0 to 1":
@@ -316,7 +316,13 @@ def _across(improvement: float, block: StripBlock) -> float:
 
 
 def _draw_row(
-    ax: Axes, row: StripRow, block: StripBlock, place: float, style: ArtistOptions, *, is_wide: bool
+    ax: Axes,
+    row: StripMetric,
+    block: StripBlock,
+    place: float,
+    style: ArtistOptions,
+    *,
+    is_wide: bool,
 ) -> None:
     hue = str(_MARKS[row.verdict].get("color", ink()))
     _draw_means(ax, row, block, place, hue)
@@ -338,7 +344,7 @@ def _draw_row(
         _write(ax, _VERDICT + 0.22, place + _LINE, row.reason, fontsize="x-small", alpha=0.75)
 
 
-def _draw_difference(ax: Axes, row: StripRow, block: StripBlock, place: float, hue: str) -> None:
+def _draw_difference(ax: Axes, row: StripMetric, block: StripBlock, place: float, hue: str) -> None:
     """Draw the interval of the difference over the margin of equivalence."""
     if row.margin is not None:
         left, right = (_across(sign * row.margin, block) for sign in (-1.0, 1.0))
@@ -348,7 +354,7 @@ def _draw_difference(ax: Axes, row: StripRow, block: StripBlock, place: float, h
         ax.hlines(place, left, right, color=hue, linewidth=1.8, zorder=2)
 
 
-def _draw_means(ax: Axes, row: StripRow, block: StripBlock, place: float, hue: str) -> None:
+def _draw_means(ax: Axes, row: StripMetric, block: StripBlock, place: float, hue: str) -> None:
     """Draw the baseline as a tick and the candidate as a dot on the scale of the metric."""
     left, right = _SCALE
     baseline, candidate = (

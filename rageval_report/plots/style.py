@@ -27,7 +27,7 @@ from rageval_report.names.short_names import JOINT, ShortNames, short_name, shor
 from rageval_report.names.widths import ELLIPSIS
 from rageval_report.plots.fonts import add_fonts, missing_note
 from rageval_report.plots.options import ArtistOptions
-from rageval_report.plots.wrapped_text import left_to_right, wrap_text
+from rageval_report.plots.wrapped_text import left_to_right, wrap_evenly
 from rageval_report.types import FloatArray
 
 BLUE = "#0072B2"
@@ -151,7 +151,7 @@ def inches_wide(ax: Axes) -> float:
 def _wrap_to_axes(ax: Axes, text: str, letters: float) -> str:
     """Text in lines as long as the axes are wide, at this number of letters per inch."""
     width = max(int(letters * inches_wide(ax)), 20)
-    return "\n".join(wrap_text(line, width) for line in text.split("\n"))
+    return "\n".join(wrap_evenly(line, width) for line in text.split("\n"))
 
 
 def note_below(ax: Axes, *sentences: str) -> None:
@@ -206,17 +206,18 @@ def tick_names(names: ShortNames) -> dict[str, str]:
 
 
 def marks_note(names: ShortNames) -> str:
-    """What the values under an axis are values of; empty if the names stand there.
+    """What the values that stand for names are values of; empty if the names stand there.
 
     Examples
     --------
     >>> marks_note(shorten_names(["a__top_k=2__chunk_size=64", "a__top_k=3__chunk_size=128"]))
-    'Runs are named by top_k · chunk_size.'
+    'Names are values of top_k · chunk_size.'
     """
     if names.marks == names.short:
         return ""
-    headings = [column.heading for column in names.columns if len(set(column.values)) > 1]
-    return f"Runs are named by {JOINT.join(filter(None, headings))}."
+    varied = [column for column in names.columns if len(set(column.values)) > 1]
+    headings = [column.heading for column in varied if column.heading]
+    return f"Names are values of {JOINT.join(headings)}."
 
 
 def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
@@ -258,7 +259,9 @@ def plain(text: str) -> str:
     >>> print(plain("cost in $"))
     cost in \$
     """
-    return left_to_right(text).replace("$", r"\$")
+    # Each line has a direction of its own.
+    lines = map(left_to_right, text.split("\n"))
+    return "\n".join(lines).replace("$", r"\$")
 
 
 def shorten_label(text: str, most: int = 34) -> str:

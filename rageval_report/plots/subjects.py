@@ -387,7 +387,7 @@ def directed_title(metric: Metric) -> str:
 
 def direction_note(metrics: Iterable[Metric]) -> str:
     """The meaning of the arrow, if a metric has one."""
-    return "" if all(metric.greater_is_better for metric in metrics) else "↓ lower is better."
+    return "" if all(metric.greater_is_better for metric in metrics) else "↓\u00a0lower is better."
 
 
 def axis_text(metric: Metric) -> str:

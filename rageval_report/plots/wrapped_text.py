@@ -43,6 +43,27 @@ def wrap_text(text: str, width: int) -> str:
     return "\n".join(part.rstrip() for part in [*lines, line])
 
 
+def wrap_evenly(text: str, width: int) -> str:
+    r"""As `wrap_text`, on as few lines but of about the same length, so that no word is alone.
+
+    Examples
+    --------
+    >>> wrap_evenly("one two three four", 15).split("\n")
+    ['one two', 'three four']
+    """
+    lines = wrap_text(text, width)
+    n_breaks = lines.count("\n")
+    low, high = width // 2, width  # `high` is always wide enough
+    while n_breaks and high - low > 1:
+        middle = (low + high) // 2
+        narrower = wrap_text(text, middle)
+        if narrower.count("\n") == n_breaks:
+            lines, high = narrower, middle
+        else:
+            low = middle
+    return lines
+
+
 def _broken(word: str, width: int) -> list[str]:
     """A word on lines of its own, broken behind separators if possible."""
     lines, line = [], ""

@@ -132,6 +132,13 @@ def test_named_metrics_are_the_columns_in_their_order(graded_ranking):
     assert heads == ["Latency (ms) ↓", "Faithfulness"]
 
 
+def test_a_single_metric_leaves_room_for_the_words(graded_ranking):
+    ax = plot(graded_ranking, "heat", "faithfulness")
+    ax.figure.canvas.draw()
+    for text in ax.texts:
+        assert text.get_window_extent().x1 <= ax.figure.bbox.x1, text.get_text()
+
+
 def test_an_unknown_metric_names_the_nearest(graded_ranking):
     with pytest.raises(UnknownNameError, match="Did you mean 'faithfulness'"):
         plot(graded_ranking, "heat", "faithfulnes")

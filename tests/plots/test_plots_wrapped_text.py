@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rageval_report.names.widths import display_width
 from rageval_report.plots.style import interval_text, number_text
-from rageval_report.plots.wrapped_text import left_to_right, wrap_text
+from rageval_report.plots.wrapped_text import left_to_right, wrap_evenly, wrap_text
 
 ARABIC = "نظام البحث"
 HEBREW = "חיפוש"
@@ -32,6 +32,23 @@ def test_a_long_name_breaks_behind_its_separators():
         "production-2026-10-12-bm25-",
         "with-synonyms-and-cross-",
         "encoder-reranking",
+    ]
+
+
+@given(st.text("ab -_ ", min_size=1, max_size=200), st.integers(10, 60))
+def test_even_lines_are_as_few_and_lose_nothing(text, width):
+    even, greedy = wrap_evenly(text, width), wrap_text(text, width)
+    assert even.count("\n") == greedy.count("\n")
+    assert "".join(even.split()) == "".join(greedy.split())
+    assert max(map(len, even.split("\n"))) <= width
+
+
+def test_no_word_is_alone_on_the_last_line():
+    text = "Every name contains it, which is not repeated here."
+    assert wrap_text(text, 46).split("\n")[-1] == "here."
+    assert wrap_evenly(text, 46).split("\n") == [
+        "Every name contains it,",
+        "which is not repeated here.",
     ]
 
 
