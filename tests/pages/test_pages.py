@@ -10,12 +10,13 @@ from walk import REPOSITORY, blocks_of, has_extra, walk
 
 from rageval_report.cli.demo import FOLDER
 from rageval_report.demo import write_demo_files
+from rageval_report.plots import PLOTS
 
 pytestmark = pytest.mark.docs
 
 README = REPOSITORY / "README.md"
 DOCS = REPOSITORY / "docs"
-PAGES = (README, *(DOCS / f"{name}.md" for name in ("reading", "results", "deciding")))
+PAGES = (README, *(DOCS / f"{name}.md" for name in ("reading", "results", "deciding", "pictures")))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -43,6 +44,15 @@ def test_readme_is_one_screen_and_links_to_pages_that_exist():
     assert len(text.splitlines()) <= 110
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (REPOSITORY / target).exists(), target
+
+
+def test_the_page_of_pictures_lists_every_kind_with_its_picture():
+    page = (DOCS / "pictures.md").read_text(encoding="utf-8")
+    listed = re.findall(r"\| \[(\w+)\]\(gallery/(\w+)\.png\) \|", page)
+    assert {kind for kind, _ in listed} == set(PLOTS)
+    for kind, picture in listed:
+        assert kind == picture
+        assert (DOCS / "gallery" / f"{picture}.png").exists()
 
 
 def test_the_index_lists_every_page():
