@@ -53,6 +53,7 @@ _TITLE_LETTERS, _NOTE_LETTERS = 12.0, 15.0
 # in every figure.
 _TITLE_LINE, _NOTE_LINE = 0.21, 0.155
 _TITLE_ROOM, _NOTE_ROOM = 1, 2
+_NOTE = "rageval-report-note"  # the id of the text below a picture
 _DARK_PAPER = 0.5  # in brightness, from 0 to 1
 _LONGEST_TICK = 28  # of a name under an axis, in letters
 _MARGIN = 0.1  # around a figure, in inches
@@ -134,6 +135,7 @@ def tidy(ax: Axes, title: str, *, grid: str = "") -> None:
     text = _wrap_to_axes(ax, title, _TITLE_LETTERS)
     _grow(ax, _TITLE_LINE * (text.count("\n") + 1 - _TITLE_ROOM))
     ax.set_title(plain(text))
+    _say_what_is_missing(ax)
     add_fonts(ax)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_axisbelow(True)
@@ -159,7 +161,7 @@ def note_below(ax: Axes, *sentences: str) -> None:
 
     Sentences follow each other on the same line; one that has line feeds is a list below them.
     """
-    shown = [sentence for sentence in (*sentences, missing_note(ax)) if sentence]
+    shown = [sentence for sentence in sentences if sentence]
     if not shown:
         return
     lists = [sentence for sentence in shown if "\n" in sentence]
@@ -167,6 +169,24 @@ def note_below(ax: Axes, *sentences: str) -> None:
     parts = [part for part in (together, *lists) if part]
     text = "\n".join(_wrap_to_axes(ax, part, _NOTE_LETTERS) for part in parts)
     _grow(ax, _NOTE_LINE * (text.count("\n") + 1 - _NOTE_ROOM))
+    _write_note(ax, text)
+
+
+def _say_what_is_missing(ax: Axes) -> None:
+    """Add to the note that no font has some of the characters, the title's among them."""
+    sentence = missing_note(ax)
+    if not sentence:
+        return
+    text = _wrap_to_axes(ax, sentence, _NOTE_LETTERS)
+    note = next((text for text in ax.texts if text.get_gid() == _NOTE), None)
+    if note is None:
+        _write_note(ax, text)
+    else:
+        _grow(ax, _NOTE_LINE * (text.count("\n") + 1))
+        note.set_text(f"{note.get_text()}\n{plain(text)}")
+
+
+def _write_note(ax: Axes, text: str) -> None:
     ax.annotate(
         plain(text),
         xy=(0.5, 0.0),
@@ -179,6 +199,7 @@ def note_below(ax: Axes, *sentences: str) -> None:
         color=ink(),
         alpha=0.75,
         annotation_clip=False,
+        gid=_NOTE,
     )
 
 

@@ -48,10 +48,18 @@ def test_installed_fonts_are_searched():
 
 def test_a_picture_says_which_characters_it_cannot_draw(ax, monkeypatch):
     monkeypatch.setattr(fonts, "_family_with", lambda _: None)
-    ax.set_title(HIRAGANA * 3)
     note_below(ax, "A note.")
+    tidy(ax, HIRAGANA * 3)
     [note] = [text.get_text() for text in ax.texts]
+    assert note.startswith("A note.\n")
     assert "No font of this machine has 1 of the characters (U+3042)" in " ".join(note.split())
+
+
+def test_a_picture_without_a_note_says_it_too(ax, monkeypatch):
+    monkeypatch.setattr(fonts, "_family_with", lambda _: None)
+    tidy(ax, HIRAGANA)
+    [note] = [text.get_text() for text in ax.texts]
+    assert "(U+3042)" in note
 
 
 def test_nothing_is_missing_where_text_stays_text(monkeypatch):
