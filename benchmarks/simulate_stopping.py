@@ -132,7 +132,7 @@ contained the mean, up to {longest:,} scores, in percent. It should be 95; with 
 a late first look.
 
 {asymptotic}
-"""  # noqa: E501
+"""
 
 Draw = Callable[[np.random.Generator, tuple[int, ...], float], np.ndarray]
 
