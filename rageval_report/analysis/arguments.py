@@ -39,6 +39,17 @@ class ReportKeywords(MeanKeywords, total=False):
     longest_text: int | None
 
 
+class RankingReportKeywords(TypedDict, total=False):
+    """The keywords of a ranking's report file; see `rageval_report.reports.report_ranking`."""
+
+    title: str | None
+    by: str | Iterable[str] | None
+    correct: Correct | None
+    k: int | None
+    pictures: bool
+    longest_text: int | None
+
+
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 
 

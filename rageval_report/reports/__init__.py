@@ -1,8 +1,8 @@
 """The report file: one page that holds verdicts, tables, pictures, slices and every query.
 
-`report_evaluation` and `report_comparison` collect the parts from the analyses, and a `Report`
-writes them: an HTML page that needs no other file, or Markdown, LaTeX or plain text. This package
-computes nothing itself: it stands above analyses, renderers and plots.
+`report_evaluation`, `report_comparison` and `report_ranking` collect the parts from the analyses,
+and a `Report` writes them: an HTML page that needs no other file, or Markdown, LaTeX or plain text.
+This package computes nothing itself: it stands above analyses, renderers and plots.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from rageval_report._registry import lazy_face
 if TYPE_CHECKING:
     from rageval_report.reports.build import report_evaluation as report_evaluation
     from rageval_report.reports.comparison_report import report_comparison as report_comparison
+    from rageval_report.reports.ranking_report import report_ranking as report_ranking
     from rageval_report.reports.report import Report as Report
 else:
     __getattr__, __dir__, __all__ = lazy_face(__name__)

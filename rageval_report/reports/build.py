@@ -21,7 +21,6 @@ from rageval_report.reports.common_sections import (
     without_empty,
 )
 from rageval_report.reports.parts import (
-    ANSWERS,
     Section,
     answers_of,
     causes_of,
@@ -137,7 +136,6 @@ def report_evaluation(
             tuple({0: metric} for metric in shown),
             tuple(columns),
             answers,
-            (ANSWERS,) if answers else (),
             (None if causes is None else causes[0],),
         ),
         notes=notes_of((evaluation,), None if notion is None else (notion,), longest_text),

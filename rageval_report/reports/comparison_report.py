@@ -28,6 +28,7 @@ from rageval_report.reports.common_sections import (
 from rageval_report.reports.parts import (
     ReportVerdict,
     Section,
+    answers_of,
     causes_of,
     outcome_names,
     outcome_result,
@@ -36,7 +37,7 @@ from rageval_report.reports.parts import (
 )
 from rageval_report.reports.query_table import QueryTable
 from rageval_report.reports.report import Report
-from rageval_report.reports.views.changed import PLAIN_OUTCOMES, Changed, plain_outcomes
+from rageval_report.reports.views.changed import Changed, plain_outcomes
 from rageval_report.reports.views.slice_matrix import SliceMatrix
 from rageval_report.reports.views.strip import Strip
 from rageval_report.reports.wording import Wording
@@ -132,9 +133,12 @@ def report_comparison(
             runs,
             metrics,
             tuple(columns),
-            _plain_outcomes(runs, outcomes),
-            tuple(PLAIN_OUTCOMES for _ in outcomes),
+            tuple(
+                None if notion is None else answers_of(run, notion)
+                for run, notion in zip(runs, by_run, strict=True)
+            ),
             tuple(cause[0] if cause else None for cause in causes),
+            wording,
         ),
         notes=(
             *comparison.notes,

@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const N = data.ids.length;
 const RUNS = data.pipelines;
-const BASELINE = 0;
+const SHORT = data.short;
 const IS_COMPARISON = RUNS.length > 1;
 const NO_FAILURE = new Set(["fine", "unknown"]);
 const MOST_PRINTED = 500;
@@ -30,14 +30,29 @@ function metricOf(column) {
     for (const [state, rows] of Object.entries(run.states || {})) for (const row of rows) states.set(row, state);
     return { scores: scoresOf(run), states, reasons: run.reasons || null };
   });
-  return { name: column.name, title: column.title, up: column.up, runs };
+  return { name: column.name, title: column.title, up: column.up, width: column.width, runs };
 }
 
 const metrics = data.metrics.map(metricOf);
 const slices = data.slices.map((column) => ({ name: column.name, levels: column.v, codes: codesOf(column) }));
-const outcomes = data.outcomes.map((column) => ({ levels: column.v, codes: codesOf(column) }));
+const answered = data.answers.map((column) => column && { levels: column.v, codes: codesOf(column) });
 const causes = data.causes.map((column) => column && { levels: column.v, codes: codesOf(column) });
 const order = new Map(data.ids.map((id, row) => [id, row]));
+
+// -- what became of each answer, for any two pipelines
+
+const OUTCOMES = ["both right", "became right", "became wrong", "both wrong", "unknown", "only in the baseline", "only in the candidate", "in neither run"];
+// The codes of an answer are right, wrong, unknown and absent; a row per answer of the baseline.
+const OUTCOME_OF = [[0, 2, 4, 5], [1, 3, 4, 5], [4, 4, 4, 5], [6, 6, 6, 7]];
+const outcomeCache = new Map();
+
+function outcomesOf(base, other) {
+  const [before, after] = [answered[base], answered[other]];
+  if (!before || !after) return null;
+  const key = base * RUNS.length + other;
+  if (!outcomeCache.has(key)) outcomeCache.set(key, { levels: OUTCOMES, codes: before.codes.map((code, row) => OUTCOME_OF[code][after.codes[row]]) });
+  return outcomeCache.get(key);
+}
 
 function fieldOf(role) {
   return data.fields.find((field) => field.role === role);

@@ -23,14 +23,13 @@ function sortBy(key) {
 
 function entryOf(row, shownColumns) {
   const isOpen = state.open.has(row);
-  const toggle = element("button", { type: "button", class: "toggle", "aria-expanded": String(isOpen), "aria-controls": `query-${row}` });
-  appendText(toggle, data.ids[row]);
+  const toggle = element("button", { type: "button", class: "toggle", "aria-expanded": String(isOpen), "aria-controls": `query-${row}` }, ...shownColumns[0].cell(row));
   const cells = shownColumns.slice(1).map((column) => {
     const content = column.cell(row);
-    return element("td", { role: "cell", class: content[0] === "–" ? `${column.kind} none` : column.kind, "data-label": column.title }, ...content);
+    return element("td", { role: "cell", class: content[0] === "–" ? `${column.kind} none` : column.kind, "data-label": column.title }, ...content.filter((part) => part !== null));
   });
-  const entry = element("tr", { class: isOpen ? "entry open" : "entry", role: "row", "data-row": row },
-    element("th", { scope: "row", role: "rowheader" }, toggle), ...cells);
+  const entry = element("tr", { class: isOpen ? "entry open" : "entry", role: "row", "data-row": row, "data-id": data.ids[row] },
+    element("th", { scope: "row", role: "rowheader", class: "long" }, toggle), ...cells);
   return isOpen ? [entry, detailRow(row, shownColumns.length)] : [entry];
 }
 
@@ -53,17 +52,44 @@ function toggleRow(entry) {
   keepAddress();
 }
 
+// The query before or after an open one, on the next page of the table if need be.
+function step(entry, by) {
+  const row = Number(entry.dataset.row);
+  const place = rows.indexOf(row) + by;
+  if (place < 0 || place >= rows.length) return;
+  state.open.delete(row);
+  state.open.add(rows[place]);
+  state.page = Math.floor(place / state.size) + 1;
+  show();
+  const next = parts.body.querySelector(`[data-row="${rows[place]}"]`);
+  next.querySelector(".toggle").focus({ preventScroll: true });
+  next.scrollIntoView({ block: "start" });
+}
+
 function onClick(event) {
+  const button = event.target.closest(".step");
+  if (button) {
+    step(button.closest(".detail").previousElementSibling, Number(button.dataset.step));
+    return;
+  }
   const entry = event.target.closest(".entry");
   if (entry && (event.target.closest(".toggle") || !String(getSelection()))) toggleRow(entry);
 }
 
-// The arrow keys move from query to query; Enter, as for every button, opens and closes.
+// The arrow keys move from query to query; Enter, as for every button, opens and closes; j and k
+// open the next and the previous query in place of an open one.
 function onKey(event) {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (!step || !event.target.classList.contains("toggle")) return;
+  if (event.target.matches("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
+  const by = { j: 1, k: -1 }[event.key];
+  if (by) {
+    const entry = event.target.closest(".detail")?.previousElementSibling || event.target.closest(".entry");
+    if (entry) step(entry, by);
+    return;
+  }
+  const down = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!down || !event.target.classList.contains("toggle")) return;
   const toggles = [...parts.body.querySelectorAll(".toggle")];
-  const next = toggles[toggles.indexOf(event.target) + step];
+  const next = toggles[toggles.indexOf(event.target) + down];
   if (next) next.focus();
   event.preventDefault();
 }
@@ -74,6 +100,7 @@ function show() {
   fill(rows.slice((state.page - 1) * state.size, state.page * state.size));
   showPager();
   parts.status.textContent = statusText();
+  parts.key.textContent = keyText();
   keepAddress();
 }
 
@@ -88,11 +115,18 @@ function statusText() {
   const filters = [];
   if (state.q.trim()) filters.push(`“${state.q.trim()}”`);
   if (state.outcomes.size) filters.push([...state.outcomes].join(" or "));
-  state.causes.forEach((name, run) => name && filters.push(IS_COMPARISON ? `${RUNS[run]} fails because of ${name}` : name));
+  state.causes.forEach((name, run) => name && filters.push(IS_COMPARISON ? `${SHORT[run]} fails because of ${name}` : name));
   state.slices.forEach((label, place) => label && filters.push(`${slices[place].name}: ${label}`));
   for (const condition of state.where) if (isComplete(condition)) filters.push(conditionText(condition));
   const count = `${rows.length.toLocaleString("en")} of ${N.toLocaleString("en")} queries`;
   return filters.length ? `${count}: ${filters.join("; ")}` : count;
+}
+
+// What the marks of a row are, and in which order the rows stand.
+function keyText() {
+  if (!IS_COMPARISON) return "";
+  const marks = state.metric < 0 ? `A tick is ${SHORT[state.base]}, a dot is ${SHORT[state.with]}; right is better. ` : "";
+  return `${marks}${state.sort ? "" : "The largest fall over all metrics comes first."}`;
 }
 
 function showPager() {
@@ -159,7 +193,7 @@ function outcomeButtons() {
 function conditionRow(condition) {
   const update = (name, value) => {
     condition[name] = value;
-    if (name === "metric" && !sidesOf(metrics[value]).some((known) => known.run === condition.run)) condition.run = BASELINE;
+    if (name === "metric" && !sidesOf(metrics[value]).some((known) => known.run === condition.run)) condition.run = state.base;
     filtersChanged();
     if (name === "metric" || name === "operator") showConditions();
   };
@@ -203,13 +237,17 @@ function controls() {
     waiting = setTimeout(filtersChanged, 0); // what was typed at once is searched once
   });
   const first = [withLabel("Search in all queries", search, "search")];
-  if (RUNS.length > 2) first.push(choice("Candidate", RUNS.slice(1).map((name, place) => [place + 1, name]), state.with, (value) => { state.with = Number(value); state.outcomes.clear(); showControls(); filtersChanged(); }));
-  if (IS_COMPARISON) first.push(choice("Scores shown", metrics.map((metric, place) => [place, metric.title]), state.metric, (value) => { state.metric = Number(value); if (!["query", "question", "outcome"].includes(state.sort)) state.sort = ""; filtersChanged(); }));
+  if (RUNS.length > 2) {
+    const all = SHORT.map((name, run) => [run, name]);
+    first.push(choice("Baseline", all.filter(([run]) => run !== state.with), state.base, (value) => { state.base = Number(value); pairChanged(); }));
+    first.push(choice("Candidate", all.filter(([run]) => run !== state.base), state.with, (value) => { state.with = Number(value); pairChanged(); }));
+  }
+  if (IS_COMPARISON) first.push(choice("Scores shown", [[-1, "All metrics"], ...metrics.map((metric, place) => [place, metric.title])], state.metric, (value) => { state.metric = Number(value); if (!["query", "question", "outcome"].includes(state.sort)) state.sort = ""; filtersChanged(); }));
   const second = slices.map((slice, place) => choice(slice.name, [["", "all"], ...options(slice)], state.slices[place], (label) => { state.slices[place] = label; filtersChanged(); }));
-  causes.forEach((cause, run) => cause && second.push(choice(IS_COMPARISON ? `Why ${RUNS[run]} fails` : "Cause of failure", [["", "any"], ...options(cause)], state.causes[run], (name) => { state.causes[run] = name; filtersChanged(); })));
+  causes.forEach((cause, run) => cause && sides().includes(run) && second.push(choice(IS_COMPARISON ? `Why ${SHORT[run]} fails` : "Cause of failure", [["", "any"], ...options(cause)], state.causes[run], (name) => { state.causes[run] = name; filtersChanged(); })));
   parts.where = element("div", {});
   parts.add = element("button", { type: "button", onclick: addCondition }, "Add a condition");
-  const reset = element("button", { type: "button", onclick: () => { state = fresh(); showControls(); show(); } }, "Reset");
+  const reset = element("button", { type: "button", onclick: () => { state = fresh(); showControls(); show(); showPair(); } }, "Reset");
   const conditions = element("fieldset", {}, element("legend", {}, "Scores"), parts.where, element("div", { class: "buttons" }, parts.add, reset));
   return [
     element("div", { class: "row" }, ...first), outcomeButtons(),
@@ -219,9 +257,9 @@ function controls() {
 }
 
 function addCondition() {
-  const metric = IS_COMPARISON ? state.metric : 0;
-  const run = IS_COMPARISON ? state.with : BASELINE;
-  state.where.push({ metric, run: metrics[metric].runs[run] ? run : BASELINE, operator: metrics[metric].up ? "<" : ">", value: "" });
+  const metric = Math.max(state.metric, 0);
+  const run = IS_COMPARISON ? state.with : 0;
+  state.where.push({ metric, run: metrics[metric].runs[run] ? run : state.base, operator: metrics[metric].up ? "<" : ">", value: "" });
   showConditions();
   parts.where.lastElementChild.querySelector("input").focus();
 }
@@ -233,6 +271,7 @@ function showControls() {
 
 function build() {
   parts.filters = element("form", { class: "filters", role: "search", "aria-label": "Filter the queries", onsubmit: (event) => event.preventDefault() });
+  parts.key = element("p", { class: "hint" });
   parts.status = element("p", { class: "found", role: "status", "aria-live": "polite" });
   parts.head = element("thead", { role: "rowgroup" });
   parts.body = element("tbody", { role: "rowgroup", onclick: onClick, onkeydown: onKey });
@@ -243,10 +282,10 @@ function build() {
   const table = element("table", { class: "queries", role: "table", "aria-label": "Queries" }, parts.head, parts.body);
   parts.printed = element("p", { class: "hint", hidden: true });
   explorer.replaceChildren(
-    parts.filters, parts.status, parts.printed,
+    parts.filters, parts.status, parts.key, parts.printed,
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of queries" }, table),
     element("div", { class: "pager" }, parts.previous, parts.place, parts.next, element("label", {}, "Rows on a page", parts.size)),
-    element("p", { class: "hint screen" }, `The search above looks through all queries; the search of the browser looks only at the rows on this page. A print has the queries that match, up to ${MOST_PRINTED}, with the details of open rows. The address of this page keeps the view.`),
+    element("p", { class: "hint screen" }, `The search above looks through all queries; the search of the browser looks only at the rows on this page. A print has the queries that match, up to ${MOST_PRINTED}, with the details of open rows. The address of this page keeps the view. In an open query, the keys j and k go to the next and the previous one.`),
     data.cut ? element("p", { class: "hint" }, `${data.cut === 1 ? "1 long text is" : `${data.cut} long texts are`} cut; each says how much is left out.`) : "",
   );
 }
@@ -305,16 +344,37 @@ function toSection(event) {
 function restore() {
   if (location.hash.length > 1 && !isView(location.hash)) return;
   fromAddress(location.hash.slice(1));
+  toOpenQuery();
   showControls();
   show();
+  showPair();
+  toQueries();
+}
+
+// The page of the table that has the query of a link.
+function toOpenQuery() {
+  const [first] = state.open;
+  if (first === undefined) return;
+  const place = matchingRows().indexOf(first);
+  if (place >= 0) state.page = Math.floor(place / state.size) + 1;
+}
+
+function toQueries() {
+  const [first] = state.open;
+  const entry = first === undefined ? null : parts.body.querySelector(`[data-row="${first}"]`);
+  const isPair = /^#(base|with)=[^&]*(&(base|with)=[^&]*)*$/.test(location.hash);
+  (isPair && pairView ? pairView : entry || document.getElementById("queries")).scrollIntoView();
 }
 
 themes();
 build();
 if (isView(location.hash)) fromAddress(location.hash.slice(1));
+toOpenQuery();
 showControls();
+const isLinked = isView(location.hash);
 show();
-if (isView(location.hash)) document.getElementById("queries").scrollIntoView();
+showPair();
+if (isLinked) toQueries();
 addEventListener("hashchange", restore);
 addEventListener("beforeprint", toPaper);
 addEventListener("afterprint", fromPaper);

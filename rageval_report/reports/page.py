@@ -32,7 +32,7 @@ from rageval_report.results import Result
 
 _HERE = "rageval_report.reports"
 # Joined in this order they are one script: each uses only what the ones before it define.
-_SCRIPTS = ("words.js", "data.js", "view.js", "detail.js", "page.js")
+_SCRIPTS = ("words.js", "data.js", "view.js", "detail.js", "pair.js", "page.js")
 _LONGEST_CELL = 200
 _TONES = dict.fromkeys(("better", "best"), "better") | {
     "worse": "worse",

@@ -17,14 +17,14 @@ from rageval_report.errors import DataError
 from rageval_report.render.cell_text import confidence, interval, number
 from rageval_report.reports.page_columns import cell_text
 from rageval_report.reports.pictures import Picture
+from rageval_report.reports.query_table import ANSWERS
 from rageval_report.results import Result
 from rageval_report.scores import Scored
 from rageval_report.scores.correct_notion import CorrectNotion, answers_by
 from rageval_report.stats import mean_interval
 
 Tone = Literal["better", "worse", "neutral"]
-UNKNOWN_OUTCOME = "unknown"
-ANSWERS = ("right", "wrong", UNKNOWN_OUTCOME)
+UNKNOWN_OUTCOME = ANSWERS[-1]
 _TONES = ("worse", "better", "neutral")  # in the order in which a reader wants to see them
 # The default of `breakdown`.
 _DEFAULT_K = 5

@@ -6,8 +6,9 @@ Rows are all queries of all runs, the baseline's first. Everything is a column (
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from rageval_report.reports.page_columns import (
     score_column,
     text_column,
 )
+from rageval_report.reports.wording import NO_WORDING, Wording
 from rageval_report.scores import Metric, Scored, normalise_name
 from rageval_report.scores.states import (
     FAILED,
@@ -37,7 +39,8 @@ from rageval_report.types import FloatArray
 
 _ROLES = (("question", QUESTION), ("reference", REFERENCE), ("answer", ANSWER))
 _LISTS = ("contexts", CONTEXTS)
-NOWHERE = "in neither run"  # a query of another candidate
+ANSWERS = ("right", "wrong", "unknown")
+NOWHERE = "absent"  # a query of another run
 _CAUSES = (*CAUSES, FINE, UNKNOWN)
 
 
@@ -53,21 +56,24 @@ class QueryTable:
         Each metric as each run defines it, by the run's place; a run without the metric is absent.
     slices : tuple of str
         The columns of details by which queries can be filtered.
-    outcomes : tuple of Series of str
-        The outcome of each query by its id: whether the answer is right if there is one run; else
-        one series per candidate, beside the baseline. Empty if there is no rule for right answers.
-    outcome_names : tuple of tuple of str
-        All possible outcomes, in the order in which they are shown.
+    answers : tuple of Series of str, or None
+        For each run whether the answer to each query is right, wrong or unknown; empty, or None,
+        if there is no rule for right answers.
     causes : tuple of Series of str, or None
         For each run the cause of each query's failure, if its metrics tell it.
+    wording : Wording
+        What the page calls pipelines and metrics.
+    pairs : tuple of dict
+        What is shown of each pair of pipelines, for the reader's choice of two.
     """
 
     runs: tuple[Scored, ...]
     metrics: tuple[dict[int, Metric], ...]
     slices: tuple[str, ...] = ()
-    outcomes: tuple[pd.Series, ...] = ()
-    outcome_names: tuple[tuple[str, ...], ...] = ()
-    causes: tuple[pd.Series | None, ...] = field(default=())
+    answers: tuple[pd.Series | None, ...] = ()
+    causes: tuple[pd.Series | None, ...] = ()
+    wording: Wording = NO_WORDING
+    pairs: tuple[dict[str, Any], ...] = ()
 
     @property
     def ids(self) -> pd.Index:
@@ -89,13 +95,16 @@ class QueryTable:
         places = [row_numbers(run.scores.index, ids) for run in self.runs]
         return {
             "pipelines": [run.name for run in self.runs],
+            "short": [self.wording.names.of(run.name) for run in self.runs],
             "ids": [str(query_id) for query_id in ids],
             "metrics": [self._metric(known, places, pool) for known in self.metrics],
             "fields": list(self._fields(places, pool)),
             "slices": [self._slice(by, ids) for by in self.slices],
-            "outcomes": [
-                _named_column(outcome.reindex(ids).fillna(NOWHERE), (*names, NOWHERE))
-                for outcome, names in zip(self.outcomes, self.outcome_names, strict=True)
+            "answers": [
+                None
+                if answer is None
+                else _named_column(_where_present(answer, run, ids), (*ANSWERS, NOWHERE))
+                for run, answer in zip(self.runs, self.answers, strict=False)
             ],
             "causes": [
                 None
@@ -104,6 +113,7 @@ class QueryTable:
                 for cause in self.causes
             ],
             "meaning": CAUSES,
+            "pairs": list(self.pairs),
             "texts": pool.texts,
             "cut": pool.n_cut,
         }
@@ -116,7 +126,8 @@ class QueryTable:
         first = next(iter(known.values()))
         return {
             "name": first.name,
-            "title": first.title,
+            "title": self.wording.labels.get(first.name, first.title),
+            "width": _width(first),
             "up": first.greater_is_better,
             "runs": [
                 _scores(run, known[place], places[place], pool) if place in known else None
@@ -273,6 +284,20 @@ def _states(
         for state in (FAILED, NOT_APPLICABLE)
     }
     return {state: numbers for state, numbers in rows_by_state.items() if numbers}
+
+
+def _where_present(answer: pd.Series, run: Scored, ids: pd.Index) -> pd.Series:
+    """The answers to the page's queries: a query that the run does not have is absent."""
+    known = answer.reindex(ids)
+    is_present = ids.isin(run.scores.index)
+    return known.fillna(ANSWERS[-1]).where(is_present, NOWHERE)
+
+
+def _width(metric: Metric) -> float | None:
+    """The width of a metric's range; None without one."""
+    if metric.bounds is None or not all(map(math.isfinite, metric.bounds)):
+        return None
+    return metric.bounds[1] - metric.bounds[0]
 
 
 def _named_column(values: pd.Series, names: Sequence[str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ const OPERATORS = ["<", "≤", "≥", ">", "unscored", "failed"];
 
 function fresh() {
   return {
-    q: "", with: 1, metric: 0, outcomes: new Set(), causes: RUNS.map(() => ""), slices: slices.map(() => ""),
+    q: "", base: 0, with: 1, metric: -1, outcomes: new Set(), causes: RUNS.map(() => ""), slices: slices.map(() => ""),
     where: [], sort: "", down: false, page: 1, size: 50, open: new Set(),
   };
 }
@@ -13,12 +13,12 @@ let state = fresh();
 let rows = [];
 
 function sidesOf(metric) {
-  const known = RUNS.map((name, run) => ({ name, run })).filter(({ run }) => metric.runs[run]);
+  const known = SHORT.map((name, run) => ({ name, run })).filter(({ run }) => metric.runs[run]);
   return IS_COMPARISON ? [...known, { name: "change", run: -1 }] : known;
 }
 
 function conditionText({ metric, run, operator, value }) {
-  const of = IS_COMPARISON ? ` of ${run < 0 ? "change" : RUNS[run]}` : "";
+  const of = IS_COMPARISON ? ` of ${run < 0 ? "change" : SHORT[run]}` : "";
   return `${metrics[metric].name}${of} ${operator}${isWord(operator) ? "" : ` ${value}`}`;
 }
 
@@ -43,6 +43,7 @@ function toAddress() {
   const parameters = new URLSearchParams();
   const empty = fresh();
   if (state.q) parameters.set("q", state.q);
+  if (state.base !== empty.base) parameters.set("base", RUNS[state.base]);
   if (state.with !== empty.with) parameters.set("with", RUNS[state.with]);
   if (state.metric !== empty.metric) parameters.set("metric", metrics[state.metric].name);
   for (const name of state.outcomes) parameters.append("outcome", name);
@@ -60,8 +61,10 @@ function fromAddress(address) {
   const parameters = new URLSearchParams(address);
   state = fresh();
   state.q = parameters.get("q") || "";
-  state.with = Math.max(RUNS.indexOf(parameters.get("with")), 1);
-  state.metric = Math.max(metrics.findIndex((metric) => metric.name === parameters.get("metric")), 0);
+  state.base = Math.max(RUNS.indexOf(parameters.get("base")), 0);
+  const other = RUNS.indexOf(parameters.get("with"));
+  state.with = other >= 0 && other !== state.base ? other : state.base === 0 ? 1 : 0;
+  state.metric = metrics.findIndex((metric) => metric.name === parameters.get("metric"));
   state.outcomes = new Set(parameters.getAll("outcome"));
   state.causes = RUNS.map((name) => parameters.get(`cause.${name}`) || "");
   state.slices = slices.map((slice) => parameters.get(`slice.${slice.name}`) || "");
@@ -119,7 +122,7 @@ function searchTest() {
 }
 
 function change(metric, row) {
-  const [before, after] = [metric.runs[BASELINE], metric.runs[state.with]];
+  const [before, after] = [metric.runs[state.base], metric.runs[state.with]];
   const difference = before && after ? after.scores[row] - before.scores[row] : NaN;
   return Math.abs(difference) < NOISE ? 0 : difference;
 }
@@ -134,7 +137,7 @@ function conditionTest({ metric: place, run, operator, value }) {
   const limit = Number(value);
   if (operator === "unscored") return (row) => Number.isNaN(score(row));
   if (operator === "failed") {
-    const sides = run < 0 ? [BASELINE, state.with] : [run];
+    const sides = run < 0 ? [state.base, state.with] : [run];
     return (row) => sides.some((side) => metric.runs[side] && metric.runs[side].states.get(row) === "failed");
   }
   return {
@@ -151,7 +154,36 @@ function labelTest(column, label) {
 }
 
 function outcome() {
-  return outcomes[IS_COMPARISON ? state.with - 1 : 0];
+  return IS_COMPARISON ? outcomesOf(state.base, state.with) : answered[0];
+}
+
+// The mean improvement over all metrics, as shares of their ranges; metrics without a range count
+// only if none has one. It is the order of `overall_changes`, on the page and in the library.
+const overallCache = new Map();
+
+function overallChanges() {
+  const key = state.base * RUNS.length + state.with;
+  if (!overallCache.has(key)) overallCache.set(key, computeOverall());
+  return overallCache.get(key);
+}
+
+function computeOverall() {
+  const both = metrics.filter((metric) => metric.runs[state.base] && metric.runs[state.with]);
+  const ranged = both.filter((metric) => metric.width);
+  const total = new Float64Array(N);
+  const counts = new Int32Array(N);
+  for (const metric of ranged.length ? ranged : both) {
+    const [before, after] = [metric.runs[state.base].scores, metric.runs[state.with].scores];
+    let width = metric.width;
+    if (!width) for (let row = 0; row < N; row += 1) width = Math.max(width || 0, Math.abs(after[row] - before[row]) || 0);
+    for (let row = 0; row < N; row += 1) {
+      const share = (metric.up ? after[row] - before[row] : before[row] - after[row]) / (width || 1);
+      if (Number.isNaN(share)) continue;
+      total[row] += share;
+      counts[row] += 1;
+    }
+  }
+  return total.map((sum, row) => (counts[row] ? sum / counts[row] : NaN));
 }
 
 function tests() {
@@ -171,10 +203,15 @@ function matchingRows() {
   const conditions = tests();
   const matches = [];
   for (let row = 0; row < N; row += 1) if (conditions.every((test) => test(row))) matches.push(row);
-  const column = columns().find(({ key }) => key === state.sort);
-  return column ? sortRows(matches, column) : matches;
+  const column = columns().find(({ key }) => key === state.sort) || HIDDEN_ORDERS.find(({ key }) => key === state.sort);
+  if (column) return sortRows(matches, column);
+  if (!IS_COMPARISON) return matches;
+  const changes = overallChanges();
+  return sortRows(matches, { value: (row) => changes[row] });
 }
 
+// Orders that no column shows.
+const HIDDEN_ORDERS = [{ key: "query", value: (row) => data.ids[row] }];
 const collator = new Intl.Collator("en", { numeric: true });
 
 // Missing values come last in both directions; equal ones keep their order.

@@ -14,6 +14,15 @@ function element(name, attributes, ...children) {
   return node;
 }
 
+const SVG = "http://www.w3.org/2000/svg";
+
+function drawing(name, attributes, ...children) {
+  const node = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
 // Characters that could move or hide other text: controls, marks of direction, halves of characters.
 const UNSEEN = /[\p{Cs}\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/gu;
 

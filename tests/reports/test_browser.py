@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
+from rageval_report import RAGPipelineEvaluation, compare
+
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
 
@@ -17,8 +19,16 @@ pytestmark = pytest.mark.browser
 IDS = ["q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9"]
 
 
+# In the order of their overall change, which tests/reports/views/test_changed.py has by hand.
+BY_CHANGE = ["q2", "q4", "q7", "q1", "q5", "q6", "q3", "q8", "q9"]
+
+
 def ids(page):
-    return page.locator(".queries .toggle").all_inner_texts()
+    return page.locator(".queries .entry").evaluate_all("(rows) => rows.map((r) => r.dataset.id)")
+
+
+def toggle(page, query_id):
+    return page.locator(f'.queries .entry[data-id="{query_id}"] .toggle')
 
 
 def button(page, name):
@@ -27,7 +37,7 @@ def button(page, name):
 
 def search(page, text):
     page.get_by_role("searchbox").fill(text)
-    expect(page).to_have_url(re.compile("#.*q=" if text else "^[^=]*$"))
+    expect(page).to_have_url(re.compile(r"[#&]q=" if text else r"^(?!.*[#&]q=)"))
 
 
 def control(page, name):
@@ -43,12 +53,13 @@ def shows(page, n):
 
 
 def status(page):
-    return page.get_by_role("status").inner_text()
+    return page.locator(".found").inner_text()
 
 
 @pytest.fixture
 def page(opened, compared_page):
-    return opened(compared_page)
+    """In the order of the ids, which most tests do not care about."""
+    return opened(compared_page, "sort=query")
 
 
 @pytest.fixture
@@ -83,6 +94,36 @@ def test_pictures_are_drawn_of_text_that_can_be_read(single):
     assert figure.locator("svg").bounding_box()["height"] > 100
 
 
+def test_without_an_order_the_largest_fall_comes_first(opened, compared_page):
+    page = opened(compared_page)
+    assert ids(page) == BY_CHANGE
+    assert page.get_by_text("The largest fall over all metrics comes first.").is_visible()
+
+
+def test_a_row_begins_with_the_question_and_draws_all_metrics(page):
+    heads = [head.strip() for head in page.locator(".queries thead th").all_inner_texts()]
+    assert heads == [
+        *("Question", "Outcome", "Exact Match", "Hit@5", "Faithfulness", "Latency (ms)", "Query"),
+    ]
+    row = page.locator('.queries .entry[data-id="q3"]')
+    assert row.locator(".toggle").inner_text() == "What is the fee number 3?"
+    drawn = row.locator(".dumbbell").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+    assert drawn == [
+        *("Exact Match: 0.000 → 1.000", "Hit@5: 0.000 → 1.000", "Faithfulness: 0.330 → 0.830"),
+        "Latency (ms): 120.0 → 220.0",
+    ]
+    # Right is better: a slower query is drawn to the left.
+    tick, dot = (
+        float(row.locator(".dumbbell").last.locator(place).get_attribute(name))
+        for place, name in (("line.before", "x1"), ("circle", "cx"))
+    )
+    assert dot < tick
+    lost = page.locator('.queries .entry[data-id="q7"] .dumbbell').first
+    assert lost.get_attribute("aria-label") == "Exact Match: failed → 1.000"
+    assert lost.locator("circle").count() == 1
+    assert lost.locator("line.before").count() == 0
+
+
 # -- search, sort, filter
 
 
@@ -95,7 +136,7 @@ def test_a_search_looks_at_questions_answers_contexts_and_reasons(page):
     search(page, "nowhere at all")
     assert page.get_by_text("No query matches these filters.").is_visible()
     search(page, "")
-    assert ids(page) == IDS
+    assert sorted(ids(page)) == IDS
 
 
 def test_a_click_on_a_heading_sorts_up_then_down_then_not(page):
@@ -109,7 +150,7 @@ def test_a_click_on_a_heading_sorts_up_then_down_then_not(page):
     assert ids(page) == ["q9", "q3", "q6", "q7", "q5", "q4", "q1", "q2", "q8"]  # unscored last
     head.get_by_role("button").click()
     assert head.get_attribute("aria-sort") == "none"
-    assert ids(page) == IDS
+    assert ids(page) == BY_CHANGE
 
 
 @pytest.mark.parametrize(
@@ -178,7 +219,7 @@ def test_reset_takes_all_filters_away(page):
     search(page, "fee")
     button(page, re.compile("^both wrong")).click()
     button(page, "Reset").click()
-    assert ids(page) == IDS
+    assert ids(page) == BY_CHANGE
     assert page.get_by_role("searchbox").input_value() == ""
     assert "=" not in page.url
 
@@ -199,22 +240,46 @@ def test_an_open_row_shows_all_that_is_known(page):
 
 
 def test_the_differences_of_the_answers_are_marked(page):
-    button(page, "q3").click()
+    toggle(page, "q3").click()
     assert page.locator(".detail del").all_inner_texts() == ["7"]
     assert page.locator(".detail ins").all_inner_texts() == ["3"]
     assert page.locator(".detail .side .text").first.inner_text() == "it costs 7 crowns"
 
 
+def test_gold_contexts_are_marked_by_their_ids(opened, tmp_path):
+    runs = [
+        RAGPipelineEvaluation(
+            name,
+            {
+                "query_id": ["q1", "q2"],
+                "f1": [0.5, 1.0],
+                "contexts": [["first text", "second text"], ["third", "fourth"]],
+                "retrieved_ids": [["d1", "d2"], ["d3", "d4"]],
+                "relevant": [["d2"], ["d9"]],
+            },
+        )
+        for name in ("old", "new")
+    ]
+    page = opened(compare(*runs).report(pictures=False).save(tmp_path / "gold.html"), "open=q1")
+    side = page.locator(".detail .side").last
+    assert "1 of 2 gold" in side.inner_text()
+    assert side.locator("li.gold").all_inner_texts() == [
+        "★ gold\n\nsecond text\n\nalso context 2 of old"
+    ]
+    toggle(page, "q2").click()
+    assert "0 of 2 gold" in page.locator(".detail .side").last.inner_text()
+
+
 def test_equal_answers_say_so(page):
-    button(page, "q5").click()
+    toggle(page, "q5").click()
     assert page.get_by_text("Both answers are the same.").is_visible()
     assert page.locator(".detail del, .detail ins").count() == 0
 
 
 def test_a_click_closes_it_again(page):
     for expanded in ("true", "false"):
-        button(page, "q2").click()
-        assert button(page, "q2").get_attribute("aria-expanded") == expanded
+        toggle(page, "q2").click()
+        assert toggle(page, "q2").get_attribute("aria-expanded") == expanded
     assert page.locator(".detail").count() == 0
 
 
@@ -225,7 +290,7 @@ def test_all_of_it_is_reached_and_done_by_keyboard(page):
     page.get_by_role("searchbox").focus()
     page.keyboard.type("number 2")
     shows(page, 1)
-    button(page, "q2").focus()
+    toggle(page, "q2").focus()
     page.keyboard.press("Enter")
     assert page.locator(".detail").is_visible()
     page.keyboard.press("Enter")
@@ -233,11 +298,59 @@ def test_all_of_it_is_reached_and_done_by_keyboard(page):
 
 
 def test_the_arrows_go_from_query_to_query(page):
-    button(page, "q1").focus()
+    toggle(page, "q1").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
-    assert page.evaluate("document.activeElement.textContent") == "q2"
+    assert page.evaluate("document.activeElement.closest('.entry').dataset.id") == "q2"
+
+
+def test_j_and_k_go_from_an_open_query_to_the_next_and_back(page):
+    toggle(page, "q2").press("Enter")
+    page.keyboard.press("j")
+    assert "open=q3" in page.url
+    assert page.locator(".detail").count() == 1
+    assert page.evaluate("document.activeElement.closest('.entry').dataset.id") == "q3"
+    page.keyboard.press("k")
+    page.keyboard.press("k")
+    page.keyboard.press("k")  # before the first one nothing happens
+    assert "open=q1" in page.url
+    page.get_by_role("searchbox").focus()
+    page.keyboard.type("jk")
+    assert page.get_by_role("searchbox").input_value() == "jk"
+
+
+def test_next_goes_to_the_next_page_of_the_table(opened, large_enough):
+    page = opened(large_enough, "sort=query&size=25&open=q025")
+    assert ids(page)[-1] == "q025"
+    page.get_by_role("button", name="Next query").click()
+    assert ids(page)[0] == "q026"
+    assert "page=2" in page.url
+    page.get_by_role("button", name="Previous query").click()
+    assert ids(page)[-1] == "q025"
+
+
+def test_a_link_to_a_query_opens_the_page_of_the_table_that_has_it(opened, large_enough):
+    page = opened(large_enough, "open=q101")
+    assert "q101" in ids(page)
+    assert page.locator(".detail").count() == 1
+    link = page.get_by_role("link", name="Link to this query")
+    assert link.get_attribute("href") == "#open=q101"
+
+
+@pytest.fixture
+def large_enough(demo_page):
+    return demo_page
+
+
+def test_a_query_is_copied_as_markdown_for_an_issue(opened, compared_page):
+    page = opened(compared_page, "open=q3", permissions=["clipboard-read", "clipboard-write"])
+    button(page, "Copy as Markdown").click()
+    expect(page.get_by_text("Copied")).to_be_visible()
+    text = page.evaluate("navigator.clipboard.readText()")
+    assert text.startswith("## Query q3\n")
+    assert "**Answer of hybrid**\n\n```text\nit costs 3 crowns\n```" in text
+    assert "| Faithfulness | 0.330 | 0.830 |" in text
 
 
 def test_sorting_keeps_the_focus(page):
@@ -256,7 +369,7 @@ def test_what_has_the_focus_is_seen(page):
 
 def test_every_control_has_a_name(page):
     button(page, "Add a condition").click()
-    button(page, "q1").click()
+    toggle(page, "q1").click()
     nameless = page.evaluate(
         """() => [...document.querySelectorAll("button, select, input")].filter((one) =>
             !(one.matches("button") && one.textContent.trim()) &&
@@ -277,7 +390,7 @@ def test_a_view_is_in_the_address_and_comes_back(page, opened, compared_page):
     control(page, "Relation").select_option(">")
     control(page, "Threshold").fill("-0.5")
     head_of(page, "Change").get_by_role("button").click()
-    button(page, "q3").click()
+    toggle(page, "q3").click()
     seen, said, address = ids(page), status(page), page.url
     assert seen == ["q7", "q1", "q5", "q3"]
     page.reload()
@@ -296,13 +409,13 @@ def test_an_address_that_makes_no_sense_shows_everything(opened, compared_page, 
     page = opened(compared_page, fragment)
     assert len(ids(page)) in (0, 9)
     button(page, "Reset").click()
-    assert ids(page) == IDS
+    assert ids(page) == BY_CHANGE
 
 
 def test_another_address_changes_the_view_without_a_reload(page):
     page.evaluate("location.hash = 'outcome=both+wrong'")
     shows(page, 2)
-    assert ids(page) == ["q4", "q6"]
+    assert sorted(ids(page)) == ["q4", "q6"]
 
 
 def test_links_to_sections_keep_the_view(page):
@@ -318,8 +431,8 @@ def test_links_to_sections_keep_the_view(page):
 def test_one_pipeline_has_a_column_for_each_metric(single):
     heads = single.locator(".queries thead th").all_inner_texts()
     assert [head.strip() for head in heads] == [
-        *("Query", "Question", "Answer", "Cause", "Hit@5", "Exact Match", "Faithfulness"),
-        "Latency (ms)",
+        *("Question", "Answer", "Cause", "Hit@5", "Exact Match", "Faithfulness"),
+        *("Latency (ms)", "Query"),
     ]
     button(single, re.compile("^wrong ")).click()
     assert ids(single) == ["q3", "q4", "q6"]

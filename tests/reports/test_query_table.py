@@ -29,10 +29,13 @@ def test_rows_are_the_queries_of_both_runs_the_baseline_first(document):
     assert document["ids"] == ["q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9"]
 
 
-def test_the_outcome_of_each_query_by_hand(document):
-    assert read(document["outcomes"][0]) == [
-        *("both right", "became wrong", "became right", "both wrong", "both right"),
-        *("both wrong", "unknown", "only in the baseline", "only in the candidate"),
+def test_the_answer_to_each_query_by_hand(document):
+    ours, theirs = map(read, document["answers"])
+    assert ours == [
+        *("right", "right", "wrong", "wrong", "right", "wrong", "unknown", "right", "absent"),
+    ]
+    assert theirs == [
+        *("right", "wrong", "right", "wrong", "right", "wrong", "right", "absent", "right"),
     ]
 
 
@@ -104,16 +107,16 @@ def test_columns_of_a_few_values_are_offered_as_slices():
     assert slice_columns(evaluation) == ["domain", "difficulty"]
 
 
-def test_a_query_of_the_second_candidate_alone_is_in_neither_run_of_the_first(bm25, hybrid):
+def test_a_query_of_the_second_candidate_alone_is_absent_from_the_first(bm25, hybrid):
     frame = hybrid.to_frame()
     other = RAGPipelineEvaluation("third", frame.assign(query_id=[*frame["query_id"][:-1], "q10"]))
     document = compare(bm25, hybrid, other).report(pictures=False).queries.document()
-    assert read(document["outcomes"][0])[-1] == "in neither run"
-    assert read(document["outcomes"][1])[-2:] == ["in neither run", "only in the candidate"]
+    assert read(document["answers"][1])[-1] == "absent"
+    assert read(document["answers"][2])[-2:] == ["absent", "right"]
 
 
 def test_without_a_rule_of_what_is_right_there_are_no_outcomes_and_a_note_says_so():
     evaluation = RAGPipelineEvaluation("a", {"query_id": ["q1", "q2"], "f1": [0.1, 0.4]})
     report = evaluation.report(pictures=False)
-    assert report.queries.document()["outcomes"] == []
+    assert report.queries.document()["answers"] == []
     assert any("correct=" in note for note in report.notes)

@@ -288,7 +288,7 @@ def _would_show(ranking: Ranking, places: RankedPipelines) -> list[str]:
         return []
     return [
         f"With {counted(n, 'query', 'queries')}, only differences beyond about "
-        f"{number(float(np.median(sizes)))} would show between two pipelines."
+        f"{float(np.median(sizes)):.2g} would show between two pipelines."
     ]
 
 

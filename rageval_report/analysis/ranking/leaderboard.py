@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack, cast
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import check_count
+from rageval_report._registry import load
+from rageval_report.analysis.arguments import RankingReportKeywords, check_count
 from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment, clusters_setting
 from rageval_report.analysis.evaluation_inputs import EvaluationInput, read_evaluations
 from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
@@ -36,7 +37,12 @@ from rageval_report.analysis.ranking.resampled_objectives import ResamplingSetti
 from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
 from rageval_report.analysis.ranking.weighted import WeightedScores, weighted_scores
 from rageval_report.analysis.sentence_parts import join_names
-from rageval_report.errors import DataError, explain_keywords, explain_keywords_of
+from rageval_report.errors import (
+    DataError,
+    check_options,
+    explain_keywords,
+    explain_keywords_of,
+)
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
@@ -58,6 +64,8 @@ from rageval_report.types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from rageval_report.reports.report import Report
 
 _HEADLINE = (
     *("rank", "pipeline", "standing", "letters", "n", "mean", "ci_low", "ci_high"),
@@ -245,6 +253,25 @@ class Ranking(Result):
         matplotlib.axes.Axes
         """
         return plot(self, kind, *args, ax=ax, **options)
+
+    def report(self, **options: Unpack[RankingReportKeywords]) -> Report:
+        """The report file: the leaderboard, what quality costs, every pair, and every query.
+
+        Parameters
+        ----------
+        **options
+            ``title``, ``by``, ``correct``, ``k``, ``pictures`` and ``longest_text``, as in
+            `rageval_report.reports.report_ranking`.
+
+        Returns
+        -------
+        rageval_report.reports.Report
+            Its ``save("report.html")`` writes the page.
+        """
+        check_options("Ranking.report()", options, RankingReportKeywords.__annotations__)
+        # Reports stand above the analyses, and are loaded on first use.
+        build: Callable[..., Report] = load("rageval_report.reports:report_ranking")
+        return build(self, **options)
 
     def _weights_and_objectives(
         self, weights: Mapping[str, float] | None, objectives: ObjectivesArgument
