@@ -10,8 +10,10 @@ from rageval_report.analysis.comparing.comparison import Comparison
 from rageval_report.analysis.headlines.comparison_headline import (
     comparison_headline,
     comparison_verdicts,
+    fewest_of,
+    pair_text,
 )
-from rageval_report.analysis.headlines.metric_verdicts import MetricVerdict
+from rageval_report.analysis.headlines.metric_verdicts import BETTER, WORSE, MetricVerdict
 from rageval_report.analysis.summary import evaluation_report
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.reports.common_sections import (
@@ -162,6 +164,7 @@ def _strip_section(comparison: Comparison, wording: Wording) -> Section:
     for verdict in verdicts:
         by_candidate.setdefault(verdict.candidate, []).append(verdict)
     metrics = {ours.name: ours for pairing in comparison.pairings for ours, _ in pairing.metrics}
+    are_several = len(by_candidate) > 1
     strips = tuple(
         Strip.of(
             own,
@@ -169,8 +172,10 @@ def _strip_section(comparison: Comparison, wording: Wording) -> Section:
             wording.names,
             level=comparison.settings["confidence_level"],
             correction=str(comparison.settings["correction"]),
+            heading=pair_text(own, wording.names, fewest_of(comparison)) if are_several else "",
         )
-        for own in by_candidate.values()
+        # Those of which most is shown first; equal ones in the order of the caller.
+        for own in sorted(by_candidate.values(), key=_n_open)
     )
     return Section(
         "comparison",
@@ -179,6 +184,11 @@ def _strip_section(comparison: Comparison, wording: Wording) -> Section:
         views=strips,
         numbers="The numbers behind the verdicts: n, p, correction, and each in a sentence",
     )
+
+
+def _n_open(verdicts: Sequence[MetricVerdict]) -> int:
+    """The number of metrics on which no difference is shown."""
+    return sum(verdict.shown not in (BETTER, WORSE) for verdict in verdicts)
 
 
 def _changed_section(

@@ -66,6 +66,14 @@ class ShownPicture:
 
 
 @dataclass(frozen=True, eq=False)
+class ShownView:
+    """What a view draws, and the sentence under which it is folded; empty if it is not."""
+
+    html: Markup
+    heading: str
+
+
+@dataclass(frozen=True, eq=False)
 class ShownSection:
     """A section, prepared for the template."""
 
@@ -74,7 +82,7 @@ class ShownSection:
     results: tuple[ShownResult, ...]
     pictures: tuple[ShownPicture | None, ...]
     folded: bool
-    views: tuple[Markup, ...]
+    views: tuple[ShownView, ...]
     numbers: str
 
 
@@ -227,8 +235,9 @@ def _shown_section(section: Section, wording: Wording) -> ShownSection:
     )
 
 
-def _shown_view(view: PageView) -> Markup:
-    return Markup(_template(view.template).render(view=view))  # noqa: S704  (escaped by Jinja)
+def _shown_view(view: PageView) -> ShownView:
+    html = Markup(_template(view.template).render(view=view))  # noqa: S704  (escaped by Jinja)
+    return ShownView(html, getattr(view, "heading", ""))
 
 
 def _shown_picture(picture: Picture, key: str) -> ShownPicture:

@@ -46,6 +46,7 @@ from rageval_report.analysis.family import CorrectionFamily, family_of_pairings,
 from rageval_report.analysis.gates.gate import gate_comparison
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.report_files import REPORTS
 from rageval_report.analysis.scanned import ScoredOrScanned, scans_among
 from rageval_report.analysis.sentence_parts import correction_note, group_notes
 from rageval_report.analysis.slices import slice_comparison
@@ -224,7 +225,7 @@ class Comparison(Result):
             tables.
         """
         check_options("Comparison.report()", options, ReportKeywords.__annotations__)
-        return _report_builder()(self, **options)
+        return REPORTS["comparison"](self, **options)
 
     def save(self, path: str | Path, *, force: bool = True) -> Path | Any:
         """Write the comparison to a file, as every result, or log it to MLflow.
@@ -358,16 +359,6 @@ def _details_at(
         return run.details.reindex(ids)
     # The alignment has found the rows already: no id is looked up again.
     return run.details.iloc[places if rows is None else rows[places]].set_axis(ids)
-
-
-def _report_builder() -> Callable[..., Report]:
-    """The function behind `Comparison.report`.
-
-    Reports stand above the analyses, so no import leads there. The report is a method all the same,
-    because a person who holds a comparison looks for it there; it is loaded on first use.
-    """
-    build: Callable[..., Report] = load("rageval_report.reports:report_comparison")
-    return build
 
 
 @explain_keywords

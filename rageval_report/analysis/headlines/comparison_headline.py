@@ -265,12 +265,16 @@ def _of_several(
     if len(lines) > _MOST_CANDIDATES:
         lines = [
             *lines[:_MOST_CANDIDATES],
-            f"{len(lines) - _MOST_CANDIDATES} more differ, see below.",
+            _more_differ(len(lines) - _MOST_CANDIDATES),
         ]
     quiet = len(by_candidate) - len(order)
     if quiet and order:
         lines.append(f"No difference is shown for {counted(quiet, 'candidate')}.")
     return text, tuple(lines)
+
+
+def _more_differ(n: int) -> str:
+    return f"{n} more {'differs' if n == 1 else 'differ'}, see below."
 
 
 def _several_text(

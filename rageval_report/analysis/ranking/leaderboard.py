@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypedDict, Unpack, cast
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import load
 from rageval_report.analysis.arguments import RankingReportKeywords, check_count
 from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment, clusters_setting
 from rageval_report.analysis.evaluation_inputs import EvaluationInput, read_evaluations
@@ -36,6 +35,7 @@ from rageval_report.analysis.ranking.ranking_tables import (
 from rageval_report.analysis.ranking.resampled_objectives import ResamplingSettings
 from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
 from rageval_report.analysis.ranking.weighted import WeightedScores, weighted_scores
+from rageval_report.analysis.report_files import REPORTS
 from rageval_report.analysis.sentence_parts import join_names
 from rageval_report.errors import (
     DataError,
@@ -269,9 +269,7 @@ class Ranking(Result):
             Its ``save("report.html")`` writes the page.
         """
         check_options("Ranking.report()", options, RankingReportKeywords.__annotations__)
-        # Reports stand above the analyses, and are loaded on first use.
-        build: Callable[..., Report] = load("rageval_report.reports:report_ranking")
-        return build(self, **options)
+        return REPORTS["ranking"](self, **options)
 
     def _weights_and_objectives(
         self, weights: Mapping[str, float] | None, objectives: ObjectivesArgument

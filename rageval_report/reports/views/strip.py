@@ -17,6 +17,7 @@ from rageval_report.analysis.headlines.metric_verdicts import (
     of_shown,
 )
 from rageval_report.names.short_names import ShortNames
+from rageval_report.names.widths import display_width
 from rageval_report.render.cell_text import confidence, interval, number, pvalue, signed_number
 from rageval_report.reports.views.scales import Scale, own_scale, round_up, tick_text
 from rageval_report.scores import Metric
@@ -31,7 +32,9 @@ HEADINGS: Mapping[Shown, str] = {
 }
 
 
-_ROOM_FOR_NAME = 8
+# In columns of a terminal.
+_ROOM_FOR_NAME = 7
+_ROOM_FOR_COLUMN = 18
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,8 @@ class Strip:
         What the intervals are called.
     has_margins : bool
         Whether a margin is drawn.
+    heading : str
+        The verdict on the two in one sentence, if the page has several strips.
     """
 
     template: ClassVar[str] = "strip.html.jinja"
@@ -127,13 +132,21 @@ class Strip:
     groups: tuple[StripGroup, ...]
     level: str
     has_margins: bool
+    heading: str = ""
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        """The headings of the two means: the pipelines, if there is room for their names."""
+        names = (self.baseline, self.candidate)
+        is_short = all(display_width(name) <= _ROOM_FOR_COLUMN for name in names)
+        return names if is_short else ("Baseline", "Candidate")
 
     @property
     def marks(self) -> tuple[str, str]:
         """What the tick and the dot are: the pipelines, if there is room for their names."""
         names = (self.baseline, self.candidate)
-        is_short = all(len(name) <= _ROOM_FOR_NAME for name in names)
-        return names if is_short else ("baseline", "candidate")
+        is_short = all(display_width(name) <= _ROOM_FOR_NAME for name in names)
+        return names if is_short else ("before", "after")
 
     @classmethod
     def of(
@@ -144,6 +157,7 @@ class Strip:
         *,
         level: object,
         correction: str,
+        heading: str = "",
     ) -> Strip:
         """The strip of two pipelines.
 
@@ -159,6 +173,8 @@ class Strip:
             The confidence level of the intervals.
         correction : str
             The correction of the p-values.
+        heading : str
+            As of the strip.
         """
         shared = _shared_half(verdicts)
         groups: list[StripGroup] = []
@@ -178,6 +194,7 @@ class Strip:
             tuple(groups),
             confidence(level),
             any(not math.isnan(verdict.margin) for verdict in verdicts),
+            heading,
         )
 
 

@@ -1,6 +1,7 @@
 """The strip: what stands in each row, and where."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -95,6 +96,10 @@ def test_long_names_leave_the_marks_without_names(comparison):
         verdicts, metrics, shorten_names(["bm25", "hybrid"]), level=0.95, correction="none"
     )
     assert short.marks == ("bm25", "hybrid")
+    assert short.columns == ("bm25", "hybrid")
+    names = shorten_names(["a quite long name of it", "another name, as long"])
+    long = replace(short, baseline=names.short[0], candidate=names.short[1])
+    assert (long.marks, long.columns) == (("before", "after"), ("Baseline", "Candidate"))
     assert "none p" not in short.groups[0].rows[0].hover
 
 
@@ -124,3 +129,23 @@ def test_a_metric_with_bounds_keeps_them():
     assert own_scale([0.2, 0.3], recall.bounds, greater_is_better=True) == Scale(0.0, 1.0)
     below = own_scale([-3.0, -1.0], None, greater_is_better=True)
     assert (below.left, below.right) == (-3.0, 0.0)
+
+
+def test_each_of_several_candidates_has_its_strip_under_its_verdict():
+    first, second = demo_evaluations()
+    same = type(first)("bm25 again", first.to_frame())
+    report = compare(first, same, second).report(pictures=False)
+    [section] = [own for own in report.sections if own.key == "comparison"]
+    assert [strip.heading for strip in section.views] == [
+        "hybrid is better than bm25 on 1 of 8 metrics and worse on Latency (ms).",
+        "bm25 again and bm25 have the same scores on every query.",
+    ]
+    page = report.to_html()
+    assert page.count('<details class="pair-fold" open>') == 1
+    assert page.count('<details class="pair-fold"') == 2
+    [alone] = [
+        own
+        for own in compare(first, second).report(pictures=False).sections
+        if own.key == "comparison"
+    ]
+    assert alone.views[0].heading == ""
