@@ -121,10 +121,9 @@ def room_of(module):
 # first use, so that no import runs upward; whoever adds one states the reason here.
 UPWARD_BY_NAME = {
     ("results", "render"): "a Result prints and saves itself, and renderers take Results",
-    (
-        "analysis.report_files",
-        "reports",
-    ): "comparisons and rankings have report(), as evaluations have",
+    ("analysis.comparing.comparison", "reports"): "a Comparison has report(), as an evaluation has",
+    ("analysis.ranking.leaderboard", "reports"): "a Ranking has report(), as an evaluation has",
+    ("analysis.report_files", "reports"): "it names the functions behind these two methods",
     ("scores.catalogue", "rankings"): "a metric's entry names its function beside its description",
     ("scores.catalogue", "metrics"): "a metric's entry names its function beside its description",
     ("analysis.comparing.comparison", "loggers"): "a Comparison saves itself as a run of MLflow",

@@ -12,9 +12,6 @@ from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.render.text_table import TextColumn, TextTable
 from rageval_report.scores import Metric, Scored
 
-# A metric whose name is a plain word, such as "similarity", is left alone in sentences.
-_IS_NAME = re.compile(r"[_@\d]")
-
 
 @dataclass(frozen=True)
 class Wording:
@@ -69,7 +66,8 @@ class Wording:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
-        named = [name for name in self.labels if _IS_NAME.search(name)]
+        # A word such as "faithfulness" is its own title, and stays as it is in a sentence.
+        named = [name for name, title in self.labels.items() if title.lower() != name.lower()]
         if not named:
             return None
         choices = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
