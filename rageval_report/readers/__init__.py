@@ -27,6 +27,7 @@ from rageval_report.files.inputs import input_name
 from rageval_report.files.source import Source
 from rageval_report.readers.base import (
     ACCEPTED,
+    FileKeywords,
     Reader,
     ReaderOptions,
     ScoreFile,
@@ -200,13 +201,9 @@ def _unknown_format(source: Source, marks: dict[str, float]) -> str:
 def read(
     path: ScoreInput,
     *,
-    reader: str | Reader | None = None,
-    query_id: str | None = None,
-    metrics: object = None,
-    duplicates: str = "error",
     roles: Roles | None = None,
     totals: Totals = "auto",
-    **options: Unpack[ReaderOptions],
+    **keywords: Unpack[FileKeywords],
 ) -> list[ScoreFile]:
     r"""Read a file of scores, or a ranking with its judgments.
 
@@ -215,24 +212,16 @@ def read(
     path : str, PathLike, bytes, open file, frame, mapping, or iterable of dicts
         The file, gzipped or not; "-" is standard input. Or its contents, or a table in memory:
         lists and mappings are read as JSON documents of the same content would be.
-    reader : str or Reader, optional
-        A name in the table `READERS`; if omitted, the format is recognised by the content.
-    query_id : str, optional
-        The column of ids, whose cells are read as text; readers of formats that fix their ids
-        ignore it.
-    metrics : iterable of str, or mapping, optional
-        The metrics of a ranking; other readers read all metrics of the file.
-    duplicates : str
-        What to do with a document that appears twice in a ranking; other readers keep all rows.
     roles : mapping of str to str, optional
         What columns are, if the caller knows better: ``{"model": "pipeline"}``; see
         `rageval_report.scores.roles`.
     totals : {"auto", "drop", "keep"}
         What to do with rows of totals where a table holds several pipelines; in a table of one
         pipeline `score_table` decides.
-    **options
-        The options of the reader, see `ReaderOptions`. They are checked at run time, because a
-        reader of another distribution may take options of its own.
+    **keywords
+        ``reader``, ``query_id``, ``metrics``, ``duplicates`` and the options of the reader, see
+        `FileKeywords`. The options are checked at run time, because a reader of another
+        distribution may take options of its own.
 
     Returns
     -------
@@ -261,11 +250,10 @@ def read(
     >>> file.pipeline, file.frame["query_id"].tolist()
     ('hybrid', ['001', '002'])
     """
-    reading = read_undivided(
-        path, reader=reader, query_id=query_id, metrics=metrics, duplicates=duplicates, **options
-    )
+    reading = read_undivided(path, **keywords)
+    query_id = keywords.get("query_id")
     files = divide_pipelines(reading.files, reading.source, query_id, roles, totals)
-    return share_scales(files, reading.source, query_id, roles, metrics)
+    return share_scales(files, reading.source, query_id, roles, keywords.get("metrics"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,6 +75,28 @@ class ReaderOptions(RankingOptions, total=False):
     sheet: str | int | None
 
 
+class FileKeywords(ReaderOptions, total=False):
+    """How a file is read: the options of its reader, and what holds for every format.
+
+    Parameters
+    ----------
+    reader : str or Reader, optional
+        A name in the table ``READERS``; if omitted, the format is recognised by the content.
+    query_id : str, optional
+        The column of ids, whose cells are read as text; readers of formats that fix their ids
+        ignore it.
+    metrics : iterable of str, or mapping, optional
+        The metrics of a ranking; other readers read all metrics of the file.
+    duplicates : str, default "error"
+        What to do with a document that appears twice in a ranking; other readers keep all rows.
+    """
+
+    reader: str | Reader | None
+    query_id: str | None
+    metrics: object
+    duplicates: str
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreFile:
     """The rows of one pipeline as they are in the file; `score_table` checks them.

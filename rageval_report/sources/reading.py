@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from rageval_report.readers import FileReading, divide_pipelines
 from rageval_report.readers import read_undivided as read_file
-from rageval_report.readers.base import Reader, ReaderOptions, ScoreFile
+from rageval_report.readers.base import FileKeywords, ScoreFile
 from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.table_inputs import ScoreInput, TableSource
 from rageval_report.scores.query_rows import Totals
@@ -24,26 +24,13 @@ from rageval_report.sources.file_parts import (
 from rageval_report.sources.opening import open_sources
 
 
-class _ReaderKeywords(TypedDict):
-    """What `rageval_report.readers.read_undivided` takes beside the options of a reader."""
-
-    reader: str | Reader | None
-    query_id: str | None
-    metrics: object
-    duplicates: str
-
-
 def read(
     path: ScoreInput,
     *,
     files: FilesArgument = "auto",
-    reader: str | Reader | None = None,
-    query_id: str | None = None,
-    metrics: object = None,
-    duplicates: str = "error",
     roles: Roles | None = None,
     totals: Totals = "auto",
-    **options: Unpack[ReaderOptions],
+    **keywords: Unpack[FileKeywords],
 ) -> list[ScoreFile]:
     r"""Read a file, a folder, a glob, a list of these, or an address.
 
@@ -53,7 +40,7 @@ def read(
         As for `rageval_report.read_scores`.
     files : {"auto", "parts", "evaluations"}
         How several files belong together.
-    reader, query_id, metrics, duplicates, roles, totals, **options
+    roles, totals, **keywords
         As for `rageval_report.readers.read`, for every file.
 
     Returns
@@ -79,18 +66,13 @@ def read(
     >>> file.frame["query_id"].tolist()
     ['q1', 'q2']
     """
-    keywords: _ReaderKeywords = {
-        "reader": reader,
-        "query_id": query_id,
-        "metrics": metrics,
-        "duplicates": duplicates,
-    }
-    opened, readings, relation = _read_each(path, files, keywords, options)
+    query_id, metrics = keywords.get("query_id"), keywords.get("metrics")
+    opened, readings, relation = _read_each(path, files, keywords)
     _check_roles(roles, readings)
     if relation.files == "parts":
         reading = join_parts(opened, readings, relation, query_id, totals)
         pipelines = _divide(reading, query_id, roles, totals, metrics)
-        if duplicates != "mean":
+        if keywords.get("duplicates") != "mean":
             check_unique_ids(pipelines, query_id)
         return [replace(file, origin=opened.name) for file in pipelines]
     groups = [
@@ -110,12 +92,8 @@ def read_undivided(
     path: ScoreInput,
     *,
     files: FilesArgument = "auto",
-    reader: str | Reader | None = None,
-    query_id: str | None = None,
-    metrics: object = None,
-    duplicates: str = "error",
     totals: Totals = "auto",
-    **options: Unpack[ReaderOptions],
+    **keywords: Unpack[FileKeywords],
 ) -> FileReading:
     """As `read`, but a wide table with a column of pipelines is not divided.
 
@@ -124,15 +102,9 @@ def read_undivided(
     ReaderError, DataError
         As `read`.
     """
-    keywords: _ReaderKeywords = {
-        "reader": reader,
-        "query_id": query_id,
-        "metrics": metrics,
-        "duplicates": duplicates,
-    }
-    opened, readings, relation = _read_each(path, files, keywords, options)
+    opened, readings, relation = _read_each(path, files, keywords)
     if relation.files == "parts":
-        return join_parts(opened, readings, relation, query_id, totals)
+        return join_parts(opened, readings, relation, keywords.get("query_id"), totals)
     if len(readings) == 1:
         [reading] = readings
         noted = [replace(file, notes=(*opened.notes, *file.notes)) for file in reading.files]
@@ -151,14 +123,14 @@ def read_undivided(
 
 
 def _read_each(
-    path: ScoreInput, files: FilesArgument, keywords: _ReaderKeywords, options: ReaderOptions
+    path: ScoreInput, files: FilesArgument, keywords: FileKeywords
 ) -> tuple[OpenedSources, list[FileReading], FileRelation]:
     files = check_files(files)
-    opened = open_sources(path, encoding=options.get("encoding"))
-    readings = [read_file(source, **keywords, **options) for source in opened.sources]
+    opened = open_sources(path, encoding=keywords.get("encoding"))
+    readings = [read_file(source, **keywords) for source in opened.sources]
     if opened.facts:
         readings = list(map(_with_facts, readings, opened.facts))
-    return opened, readings, relation_of(opened, readings, files, keywords["query_id"])
+    return opened, readings, relation_of(opened, readings, files, keywords.get("query_id"))
 
 
 def _with_facts(reading: FileReading, facts: RunFacts) -> FileReading:

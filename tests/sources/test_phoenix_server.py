@@ -79,6 +79,15 @@ def test_an_experiment_is_read_by_its_id(address):
     assert "phoenix" in str(inspect(f"{address}?experiment=RXhwZXJpbWVudDox"))
 
 
+def test_addresses_and_files_can_be_named_together(address, tmp_path):
+    path = tmp_path / "v3.csv"
+    read_scores(f"{address}?dataset=gold")["v1"].with_name("v3").save(path)
+    runs = read_scores([f"{address}?experiment=RXhwZXJpbWVudDox", str(path)])
+    assert list(runs) == ["v1", "v3"]
+    assert runs["v1"].created == runs["v3"].created
+    assert runs["v1"].scores["exact"].equals(runs["v3"].scores["exact"])
+
+
 def test_spans_with_scores_of_one_name_are_queries_of_their_own(server, address):
     trace = "474028559e05a67578ceec3a942daa00"
     for path in (SPANS, f"{SPANS}&cursor=U3Bhbjoy"):
