@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pandas as pd
 
@@ -26,16 +26,21 @@ from rageval_report.evaluation.scanning.description import (
     ScanOptions,
     describe_scan,
 )
+from rageval_report.evaluation.scanning.drawn_scan import MOST_DRAWN, DrawnScan, drawn_scan
 from rageval_report.evaluation.scanning.gates import ScannedRun
 from rageval_report.evaluation.scanning.needs_memory import (
     ClusteredMeanKeywords,
     check_without_clusters,
+    needs_memory,
 )
 from rageval_report.evaluation.scanning.profile import ScanProfile, profile_of
 from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 from rageval_report.evaluation.scanning.single import report_of_scan, thresholds_of_scan
 from rageval_report.evaluation.scanning.slices import slices_of_scan
 from rageval_report.evaluation.scanning.worst import MOST_WORST, failures_of_scan
+from rageval_report.plots import plot_named
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scale.engines.automatic import AUTO, engine_of
 from rageval_report.scale.engines.base import Engine
@@ -43,6 +48,9 @@ from rageval_report.scale.opening import OpenedTable, ScanSource, open_table
 from rageval_report.scores import Metric
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
 from rageval_report.stats.means.column_description import PercentileMethod
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 R = TypeVar("R", bound=Result)
 
@@ -243,6 +251,44 @@ class EvaluationScan:
         run = ScannedRun(self._profile, self._engine, gate_settings(**options))
         return self._with_engine(gate_run(run, rules))
 
+    def plot(
+        self,
+        kind: str | Plot = "distribution",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
+        """Draw the scan; see `rageval_report.plots`.
+
+        Parameters
+        ----------
+        kind : {"distribution", "ecdf", "box", "slices", "forest"}
+            "slices" needs ``by=``, "forest" another scan as ``other=``. The plots that show scores
+            of two metrics of the same query need the scores in memory, and so do others.
+        *args : str or iterable of str
+            The metrics, by any of their names.
+        ax : Axes, optional
+            The Axes to draw on; if omitted, those of a new figure.
+        **options
+            The options of the plot.
+        """
+        entry, chosen = plot_named(kind), dict[str, Any](options)
+        if entry.name in MOST_DRAWN:
+            others = chosen.get("other")
+            if others is not None:
+                scans = scans_among((self, *_as_tuple(others)), f"plot({entry.name!r})")[1:]
+                chosen["other"] = [scan._drawn(entry.name) for scan in scans]
+            return entry(self._drawn(entry.name), *args, ax=ax, **chosen)
+        if entry.name == "forest" and chosen.get("other") is not None:
+            other, metrics = chosen.pop("other"), next(iter(args), None)
+            return self.comparative_summary(other, metrics=metrics).plot(entry, ax=ax, **chosen)
+        if entry.name in ("forest", "slices"):
+            return entry(self, *args, ax=ax, **chosen)
+        raise needs_memory(f"plot {entry.name!r}")
+
+    def _drawn(self, kind: str) -> DrawnScan:
+        return drawn_scan(self._profile, kind, self.evaluation_report, self.find_thresholds)
+
     # -- two pipelines
 
     def comparative_summary(
@@ -262,6 +308,10 @@ class EvaluationScan:
         return compare_scans(
             self._described, [other._described for other in scans[1:]], self._engine, **options
         )
+
+
+def _as_tuple(others: object) -> tuple[object, ...]:
+    return tuple(others) if isinstance(others, Sequence) else (others,)
 
 
 def scan_table(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 import pandas as pd
 
@@ -16,11 +17,18 @@ from rageval_report.analysis.gates.rule_resolution import Subject
 from rageval_report.errors import DataError, UnknownNameError, explain_keywords_of
 from rageval_report.evaluation.scanning.changed_queries import MOST_CHANGED, changed_queries
 from rageval_report.evaluation.scanning.gates import LaterScannedRun
+from rageval_report.evaluation.scanning.needs_memory import needs_memory
 from rageval_report.evaluation.scanning.scanned_pair import ScannedPair
 from rageval_report.evaluation.scanning.slices import compare_slices
+from rageval_report.plots import plot_named
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, resolver
 from rageval_report.scores.guard import doubts_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @explain_keywords_of
@@ -136,6 +144,34 @@ class ScannedComparison(Comparison):
         result = gate_candidates(self, subjects, rules, tuple(dict.fromkeys(doubts_of(heads))))
         settings_with_engine = {**result.settings, "engine": self.settings["engine"]}
         return replace(result, settings=settings_with_engine)
+
+    def plot(
+        self,
+        kind: ComparisonPlot | Plot = "forest",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
+        """Draw the comparison; see `rageval_report.plots`.
+
+        Parameters
+        ----------
+        kind : {"forest", "slices"}
+            "slices" needs ``by=``. Other plots need the scores in memory.
+        *args, ax, **options
+            As in `Comparison.plot`.
+        """
+        entry = plot_named(kind)
+        if entry.name == "slices":
+            return entry(self, *args, ax=ax, **options)
+        if entry.name == "forest":
+            return entry(self.with_pairings(), *args, ax=ax, **options)
+        raise needs_memory(f"plot {entry.name!r}")
+
+    def with_pairings(self) -> Comparison:
+        """The comparison for tables and pictures that only name the runs and their metrics."""
+        known = {field.name: getattr(self, field.name) for field in fields(Comparison)}
+        return Comparison(**{**known, "pairings": self.pairs})
 
     def pair_of(
         self, metric: str, candidate: str | None = None
