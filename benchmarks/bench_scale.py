@@ -1,31 +1,45 @@
 """Tables in Parquet, read part by part: the report and the paired comparison against DuckDB.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_scale.py [--sizes 1000000] [--rounds 1]
+    OMP_NUM_THREADS=1 python benchmarks/bench_scale.py [--sizes 1000000 10000000] [--rounds 1]
+        [--workers] [--folder /tmp/scale]
 
-CPU time, in one run and in turns, of ten metrics of single precision (3 of 0 and 1, 3 of shares, 4
-continuous) by ids of text. DuckDB computes less: means, standard deviations and approximate
-quartiles of one table; means of the differences of two. Ours are whole reports, with intervals and
-exact quartiles, and whole comparisons, with exact p-values and intervals. The most memory of the
-process is printed after each size; it includes DuckDB's.
+Ten metrics of single precision (3 of 0 and 1, 3 of shares, 4 continuous) by ids of text, in groups
+of 131,072 rows, compressed by zstd. DuckDB computes less: means, standard deviations and
+approximate quartiles of one table; means of the differences of two. Ours are whole reports, with
+intervals and exact quartiles, and whole comparisons, with exact p-values and intervals.
+
+Every run is a process of its own, after a small one to load the packages; ours and DuckDB's take
+turns. CPU time counts all threads of the process; the most memory includes Python and the packages.
+With --workers the comparison is also run by a local Dask cluster of one process per core, which has
+been started before; there the wall time counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from timing import cpu_times, markdown, seconds
+from timing import markdown, seconds
 
 from rageval_report import RAGPipelineEvaluation
 
 METRICS = [f"metric_{place}" for place in range(10)]
 ROWS_OF_GROUP = 1 << 17
+SMALL = 20_000
 
 
 def write_table(path: Path, n: int, seed: int, *, shuffled: bool = False) -> None:
@@ -41,24 +55,42 @@ def write_table(path: Path, n: int, seed: int, *, shuffled: bool = False) -> Non
         columns = [(rng.random(size) < 0.4).astype(np.float32) for _ in range(3)]
         columns += [(rng.integers(0, 6, size) / 5).astype(np.float32) for _ in range(3)]
         columns += [rng.beta(4, 2, size).astype(np.float32) for _ in range(4)]
-        ids = pa.array([f"q{number:09d}" for number in numbers.tolist()])
+        digits = pc.utf8_lpad(pa.array(numbers).cast(pa.string()), 9, "0")
+        ids = pc.binary_join_element_wise("q", digits, "")
         table = pa.table([ids, *map(pa.array, columns)], ["query_id", *METRICS])
-        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
         writer.write_table(table)
     if writer is not None:
         writer.close()
+
+
+# -- the tasks, each by two contenders
+
+
+def report(first: Path, _: Path) -> None:
+    RAGPipelineEvaluation.scan(first).evaluation_report()
+
+
+def compare(first: Path, second: Path, **options: str) -> None:
+    baseline = RAGPipelineEvaluation.scan(first, name="first", **options)
+    candidate = RAGPipelineEvaluation.scan(second, name="second", **options)
+    baseline.comparative_summary(candidate)
+
+
+def compare_with_dask(first: Path, second: Path) -> None:
+    compare(first, second, engine="dask")
 
 
 def connect() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"memory_limit": "1GB"})
 
 
-def describe_with_duckdb(path: Path) -> None:
+def describe_with_duckdb(first: Path, _: Path) -> None:
     columns = ", ".join(
         f"avg({m}), stddev({m}), min({m}), max({m}), approx_quantile({m}, [0.25, 0.5, 0.75])"
         for m in METRICS
     )
-    connect().execute(f"SELECT {columns} FROM read_parquet('{path}')").fetchall()
+    connect().execute(f"SELECT {columns} FROM read_parquet('{first}')").fetchall()
 
 
 def compare_with_duckdb(first: Path, second: Path) -> None:
@@ -69,51 +101,114 @@ def compare_with_duckdb(first: Path, second: Path) -> None:
     ).fetchall()
 
 
-def report(path: Path) -> None:
-    RAGPipelineEvaluation.scan(path).evaluation_report()
+CONTENDERS: dict[str, Callable[[Path, Path], None]] = {
+    "report": report,
+    "compare": compare,
+    "dask": compare_with_dask,
+    "DuckDB report": describe_with_duckdb,
+    "DuckDB compare": compare_with_duckdb,
+}
+# The name of the task, ours, theirs, and the table beside the first one.
+TASKS = (
+    ("report", "report", "DuckDB report", "second"),
+    ("compare, sorted ids", "compare", "DuckDB compare", "second"),
+    ("compare, shuffled ids", "compare", "DuckDB compare", "shuffled"),
+)
 
 
-def compare(first: Path, second: Path) -> None:
-    baseline = RAGPipelineEvaluation.scan(first, name="first")
-    baseline.comparative_summary(RAGPipelineEvaluation.scan(second, name="second"))
+def run_here(contender: str, folder: Path, n: int, other: str) -> None:
+    """Run a task in this process, and print what it took."""
+    run = CONTENDERS[contender]
+    run(table_path(folder, "first", SMALL), table_path(folder, "second", SMALL))
+    wall, cpu = time.perf_counter(), time.process_time()
+    run(table_path(folder, "first", n), table_path(folder, other, n))
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps([wall, cpu, peak]))
 
 
-def measure(n: int, rounds: int) -> list[list[str]]:
-    """A row a task: our time, DuckDB's, and how many times as long DuckDB takes."""
-    with TemporaryDirectory() as folder:
-        paths = [Path(folder, f"{name}.parquet") for name in ("first", "second", "shuffled")]
-        for place, path in enumerate(paths):
-            write_table(path, n, place, shuffled=place == 2)
-        first, second, shuffled = paths
-        tasks = {
-            "report": (lambda: report(first), lambda: describe_with_duckdb(first)),
-            "compare, sorted ids": (
-                lambda: compare(first, second),
-                lambda: compare_with_duckdb(first, second),
-            ),
-            "compare, shuffled ids": (
-                lambda: compare(first, shuffled),
-                lambda: compare_with_duckdb(first, shuffled),
-            ),
-        }
-        rows = []
-        for task, (ours, theirs) in tasks.items():
-            own, peer = cpu_times({"ours": ours, "DuckDB": theirs}, rounds).values()
-            rows.append([f"{n:,}", task, seconds(own), seconds(peer), f"{peer / own:.2f}"])
-        return rows
+def run_apart(contender: str, folder: Path, n: int, other: str) -> list[float]:
+    """Wall and CPU seconds, and the most memory in MiB, of a task in a process of its own."""
+    arguments = ["--run", contender, "--folder", str(folder), "--sizes", str(n), "--other", other]
+    done = subprocess.run(
+        [sys.executable, __file__, *arguments], check=True, capture_output=True, text=True
+    )
+    wall, cpu, peak = json.loads(done.stdout.splitlines()[-1])
+    return [wall, cpu, peak]
+
+
+def table_path(folder: Path, name: str, n: int) -> Path:
+    return folder / f"{name}_{n}.parquet"
+
+
+def write_tables(folder: Path, n: int) -> None:
+    """The tables of a size, unless they are there."""
+    for seed, name in enumerate(("first", "second", "shuffled")):
+        path = table_path(folder, name, n)
+        if not path.exists():
+            write_table(path, n, seed, shuffled=name == "shuffled")
+
+
+def measure(folder: Path, n: int, rounds: int) -> list[list[str]]:
+    """A row a task: ours and DuckDB's, and how many times as much CPU time DuckDB takes."""
+    rows = []
+    for task, ours, theirs, other in TASKS:
+        runs: dict[str, list[list[float]]] = {ours: [], theirs: []}
+        for _ in range(rounds):
+            for contender, results in runs.items():
+                results.append(run_apart(contender, folder, n, other))
+        own, peer = (
+            [statistics.median(values) for values in zip(*results, strict=True)]
+            for results in runs.values()
+        )
+        cells = [seconds(own[1]), seconds(peer[1]), f"{peer[1] / own[1]:.2f}"]
+        cells += [seconds(own[0]), seconds(peer[0]), f"{own[2]:,.0f}", f"{peer[2]:,.0f}"]
+        rows.append([f"{n:,}", task, *cells])
+        print("|", " | ".join(rows[-1]), "|", flush=True)
+    return rows
+
+
+def measure_dask(folder: Path, n: int, rounds: int) -> None:
+    """The wall time of the comparison by one process and by a local cluster."""
+    for _ in range(rounds):
+        one, _, _ = run_apart("compare", folder, n, "second")
+        several, _, _ = run_apart("dask", folder, n, "second")
+        load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+        print(
+            f"{n:,} rows, wall time: one process {seconds(one)}, Dask {seconds(several)}: ", end=""
+        )
+        print(f"{several / one:.2f} (load {load})", flush=True)
+
+
+HEADER = ["rows", "task", "ours, CPU", "DuckDB, CPU", "ratio"]
+HEADER += ["ours, wall", "DuckDB, wall", "ours, MiB", "DuckDB, MiB"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--workers", action="store_true", help="measure Dask as well")
+    parser.add_argument("--folder", type=Path, help="keep the tables here")
+    parser.add_argument("--run", help=argparse.SUPPRESS)
+    parser.add_argument("--other", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    rows = []
-    for n in arguments.sizes:
-        rows += measure(n, arguments.rounds)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{n:,} rows: largest memory {peak:,.0f} MiB")
-    print(markdown(["rows", "task", "ours", "DuckDB", "ratio"], rows))
+    if arguments.run:
+        run_here(arguments.run, arguments.folder, arguments.sizes[0], arguments.other)
+        return
+    with TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_tables(folder, SMALL)
+        rows = []
+        for n in arguments.sizes:
+            write_tables(folder, n)
+            rows += measure(folder, n, arguments.rounds)
+            if arguments.workers:
+                measure_dask(folder, n, arguments.rounds)
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    print(f"\n{os.cpu_count()} cores, load at the end {load}\n")
+    print(markdown(HEADER, rows))
 
 
 if __name__ == "__main__":

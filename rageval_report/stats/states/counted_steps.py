@@ -8,7 +8,7 @@ give every score back. What is computed from counts does not depend on the order
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,19 +70,11 @@ class CountedSteps:
     is_single: bool = False
 
     @classmethod
-    def of(cls, values: Scores, rulers: Iterable[StepRuler] | None = None) -> CountedSteps | None:
-        """The counts of finite scores; None if they are not multiples of one of the usual steps.
-
-        Parameters
-        ----------
-        values : ndarray
-            The scores.
-        rulers : iterable of StepRuler, optional
-            The rulers that fit some of them, if they are known.
-        """
+    def of(cls, values: Scores) -> CountedSteps | None:
+        """The counts of finite scores; None if they are not multiples of one of the usual steps."""
         if not values.size:
             return NO_STEPS
-        for ruler in StepRuler.fitting(values) if rulers is None else rulers:
+        for ruler in StepRuler.fitting(values):
             counts = ruler.count(values)
             if counts is not None:
                 return ruler.in_coarsest_steps(counts)

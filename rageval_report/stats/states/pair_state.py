@@ -7,8 +7,8 @@ so are the differences: every number of a comparison follows from these three.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -231,15 +231,19 @@ def summarise_pairs(
     >>> summarise_pairs(np.array([0.5, 0.25]), np.array([1.0, 0.25])).differences.steps.counts
     array([1, 1])
     """
-    rulers = tuple(StepRuler.fitting(baseline)), tuple(StepRuler.fitting(candidate))
-    counted = count_paired_steps(baseline, candidate, rulers)
+    rulers = StepRuler.fitting(baseline), StepRuler.fitting(candidate)
+    first, second = (next(each, None) for each in rulers)
+    counted = None
+    if first is not None and second is not None:
+        chained = chain((first,), rulers[0]), chain((second,), rulers[1])
+        counted = count_paired_steps(baseline, candidate, chained)
     if counted is not None:
         before, after, differences = counted
         return _summary_of_steps(
             (ColumnState(SIDE_OF_PAIRS, steps=before), ColumnState(SIDE_OF_PAIRS, steps=after)),
             ColumnState(DIFFERENCES, steps=differences),
         )
-    sides = _state_of_side(baseline, rulers[0]), _state_of_side(candidate, rulers[1])
+    sides = _state_of_side(baseline, first), _state_of_side(candidate, second)
     values = _differences(baseline, candidate)
     state = _state_of_differences(values, sides[0].steps, sides[1].steps, may_be_noisy=may_be_noisy)
     if state.steps is not None:
@@ -253,12 +257,11 @@ def summarise_pairs(
     return replace(summary, n_other_bits=int(np.count_nonzero(baseline != candidate)))
 
 
-def _state_of_side(scores: Scores, rulers: Sequence[StepRuler]) -> ColumnState:
-    """The scores of one side: counts, or sums."""
-    steps = CountedSteps.of(scores, rulers)
-    if steps is None:
+def _state_of_side(scores: Scores, ruler: StepRuler | None) -> ColumnState:
+    """The scores of one side: sums if no ruler fits some of them."""
+    if ruler is None:
         return ColumnState.off_lattice(scores, SIDE_OF_PAIRS)
-    return ColumnState(SIDE_OF_PAIRS, steps=steps)
+    return ColumnState.of(scores, SIDE_OF_PAIRS)
 
 
 def _summary_of_steps(sides: tuple[ColumnState, ColumnState], state: ColumnState) -> PairSummary:

@@ -7,7 +7,7 @@ So no difference is computed, and none has rounding noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -29,7 +29,7 @@ _MOST_KINDS = 2**16
 
 
 def count_paired_steps(
-    baseline: Scores, candidate: Scores, rulers: tuple[Sequence[StepRuler], Sequence[StepRuler]]
+    baseline: Scores, candidate: Scores, rulers: tuple[Iterable[StepRuler], Iterable[StepRuler]]
 ) -> tuple[CountedSteps, CountedSteps, CountedSteps] | None:
     """The counts of both sides, and those of the differences, candidate minus baseline.
 
@@ -37,8 +37,8 @@ def count_paired_steps(
     ----------
     baseline, candidate : ndarray
         The scores of either side in the same order, of which there is at least one.
-    rulers : (sequence of StepRuler, sequence of StepRuler)
-        The rulers that fit some scores of either side.
+    rulers : (iterable of StepRuler, iterable of StepRuler)
+        The rulers that fit some scores of either side, of which the first that fits all is taken.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def count_paired_steps(
     Examples
     --------
     >>> sides = np.array([0.0, 1.0, 0.0]), np.array([0.5, 0.5, 0.0])
-    >>> rulers = [tuple(StepRuler.fitting(side)) for side in sides]
+    >>> rulers = [StepRuler.fitting(side) for side in sides]
     >>> _, _, differences = count_paired_steps(*sides, rulers)
     >>> differences.denominator, differences.lowest, differences.counts
     (2, -1, array([1, 1, 1]))
