@@ -182,7 +182,9 @@ def _front_section(ranking: Ranking, *, pictures: bool) -> Section:
         if pictures and len(front.axes) > 1
         else ()
     )
-    return Section("front", "What does quality cost?", (front,), drawn)
+    return Section(
+        "front", "What does quality cost?", (front,), drawn, numbers="The numbers behind the front"
+    )
 
 
 def _effects_section(ranking: Ranking, ranked: RankedPipelines, runs: Sequence[Scored]) -> Section:

@@ -119,10 +119,18 @@ class RankedPipelines:
         """What a metric is called."""
         return self.labels.get(metric, metric)
 
+    @cached_property
+    def equal_on(self) -> frozenset[str]:
+        """The metrics of which all pipelines have the same mean, so that nobody leads on them."""
+        is_best = self.frame["standing"] == BEST
+        counts = is_best.groupby(self.frame["metric"]).sum()
+        sizes = self.frame.groupby("metric").size()
+        return frozenset(str(name) for name in self.metrics if counts[name] == sizes[name])
+
     def best_on(self, pipeline: str) -> list[str]:
-        """The metrics of which a pipeline has the best mean."""
+        """The metrics of which a pipeline has the best mean, unless all have the same."""
         own = self.frame[(self.frame["pipeline"] == pipeline) & (self.frame["standing"] == BEST)]
-        return [self.label(name) for name in own["metric"]]
+        return [self.label(name) for name in own["metric"] if name not in self.equal_on]
 
     def beats_all_on(self, pipeline: str) -> int:
         """The number of metrics on which a pipeline is shown to be better than all others."""
@@ -202,8 +210,15 @@ def _text(places: RankedPipelines) -> str:
 
 def _split_text(places: RankedPipelines) -> str:
     """Which pipeline has the best mean of which metrics, if each is worse on another."""
-    leads = [(places.names.of(name), places.best_on(name)) for name in places.pipelines]
-    leads = sorted((pair for pair in leads if pair[1]), key=lambda pair: -len(pair[1]))
+    best_on = {name: places.best_on(name) for name in places.pipelines}
+    leads: list[tuple[str, list[str]]] = []
+    said: set[str] = set()
+    for name in sorted(best_on, key=lambda name: -len(best_on[name])):
+        # Of pipelines that share a metric, the first one is named.
+        metrics = [metric for metric in best_on[name] if metric not in said]
+        said.update(metrics)
+        if metrics:
+            leads.append((places.names.of(name), metrics))
     parts = []
     for position, (name, metrics) in enumerate(leads[:_MOST_LEADERS]):
         many = len(metrics) > _MOST_LEADERS

@@ -207,7 +207,13 @@ def _row(
         ranked.names.of(pipeline),
         tuple(column.values[place] for column in name_columns),
         tuple(
-            _cell(rows.loc[[pipeline]].iloc[0], rows["mean"], scales[name], level)
+            _cell(
+                rows.loc[[pipeline]].iloc[0],
+                rows["mean"],
+                scales[name],
+                level,
+                name in ranked.equal_on,
+            )
             if pipeline in rows.index
             else None
             for name, rows in by_metric.items()
@@ -215,13 +221,15 @@ def _row(
     )
 
 
-def _cell(row: pd.Series, means: pd.Series, scale: Scale, level: object) -> HeatCell:
+def _cell(
+    row: pd.Series, means: pd.Series, scale: Scale, level: object, are_equal: bool
+) -> HeatCell:
     mean, low, high = (float(row[key]) for key in ("mean", "ci_low", "ci_high"))
     ends = sorted((scale.share(low), scale.share(high))) if not math.isnan(low) else None
     return HeatCell(
         number(mean),
         str(row["letters"]),
-        _MARKS.get(str(row["standing"]), "undecided"),
+        "undecided" if are_equal else _MARKS.get(str(row["standing"]), "undecided"),
         _shade(mean, means, scale),
         None
         if ends is None

@@ -77,6 +77,20 @@ def test_nobody_wins_everything():
     assert told.text == "No single winner: a leads on Recall, bb on faithfulness."
 
 
+def test_nobody_leads_where_all_are_equal():
+    first = pipeline("a", recall=0.2, faithfulness=0.0)
+    second = pipeline("bb", recall=0.0, faithfulness=0.2)
+    runs = [
+        RAGPipelineEvaluation(run.name, run.to_frame().assign(hit=[0.0, 1.0] * (N // 2)))
+        for run in (first, second)
+    ]
+    ranking = rank(*runs)
+    assert ranking.best("hit") == ("a", "bb")
+    assert ranking_headline(ranking).text == (
+        "No single winner: a leads on recall, bb on faithfulness."
+    )
+
+
 def test_nothing_is_shown():
     runs = [noisy(f"p{seed}", seed, recall=0, precision=0) for seed in range(3)]
     told = ranking_headline(rank(*runs))
