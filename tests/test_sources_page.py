@@ -128,7 +128,8 @@ def test_the_example_of_langfuse_prints_what_the_page_shows(served, monkeypatch)
     first_day = "1970-01-01T00%3A00%3A00Z"
     documents |= {
         "/api/public/v3/scores?limit=1": {"data": scores[:1], "meta": {"limit": 1}},
-        "/api/public/v3/scores?limit=100&fields=details%2Csubject": {"data": scores, "meta": {}},
+        "/api/public/v3/scores?limit=100&fromTimestamp=2026-07-31T00%3A00%3A00%2B00%3A00"
+        "&fields=details%2Csubject": {"data": scores, "meta": {}},
         "/api/public/v2/datasets/gold": {"id": "d", "name": "gold"},
         f"/api/public/experiment-items?datasetId=d&fromStartTime={first_day}"
         "&fields=core%2Cdataset%2Cio&limit=100": {"data": items, "meta": {}},

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from rageval_report.errors import DataError, named
@@ -72,12 +72,13 @@ def open_langfuse(address: SourceAddress, *, sleep: Sleep = time.sleep) -> Opene
     key, secrets = _keys(address)
     with json_api(address, _home_of(address), key, hidden=secrets, sleep=sleep) as api:
         is_newer = _has_newer_scores(api)
-        scores = list(_scores(api, is_newer=is_newer))
         dataset = address.parameters.get(_DATASET)
         if dataset is None:
-            return _open_traces(api, scores)
+            return _open_traces(api, list(_scores(api, is_newer=is_newer)))
         runs = _experiments(api, dataset) if is_newer else _dataset_runs(api, dataset)
-        return _open_runs(api, dataset, _chosen_runs(api, runs), scores)
+        chosen = _chosen_runs(api, runs)
+        scores = list(_scores(api, is_newer=is_newer, start=_day_before(chosen)))
+        return _open_runs(api, dataset, chosen, scores)
 
 
 def _home_of(address: SourceAddress) -> str:
@@ -116,10 +117,11 @@ def _has_newer_scores(api: JsonApi) -> bool:
     )
 
 
-def _scores(api: JsonApi, *, is_newer: bool) -> Iterator[dict[str, Any]]:
-    """All scores, with the fields that version 2 of the API gives them."""
+def _scores(api: JsonApi, *, is_newer: bool, start: str | None = None) -> Iterator[dict[str, Any]]:
+    """All scores from a time on, with the fields that version 2 of the API gives them."""
     parameters = api.address.parameters
     filters = {theirs: parameters.get(ours) for ours, theirs in _FILTERS.items()}
+    filters["fromTimestamp"] = filters["fromTimestamp"] or start
     query: Query = {"limit": _PER_PAGE, **filters}
     if is_newer:
         query = {**query, "fields": "details,subject"}
@@ -267,6 +269,19 @@ def _chosen_runs(api: JsonApi, runs: Sequence[_DatasetRun]) -> list[_DatasetRun]
             f"the data set has not {wanted}; " + (f"it has {names}" if names else "it has none")
         )
     return sorted(chosen, key=lambda run: run.created or "")
+
+
+def _day_before(runs: Iterable[_DatasetRun]) -> str | None:
+    """The time from which scores of the runs are asked for; None if a run has no time.
+
+    A project has many more scores than its runs. A run may be made after the first of its scores,
+    and clocks differ; a day is more than both.
+    """
+    times = [_time_of(run.created) for run in runs]
+    known = [time for time in times if time is not None]
+    if len(known) < len(times):
+        return None
+    return (min(known) - timedelta(days=1)).isoformat()
 
 
 def _open_runs(

@@ -79,6 +79,8 @@ SCORES = [
 ]
 TRACES = [trace("t0", "unscored?", "-"), trace("t2", "What is B?", "B"), trace("t1", "And A?", "A")]
 QUERY = "/api/public/v2/scores?limit=100"
+# Scores of runs are asked for from a day before the first run on.
+DAY_BEFORE = "fromTimestamp=2026-07-31T00%3A00%3A00%2B00%3A00"
 
 
 @pytest.fixture
@@ -182,7 +184,8 @@ def dataset(server):
              for n in (1, 2, 3)]  # fmt: skip
     runs = "/api/public/datasets/gold%20set/runs"
     server.answers |= {
-        QUERY: page([*scores, *SCORES]),
+        f"{QUERY}&{DAY_BEFORE}": page([*scores, *SCORES]),
+        f"{QUERY}&{DAY_BEFORE.replace('07-31', '08-01')}": page([*scores, *SCORES]),
         f"{runs}?limit=1": page([run_of(2)], 1, 2),
         f"{runs}?limit=100": page([run_of(2), run_of(1)]),
         f"{runs}/v1": with_items(1, {"i1": "a1", "i2": "a2", "i3": "a3"}),
@@ -280,6 +283,8 @@ def test_experiments_take_the_place_of_runs(newer_server, address):
     ]  # fmt: skip
     newer_server.answers |= {
         "/api/public/v2/datasets/gold": answer({"id": "d1", "name": "gold"}),
+        "/api/public/v3/scores?limit=100&fromTimestamp=2026-07-31T10%3A00%3A00%2B00%3A00"
+        "&fields=details%2Csubject": cursor_page([newer(row) for row in SCORES if row["traceId"]]),
         "/api/public/experiment-items?datasetId=d1&fromStartTime=1970-01-01T00%3A00%3A00Z"
         "&fields=core%2Cdataset%2Cio&limit=100": cursor_page(items),
     }
