@@ -54,7 +54,7 @@ from rageval_report.scores import Metric
 
 # The columns, in inches from the left edge of the axes: where numbers end, where scales begin and
 # end, where words begin.
-_BASELINE, _CANDIDATE, _SCALE = 0.75, 1.45, (1.75, 3.55)
+_BASELINE, _CANDIDATE, _SCALE = 0.7, 1.5, (1.75, 3.55)
 _DIFFERENCE, _INTERVALS, _VERDICT = 4.3, (4.55, 6.75), 6.95
 _WIDTH = 8.7
 # Narrower axes have no room for the numbers of both sides and for the reason of a verdict.

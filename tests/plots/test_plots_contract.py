@@ -15,7 +15,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from rageval_report import compare
+from rageval_report import compare, rank
 from rageval_report.errors import DataError, UnknownNameError, UnknownOptionError
 from rageval_report.plots import PLOTS, plot
 from rageval_report.plots.options import ArtistOptions, BuiltInPlot, PlotOptions
@@ -267,3 +267,34 @@ def test_no_picture_speaks_of_arguments_of_python(call, texts):
     told = texts(call())
     assert "metrics=" not in told
     assert "scale=" not in told
+
+
+@pytest.mark.parametrize("kind", ["forest", "outcomes"])
+def test_more_rows_than_can_be_read_are_left_out_and_said(kind, many, texts):
+    """Twenty candidates on eight metrics would be 160 rows."""
+    runs = [many(f"run {number}", 20, 8, number) for number in range(21)]
+    comparison = compare(*runs)
+    ax = plot(comparison, kind)
+    rows = [label for label in ax.get_yticklabels() if label.get_text().startswith("run ")]
+    assert 40 <= len(rows) <= 60
+    assert "Not drawn, for lack of room: " in texts(ax)
+    # What the caller names is drawn whatever its size.
+    named = plot(comparison, kind, ["faithfulness", "recall@5", "exact_match", "hallucination"])
+    assert "for lack of room" not in texts(named)
+    assert sum(label.get_text().startswith("run ") for label in named.get_yticklabels()) == 80
+
+
+@pytest.mark.parametrize("kind", ["differences", "forest", "groups", "leaderboard", "outcomes"])
+def test_long_names_do_not_squeeze_the_picture(kind, bm25, hyde):
+    """The figure grows by the lines of the title and of the note that have no room in it."""
+
+    def height(*names: str) -> float:
+        first, second = (run.with_name(name) for run, name in zip((bm25, hyde), names, strict=True))
+        subject = compare(first, second) if kind not in ("groups", "leaderboard") else None
+        subject = subject or rank(first, second, n_resamples=99)
+        ax = plot(subject, kind, *(["recall@5"] if kind in ("differences", "groups") else []))
+        ax.figure.canvas.draw()
+        return ax.get_window_extent().height / ax.figure.dpi
+
+    long = ("an-experiment-of-the-whole-series-" * 4 + "with-synonyms", "x" * 90)
+    assert height(*long) >= 0.8 * height("bm25", "hyde")
