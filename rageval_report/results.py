@@ -155,6 +155,9 @@ class QueryFrame(pd.DataFrame):
     shows it. A column is a plain Series, and ``pd.DataFrame(frame)`` is a plain DataFrame. Printed
     text, ``display.notebook_repr_html = False`` and ``.style`` are those of pandas.
 
+    ``assert_frame_equal`` asks the left table to be of the class of the right one: compare
+    ``pd.DataFrame(frame)``, or put this one at the left.
+
     Examples
     --------
     >>> ids = pd.Index(["q1", "q2"], name="query_id")

@@ -129,7 +129,7 @@ def test_changed_queries_are_those_of_memory(frames, tmp_path, engine, metric, m
     few = getattr(comparison, method)(metric, NAMES[1], k=7, path=path)
     pd.testing.assert_frame_equal(few, expected.head(7))
     written = pd.read_parquet(path).set_index("query_id").loc[expected.index]
-    pd.testing.assert_frame_equal(written, expected)
+    pd.testing.assert_frame_equal(expected, written)
 
 
 def test_changed_queries_of_csv_files_are_those_of_memory(frames, tmp_path):
