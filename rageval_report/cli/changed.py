@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rageval_report.cli.command import Command, Options, argument, option
+from rageval_report.cli.completing import complete_columns, complete_metrics
 from rageval_report.cli.options import (
     CorrectOption,
     EngineOptions,
@@ -20,6 +21,7 @@ class PairOptions(Options):
     on: str | None = option(
         "--on",
         metavar="COLUMN",
+        complete=complete_columns,
         help="Match queries by the text in this column, such as question, if their ids differ.",
     )
 
@@ -32,7 +34,11 @@ class RegressionsArguments(PairOptions, LimitOption, EngineOptions, LoadingOptio
     """
 
     metric: str = option(
-        "--metric", required=True, metavar="NAME", help="The metric, by any of its names."
+        "--metric",
+        required=True,
+        metavar="NAME",
+        complete=complete_metrics,
+        help="The metric, by any of its names.",
     )
 
 
@@ -44,7 +50,11 @@ class ImprovementsArguments(PairOptions, LimitOption, EngineOptions, LoadingOpti
     """
 
     metric: str = option(
-        "--metric", required=True, metavar="NAME", help="The metric, by any of its names."
+        "--metric",
+        required=True,
+        metavar="NAME",
+        complete=complete_metrics,
+        help="The metric, by any of its names.",
     )
 
 

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, dataclass_transform
 
 import click
+from click.shell_completion import CompletionItem
 
 from rageval_report._command_process import loading
 from rageval_report._registry import load
+from rageval_report.cli.completing import Complete, complete_files
 
 if TYPE_CHECKING:
     _TextType = click.ParamType[str]  # generic for type checkers only: click 8.1 is not
@@ -61,6 +63,7 @@ def option(
     hidden: bool = False,
     parse: _Parser | None = None,
     parse_all: Callable[[tuple[str, ...]], object] | None = None,
+    complete: Complete | None = None,
 ) -> Any:
     """A field that an option of the command line sets.
 
@@ -84,6 +87,8 @@ def option(
         It turns the text of the option into its value, each text of a multiple option.
     parse_all : callable, optional
         It turns all texts of a multiple option into one value.
+    complete : callable, optional
+        What Tab suggests, as in `rageval_report.cli.completing`; if omitted, what the type says.
     """
     shows = default not in (None, ()) if show_default is None else show_default
 
@@ -104,6 +109,7 @@ def option(
             hidden=hidden,
             is_flag=annotation.removesuffix(" | None") == "bool" or None,
             callback=_callback(parse, parse_all),
+            shell_complete=complete,
             # Of a flag that may be undecided, click would make a default of False.
             **({"default": None} if annotation == "bool | None" else defaults),
         )
@@ -147,6 +153,13 @@ class TableChoice(_TextType):
         del param, ctx
         return f"[{'|'.join(self._names())}]"
 
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that Tab suggests."""
+        del ctx, param
+        return [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
+
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name, if it is one of the table."""
         names = self._names()
@@ -156,12 +169,28 @@ class TableChoice(_TextType):
         return value
 
 
-def argument(*, metavar: str, nargs: int = 1, required: bool = True) -> Any:
-    """A field that a word of the command line sets, or several words where `nargs` is -1."""
+def argument(
+    *,
+    metavar: str,
+    nargs: int = 1,
+    required: bool = True,
+    type: click.ParamType[Any] | None = None,  # noqa: A002
+) -> Any:
+    """A field that a word of the command line sets, or several words where `nargs` is -1.
+
+    Tab completes files where the type says nothing else.
+    """
 
     def parameter(name: str, annotation: str) -> click.Parameter:
-        kind = _TYPES.get(_plain(annotation))
-        return click.Argument([name], metavar=metavar, nargs=nargs, required=required, type=kind)
+        kind = type or _TYPES.get(_plain(annotation))
+        return click.Argument(
+            [name],
+            metavar=metavar,
+            nargs=nargs,
+            required=required,
+            type=kind,
+            shell_complete=complete_files if kind is None else None,
+        )
 
     return parameter
 

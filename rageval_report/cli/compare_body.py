@@ -23,7 +23,7 @@ from rageval_report.cli.notes import note
 from rageval_report.cli.options import LoadingOptions
 from rageval_report.cli.output import Output
 from rageval_report.cli.pages import goes_to_page, write_page
-from rageval_report.cli.pairs import described_runs, notes_of_pair, open_pair
+from rageval_report.cli.pairs import described_runs, load_pair, notes_of_pair, open_pair
 from rageval_report.cli.rank import ParetoArguments
 from rageval_report.cli.rank_body import pareto
 from rageval_report.cli.sources import STANDARD_INPUT, parse_source
@@ -31,13 +31,14 @@ from rageval_report.cli.terminal_forest import add_forest
 from rageval_report.evaluation import RAGPipelineEvaluation
 
 if TYPE_CHECKING:
+    from rageval_report.cli.slices import SlicesArguments
     from rageval_report.evaluation.scan import EvaluationScan
 
 
 def compare(options: CompareArguments) -> None:
     """Load the pipelines, compare them, and write the table."""
     earlier = [name for name in _NOW_COMMANDS if getattr(options, name)]
-    if len(earlier) + (options.by is not None) > 1:
+    if len(earlier) > 1:
         raise click.UsageError(
             "Choose one of --by, --regressions, --improvements, --outcomes and --pareto."
         )
@@ -50,16 +51,11 @@ def compare(options: CompareArguments) -> None:
             "does not matter."
         )
     output = Output.of(options)
-    is_table = options.format_name is not None or options.by is not None
-    is_page = goes_to_page(options, output, is_table=is_table)
+    is_page = goes_to_page(options, output, is_table=options.format_name is not None)
     files = (options.baseline, options.candidates)
     evaluations = open_pair(options, *files, options.metrics)
-    comparison = _comparison(evaluations, options)
+    comparison = comparison_of(evaluations, options)
     notes = notes_of_pair(described_runs(evaluations, comparison), *files)
-    if options.by is not None:
-        by_group = comparison.slices(options.by, correction=options.correction)
-        output.write({options.by: by_group.with_notes(*notes)})
-        return
     if is_page:
         _write_page(comparison, options, output)
         return
@@ -93,7 +89,17 @@ def _pareto(options: CompareArguments) -> None:
     )
 
 
+def _slices(options: CompareArguments) -> None:
+    output = Output.of(options)
+    files = (options.baseline, options.candidates)
+    evaluations = load_pair(options, *files, options.metrics)
+    comparison = comparison_of(evaluations, options)
+    result = comparison.slices(str(options.by), correction=options.correction)
+    output.write({str(options.by): result.with_notes(*notes_of_pair(evaluations, *files))})
+
+
 _NOW_COMMANDS: Mapping[str, Callable[[CompareArguments], None]] = {
+    "by": _slices,
     "regressions": _regressions,
     "improvements": _improvements,
     "outcomes": _outcomes,
@@ -102,7 +108,7 @@ _NOW_COMMANDS: Mapping[str, Callable[[CompareArguments], None]] = {
 
 
 def _run_command_of(name: str, options: CompareArguments) -> None:
-    note(f"compare --{name} is now the command {name}")
+    note(f"compare --{name} is now the command {'slices' if name == 'by' else name}")
     _NOW_COMMANDS[name](options)
 
 
@@ -173,10 +179,19 @@ def _files_of(
     return dict(zip(names, texts, strict=True))
 
 
-def _comparison(
+def comparison_of(
     evaluations: Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan],
-    options: CompareArguments,
+    options: CompareArguments | SlicesArguments,
 ) -> comparing.Comparison:
+    """The comparison that the options ask for; the first pipeline is the baseline.
+
+    Parameters
+    ----------
+    evaluations : sequence of RAGPipelineEvaluation or EvaluationScan
+        The baseline, then its candidates.
+    options : CompareArguments or SlicesArguments
+        The test, its settings, and the metrics.
+    """
     return comparing.compare(
         *evaluations,
         metrics=options.metrics or None,

@@ -88,7 +88,7 @@ def _show(baseline: RAGPipelineEvaluation, comparison: Comparison, old: str, new
             failures, _LIMIT
         ),
         f"compare {old} {new}": comparison,
-        f"compare {old} {new} --metric exact_match --by question_type": comparison.slices(
+        f"slices {old} {new} --by question_type --metric exact_match": comparison.slices(
             "question_type", "exact_match"
         ),
     }

@@ -7,6 +7,7 @@ from typing import Literal
 import click
 
 from rageval_report.cli.command import Command, Options, argument, option
+from rageval_report.cli.completing import complete_columns, complete_metrics
 from rageval_report.cli.options import (
     ConfidenceOption,
     CorrectOption,
@@ -78,7 +79,8 @@ class ReportArguments(
     by: str | None = option(
         "--by",
         metavar="COLUMN",
-        help="Report each group of this column; in a page, the column of the slices.",
+        complete=complete_columns,
+        help="The column of the slices of the page; the command slices writes their table.",
     )
     interval: str = option(
         "--interval",
@@ -90,6 +92,7 @@ class ReportArguments(
     clusters: str | None = option(
         "--clusters",
         metavar="COLUMN",
+        complete=complete_columns,
         help="Column of clusters: queries with the same value are not independent.",
     )
 
@@ -125,7 +128,11 @@ class FailuresArguments(
 
     file: str = argument(metavar="FILE")
     metric: str = option(
-        "--metric", required=True, metavar="NAME", help="The metric, by any of its names."
+        "--metric",
+        required=True,
+        metavar="NAME",
+        complete=complete_metrics,
+        help="The metric, by any of its names.",
     )
     threshold: float | str = option(
         "--threshold",
@@ -143,7 +150,7 @@ report = Command(
         "rageval-report report bm25.csv",
         "rageval-report report bm25.csv hybrid.csv --metric faithfulness --format markdown",
         "rageval-report report bm25.csv hybrid.csv -o report.html",
-        "rageval-report report bm25.csv --by question_type -o by_type.html",
+        "rageval-report report bm25.csv -o by_type.html --by question_type",
         "rageval-report report - --name nightly --format json < bm25.csv",
     ),
 )

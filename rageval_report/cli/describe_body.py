@@ -52,6 +52,8 @@ def report(options: ReportArguments) -> None:
     evaluations: Runs = scans or loading.load_every(
         options.files, options.metrics, name=options.name
     )
+    if options.by is not None and not is_page:
+        note("report --by without a page is now the command slices")
     if is_page:
         _write_page(cast("list[RAGPipelineEvaluation]", evaluations), options, output)
         return

@@ -49,6 +49,9 @@ _SECTIONS: dict[str, dict[str, str]] = {
         "regressions": f"{_CLI}.changed:regressions",
         "improvements": f"{_CLI}.changed:improvements",
         "outcomes": f"{_CLI}.changed:outcomes",
+        "slices": f"{_CLI}.slices:slices",
+        "pairs": f"{_CLI}.rank:pairs",
+        "weighted": f"{_CLI}.rank:weighted",
         "pareto": f"{_CLI}.rank:pareto",
         "plan": f"{_CLI}.plan:plan",
         "audit": f"{_CLI}.plan:audit",
@@ -72,6 +75,7 @@ _SECTIONS: dict[str, dict[str, str]] = {
         "formats": f"{_CLI}.export:formats",
         "verify": f"{_CLI}.verify:verify",
         "datasets": f"{_CLI}.datasets:datasets",
+        "completion": f"{_CLI}.completion:completion",
     },
 }
 _PLUGINS = "Of plug-ins"

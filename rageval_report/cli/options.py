@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_report.cli.command import Options, TableChoice, option
+from rageval_report.cli.completing import complete_columns, complete_files, complete_metrics
 from rageval_report.cli.parsing import parse_bounds, parse_pair, parse_role
 from rageval_report.render import RENDERERS
 from rageval_report.scale.engines import ENGINES
@@ -81,6 +82,10 @@ class FormatOption(QuietOption):
     """How results are written."""
 
     heading = "Output"
+
+    no_color: bool = option(
+        "--no-color", help="Write tables without colour; so does the environment variable NO_COLOR."
+    )
 
     format_name: str | None = option(
         "--format",
@@ -171,11 +176,15 @@ class LoadingOptions(MatchingOptions):
     qrels: str | None = option(
         "--qrels",
         metavar="FILE",
+        complete=complete_files,
         help="The judgments, if the files are rankings: TREC's or BEIR's, a table or JSON. The "
         "rankings are scored on each --metric, such as ndcg@10.",
     )
     query_id: str | None = option(
-        "--query-id", metavar="COLUMN", help="The column of query ids; query_id if omitted."
+        "--query-id",
+        metavar="COLUMN",
+        complete=complete_columns,
+        help="The column of query ids; query_id if omitted.",
     )
     roles: tuple[tuple[str, str], ...] = option(
         "--role",
@@ -185,10 +194,18 @@ class LoadingOptions(MatchingOptions):
         help="What a column is: id, pipeline, metric, detail, state, reason or weight.",
     )
     lower: tuple[str, ...] = option(
-        "--lower", multiple=True, metavar="NAME", help="A metric for which lower is better."
+        "--lower",
+        multiple=True,
+        metavar="NAME",
+        complete=complete_metrics,
+        help="A metric for which lower is better.",
     )
     higher: tuple[str, ...] = option(
-        "--higher", multiple=True, metavar="NAME", help="A metric for which higher is better."
+        "--higher",
+        multiple=True,
+        metavar="NAME",
+        complete=complete_metrics,
+        help="A metric for which higher is better.",
     )
     bounds: tuple[tuple[str, float, float], ...] = option(
         "--bounds",
@@ -281,6 +298,7 @@ class MetricsOption(Options):
         "--metric",
         multiple=True,
         metavar="NAME",
+        complete=complete_metrics,
         help="A metric to use; may be repeated. All metrics if omitted.",
     )
 
@@ -304,7 +322,10 @@ class QueryIdsOption(Options):
         "--query", multiple=True, metavar="ID", help="Only this query, by its id; may be repeated."
     )
     query_file: str | None = option(
-        "--query-file", metavar="FILE", help="Only the queries whose ids are in FILE, one per line."
+        "--query-file",
+        metavar="FILE",
+        complete=complete_files,
+        help="Only the queries whose ids are in FILE, one per line.",
     )
 
 
@@ -380,6 +401,7 @@ class TestOptions(ConfidenceOption, ResamplingOptions):
     on: str | None = option(
         "--on",
         metavar="COLUMN",
+        complete=complete_columns,
         help="Match queries by the text in this column, such as question, if their ids differ.",
     )
 

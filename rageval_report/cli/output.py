@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-import click
 import pandas as pd
 
+from rageval_report.cli.colour import echo_page
 from rageval_report.cli.notes import for_command_line, note, warn_of_doubts
 from rageval_report.cli.options import OutputOptions
 from rageval_report.errors import DataError, UnknownNameError, is_doubt
@@ -194,7 +194,7 @@ def write_text(text: str, path: Path | None, what: str = "", *, kind: str = "") 
         own, so that it can be replaced; see `rageval_report.files.marks`.
     """
     if path is None:
-        click.echo(text, nl=False)
+        echo_page(text, is_text=kind == "text")
         return
     write_atomically(path, marked(text.encode("utf-8", "surrogatepass"), kind))
     note(f"wrote {what} to {path}" if what else f"wrote {path}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rageval_report.cli.command import Command, Options, argument, option
+from rageval_report.cli.completing import complete_columns
 from rageval_report.cli.options import (
     CorrectOption,
     LoadingOptions,
@@ -14,15 +15,21 @@ from rageval_report.cli.options import (
 from rageval_report.cli.parsing import parse_named_margins
 
 
-class ObjectiveOptions(Options):
-    """What pipelines are weighed by."""
+class PipelinesOption(Options):
+    """The pipelines, and which of their queries are independent."""
 
-    weights: tuple[str, ...] = option(
-        "--weight",
-        multiple=True,
-        metavar="NAME=W",
-        help="The weight of an objective or a metric; with rank it implies --weighted.",
+    files: tuple[str, ...] = argument(nargs=-1, metavar="FILE...")
+    clusters: str | None = option(
+        "--clusters",
+        metavar="COLUMN",
+        complete=complete_columns,
+        help="Column of clusters: queries with the same value are not independent.",
     )
+
+
+class MarginsOption(Options):
+    """Which differences are too small to matter."""
+
     margins: tuple[dict[str, float], ...] = option(
         "--margin",
         multiple=True,
@@ -30,6 +37,17 @@ class ObjectiveOptions(Options):
         metavar="NAME=NUMBER",
         help="The difference in a metric or an objective that is too small to matter, such as "
         "latency_ms=50, or in the weighted score, score=0.01; only larger differences are shown.",
+    )
+
+
+class ObjectiveOptions(MarginsOption):
+    """What pipelines are weighed by."""
+
+    weights: tuple[str, ...] = option(
+        "--weight",
+        multiple=True,
+        metavar="NAME=W",
+        help="The weight of an objective or a metric; may be repeated.",
     )
     objectives: tuple[str, ...] = option(
         "--objective",
@@ -41,7 +59,8 @@ class ObjectiveOptions(Options):
 
 
 class RankArguments(
-    ObjectiveOptions,
+    PipelinesOption,
+    MarginsOption,
     MetricsOption,
     TestOptions,
     TriedOption,
@@ -55,25 +74,62 @@ class RankArguments(
     file may hold one pipeline or several; pipelines are named after their files, or as NAME=FILE
     says. FILE may also be a folder, a glob in quotes ('runs/*.csv'), or an address such as
     mlflow:/EXPERIMENT, s3://BUCKET/runs or sqlite:///FILE?table=NAME.
+
+    The commands pairs, weighted and pareto show each pair, one score from several objectives, and
+    the pipelines that no other beats.
     """
 
-    files: tuple[str, ...] = argument(nargs=-1, metavar="FILE...")
-    clusters: str | None = option(
-        "--clusters",
-        metavar="COLUMN",
-        help="Column of clusters: queries with the same value are not independent.",
-    )
-    weighted: bool = option(
-        "--weighted",
-        help="Show one score from weighted objectives, and how much the order depends on the "
-        "weights.",
-    )
+    weighted: bool = option("--weighted", help="Now the command weighted.", hidden=True)
     pareto: bool = option("--pareto", help="Now the command pareto.", hidden=True)
-    pairs: bool = option("--pairs", help="Show every pair of pipelines with its difference.")
+    pairs: bool = option("--pairs", help="Now the command pairs.", hidden=True)
+    weights: tuple[str, ...] = option(
+        "--weight", multiple=True, help="Now an option of weighted.", hidden=True
+    )
+    objectives: tuple[str, ...] = option(
+        "--objective", multiple=True, help="Now an option of weighted.", hidden=True
+    )
+
+
+class PairsArguments(
+    PipelinesOption,
+    MarginsOption,
+    MetricsOption,
+    TestOptions,
+    TriedOption,
+    LoadingOptions,
+    OutputOptions,
+):
+    """Show every pair of pipelines with its difference, metric by metric.
+
+    The p-values are corrected over all pairs and metrics, as those of rank.
+    """
+
+
+class WeightedArguments(
+    PipelinesOption,
+    ObjectiveOptions,
+    MetricsOption,
+    TestOptions,
+    TriedOption,
+    CorrectOption,
+    LoadingOptions,
+    OutputOptions,
+):
+    """Rank pipelines by one score from weighted objectives.
+
+    It also shows how much the order depends on the weights. Without --weight, all objectives weigh
+    the same; without --objective, --metric names them.
+    """
 
 
 class ParetoArguments(
-    ObjectiveOptions, MetricsOption, TestOptions, CorrectOption, LoadingOptions, OutputOptions
+    PipelinesOption,
+    ObjectiveOptions,
+    MetricsOption,
+    TestOptions,
+    CorrectOption,
+    LoadingOptions,
+    OutputOptions,
 ):
     """Show the pipelines that no other beats on quality and cost.
 
@@ -81,24 +137,29 @@ class ParetoArguments(
     them. --metric or --objective names the objectives.
     """
 
-    files: tuple[str, ...] = argument(nargs=-1, metavar="FILE...")
-    clusters: str | None = option(
-        "--clusters",
-        metavar="COLUMN",
-        help="Column of clusters: queries with the same value are not independent.",
-    )
-
 
 rank = Command(
     RankArguments,
     "rageval_report.cli.rank_body:rank",
     examples=(
         "rageval-report rank bm25.csv hybrid.csv reranked.csv",
-        "rageval-report rank bm25.csv hybrid.csv reranked.csv --metric faithfulness --pairs",
-        "rageval-report rank bm25.csv hybrid.csv --weight faithfulness=2 --weight recall@5=1",
+        "rageval-report rank bm25.csv hybrid.csv reranked.csv --margin latency_ms=50",
         "rageval-report rank bm25.csv hybrid.csv reranked.csv --tried 20",
         "rageval-report rank bm25.run dense.run --qrels qrels.txt --metric ndcg@10",
-        "rageval-report rank bm25.csv hybrid.csv --weighted --margin latency_ms=50",
+    ),
+)
+pairs = Command(
+    PairsArguments,
+    "rageval_report.cli.rank_body:pairs",
+    examples=("rageval-report pairs bm25.csv hybrid.csv reranked.csv --metric faithfulness",),
+)
+weighted = Command(
+    WeightedArguments,
+    "rageval_report.cli.rank_body:weighted",
+    examples=(
+        "rageval-report weighted bm25.csv hybrid.csv",
+        "rageval-report weighted bm25.csv hybrid.csv --weight faithfulness=2 --weight recall@5=1",
+        "rageval-report weighted bm25.csv hybrid.csv --margin latency_ms=50",
     ),
 )
 pareto = Command(

@@ -16,39 +16,67 @@ from rageval_report.analysis.ranking.objective_definitions import (
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
 from rageval_report.cli.pairs import notes_of
-from rageval_report.cli.rank import ParetoArguments, RankArguments
+from rageval_report.cli.rank import (
+    PairsArguments,
+    ParetoArguments,
+    RankArguments,
+    WeightedArguments,
+)
 from rageval_report.cli.sources import Loading
 from rageval_report.results import Result
 
 
 def rank(options: RankArguments) -> None:
-    """Load the pipelines, rank them, and write the view that was chosen."""
+    """Load the pipelines, rank them, and write the leaderboard."""
+    has_weights = bool(options.weights or options.objectives) and not options.pareto
+    if sum((options.weighted or has_weights, options.pareto, options.pairs)) > 1:
+        raise click.UsageError("Choose one of the commands weighted, pareto and pairs.")
     if options.pareto:
         note("rank --pareto is now the command pareto")
-    _rank(options)
+        _rank(options, _PARETO)
+    elif options.weighted or has_weights:
+        flag = (
+            "--weighted" if options.weighted else "--weight" if options.weights else "--objective"
+        )
+        note(f"rank {flag} is now the command weighted")
+        _rank(options, _WEIGHTED)
+    elif options.pairs:
+        note("rank --pairs is now the command pairs")
+        _rank(options, _PAIRS)
+    else:
+        _rank(options, _LEADERBOARD)
+
+
+def pairs(options: PairsArguments) -> None:
+    """Load the pipelines, and write every pair."""
+    _rank(options.converted_to(RankArguments, **_NO_VIEW, **_NO_OBJECTIVES, correct=None), _PAIRS)
+
+
+def weighted(options: WeightedArguments) -> None:
+    """Load the pipelines, and write their weighted score."""
+    _rank(options.converted_to(RankArguments, **_NO_VIEW), _WEIGHTED)
 
 
 def pareto(options: ParetoArguments) -> None:
     """Load the pipelines, and write their Pareto front."""
-    _rank(options.converted_to(RankArguments, pareto=True, weighted=False, pairs=False, tried=1))
+    _rank(options.converted_to(RankArguments, **_NO_VIEW, tried=1), _PARETO)
 
 
-def _rank(options: RankArguments) -> None:
-    is_weighted = options.weighted or (bool(options.weights) and not options.pareto)
-    if sum((is_weighted, options.pareto, options.pairs)) > 1:
-        raise click.UsageError("Choose one of --weighted, --pareto and --pairs.")
+_LEADERBOARD, _PAIRS, _WEIGHTED, _PARETO = "leaderboard", "pairs", "weighted", "pareto"
+# The earlier options of rank, which commands of their own do not have.
+_NO_VIEW: dict[str, bool] = {"weighted": False, "pareto": False, "pairs": False}
+_NO_OBJECTIVES: dict[str, tuple[str, ...]] = {"weights": (), "objectives": ()}
+
+
+def _rank(options: RankArguments, view: str) -> None:
+    is_weighed = view in (_WEIGHTED, _PARETO)
     output = Output.of(options)
-    # Without weights, metrics named beside --weighted or --pareto are the objectives.
-    as_objectives = (
-        options.metrics if (options.weighted or options.pareto) and not options.weights else ()
-    )
+    # Without weights, the named metrics are the objectives.
+    as_objectives = options.metrics if is_weighed and not options.weights else ()
     weights = _parse_weights(options.weights)
     objectives = parse_named_objectives(options.objectives or as_objectives)
-    has_objectives = bool(weights or objectives)
-    if has_objectives and not (is_weighted or options.pareto):
-        raise click.UsageError("--objective belongs to --weighted, or to the command pareto.")
     margins = {name: margin for part in options.margins for name, margin in part.items()}
-    checked = () if has_objectives or options.weighted or options.pareto else options.metrics
+    checked = () if is_weighed else options.metrics
     loading = Loading.of(options, _named_metrics(options.metrics, weights, objectives))
     evaluations = loading.load_every(options.files, checked)
     ranking = leaderboard.rank(
@@ -64,15 +92,15 @@ def _rank(options: RankArguments) -> None:
         n_resamples=options.n_resamples,
         seed=options.seed,
         # Names of objectives are checked with them, in the views that have them.
-        margins=None if is_weighted or options.pareto else margins or None,
+        margins=None if is_weighed else margins or None,
     )
-    result: Result
-    if options.pareto:
+    result: Result = ranking
+    if view == _PARETO:
         result = ranking.pareto(objectives, weights, margins=margins)
-    elif is_weighted:
+    elif view == _WEIGHTED:
         result = ranking.weighted(weights, objectives, margins=margins)
-    else:
-        result = ranking.pairs if options.pairs else ranking
+    elif view == _PAIRS:
+        result = ranking.pairs
     output.write({result.title: result.with_notes(*notes_of(evaluations))})
 
 

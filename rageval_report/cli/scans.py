@@ -14,10 +14,11 @@ from rageval_report.cli.notes import note
 from rageval_report.cli.options import EngineOptions, LoadingOptions, OutputOptions
 from rageval_report.cli.output import check_files
 from rageval_report.cli.sources import STANDARD_INPUT, Loading, PipelineSource, check_unique_names
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, ReaderError
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.files.near_names import hint_for_missing
 from rageval_report.scale.machine_memory import parse_size
-from rageval_report.sources.file_lists import list_files
+from rageval_report.sources.file_lists import is_glob, list_files
 from rageval_report.sources.opening import address_of, name_of
 from rageval_report.sources.table import REMOTE_SCHEMES
 
@@ -128,6 +129,9 @@ class ScanLoading:
                     f"{what} cannot be read part by part; name Parquet or CSV files of one "
                     "pipeline, or use --engine memory"
                 )
+        path = Path(source.path)
+        if address_of(source.path) is None and not is_glob(source.path) and not path.exists():
+            raise ReaderError(f"there is no such file{hint_for_missing(path)}", path)
         if self._loading.files != "evaluations":
             return [source.path]
         return [str(path) for path in list_files(source.path).files]

@@ -22,6 +22,7 @@ from rageval_report.files.encoding import (
     text_kind,
 )
 from rageval_report.files.inputs import STANDARD_INPUT, Contents, FileInput, input_name, open_input
+from rageval_report.files.near_names import hint_for_missing
 
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
@@ -175,7 +176,7 @@ class Source:
 
     def _access_error(self, exc: OSError | UnicodeEncodeError) -> ReaderError:
         if isinstance(exc, FileNotFoundError):
-            return self.error("there is no such file")
+            return self.error(f"there is no such file{hint_for_missing(self._path)}")
         if isinstance(exc, UnicodeEncodeError):
             return self.error("no file can have this name; it holds half characters")
         return self.error(f"the file cannot be read: {exc.strerror or exc}")

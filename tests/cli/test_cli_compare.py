@@ -122,7 +122,7 @@ def test_by_group_takes_a_false_discovery_rate(folder, run, correction):
             f"q{i},{topic},{x}" for i, (topic, x) in enumerate(zip(topics, scores, strict=True))
         ]
         Path(f"{name}.csv").write_text("\n".join(["query_id,topic,recall", *rows]), "utf-8")
-    result = run(f"compare slow.csv fast.csv --by topic --correction {correction}")
+    result = run(f"slices slow.csv fast.csv --by topic --correction {correction}")
     text = " ".join(result.stdout.split())
     assert "of the slices shown to differ here (6), about one in 20 may be noise" in text
     assert f"p ({correction})" in text

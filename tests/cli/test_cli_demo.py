@@ -39,7 +39,7 @@ def test_the_demo_runs_without_a_note(first_run):
 
 def test_the_demo_shows_report_failures_comparison_and_groups(shown):
     commands = re.findall(r"^\$ rageval-report (\w+)", shown, flags=re.MULTILINE)
-    assert commands == ["report", "failures", "compare", "compare"]
+    assert commands == ["report", "failures", "compare", "slices"]
 
 
 def test_what_the_demo_shows_is_what_its_commands_show(shown, run):

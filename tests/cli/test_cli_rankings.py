@@ -95,11 +95,11 @@ COMMANDS = {
     "plot": (f"plot bm25.run dense.run {WITH} --kind forest -o forest.png", ""),
     "names": (f"compare old=bm25.run new=dense.run {WITH}", "new is better on ndcg@10 by 0.330"),
     "weights": (
-        "rank bm25.run dense.run --qrels qrels.txt --weight ndcg@10=2 --weight mrr=1",
+        "weighted bm25.run dense.run --qrels qrels.txt --weight ndcg@10=2 --weight mrr=1",
         "1  dense     best      0.967",
     ),
     "objectives": (
-        "rank bm25.run dense.run --qrels qrels.txt --weighted "
+        "weighted bm25.run dense.run --qrels qrels.txt "
         "--objective head=mrr,P@1 --objective whole=map",
         "1  dense     best      0.917",
     ),

@@ -169,7 +169,7 @@ class ResultOptions(RetrievalOptions, MatchingOptions, CorrectOption):
     )
     weighted: bool = option(
         "--weighted",
-        help="Also show one score from weighted objectives, as rank --weighted gives it.",
+        help="Also show one score from weighted objectives, as the command weighted gives it.",
     )
     weights: dict[str, str] = option(
         "--weight",

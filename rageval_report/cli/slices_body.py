@@ -1,0 +1,61 @@
+"""slices: the groups of one pipeline described, or several pipelines compared within each."""
+
+from __future__ import annotations
+
+import click
+
+from rageval_report.cli.compare_body import comparison_of
+from rageval_report.cli.output import Output
+from rageval_report.cli.pairs import notes_of
+from rageval_report.cli.slices import SlicesArguments
+from rageval_report.cli.sources import Loading
+from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.results import Result
+
+_OF_SEVERAL = (
+    "test",
+    "correction",
+    "missing",
+    "on",
+    "tried",
+    "margin",
+    "margin_method",
+    "rare_loss",
+)
+_OF_ONE = ("percentiles", "correct")
+
+
+def slices(options: SlicesArguments) -> None:
+    """Load the pipelines, and write a table of their groups."""
+    output = Output.of(options)
+    evaluations = Loading.of(options).load_every(options.files, options.metrics)
+    if len(evaluations) == 1:
+        _refuse(_OF_SEVERAL, "several pipelines")
+        result = _described(evaluations[0], options)
+    else:
+        _refuse(_OF_ONE, "one pipeline")
+        comparison = comparison_of(evaluations, options)
+        result = comparison.slices(options.by, correction=options.correction)
+    output.write({options.by: result.with_notes(*notes_of(evaluations))})
+
+
+def _described(evaluation: RAGPipelineEvaluation, options: SlicesArguments) -> Result:
+    return evaluation.slices(
+        options.by,
+        metrics=options.metrics or None,
+        percentiles=options.percentiles,
+        interval=options.interval,
+        confidence_level=options.confidence_level,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+        clusters=options.clusters,
+    )
+
+
+def _refuse(names: tuple[str, ...], what: str) -> None:
+    """Refuse options on the command line that are for another number of pipelines."""
+    context = click.get_current_context()
+    flags = {parameter.name: max(parameter.opts, key=len) for parameter in context.command.params}
+    for name in names:
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{flags[name]} is for {what}.")

@@ -1,0 +1,57 @@
+"""The name that was meant, where a file does not exist: a near one in its folder."""
+
+from __future__ import annotations
+
+import difflib
+from itertools import islice
+from pathlib import Path
+
+_NEAR = 0.65  # as for names of metrics
+_MOST_NAMES = 5000  # of a folder; comparing more would be slow
+
+
+def hint_for_missing(path: Path) -> str:
+    """What to add to the error about a file that does not exist.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    str
+        The nearest name in the folder as a question, or that the folder does not exist either;
+        empty if no name is near.
+
+    Examples
+    --------
+    >>> hint_for_missing(Path(__file__).with_name("near_nams.py")).endswith("near_names.py'?")
+    True
+    """
+    folder = path.parent
+    try:
+        if not folder.is_dir():
+            return f". The folder {folder} does not exist either.{_near(folder)}"
+        near = _near(path)
+    except (OSError, ValueError):
+        return ""
+    return f".{near}" if near else ""
+
+
+def _near(path: Path) -> str:
+    """The nearest name in a folder, as a question; endings do not count."""
+    if not path.parent.is_dir():
+        return ""
+    by_stem: dict[str, Path] = {}
+    for other in islice(path.parent.iterdir(), _MOST_NAMES):
+        # Of files that differ in the ending alone, the one that sorts first.
+        best = by_stem.setdefault(_stem(other), other)
+        by_stem[_stem(other)] = min(best, other)
+    same_letters = [stem for stem in by_stem if sorted(stem) == sorted(_stem(path))]
+    near = same_letters or difflib.get_close_matches(_stem(path), by_stem, n=1, cutoff=_NEAR)
+    return f" Did you mean {str(by_stem[near[0]])!r}?" if near else ""
+
+
+def _stem(path: Path) -> str:
+    return path.name.lower().partition(".")[0] or path.name.lower()
