@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 
 from rageval_report._command_process import loading
 from rageval_report._registry import load
-from rageval_report.cli.completing import Complete, complete_files
+from rageval_report.cli.completing import WORDS, Complete, complete_files
 
 if TYPE_CHECKING:
     _TextType = click.ParamType[str]  # generic for type checkers only: click 8.1 is not
@@ -33,8 +33,6 @@ _TYPES: dict[str, click.ParamType[Any]] = {
     "float": click.FLOAT,
     "Path": click.Path(path_type=Path),
 }
-
-_WORDS = "rageval_report.words"  # of click's context
 
 _Parser: TypeAlias = Callable[[str], object]
 _Callback: TypeAlias = Callable[[click.Context, click.Parameter, Any], object]
@@ -302,7 +300,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words, and keep them for `words_of`."""
-        ctx.meta[_WORDS] = list(args)
+        ctx.meta[WORDS] = list(args)
         return super().parse_args(ctx, args)
 
     def _run(self, **values: object) -> int | None:
@@ -327,11 +325,11 @@ def words_of(options: type[Options], *more: str) -> list[str]:
         Flags and values; empty outside of a command.
     """
     context = click.get_current_context(silent=True)
-    if context is None or _WORDS not in context.meta:
+    if context is None or WORDS not in context.meta:
         return []
     names = {*_annotations(options), *more}
     parser = context.command.make_parser(context)
-    values, _, _ = parser.parse_args(args=list(context.meta[_WORDS]))
+    values, _, _ = parser.parse_args(args=list(context.meta[WORDS]))
     return [
         word
         for parameter in context.command.params

@@ -21,8 +21,7 @@ from click.shell_completion import CompletionItem
 
 from rageval_report._registry import import_parquet
 
-# The arguments and options that name files of scores.
-_FILES = ("files", "file", "baseline", "candidate", "candidates", "runs", "reference")
+WORDS = "rageval_report.words"  # of click's context: the words after the command
 _HEAD_BYTES = 256 * 1024
 _LARGEST_JSON = 8 << 20  # a document is read whole, or not at all
 _MOST_ROWS = 20
@@ -67,14 +66,15 @@ def _items(context: click.Context, incomplete: str, *, are_numbers: bool) -> lis
 
 def _paths(context: click.Context) -> Iterator[Path]:
     """The files that the line names: of a folder, the first one."""
-    for name in _FILES:
-        value = context.params.get(name) or ()
-        for text in (value,) if isinstance(value, str) else value:
-            path = Path(str(text))
-            if not path.exists():  # NAME=FILE::PIPELINE
-                path = Path(str(text).partition("=")[2] or str(text))
-                path = Path(str(path).partition("::")[0])
-            yield from sorted(path.iterdir())[:1] if path.is_dir() else [path]
+    # The words, and not the arguments: click stops to read them at an option without a value.
+    for word in context.meta.get(WORDS, []):
+        path = Path(word)
+        if not path.exists():  # NAME=FILE::PIPELINE
+            path = Path((word.partition("=")[2] or word).partition("::")[0])
+        if path.is_dir():
+            yield from sorted(path.iterdir())[:1]
+        elif path.is_file():
+            yield path
 
 
 def columns_of(path: Path) -> Columns:

@@ -248,15 +248,22 @@ class EngineOptions(Options):
         "--engine",
         type=TableChoice("engine", _engine_names),
         default="auto",
-        help="memory reads files whole; stream and duckdb read Parquet and CSV files part by part, "
-        "duckdb with ids in any order. auto reads part by part what is larger than a third of the "
-        "memory, or than the environment variable RAGEVAL_STREAM_ABOVE, such as 500MB.",
+        help="memory reads files whole; the others read Parquet and CSV files part by part: stream "
+        "in one process, duckdb with ids in any order, dask on a cluster. auto reads part by part "
+        "what is larger than a third of the memory, or than the environment variable "
+        "RAGEVAL_STREAM_ABOVE, such as 500MB.",
     )
     memory_limit: str | None = option(
         "--memory-limit",
         metavar="SIZE",
         help="The memory that DuckDB may use before it writes to disk, such as 2GB; 1GB if "
         "omitted.",
+    )
+    scheduler: str | None = option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="The scheduler of the Dask cluster, such as tcp://10.0.0.5:8786, whose workers can "
+        "read the files; a cluster on this machine if omitted.",
     )
 
 

@@ -84,7 +84,7 @@ class ScanLoading:
         """
         sources = self._loading.sources(texts, name)
         is_scanned = self._decide(sources)
-        self._check_memory_limit(is_scanned=is_scanned)
+        self._check_engine_options(is_scanned=is_scanned)
         if not is_scanned:
             return []
         check_options((*_NOT_FOR_SCANS, *refused))
@@ -109,13 +109,15 @@ class ScanLoading:
         note(f"{size}, so they are read part by part; --engine memory reads them whole")
         return True
 
-    def _check_memory_limit(self, *, is_scanned: bool) -> None:
-        limit = self._options.memory_limit
-        if limit is None:
-            return
-        parse_size(limit, "--memory-limit")
-        if not is_scanned or self._options.engine not in (AUTO, "duckdb"):
-            raise click.UsageError("--memory-limit is for --engine duckdb.")
+    def _check_engine_options(self, *, is_scanned: bool) -> None:
+        """Refuse the options of an engine that does not read the files."""
+        limit, engine = self._options.memory_limit, self._options.engine
+        if limit is not None:
+            parse_size(limit, "--memory-limit")
+            if not is_scanned or engine not in (AUTO, "duckdb"):
+                raise click.UsageError("--memory-limit is for --engine duckdb.")
+        if self._options.scheduler is not None and engine != "dask":
+            raise click.UsageError("--scheduler is for --engine dask.")
 
     def _paths(self, source: PipelineSource) -> list[str]:
         """The parts of one table together, or each file that is an evaluation of its own."""
@@ -156,6 +158,7 @@ class ScanLoading:
             strict=keywords["strict"],
             allow=keywords["allow"],
             memory_limit=self._options.memory_limit,
+            scheduler=self._options.scheduler,
             delimiter=None if delimiter is None else str(delimiter),
         )
         if self._loading.correct is not None:

@@ -232,6 +232,7 @@ def test_of_more_queries_than_are_shown_the_number_is_said(files, run):
             "two runs are named 'bm25.csv'; give each its own",
         ),
         ("report bm25.csv --memory-limit 1GB", "--memory-limit is for --engine duckdb"),
+        ("report bm25.csv --scheduler tcp://127.0.0.1:8786", "--scheduler is for --engine dask"),
     ],
 )
 def test_what_does_not_apply_to_parts_is_an_error(files, refused, command, reason):
@@ -247,9 +248,14 @@ def test_the_memory_of_duckdb_is_a_size(files, run, refused):
     assert "--memory-limit is for --engine duckdb" in refused("report bm25.csv --memory-limit 1GB")
 
 
+def test_a_file_that_does_not_exist_has_a_near_name(files, refused):
+    told = refused("compare bm25.csv hybird.csv --engine stream")
+    assert told == "hybird.csv: there is no such file. Did you mean 'hybrid.csv'?"
+
+
 def test_an_engine_that_is_not_known_is_an_error(files, refused):
     told = refused("report bm25.csv --engine spark")
-    assert "'spark' is not one of 'auto', 'memory', 'stream', 'duckdb'" in told
+    assert "'spark' is not one of 'auto', 'memory', 'stream', 'duckdb', 'dask'" in told
 
 
 def test_a_parquet_list_needs_files_that_are_read_part_by_part(files, refused):

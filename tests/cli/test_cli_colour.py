@@ -1,0 +1,129 @@
+"""Colour: the words that decide, in a terminal, unless the user does not want it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+
+from rageval_report.cli.colour import with_colour
+
+GATE = ["gate", "old.csv", "--rule", "mean(recall@5) >= 0.9"]
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+VARIABLES = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "GITHUB_ACTIONS")
+
+
+def shown_in_terminal(words, *, columns=100, **environment):
+    """What a command writes to a terminal of so many columns."""
+    kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rageval_report", *words],
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        env={**kept, "TERM": "xterm", "COLUMNS": str(columns), **environment},
+    )
+    os.close(theirs)
+    written = b""
+    while True:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:  # the terminal is closed
+            break
+        if not piece:
+            break
+        written += piece
+    process.wait()
+    os.close(ours)
+    return written.decode().replace("\r\n", "\n")
+
+
+def shown_in_pipe(words, **environment):
+    kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    done = subprocess.run(
+        [sys.executable, "-m", "rageval_report", *words],
+        env={**kept, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+def test_a_terminal_shows_verdicts_in_colour(folder):
+    shown = shown_in_terminal(GATE)
+    assert "- \x1b[31mFAILED\x1b[0m: mean(recall@5)" in shown
+    assert ESCAPE.sub("", shown) == shown_in_pipe(GATE)
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "is_coloured"),
+    [
+        ([], {"NO_COLOR": "1"}, False),
+        ([], {"NO_COLOR": ""}, True),  # an empty variable counts as none
+        ([], {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        ([], {"TERM": "dumb"}, False),
+        (["--no-color"], {}, False),
+        (["--no-color"], {"FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_a_terminal_is_coloured_unless_it_must_not_be(folder, options, environment, is_coloured):
+    assert ("\x1b[" in shown_in_terminal([*GATE, *options], **environment)) == is_coloured
+
+
+def test_a_pipe_is_plain_unless_colour_is_forced(folder):
+    assert "\x1b" not in shown_in_pipe(GATE)
+    assert "\x1b[31mFAILED\x1b[0m" in shown_in_pipe(GATE, FORCE_COLOR="1")
+
+
+@pytest.mark.parametrize("name", ["markdown", "csv", "json", "html", "latex"])
+def test_other_formats_are_never_coloured(folder, run, monkeypatch, name):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" not in run("gate", *GATE[1:], "--format", name).stdout
+
+
+def test_a_file_is_never_coloured(folder, run, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    run("gate", *GATE[1:], "-o", "gates.txt")
+    assert b"\x1b" not in (folder / "gates.txt").read_bytes()
+
+
+def test_each_verdict_has_its_colour():
+    text = (
+        "- b is better on recall by 0.1\n"
+        "- b is worse on mrr by 0.1\n"
+        "- no difference shown on f1; with 9 queries\n"
+        "- passed: mean(f1)\n- UNDECIDED: mean(mrr)\n"
+    )
+    colours = re.findall(r"\x1b\[(\d+)m([^\x1b]+)\x1b\[0m", with_colour(text))
+    assert colours == [
+        ("32", "is better"),
+        ("31", "is worse"),
+        ("33", "no difference shown"),
+        ("32", "passed"),
+        ("33", "UNDECIDED"),
+    ]
+
+
+def test_a_verdict_over_two_lines_is_coloured_on_both():
+    assert with_colour("- of all the others b is\n  worse on mrr\n") == (
+        "- of all the others b \x1b[31mis\x1b[0m\n  \x1b[31mworse\x1b[0m on mrr\n"
+    )
+
+
+def test_texts_of_the_user_keep_their_colour():
+    table = "query  question\n-----  --------\nq1     what is worse  than that?\nNote: b is worse\n"
+    assert with_colour(table) == table
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_tables_fit_a_narrow_terminal(demo_folder, columns):
+    for words in (["compare", "bm25.csv", "hybrid.csv"], GATE, ["report", "bm25.csv"]):
+        shown = ESCAPE.sub("", shown_in_terminal(words, columns=columns))
+        lines = shown.partition("\nNext:\n")[0].splitlines()
+        assert max(map(len, lines)) <= columns
