@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
 from rageval_report.cli.notes import warn_of_doubts
 from rageval_report.cli.options import PageOptions
 from rageval_report.cli.output import Output
-from rageval_report.reports.report import Report
+
+if TYPE_CHECKING:
+    from rageval_report.reports.report import Report
 
 
 def goes_to_page(options: PageOptions, output: Output, *, is_table: bool = False) -> bool:

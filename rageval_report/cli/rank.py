@@ -99,7 +99,7 @@ class PairsArguments(
     LoadingOptions,
     OutputOptions,
 ):
-    """Show every pair of pipelines with its difference, metric by metric.
+    """Show the difference of every pair of pipelines.
 
     The p-values are corrected over all pairs and metrics, as those of rank.
     """

@@ -8,6 +8,7 @@ from rageval_report.cli.completing import complete_columns
 from rageval_report.cli.describe import PercentilesOption
 from rageval_report.cli.options import (
     CorrectOption,
+    EngineOptions,
     LoadingOptions,
     MetricsOption,
     OutputOptions,
@@ -23,6 +24,7 @@ class SlicesArguments(
     TestOptions,
     TriedOption,
     CorrectOption,
+    EngineOptions,
     LoadingOptions,
     OutputOptions,
 ):

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from rageval_report.cli.compare_body import comparison_of
 from rageval_report.cli.output import Output
-from rageval_report.cli.pairs import notes_of
+from rageval_report.cli.pairs import described_runs, notes_of
+from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.slices import SlicesArguments
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
+
+if TYPE_CHECKING:
+    from rageval_report.evaluation.scan import EvaluationScan
 
 _OF_SEVERAL = (
     "test",
@@ -28,19 +34,22 @@ _OF_ONE = ("percentiles", "correct")
 def slices(options: SlicesArguments) -> None:
     """Load the pipelines, and write a table of their groups."""
     output = Output.of(options)
-    evaluations = Loading.of(options).load_every(options.files, options.metrics)
-    if len(evaluations) == 1:
+    loading = Loading.of(options)
+    scans = ScanLoading(options, loading).open(options.files, options.metrics)
+    runs = scans or loading.load_every(options.files, options.metrics)
+    if len(runs) == 1:
         _refuse(_OF_SEVERAL, "several pipelines")
-        result = _described(evaluations[0], options)
+        result, described = _described(runs[0], options), notes_of(runs)
     else:
         _refuse(_OF_ONE, "one pipeline")
-        comparison = comparison_of(evaluations, options)
+        comparison = comparison_of(runs, options)
         result = comparison.slices(options.by, correction=options.correction)
-    output.write({options.by: result.with_notes(*notes_of(evaluations))})
+        described = notes_of(described_runs(runs, comparison))
+    output.write({options.by: result.with_notes(*described)})
 
 
-def _described(evaluation: RAGPipelineEvaluation, options: SlicesArguments) -> Result:
-    return evaluation.slices(
+def _described(run: RAGPipelineEvaluation | EvaluationScan, options: SlicesArguments) -> Result:
+    return run.slices(
         options.by,
         metrics=options.metrics or None,
         percentiles=options.percentiles,

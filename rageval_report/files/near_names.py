@@ -43,14 +43,18 @@ def _near(path: Path) -> str:
     """The nearest name in a folder, as a question; endings do not count."""
     if not path.parent.is_dir():
         return ""
-    by_stem: dict[str, Path] = {}
+    by_stem: dict[str, list[Path]] = {}
     for other in islice(path.parent.iterdir(), _MOST_NAMES):
-        # Of files that differ in the ending alone, the one that sorts first.
-        best = by_stem.setdefault(_stem(other), other)
-        by_stem[_stem(other)] = min(best, other)
+        by_stem.setdefault(_stem(other), []).append(other)
     same_letters = [stem for stem in by_stem if sorted(stem) == sorted(_stem(path))]
     near = same_letters or difflib.get_close_matches(_stem(path), by_stem, n=1, cutoff=_NEAR)
-    return f" Did you mean {str(by_stem[near[0]])!r}?" if near else ""
+    if not near:
+        return ""
+    # A file of the same ending before other files, and folders last.
+    best = min(
+        by_stem[near[0]], key=lambda other: (other.is_dir(), other.suffix != path.suffix, other)
+    )
+    return f" Did you mean {str(best)!r}?"
 
 
 def _stem(path: Path) -> str:

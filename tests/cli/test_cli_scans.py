@@ -76,6 +76,8 @@ COMMANDS = [
     "compare old={a} new={b} --metric faithfulness --missing bounds --tried 4",
     "regressions {a} {b} --metric exact_match",
     "improvements {a} {b} --metric faithfulness --limit 7",
+    "slices {a} --by question_type --metric faithfulness",
+    "slices {a} {b} --by question_type --metric exact_match --correction bh",
     "gate {b} --rule mean(faithfulness)>=0.5 --rule p95(latency_ms)<=3000",
     "gate {b} --baseline {a} --rule no_regression(exact_match,margin=0.1) --rule wins(mrr)>=1",
 ]
@@ -217,7 +219,7 @@ def test_of_more_queries_than_are_shown_the_number_is_said(files, run):
         ("report bm25.csv --option sheet=2", "--option sheet does not apply to files that are rea"),
         ("report bm25.csv --clusters question_type", "--clusters does not apply to files that are"),
         ("compare bm25.csv hybrid.csv --clusters question_type", "use --engine memory"),
-        ("compare bm25.csv hybrid.csv --on question", "which needs every score in memory: use --e"),
+        ("compare bm25.csv hybrid.csv --on question", "use --engine memory"),
         ("compare bm25.csv hybrid.csv --correction westfall-young", "or use --engine memory"),
         (
             "failures bm25.csv --metric mrr --threshold 1 --query q1",
