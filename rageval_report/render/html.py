@@ -204,6 +204,7 @@ def _fragment(
     sentences = [table.names.in_text(text) for text in result.sentences]
     parts = [
         f'<p style="margin:.4em 0"><strong>{title}</strong></p>',
+        _summary(table.names.in_text(result.summary), extent),
         _list_items(_first_texts(sentences, extent)),
         *_body(result, table, title),
         _list_items(_first_texts(table.names.legend, extent)),
@@ -211,6 +212,10 @@ def _fragment(
         _element("div", f"<small><code>{_signature(result, extent)}</code></small>", _QUIET),
     ]
     return "<div>\n" + "\n".join(part for part in parts if part) + "\n</div>"
+
+
+def _summary(sentence: str, extent: _Extent) -> str:
+    return _element("p", _escape(sentence, extent), "margin:.4em 0") if sentence else ""
 
 
 def _signature(result: Result, extent: _Extent) -> str:

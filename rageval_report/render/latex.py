@@ -191,7 +191,12 @@ def _cell(column: TextColumn, place: int) -> str:
 
 def _below(result: Result, names: ShortNames) -> Iterator[str]:
     """The verdicts, the short names and the notes in small type, one paragraph each."""
-    texts = [*map(names.in_text, result.sentences), *names.legend, *map(note_line, result.notes)]
+    summary = (result.summary,) if result.summary else ()
+    texts = [
+        *map(names.in_text, (*summary, *result.sentences)),
+        *names.legend,
+        *map(note_line, result.notes),
+    ]
     if not texts:
         return
     yield r"\par\medskip"

@@ -57,6 +57,7 @@ def render(
     )
     parts = [
         f"### {escape_sentence(table.names.in_text(result.title))}",
+        escape_sentence(table.names.in_text(result.summary)),
         _list_items([table.names.in_text(text) for text in result.sentences[:max_rows]]),
         *_body(result, table),
         _list_items(table.names.legend),

@@ -71,6 +71,7 @@ def render(
     )
     parts = [
         _paragraphs([table.names.in_text(result.title)], width),
+        _paragraphs([table.names.in_text(result.summary)], width) if result.summary else [],
         _paragraphs(
             [f"- {table.names.in_text(sentence)}" for sentence in result.sentences[:max_rows]],
             width,

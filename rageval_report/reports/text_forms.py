@@ -6,7 +6,6 @@ The tables have every row; only the HTML page has the queries and the pictures.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from rageval_report.render import latex as tex
 from rageval_report.render import markdown as md
@@ -126,8 +125,12 @@ def _without_verdicts(section: Section) -> Iterator[Result]:
     """The results of a section without their verdicts, which are at the top of the report."""
     for result in section.results:
         has_verdicts = "verdict" in result.frame.columns
-        yield (
-            replace(result, frame=result.frame.drop(columns="verdict")) if has_verdicts else result
+        frame = result.frame.drop(columns="verdict") if has_verdicts else result.frame
+        # The table alone: the headline of a comparison, too, is at the top of the report.
+        yield Result(
+            *(result.title, frame, result.settings, result.notes),
+            headline=result.headline,
+            grouped_by=result.grouped_by,
         )
 
 

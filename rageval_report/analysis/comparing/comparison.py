@@ -46,6 +46,7 @@ from rageval_report.analysis.family import CorrectionFamily, family_of_pairings,
 from rageval_report.analysis.gates.gate import gate_comparison
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.headlines.comparison_headline import comparison_answer
 from rageval_report.analysis.report_files import REPORTS
 from rageval_report.analysis.scanned import ScoredOrScanned, scans_among
 from rageval_report.analysis.sentence_parts import correction_note, group_notes
@@ -135,6 +136,11 @@ class Comparison(Result):
 
     pairings: tuple[Pairing, ...] = ()
     plan: ComparisonPlan = DEFAULT_PLAN
+
+    @property
+    def summary(self) -> str:
+        """Whether the candidate is better, in one plain sentence."""
+        return comparison_answer(self) if len(self.frame) else ""
 
     def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
         """The paired differences of one metric, candidate minus baseline, by query id."""

@@ -78,18 +78,30 @@ def comparison_headline(
     hybrid is better than bm25 on 3 of 8 metrics and worse on latency_ms.
     """
     verdicts = comparison_verdicts(comparison, labels)
-    by_candidate: dict[str, list[MetricVerdict]] = {}
-    for verdict in verdicts:
-        by_candidate.setdefault(verdict.candidate, []).append(verdict)
-    baseline = verdicts[0].baseline
-    names = shorten_names([baseline, *by_candidate])
-    fewest = fewest_of(comparison)
+    names = _names_of(verdicts)
+    text, details = _answer(verdicts, fewest_of(comparison))
     exceptions = _exceptions(comparison, tuple(slices), names, labels or {})
-    if len(by_candidate) > 1:
-        text, details = _of_several(by_candidate, baseline, names)
-    else:
-        text, details = pair_text(verdicts, names, fewest), _pair_details(verdicts, fewest)
     return Headline(text, _basis(comparison, verdicts, names), details, exceptions)
+
+
+def comparison_answer(comparison: Result) -> str:
+    """The headline of a comparison alone; empty if its rows have different baselines.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        As in `comparison_headline`.
+
+    Examples
+    --------
+    >>> from rageval_report import compare
+    >>> from rageval_report.demo import demo_evaluations
+    >>> comparison_answer(compare(*demo_evaluations(), metrics=["recall@5", "faithfulness"]))
+    'hybrid is better than bm25 on 1 of 2 metrics; nothing is shown to be worse.'
+    """
+    if len(set(comparison.frame["baseline"])) != 1:
+        return ""
+    return _answer(comparison_verdicts(comparison), fewest_of(comparison))[0]
 
 
 def comparison_verdicts(
@@ -113,6 +125,21 @@ def alpha_of_result(result: Result) -> float:
 def fewest_of(comparison: Result) -> int:
     """The fewest queries that a comparison tests."""
     return int(getattr(getattr(comparison, "plan", None), "fewest_units", FEWEST_UNITS))
+
+
+def _names_of(verdicts: Sequence[MetricVerdict]) -> ShortNames:
+    return shorten_names([verdicts[0].baseline, *(verdict.candidate for verdict in verdicts)])
+
+
+def _answer(verdicts: Sequence[MetricVerdict], fewest: int) -> tuple[str, tuple[str, ...]]:
+    """The headline, and the sentences below it."""
+    by_candidate: dict[str, list[MetricVerdict]] = {}
+    for verdict in verdicts:
+        by_candidate.setdefault(verdict.candidate, []).append(verdict)
+    names = _names_of(verdicts)
+    if len(by_candidate) > 1:
+        return _of_several(by_candidate, verdicts[0].baseline, names)
+    return pair_text(verdicts, names, fewest), _pair_details(verdicts, fewest)
 
 
 # -- one candidate

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -20,12 +20,14 @@ from rageval_report.analysis.headlines.metric_verdicts import (
     verdicts_of,
     with_commas,
 )
-from rageval_report.analysis.ranking.leaderboard import Ranking
 from rageval_report.analysis.ranking.standing import BEST, WORSE
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.scores import Metric
 from rageval_report.stats.units import fewest_units
+
+if TYPE_CHECKING:
+    from rageval_report.analysis.ranking.leaderboard import Ranking
 
 _MOST_LEADERS = 3
 
@@ -58,6 +60,18 @@ def ranking_headline(ranking: Ranking, *, labels: Mapping[str, str] | None = Non
         return Headline(_too_few_text(ranking, places), _basis(ranking, places))
     details = (*_details(places), *_would_show(ranking, places))
     return Headline(_text(places), _basis(ranking, places), details)
+
+
+def ranking_answer(ranking: Ranking) -> str:
+    """The headline of a ranking alone, in the metrics' own names.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        As in `ranking_headline`.
+    """
+    places = RankedPipelines.of(ranking, {})
+    return _text(places) if places.metrics else _too_few_text(ranking, places)
 
 
 @dataclass(frozen=True, eq=False)

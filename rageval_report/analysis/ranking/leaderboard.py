@@ -14,6 +14,7 @@ from rageval_report.analysis.arguments import RankingReportKeywords, check_count
 from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment, clusters_setting
 from rageval_report.analysis.evaluation_inputs import EvaluationInput, read_evaluations
 from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
+from rageval_report.analysis.headlines.ranking_headline import ranking_answer
 from rageval_report.analysis.ranking.figures import stepwise
 from rageval_report.analysis.ranking.letters import groups_of
 from rageval_report.analysis.ranking.lineup import (
@@ -111,6 +112,11 @@ class Ranking(Result):
     def alpha(self) -> float:
         """The error rate that belongs to the confidence level."""
         return alpha_of(self.settings)
+
+    @property
+    def summary(self) -> str:
+        """Which pipeline is best, or which others may be as good, in one plain sentence."""
+        return ranking_answer(self) if len(self.frame) else ""
 
     def best(self, metric: str) -> tuple[str, ...]:
         """The pipelines with the best mean; several if their means are equal."""
