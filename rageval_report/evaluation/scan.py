@@ -19,6 +19,7 @@ from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.scanned import scans_among
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import check_options, explain_keywords_of
+from rageval_report.evaluation import delegates
 from rageval_report.evaluation.scanning.compared import compare_scans
 from rageval_report.evaluation.scanning.description import (
     Construct,
@@ -30,6 +31,7 @@ from rageval_report.evaluation.scanning.drawn_scan import MOST_DRAWN, DrawnScan,
 from rageval_report.evaluation.scanning.gates import ScannedRun
 from rageval_report.evaluation.scanning.needs_memory import (
     ClusteredMeanKeywords,
+    ScanReportKeywords,
     check_without_clusters,
     needs_memory,
 )
@@ -51,6 +53,8 @@ from rageval_report.stats.means.column_description import PercentileMethod
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from rageval_report.reports.report import Report as ReportPage
 
 R = TypeVar("R", bound=Result)
 
@@ -250,6 +254,37 @@ class EvaluationScan:
         check_without_clusters("gate()", options.get("clusters"))
         run = ScannedRun(self._profile, self._engine, gate_settings(**options))
         return self._with_engine(gate_run(run, rules))
+
+    def report(self, **options: Unpack[ScanReportKeywords]) -> ReportPage:
+        """The report page: tables and pictures of all queries, and the worst 1,000 of each metric.
+
+        Parameters
+        ----------
+        **options
+            ``title``, ``by``, ``pictures``, ``longest_text`` and the keywords of
+            `evaluation_report`, as in `RAGPipelineEvaluation.report`. Long texts are cut so that
+            the page stays below five megabytes.
+
+        Returns
+        -------
+        rageval_report.reports.Report
+            Its ``save("report.html")`` writes the page; .md, .tex and .txt hold the tables.
+        """
+        check_options("report()", options, ScanReportKeywords.__annotations__)
+        chosen = dict[str, Any](options)
+        title, by = chosen.pop("title", None), chosen.pop("by", None)
+        pictures, longest = chosen.pop("pictures", True), chosen.pop("longest_text", None)
+        metrics = chosen.pop("metrics", None)
+        return delegates.page_of_scan(
+            self._profile,
+            self._engine,
+            self._with_engine(report_of_scan(self._profile, self._engine, metrics, **chosen)),
+            lambda column: self.slices(column, metrics, **chosen),
+            self._drawn("distribution") if pictures else None,
+            title=title,
+            by=by,
+            longest_text=longest,
+        )
 
     def plot(
         self,

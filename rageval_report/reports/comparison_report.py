@@ -100,7 +100,7 @@ def report_comparison(
     causes = [causes_of(run, notion, k, level) for run, notion in zip(runs, by_run, strict=True)]
     columns = slice_columns_of(runs, by)
     slices = _comparison_slices(comparison, columns)
-    metrics = _metrics(comparison)
+    metrics = metrics_of_comparison(comparison)
     outcomes = [] if notions is None else _outcomes(runs, notions)
     settings, cluster_notes = _means_settings(
         comparison, level if confidence_level is None else confidence_level
@@ -114,10 +114,10 @@ def report_comparison(
     )
     wording = Wording.of(runs, [first for by_place in metrics for first in [by_place[0]]])
     sections = (
-        _strip_section(comparison, wording),
+        strip_section(comparison, wording),
         _changed_section(comparison, notions, outcomes, wording, level),
         causes_section(causes, runs, wording),
-        _slices_section(comparison, slices, wording, pictures),
+        slices_section(comparison, slices, wording, pictures),
         Section("pipelines", "Each pipeline", tuple(means)),
         origin_section(runs),
     )
@@ -157,7 +157,7 @@ def report_comparison(
 # -- the sections
 
 
-def _strip_section(comparison: Comparison, wording: Wording) -> Section:
+def strip_section(comparison: Comparison, wording: Wording) -> Section:
     """Every metric: one strip per candidate, and the numbers behind it."""
     verdicts = comparison_verdicts(comparison, wording.labels)
     by_candidate: dict[str, list[MetricVerdict]] = {}
@@ -218,7 +218,7 @@ def _changed_section(
     )
 
 
-def _slices_section(
+def slices_section(
     comparison: Comparison, slices: Sequence[Result], wording: Wording, pictures: bool
 ) -> Section:
     """The differences in each group; for one candidate as a matrix."""
@@ -279,7 +279,7 @@ def _runs(comparison: Comparison) -> tuple[Scored, ...]:
     return (comparison.pairings[0].baseline, *candidates)
 
 
-def _metrics(comparison: Comparison) -> tuple[dict[int, Metric], ...]:
+def metrics_of_comparison(comparison: Comparison) -> tuple[dict[int, Metric], ...]:
     """Each metric that was compared, as each of the runs knows it."""
     metrics: dict[str, dict[int, Metric]] = {}
     for place, pairing in enumerate(comparison.pairings, start=1):

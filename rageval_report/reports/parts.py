@@ -22,6 +22,7 @@ from rageval_report.results import Result
 from rageval_report.scores import Scored
 from rageval_report.scores.correct_notion import CorrectNotion, answers_by
 from rageval_report.stats import mean_interval
+from rageval_report.stats.means.counted_share import interval_of_count
 
 Tone = Literal["better", "worse", "neutral"]
 UNKNOWN_OUTCOME = ANSWERS[-1]
@@ -122,9 +123,7 @@ def _correct_verdict(report: EvaluationReport) -> Iterator[ReportVerdict]:
         yield ReportVerdict(report.correct)
         return
     level = float(str(report.settings["confidence_level"]))
-    share = mean_interval(
-        np.repeat([1.0, 0.0], [right, wrong]), method="wilson", confidence_level=level
-    )
+    share = interval_of_count(right, right + wrong, level)
     yield ReportVerdict(
         f"{report.correct}; a share of {number(share.estimate)} "
         f"({confidence(level)} {interval(share.low, share.high)})"

@@ -62,6 +62,16 @@ class Pairing:
     alignment: Alignment
     metrics: list[tuple[Metric, Metric]]
 
+    @property
+    def n_common(self) -> int:
+        """The number of queries that both runs have."""
+        return len(self.alignment.ids)
+
+    @property
+    def n_alone(self) -> int:
+        """The number of queries that one run has alone."""
+        return len(self.alignment.only_baseline) + len(self.alignment.only_candidate)
+
     def both(self, ours: Metric, theirs: Metric) -> tuple[FloatArray, FloatArray]:
         """Both sides' scores of the common queries, NaN if unscored."""
         return (

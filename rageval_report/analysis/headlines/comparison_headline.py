@@ -30,7 +30,6 @@ from rageval_report.analysis.headlines.metric_verdicts import (
 from rageval_report.analysis.sentence_parts import number, rounded_count
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.results import Result
-from rageval_report.scores.align import Alignment
 from rageval_report.stats.units import FEWEST_UNITS
 
 # Below it a comparison finds large differences only, and the headline says so.
@@ -40,11 +39,15 @@ _MOST_CANDIDATES = 3
 
 
 class _Paired(Protocol):
-    """Two runs side by side."""
+    """What is used of the pairs of two runs."""
 
     @property
-    def alignment(self) -> Alignment:
-        """Their queries."""
+    def n_common(self) -> int:
+        """The number of queries that both runs have."""
+
+    @property
+    def n_alone(self) -> int:
+        """The number of queries that one run has alone."""
 
 
 def comparison_headline(
@@ -364,17 +367,14 @@ def _basis(comparison: Result, verdicts: Sequence[MetricVerdict], names: ShortNa
 def n_paired(comparison: Result, verdicts: Sequence[MetricVerdict]) -> int:
     """The number of queries that both pipelines have; of several candidates the largest."""
     pairings: Sequence[_Paired] = getattr(comparison, "pairings", ())
-    sizes = [len(pairing.alignment.ids) for pairing in pairings]
+    sizes = [pairing.n_common for pairing in pairings]
     return max(sizes or [verdict.n + verdict.n_dropped for verdict in verdicts])
 
 
 def _left_out(comparison: Result, verdicts: Sequence[MetricVerdict]) -> Iterable[str]:
     """The queries in one run only, and those that have no score."""
     pairings: Sequence[_Paired] = getattr(comparison, "pairings", ())
-    alone = [
-        len(pairing.alignment.only_baseline) + len(pairing.alignment.only_candidate)
-        for pairing in pairings
-    ]
+    alone = [pairing.n_alone for pairing in pairings]
     if any(alone):
         yield f"{max(alone)} in one run only"
     dropped = max(verdict.n_dropped for verdict in verdicts)

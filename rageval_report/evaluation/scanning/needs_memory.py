@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rageval_report.analysis.arguments import MeanKeywords
 from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.errors import DataError
@@ -11,6 +13,16 @@ class ClusteredMeanKeywords(MeanKeywords, total=False):
     """The keywords of means, and clusters, which a scan refuses."""
 
     clusters: Clusters | None
+
+
+class ScanReportKeywords(MeanKeywords, total=False):
+    """The keywords of the page of a scan."""
+
+    title: str | None
+    by: str | Iterable[str] | None
+    pictures: bool
+    longest_text: int | None
+    metrics: str | Iterable[str] | None
 
 
 def needs_memory(what: str) -> DataError:

@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
+from rageval_report.analysis.arguments import ReportKeywords
 from rageval_report.analysis.comparing.comparison import Comparison
 from rageval_report.analysis.gates.gate import gate_candidates, settings_of_comparison
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.gates.rule_resolution import Subject
-from rageval_report.errors import DataError, UnknownNameError, explain_keywords_of
+from rageval_report.errors import (
+    DataError,
+    UnknownNameError,
+    check_options,
+    explain_keywords_of,
+)
+from rageval_report.evaluation import delegates
 from rageval_report.evaluation.scanning.changed_queries import MOST_CHANGED, changed_queries
 from rageval_report.evaluation.scanning.gates import LaterScannedRun
 from rageval_report.evaluation.scanning.needs_memory import needs_memory
+from rageval_report.evaluation.scanning.profile import profile_of
 from rageval_report.evaluation.scanning.scanned_pair import ScannedPair
+from rageval_report.evaluation.scanning.single import report_of_scan
 from rageval_report.evaluation.scanning.slices import compare_slices
 from rageval_report.plots import plot_named
 from rageval_report.plots.kinds import Plot
@@ -29,6 +38,8 @@ from rageval_report.scores.guard import doubts_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from rageval_report.reports.report import Report
 
 
 @explain_keywords_of
@@ -144,6 +155,45 @@ class ScannedComparison(Comparison):
         result = gate_candidates(self, subjects, rules, tuple(dict.fromkeys(doubts_of(heads))))
         settings_with_engine = {**result.settings, "engine": self.settings["engine"]}
         return replace(result, settings=settings_with_engine)
+
+    def report(self, **options: Unpack[ReportKeywords]) -> Report:
+        """The report page: all tables, and the queries on which the first candidate lost most.
+
+        Parameters
+        ----------
+        **options
+            ``title``, ``by``, ``pictures``, ``longest_text`` and the settings of the means of each
+            pipeline, as in `Comparison.report`. Which answers are right is not compared query by
+            query: ``correct`` and ``k`` need the scores in memory.
+        """
+        check_options("report()", options, ReportKeywords.__annotations__)
+        chosen = dict[str, Any](options)
+        for name in ("correct", "k"):
+            if chosen.pop(name, None) is not None:
+                raise needs_memory(f"{name}= of report()")
+        title, by = chosen.pop("title", None), chosen.pop("by", None)
+        pictures, longest = chosen.pop("pictures", True), chosen.pop("longest_text", None)
+        chosen.setdefault("confidence_level", self.plan.confidence_level)
+        tables = [self.pairs[0].tables.before, *(pair.tables.after for pair in self.pairs)]
+        engine = self.pairs[0].tables.engine
+        profiles = [profile_of(table, engine) for table in tables]
+        metrics = [self.pairs[0].metrics, *(pair.metrics for pair in self.pairs)]
+        summaries = [
+            report_of_scan(profile, engine, [pair[place > 0].name for pair in own], **chosen)
+            for place, (profile, own) in enumerate(zip(profiles, metrics, strict=True))
+        ]
+        correction = str(self.settings["correction"])
+        return delegates.page_of_compared(
+            self.with_pairings(),
+            self.pairs,
+            profiles,
+            summaries,
+            lambda column: self.slices(column, correction=correction),
+            title=title,
+            by=by,
+            pictures=pictures,
+            longest_text=longest,
+        )
 
     def plot(
         self,

@@ -120,6 +120,16 @@ class ScannedPair:
         """The first rows of the candidate, described by all rows."""
         return self.tables.after.head
 
+    @property
+    def n_common(self) -> int:
+        """The number of queries that both runs have."""
+        return self.common.n_common
+
+    @property
+    def n_alone(self) -> int:
+        """The number of queries that one run has alone."""
+        return self.common.n_only_before + self.common.n_only_after
+
     def notes(self) -> tuple[str, ...]:
         """The ids and the metrics that only one run has."""
         common = self.common

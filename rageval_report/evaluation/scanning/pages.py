@@ -1,0 +1,276 @@
+"""The report page of scans: all tables and pictures, and the worst queries of each metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import pandas as pd
+
+from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.headlines.comparison_headline import comparison_headline
+from rageval_report.analysis.summary import EvaluationReport
+from rageval_report.evaluation.scanning.drawn_scan import MOST_DRAWN, DrawnScan
+from rageval_report.evaluation.scanning.kept_rows import (
+    WorseOfEach,
+    WorstOfEach,
+    kept_evaluations,
+)
+from rageval_report.evaluation.scanning.part_states import PartEvaluation
+from rageval_report.evaluation.scanning.profile import ScanProfile
+from rageval_report.evaluation.scanning.scanned_pair import ScannedPair
+from rageval_report.evaluation.scanning.worst import MOST_WORST
+from rageval_report.plots.subjects import of_one_scale
+from rageval_report.reports.common_sections import (
+    check_longest,
+    doubts_in,
+    notes_of,
+    slice_columns_of,
+    slice_picture,
+    without_empty,
+)
+from rageval_report.reports.comparison_report import (
+    metrics_of_comparison,
+    slices_section,
+    strip_section,
+)
+from rageval_report.reports.parts import (
+    ReportVerdict,
+    Section,
+    answers_of,
+    setup_table,
+    verdicts_of_comparison,
+    verdicts_of_evaluation,
+)
+from rageval_report.reports.pictures import Picture
+from rageval_report.reports.query_table import QueryTable
+from rageval_report.reports.report import Report
+from rageval_report.reports.wording import Wording
+from rageval_report.results import Result
+from rageval_report.scale.engines.base import Engine
+from rageval_report.scores import Metric
+
+# The characters of the texts of queries on a page, so that it stays below five megabytes.
+MOST_CHARACTERS = 2_500_000
+_LENGTHS = (2000, 1000, 500, 250, 120, 60, 30)
+
+
+def page_of_scan(
+    profile: ScanProfile,
+    engine: Engine,
+    summary: EvaluationReport,
+    slice_by: Callable[[str], Result],
+    drawn: DrawnScan | None,
+    *,
+    title: str | None = None,
+    by: str | Iterable[str] | None = None,
+    longest_text: int | None = None,
+) -> Report:
+    """The page of one scanned pipeline.
+
+    Parameters
+    ----------
+    profile : ScanProfile
+        What one pass over the table found.
+    engine : Engine
+        The engine of the pass that finds the worst queries.
+    summary : EvaluationReport
+        The table of all metrics.
+    slice_by : callable
+        Gives the table of slices by a column.
+    drawn : DrawnScan, optional
+        What the picture of the distributions is drawn from; no pictures if omitted.
+    title, by, longest_text : optional
+        As in `rageval_report.reports.report_evaluation`.
+    """
+    check_longest(longest_text)
+    described, head = profile.described, profile.described.head
+    slices = [slice_by(column) for column in slice_columns_of([head], by)]
+    shown = [head.metrics[name] for name in dict.fromkeys(summary.frame["metric"])]
+    details = described.table.shape.detail_names
+    parts = PartEvaluation(head.name, described.metrics, details)
+    state = engine.fold(
+        described.table, WorstOfEach(parts, tuple(shown)), list(described.metrics), list(details)
+    )
+    [kept] = kept_evaluations(state, [described])
+    notion = profile.notion
+    answers = () if notion is None else (answers_of(kept, notion),)
+    longest = _longest_text([kept], longest_text)
+    sections = (
+        Section("metrics", "Metrics", (summary,), _pictures(drawn, shown, profile)),
+        Section(
+            "slices",
+            "Slices",
+            tuple(slices),
+            tuple(map(slice_picture, slices)) if drawn else (),
+            folded=True,
+        ),
+        _origin([profile], engine),
+    )
+    return Report(
+        title=title or f"Evaluation of {head.name}",
+        subtitle=f"{profile.n_queries} queries, {len(shown)} metrics",
+        verdicts=(*doubts_in((head,)), *verdicts_of_evaluation(summary, None)),
+        sections=without_empty(sections),
+        queries=QueryTable(
+            (kept,),
+            tuple({0: metric} for metric in shown),
+            tuple(name for name in _columns_of(slices) if name in kept.details),
+            answers,
+            (None,),
+        ),
+        notes=(
+            _queries_note(len(kept.scores), profile.n_queries, "worst"),
+            *notes_of((head,), None if notion is None else (notion,), longest),
+        ),
+        longest_text=longest,
+    )
+
+
+def page_of_compared(
+    comparison: Comparison,
+    pairs: Sequence[ScannedPair],
+    profiles: Sequence[ScanProfile],
+    summaries: Sequence[EvaluationReport],
+    slice_by: Callable[[str], Result],
+    *,
+    title: str | None = None,
+    by: str | Iterable[str] | None = None,
+    pictures: bool = True,
+    longest_text: int | None = None,
+) -> Report:
+    """The page of scanned candidates beside a scanned baseline.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The comparison, whose pairings name the runs and their metrics.
+    pairs : sequence of ScannedPair
+        The baseline beside each candidate.
+    profiles : sequence of ScanProfile
+        What one pass over each table found, the baseline's first.
+    summaries : sequence of EvaluationReport
+        The table of each pipeline.
+    slice_by : callable
+        Gives the table of slices by a column.
+    title, by, pictures, longest_text
+        As in `rageval_report.reports.report_comparison`.
+    """
+    check_longest(longest_text)
+    slices = [slice_by(column) for column in slice_columns_of([pairs[0].baseline], by)]
+    heads = [profile.described.head for profile in profiles]
+    metrics = metrics_of_comparison(comparison)
+    first = pairs[0].tables
+    shared = pairs[0].metrics
+    names = tuple(tuple(side.table.shape.detail_names) for side in first.sides)
+    state = first.fold(WorseOfEach(first.parts, tuple(shared)), shared, (names[0], names[1]))
+    kept = kept_evaluations(state, first.sides)
+    longest = _longest_text(kept, longest_text)
+    known = [profile.notion for profile in profiles if profile.notion is not None]
+    notions = tuple(known) if len(known) == len(profiles) else None
+    wording = Wording.of(heads, [by_place[0] for by_place in metrics])
+    sections = (
+        strip_section(comparison, wording),
+        slices_section(comparison, slices, wording, pictures),
+        Section("pipelines", "Each pipeline", tuple(summaries)),
+        _origin(profiles, first.engine),
+    )
+    n_common = pairs[0].common.n_common
+    candidates = ", ".join(head.name for head in heads[1:])
+    noun = "candidate" if len(heads) == 2 else "candidates"
+    return Report(
+        title=title or comparison.title,
+        subtitle=(
+            f"baseline {heads[0].name}, {noun} {candidates}; {n_common} common queries, "
+            f"{len(metrics)} metrics"
+        ),
+        verdicts=(
+            *doubts_in(tuple(heads)),
+            *(ReportVerdict(summary.correct) for summary in summaries if summary.correct),
+            *verdicts_of_comparison(comparison, slices),
+        ),
+        sections=without_empty(sections),
+        queries=QueryTable(
+            kept,
+            tuple({0: ours, 1: theirs} for ours, theirs in shared),
+            tuple(name for name in _columns_of(slices) if name in kept[0].details),
+            tuple(
+                answers_of(run, notion) for run, notion in zip(kept, notions or (), strict=False)
+            ),
+            (None, None),
+            wording,
+        ),
+        notes=(
+            _queries_note(len(kept[0].scores), n_common, f"worst of {heads[1].name}"),
+            *comparison.notes,
+            *notes_of(tuple(heads), notions, longest),
+        ),
+        longest_text=longest,
+        headline=comparison_headline(comparison, slices, labels=wording.labels),
+        wording=wording,
+    )
+
+
+def _pictures(
+    drawn: DrawnScan | None, metrics: Sequence[Metric], profile: ScanProfile
+) -> tuple[Picture, ...]:
+    scored = [
+        metric
+        for metric in metrics
+        if 0 < profile.states[metric.name].n <= MOST_DRAWN["distribution"]
+    ]
+    if drawn is None or not scored:
+        return ()
+    together, _ = of_one_scale(scored, named=False)
+    names = [metric.name for metric in together]
+    title = f"How the scores of {drawn.name} are spread, metric by metric"
+    return (Picture("distribution", drawn, title, {"metric": names}),)
+
+
+def _columns_of(slices: Sequence[Result]) -> Iterable[str]:
+    return (str(table.settings["by"]) for table in slices)
+
+
+def _origin(profiles: Sequence[ScanProfile], engine: Engine) -> Section:
+    """What files the pipelines are, and how they were set up."""
+    heads = [profile.described.head for profile in profiles]
+    frame = pd.DataFrame(
+        {
+            "pipeline": [head.name for head in heads],
+            "queries": [profile.n_queries for profile in profiles],
+            "files": [len(profile.described.opened.files.files) for profile in profiles],
+            "from": [profile.described.opened.files.name for profile in profiles],
+        }
+    )
+    files = Result("What was read", frame, {"engine": engine.name})
+    setup = setup_table(heads)
+    return Section("made", "How it was made", (files, *([setup] if setup else [])))
+
+
+def _queries_note(n_shown: int, n: int, which: str) -> str:
+    """Which queries the page shows."""
+    if n_shown >= n:
+        return f"the page shows all {n} queries"
+    return (
+        f"the page shows {n_shown} of {n} queries: the {MOST_WORST} {which} on each metric; "
+        "tables and pictures are of all"
+    )
+
+
+def _longest_text(kept: Sequence[EvaluationSubset], longest: int | None) -> int | None:
+    """The length to which texts are cut, so that the page stays below five megabytes."""
+    lengths = [
+        len(cell)
+        for run in kept
+        for _, column in run.details.items()
+        for cell in dict.fromkeys(filter(_is_text, column.tolist()))
+    ]
+    for limit in (longest, *_LENGTHS):
+        is_allowed = longest is None or (limit is not None and limit <= longest)
+        if is_allowed and sum(min(n, limit or n) for n in lengths) <= MOST_CHARACTERS:
+            return limit
+    return _LENGTHS[-1]
+
+
+def _is_text(cell: object) -> bool:
+    return isinstance(cell, str)
