@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from dask.system import CPU_COUNT
@@ -15,7 +18,10 @@ from rageval_report.errors import DataError
 
 # How long a scheduler may take to answer, in seconds.
 _PATIENCE = 15
-
+# Dask's workers give freed memory back to the system at once, from 64 KB on, and glibc gets each
+# column of a part anew: the workers of a comparison took 1.9 times the CPU time of one process, and
+# with these settings 1.4 times.
+_KEEPS_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 28, "MALLOC_MMAP_THRESHOLD_": 1 << 25}
 # A client of distributed, which types it in part only.
 DaskClient: TypeAlias = Any
 
@@ -68,10 +74,23 @@ def _start(memory_limit: str | None) -> Any:
         "dashboard_address": "127.0.0.1:0",  # any free port
     }
     limit = {"memory_limit": "auto" if memory_limit is None else _bytes_of(memory_limit)}
-    if sys.platform == "win32":
-        return LocalCluster(**options, **limit)
-    # Not forked: a script needs no "if __name__ == '__main__'".
-    return SubprocessCluster(**options, worker_kwargs=limit)
+    with _keeping_memory():
+        if sys.platform == "win32":
+            return LocalCluster(**options, **limit)
+        # Not forked: a script needs no "if __name__ == '__main__'".
+        return SubprocessCluster(**options, worker_kwargs=limit)
+
+
+@contextmanager
+def _keeping_memory() -> Iterator[None]:
+    """Processes that start meanwhile keep freed memory, unless the environment says otherwise."""
+    ours = {name: str(n) for name, n in _KEEPS_MEMORY.items() if name not in os.environ}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name in ours:
+            os.environ.pop(name, None)
 
 
 def _bytes_of(memory_limit: str) -> int:
