@@ -111,7 +111,8 @@ def find_far_terms(values: FloatArray, far: FarRange, negligible: float) -> FarT
     # The values that make the tilted sum vary most make its characteristic function small soonest.
     order = np.argsort(-counts * weights * np.square(values))
     turns, weights, counts = values[order] * (far.distance / math.pi), weights[order], counts[order]
-    if turns.size >= _FEWEST_TANGENTS:  # of few sizes the products are cheap, and decide
+    # Of few values, many of them tied, the weaker bound hardly ever decides (profile of slices).
+    if turns.size >= _FEWEST_TANGENTS or counts.sum() > _MOST_TANGENTS:
         bounds = _bounds_by_tangents(turns, weights, counts, first_of_rows, columns)
         bounds *= kernel
         left_out = float(bounds.sum(dtype=np.float64))
@@ -192,7 +193,7 @@ def _bounds_by_tangents(
     columns: FloatArray,
 ) -> Float32Array:
     """A bound on the modulus of the characteristic function at each node of the table."""
-    touches = _TANGENT_OF_FEW if turns.size <= _MOST_TANGENTS else _TANGENT_OF_MANY
+    touches = _TANGENT_OF_FEW if counts.sum() <= _MOST_TANGENTS else _TANGENT_OF_MANY
     turns, weights, counts = (each[:_MOST_TANGENTS] for each in (turns, weights, counts))
     heights = 1.0 - weights / 2 * (1.0 - touches)
     slopes = weights / 4 / heights  # halved: of the modulus, not of its square
