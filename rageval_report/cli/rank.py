@@ -9,6 +9,7 @@ from rageval_report.cli.options import (
     LoadingOptions,
     MetricsOption,
     OutputOptions,
+    PageOptions,
     TestOptions,
     TriedOption,
 )
@@ -66,6 +67,7 @@ class RankArguments(
     TriedOption,
     CorrectOption,
     LoadingOptions,
+    PageOptions,
     OutputOptions,
 ):
     """Rank several pipelines, metric by metric.
@@ -75,10 +77,16 @@ class RankArguments(
     says. FILE may also be a folder, a glob in quotes ('runs/*.csv'), or an address such as
     mlflow:/EXPERIMENT, s3://BUCKET/runs or sqlite:///FILE?table=NAME.
 
+    With -o FILE.html, one page that says which pipeline to take: the leaderboard as a heat table,
+    what quality costs, which setting matters, every pair and every query.
+
     The commands pairs, weighted and pareto show each pair, one score from several objectives, and
     the pipelines that no other beats.
     """
 
+    by: str | None = option(
+        "--by", metavar="COLUMN", complete=complete_columns, help="Column of slices on the page."
+    )
     weighted: bool = option("--weighted", help="Now the command weighted.", hidden=True)
     pareto: bool = option("--pareto", help="Now the command pareto.", hidden=True)
     pairs: bool = option("--pairs", help="Now the command pairs.", hidden=True)

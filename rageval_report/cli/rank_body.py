@@ -15,6 +15,7 @@ from rageval_report.analysis.ranking.objective_definitions import (
 )
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
+from rageval_report.cli.pages import goes_to_page, write_page
 from rageval_report.cli.pairs import notes_of
 from rageval_report.cli.rank import (
     PairsArguments,
@@ -64,13 +65,20 @@ def pareto(options: ParetoArguments) -> None:
 
 _LEADERBOARD, _PAIRS, _WEIGHTED, _PARETO = "leaderboard", "pairs", "weighted", "pareto"
 # The earlier options of rank, which commands of their own do not have.
-_NO_VIEW: dict[str, bool] = {"weighted": False, "pareto": False, "pairs": False}
+_NO_VIEW: dict[str, bool | None] = {
+    **{"weighted": False, "pareto": False, "pairs": False},
+    **{"no_pictures": False, "longest_text": None, "by": None},  # of the page of rank
+}
 _NO_OBJECTIVES: dict[str, tuple[str, ...]] = {"weights": (), "objectives": ()}
 
 
 def _rank(options: RankArguments, view: str) -> None:
     is_weighed = view in (_WEIGHTED, _PARETO)
     output = Output.of(options)
+    is_table = view != _LEADERBOARD or options.format_name is not None
+    is_page = goes_to_page(options, output, is_table=is_table)
+    if options.by is not None and not is_page:
+        raise click.UsageError("--by is for a page: -o FILE.html; slices has tables of groups.")
     # Without weights, the named metrics are the objectives.
     as_objectives = options.metrics if is_weighed and not options.weights else ()
     weights = _parse_weights(options.weights)
@@ -94,6 +102,12 @@ def _rank(options: RankArguments, view: str) -> None:
         # Names of objectives are checked with them, in the views that have them.
         margins=None if is_weighed else margins or None,
     )
+    if is_page:
+        page = ranking.report(
+            by=options.by, pictures=not options.no_pictures, longest_text=options.longest_text
+        )
+        write_page(page, output, notes_of(evaluations))
+        return
     result: Result = ranking
     if view == _PARETO:
         result = ranking.pareto(objectives, weights, margins=margins)

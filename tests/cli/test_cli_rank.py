@@ -142,6 +142,8 @@ def test_the_pipelines_of_one_file_are_ranked(folder, run):
         ("compare old.csv new.csv --pareto --by topic", "Choose one of --by"),
         ("slices old.csv --by topic --correction bh", "--correction is for several pipelines"),
         ("slices old.csv new.csv --by topic --percentiles 5", "--percentiles is for one pipeline"),
+        (f"{RANK} --by topic", "--by is for a page: -o FILE.html"),
+        (f"pairs {FILES} --by topic", "No such option '--by'"),
         ("slices old.csv", "Missing option '--by'"),
         ("slices old.csv --by topics", "Did you mean 'topic'"),
     ],
@@ -185,3 +187,11 @@ def test_slices_are_those_of_python(runs, run):
     assert told["rows"] == compare(*runs).slices("topic").to_dict()["rows"]
     told = json.loads(run("slices old.csv --by topic --metric em --format json").stdout)
     assert told["rows"] == runs[0].slices("topic", "exact_match").to_dict()["rows"]
+
+
+def test_rank_writes_the_page_of_the_ranking(folder, run):
+    assert run(f"{RANK} --by topic -o ranking.html").exit_code == 0
+    page = (folder / "ranking.html").read_text(encoding="utf-8")
+    assert "What is one?" in page  # every query
+    assert run(f"{RANK} --format html -o table.html").exit_code == 0
+    assert "What is one?" not in (folder / "table.html").read_text(encoding="utf-8")
