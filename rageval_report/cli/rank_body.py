@@ -66,8 +66,13 @@ def pareto(options: ParetoArguments) -> None:
 _LEADERBOARD, _PAIRS, _WEIGHTED, _PARETO = "leaderboard", "pairs", "weighted", "pareto"
 # The earlier options of rank, which commands of their own do not have.
 _NO_VIEW: dict[str, bool | None] = {
-    **{"weighted": False, "pareto": False, "pairs": False},
-    **{"no_pictures": False, "longest_text": None, "by": None},  # of the page of rank
+    "weighted": False,
+    "pareto": False,
+    "pairs": False,
+    # Those of its page.
+    "no_pictures": False,
+    "longest_text": None,
+    "by": None,
 }
 _NO_OBJECTIVES: dict[str, tuple[str, ...]] = {"weights": (), "objectives": ()}
 
