@@ -157,8 +157,24 @@ def corrected_mean(
         )
     else:
         mean = ppi_mean(people, judge, others, lam=lam, bounds=bounds, confidence_level=level)
-    low, high = bounds or (-math.inf, math.inf)
-    return replace(mean, low=max(mean.low, low), high=min(mean.high, high))
+    return mean if bounds is None else _within(mean, bounds)
+
+
+def _within(mean: PredictionPowered, bounds: tuple[float, float]) -> PredictionPowered:
+    """The corrected mean and its limits moved to the nearest value that a score can have.
+
+    The formula adds what few labels lack, so it can leave the scale; the mean of scores cannot.
+    """
+    estimate, low, high = (
+        min(max(value, bounds[0]), bounds[1]) for value in (mean.estimate, mean.low, mean.high)
+    )
+    moved: tuple[str, ...] = ()
+    if estimate != mean.estimate:
+        moved = (
+            f"{mean.n} labels correct the judge's mean to {mean.estimate:.3f}, beyond the scale, "
+            f"so {estimate:g}, the nearest value of the scale, stands for it; label more queries",
+        )
+    return replace(mean, estimate=estimate, low=low, high=high, notes=mean.notes + moved)
 
 
 def _judge_errors(ratings: Ratings, scale: RatingScale) -> JudgeErrors | None:

@@ -102,6 +102,21 @@ def test_the_means_are_those_of_the_statistics(small):
     assert told.loc["corrected (PPI++)", "ci_high"] <= 1.0  # cut at the bounds
 
 
+@pytest.mark.parametrize(
+    ("judge", "people", "formula", "shown"),
+    # By hand: the mean of the others, and the mean of what people add to the judge's scores.
+    [([0, 0, 1, 1, 1, 1], [1, 1], 1.0 + 1.0, 1.0), ([1, 1, 0, 0, 0, 1], [0, 0], 0.25 - 1.0, 0.0)],
+)
+def test_a_corrected_mean_beyond_the_scale_is_moved_to_it_and_said(
+    judged, labels, judge, people, formula, shown
+):
+    found = calibrate(judged(judge), "faithfulness", labels(people))
+    row = figures(found, "mean of all queries").loc["corrected (PPI++)"]
+    assert row["estimate"] == shown
+    assert 0.0 <= row["ci_low"] <= row["estimate"] <= row["ci_high"] <= 1.0
+    assert any(f"{formula:.3f}, beyond the scale" in note for note in found.notes)
+
+
 def test_bias_is_judge_minus_people(judged, labels):
     found = calibrate(judged([1, 1, 1, 0, 1]), "faithfulness", labels([1, 0, 0, 0, 1]))
     row = figures(found, "bias").loc["judge minus people"]
