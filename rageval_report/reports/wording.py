@@ -37,13 +37,13 @@ class Wording:
         return cls(labels, shorten_names(run.name for run in runs))
 
     def sentence(self, text: str) -> str:
-        """A sentence with the names of the page.
+        """A sentence with the names of the page; a name that differs only in its capitals stays.
 
         Examples
         --------
         >>> wording = Wording({"recall@5": "Recall@5", "latency_ms": "Latency (ms)"})
         >>> wording.sentence("worse on latency_ms, better on recall@5")
-        'worse on Latency (ms), better on Recall@5'
+        'worse on Latency (ms), better on recall@5'
         """
         text = self.names.in_text(text)
         if self._pattern is None:
