@@ -102,13 +102,15 @@ class AllQueries:
         """What all slices of a metric are together."""
         every = np.concatenate([row.differences for row in rows])
         mean = float(every.mean()) if every.size else math.nan
-        squares = float(np.square(every).sum())
+        with np.errstate(over="ignore"):  # then nothing is bounded
+            squares = float(np.square(every).sum())
         return cls(pairing, metric, plan, mean, every.size, float(every.sum()), squares)
 
     @property
     def are_bounded(self) -> bool:
         """Whether a p-value of some of the queries can be bounded without the test."""
-        return self.plan.test in _BOUNDED_TESTS and not self.plan.units.are_clusters
+        is_known = self.plan.test in _BOUNDED_TESTS and not self.plan.units.are_clusters
+        return is_known and math.isfinite(self.squares)
 
     def test_others(self, rows: IntArray) -> PairedResult | None:
         """The test of all queries but these rows of the common ones; None if they are too few."""
@@ -183,7 +185,7 @@ class ComparedSlice:
         differences = self.row.differences
         total = abs(self.whole.total - float(differences.sum())) * (1.0 - _ROUNDING)
         squares = self.whole.squares - float(np.square(differences).sum())
-        bound = 2.0 * math.exp(-(total**2) / (2.0 * squares)) if squares > 0 else 1.0
+        bound = 2.0 * math.exp(-((total / math.sqrt(squares)) ** 2) / 2.0) if squares > 0 else 1.0
         low = self.row.test.pvalue
         return low, max(low, min(bound, 1.0))
 

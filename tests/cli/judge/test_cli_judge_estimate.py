@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from rageval_report.errors import install_command
+
 WITHOUT_HTTP = """\
 import sys
 
@@ -69,10 +71,9 @@ def test_to_judge_needs_the_extra_and_says_so(demo_folder):
     words = ("judge", "records.jsonl", "--judge", "faithfulness", "--model", "m")
     done = run_without_http(demo_folder, *words)
     assert done.returncode == 2
-    assert done.stderr.splitlines() == [
-        "rageval-report: this needs the package 'httpx2', which is not installed: "
-        'pip install "rageval-report[http]"'
-    ]
+    line = install_command("rageval-report[http]")
+    needed = "this needs the package 'httpx2', which is not installed"
+    assert done.stderr.splitlines() == [f"rageval-report: {needed}: {line}"]
 
 
 def test_a_wrong_limit_is_refused_by_the_estimate_too(demo_folder):
