@@ -7,15 +7,17 @@ that takes evaluations asks `scans_among` once, and hands its arguments over to 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, Unpack
 
 from rageval_report._argument_kinds import describe_kind
-from rageval_report.analysis.comparing.keywords import ComparisonKeywords
-from rageval_report.analysis.gates.columns import RunGateKeywords
-from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.errors import ArgumentKindError
-from rageval_report.results import Result
 from rageval_report.scores import Scored
+
+if TYPE_CHECKING:  # commands ask what a scan is before they load what compares
+    from rageval_report.analysis.comparing.keywords import ComparisonKeywords
+    from rageval_report.analysis.gates.columns import RunGateKeywords
+    from rageval_report.analysis.gates.grammar import Rule
+    from rageval_report.results import Result
 
 
 class Scanned(Protocol):
