@@ -173,9 +173,10 @@ class ComparedSlice:
     def reversal_range(self) -> tuple[float, float]:
         """Two numbers between which the p-value of a reversal lies, without a further test.
 
-        It is no smaller than that of the slice, and no larger than that or a bound on that of the
-        other queries (Hoeffding 1963: a sum of random signs reaches s with a probability of at most
-        ``exp(-s**2 / (2 q))``, where q is the sum of squares).
+        The smaller one is the p-value of the slice. The larger one is that p-value too, or a bound
+        on the p-value of the other queries if this is larger (Hoeffding 1963: a sum of random signs
+        reaches s with a probability of at most ``exp(-s**2 / (2 q))``, where q is the sum of
+        squares).
         """
         n_others = self.whole.n - self.row.pairs.n
         is_known = not self.is_opposed or n_others < self.whole.plan.fewest_units

@@ -88,7 +88,7 @@ def columns_of(path: Path) -> Columns:
     Returns
     -------
     dict of str to bool
-        Whether the cells are numbers, by the name of each column that is no id.
+        Whether the cells are numbers, for each column by name; columns of ids are left out.
 
     Examples
     --------

@@ -30,7 +30,7 @@ def goes_to_page(options: PageOptions, output: Output, *, is_table: bool = False
     Raises
     ------
     click.UsageError
-        If an option of the page is on the command line, and there is no page.
+        If an option of the page is used, but no page is written.
     """
     is_page = output.path is not None and output.renderer.name == "html" and not is_table
     if (options.no_pictures or options.longest_text) and not is_page:

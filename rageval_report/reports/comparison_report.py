@@ -112,7 +112,7 @@ def report_comparison(
         )
         for place, (run, notion) in enumerate(zip(runs, by_run, strict=True))
     )
-    wording = Wording.of(runs, [first for by_place in metrics for first in [by_place[0]]])
+    wording = Wording.of(runs, [by_run[0] for by_run in metrics])
     sections = (
         strip_section(comparison, wording),
         _changed_section(comparison, notions, outcomes, wording, level),

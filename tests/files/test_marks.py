@@ -88,7 +88,9 @@ def test_marked_json_is_json():
 
 def test_marked_xml_is_xml():
     for kind in ("junit", ".svg"):
-        ElementTree.fromstring(marked(CONTENTS[kind], kind))
+        before, after = CONTENTS[kind], marked(CONTENTS[kind], kind)
+        assert after != before
+        assert ElementTree.canonicalize(after) == ElementTree.canonicalize(before)
 
 
 def test_a_marked_png_is_a_png():

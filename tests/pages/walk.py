@@ -105,6 +105,7 @@ def walk(page: Path, folder: Path, adapt: Callable[[str], str] = str) -> Walk:
         for block in blocks_of(page):
             if block.extra and not has_extra(block.extra):
                 done.skipped += 1
+                printed = ""  # so that a text is never compared with what an earlier block printed
             elif block.kind in ("python", "bash"):
                 code = _as_typed(adapt(block.code))
                 printed = (

@@ -29,7 +29,7 @@ def overall_changes(pairing: Pairing) -> pd.Series:
 
     Notes
     -----
-    It orders queries for a reader, and is no finding: nothing is tested with it.
+    It only orders queries for a reader; no test is made with it.
     """
     ranged = [pair for pair in pairing.metrics if _width(pair[0]) < math.inf]
     pairs = ranged or pairing.metrics

@@ -65,8 +65,7 @@ class RunGateKeywords(TypedDict, total=False):
 class GateKeywords(RunGateKeywords, total=False):
     """The same, and the method of margins.
 
-    A file of gates may set them too. Without a baseline there is no margin, so its method is not
-    used.
+    A file of gates may set them too. Margins need a baseline; without one their method is not used.
     """
 
     margin_method: MarginMethod
