@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import pandas as pd
 
 from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.errors import DataError, is_doubt
-from rageval_report.reports.parts import ReportVerdict, Section, setup_table
+from rageval_report.reports.parts import ReportVerdict, Section, answers_of, setup_table
 from rageval_report.reports.pictures import Picture
-from rageval_report.reports.query_table import slice_columns
+from rageval_report.reports.query_table import QueryTable, slice_columns
 from rageval_report.reports.views.causes import Causes
 from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
-from rageval_report.scores import Scored
+from rageval_report.scores import Metric, Scored
 from rageval_report.scores.correct_notion import CorrectNotion, why_unknown
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
@@ -70,6 +70,30 @@ def origin_section(runs: tuple[Scored, ...]) -> Section:
     query_sets = Result("What the pipelines were asked", frame, {}, notes)
     setup = setup_table(runs)
     return Section("made", "How it was made", (query_sets, *([setup] if setup else [])))
+
+
+def queries_of(
+    runs: tuple[Scored, ...],
+    metrics: tuple[dict[int, Metric], ...],
+    columns: Iterable[str],
+    notions: Sequence[CorrectNotion | None],
+    causes: Iterable[tuple[pd.Series, Result] | None],
+    wording: Wording,
+    pairs: tuple[dict[str, Any], ...] = (),
+) -> QueryTable:
+    """Every query of several pipelines, with the answers that are right and the causes."""
+    return QueryTable(
+        runs,
+        metrics,
+        tuple(columns),
+        tuple(
+            None if notion is None else answers_of(run, notion)
+            for run, notion in zip(runs, notions, strict=True)
+        ),
+        tuple(cause[0] if cause else None for cause in causes),
+        wording,
+        pairs,
+    )
 
 
 def causes_section(

@@ -23,6 +23,7 @@ from rageval_report.reports.common_sections import (
     doubts_in,
     notes_of,
     origin_section,
+    queries_of,
     slice_columns_of,
     slice_picture,
     without_empty,
@@ -30,7 +31,6 @@ from rageval_report.reports.common_sections import (
 from rageval_report.reports.parts import (
     ReportVerdict,
     Section,
-    answers_of,
     causes_of,
     outcome_names,
     outcome_result,
@@ -131,17 +131,7 @@ def report_comparison(
             *verdicts_of_comparison(comparison, slices),
         ),
         sections=without_empty(sections),
-        queries=QueryTable(
-            runs,
-            metrics,
-            tuple(columns),
-            tuple(
-                None if notion is None else answers_of(run, notion)
-                for run, notion in zip(runs, by_run, strict=True)
-            ),
-            tuple(cause[0] if cause else None for cause in causes),
-            wording,
-        ),
+        queries=queries_of(runs, metrics, columns, by_run, causes, wording),
         notes=(
             *comparison.notes,
             *notes_of(runs, notions, longest_text),

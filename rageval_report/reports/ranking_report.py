@@ -18,17 +18,16 @@ from rageval_report.reports.common_sections import (
     doubts_in,
     notes_of,
     origin_section,
+    queries_of,
     slice_columns_of,
     without_empty,
 )
 from rageval_report.reports.parts import (
     ReportVerdict,
     Section,
-    answers_of,
     causes_of,
 )
 from rageval_report.reports.pictures import Picture
-from rageval_report.reports.query_table import QueryTable
 from rageval_report.reports.report import Report
 from rageval_report.reports.views.effects import Effects, effects_of
 from rageval_report.reports.views.leaderboard import Leaderboard
@@ -107,15 +106,12 @@ def report_ranking(
             *map(ReportVerdict, ranking.sentences),
         ),
         sections=without_empty(sections),
-        queries=QueryTable(
+        queries=queries_of(
             runs,
             _metrics(ranking, runs),
-            tuple(slice_columns_of(runs, by)),
-            tuple(
-                None if notion is None else answers_of(run, notion)
-                for run, notion in zip(runs, by_run, strict=True)
-            ),
-            tuple(cause[0] if cause else None for cause in causes),
+            slice_columns_of(runs, by),
+            by_run,
+            causes,
             wording,
             tuple(pairs_document(ranked, pairs, level=level, correction=correction)),
         ),
