@@ -23,6 +23,7 @@ from rageval_report.stats._entries import (
     ClosedFormInterval,
     Correction,
     DiscreteCorrection,
+    DrawnInterval,
     Effect,
     MeanInterval,
     PairedInterval,
@@ -92,7 +93,7 @@ INTERVALS: Registry[MeanInterval] = Registry(
             f"{_HERE}.means.closed_forms:jeffreys", has_limits_for_one_score=True
         ),
         "percentile": f"{_HERE}.means.bootstrap:percentile",
-        "studentised": f"{_HERE}.means.bootstrap:studentised",
+        "studentised": DrawnInterval(f"{_HERE}.means.bootstrap:studentised"),
         "t": ClosedFormInterval(f"{_HERE}.means.closed_forms:student_t"),
         "wilson": ClosedFormInterval(
             f"{_HERE}.means.closed_forms:wilson", has_limits_for_one_score=True

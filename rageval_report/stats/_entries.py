@@ -2,7 +2,8 @@
 
 A member is a function, or an object that can be called like one and says more about itself:
 `PairedTest` names the interval that belongs to a test, `ClosedFormInterval` needs no scores but
-their moments, `BatchInterval` computes several columns together. Nothing else in the package lists
+their moments, `BatchInterval` and `DrawnInterval` compute several columns
+together. Nothing else in the package lists
 the members or knows one of them by name.
 """
 
@@ -113,6 +114,49 @@ class BatchInterval:
         **_options: object,
     ) -> Interval:
         return self.of_columns([values], [moments(values)], [bounds], confidence_level)[0]
+
+
+# The intervals of the means of several columns, from resamples that these share.
+DrawnIntervals: TypeAlias = Callable[..., list[Interval]]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnInterval:
+    """A member of ``INTERVALS`` that is simulated, once for several columns.
+
+    Parameters
+    ----------
+    function : DrawnIntervals or str
+        The function, or "module:attribute", loaded when it is first needed. It takes the columns,
+        and by keyword the confidence level, the number of resamples and the seed.
+    """
+
+    function: DrawnIntervals | str
+
+    def of_columns(
+        self,
+        columns: Sequence[FloatArray],
+        *,
+        confidence_level: float,
+        n_resamples: int,
+        seed: int,
+    ) -> list[Interval]:
+        """The intervals of some columns."""
+        return resolve(self.function)(
+            columns, confidence_level=confidence_level, n_resamples=n_resamples, seed=seed
+        )
+
+    def __call__(
+        self,
+        values: FloatArray,
+        *,
+        confidence_level: float,
+        n_resamples: int,
+        seed: int,
+        **_options: object,
+    ) -> Interval:
+        options = {"n_resamples": n_resamples, "seed": seed}
+        return self.of_columns([values], confidence_level=confidence_level, **options)[0]
 
 
 class PairedInterval(Protocol):

@@ -7,7 +7,7 @@ of resamples.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -61,15 +61,48 @@ def bootstrap_means(
     scored = ~np.isnan(scores)
     if scored.all():
         offset = scores.mean(axis=0)  # sums of centred scores lose no digits
-        means: FloatArray = _bootstrap_sums(scores - offset, resamples, rng) / len(scores) + offset
+        means: FloatArray = _bootstrap_sums([scores - offset], resamples, rng)[0] / len(scores)
+        means += offset
         return means
     offset = _means_of_scored(scores, scored)
     centred = np.where(scored, scores - offset, 0.0)
-    sums = _bootstrap_sums(np.hstack((centred, scored.astype(np.float64))), resamples, rng)
+    beside = np.hstack((centred, scored.astype(np.float64)))
+    sums: FloatArray = _bootstrap_sums([beside], resamples, rng)[0]
     width = scores.shape[1]
     counts = np.rint(sums[:, width:])
     counts[counts == 0] = np.nan
     return sums[:, :width] / counts + offset
+
+
+def bootstrap_means_of_tables(
+    tables: Sequence[FloatArray], *, n_resamples: int = 9999, seed: int = 0
+) -> list[FloatArray]:
+    """`bootstrap_means` of several tables, the same to the last bit, from one set of resamples.
+
+    Parameters
+    ----------
+    tables : sequence of ndarray of shape (n, k)
+        Finite numbers; all tables have the same shape.
+    n_resamples, seed
+        As in `bootstrap_means`.
+
+    Returns
+    -------
+    list of ndarray of shape (n_resamples, k)
+        The means of each table.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.0], [1.0], [5.0]])
+    >>> both = bootstrap_means_of_tables([scores, 1 - scores], n_resamples=7)
+    >>> np.array_equal(both[0], bootstrap_means(scores, n_resamples=7)), both[1].shape
+    (True, (7, 1))
+    """
+    offsets = [table.mean(axis=0) for table in tables]
+    centred = [table - offset for table, offset in zip(tables, offsets, strict=True)]
+    sums = _bootstrap_sums(centred, n_resamples, np.random.default_rng(seed))
+    n = len(tables[0])
+    return [each / n + offset for each, offset in zip(sums, offsets, strict=True)]
 
 
 def sign_flip_means(
@@ -162,36 +195,43 @@ def _flipped_sums(rng: np.random.Generator, rows: int, columns: FloatArray) -> F
     return signs @ columns
 
 
-def _bootstrap_sums(columns: FloatArray, resamples: int, rng: np.random.Generator) -> FloatArray:
-    """Sums over n draws of rows with replacement, one row per resample."""
-    n = len(columns)
+def _bootstrap_sums(
+    tables: Sequence[FloatArray], resamples: int, rng: np.random.Generator
+) -> FloatArray:
+    """Sums over n draws of rows with replacement: a table of resamples for each of the tables."""
+    n, width = tables[0].shape
+    columns = np.hstack(tables)
     # Up to four queries the rate is 0, and all draws are single ones.
     counts = _PoissonCounts(max(0.0, 1.0 - _RESERVE / np.sqrt(n)))
-    result = np.empty((resamples, columns.shape[1]))
+    result = np.empty((len(tables), resamples, width))
     done = 0
     while done < resamples:
         rows = min(_rows_of_tile(n), resamples - done)
-        sums, drawn = _poisson_sums(columns, counts, rows, rng)
+        sums, drawn = _poisson_sums(columns, width, counts, rows, rng)
         # Given its total a row of Poisson counts is multinomial, so that single draws complete it;
         # a row with n or more is rejected, which does not change the law of the others.
         is_short = drawn < n
         if is_short.any():
-            complete = sums[is_short] + _sums_of_draws(columns, n - drawn[is_short], rng)
-            result[done : done + len(complete)] = complete
-            done += len(complete)
+            single = _sums_of_draws(columns, n - drawn[is_short], rng)
+            single = single.reshape(-1, len(tables), width).transpose(1, 0, 2)
+            result[:, done : done + single.shape[1]] = sums[:, is_short] + single
+            done += single.shape[1]
     return result
 
 
 def _poisson_sums(
-    columns: FloatArray, counts: _PoissonCounts, rows: int, rng: np.random.Generator
+    columns: FloatArray, width: int, counts: _PoissonCounts, rows: int, rng: np.random.Generator
 ) -> tuple[FloatArray, IntArray]:
-    """Sums of the columns with Poisson weights, and the sums of the weights themselves."""
-    sums = np.zeros((rows, columns.shape[1]))
+    """Sums of the columns of each table with Poisson weights, and the sums of the weights."""
+    n_tables = columns.shape[1] // width
+    sums = np.zeros((n_tables, rows, width))
     drawn = np.zeros(rows, dtype=np.int64)
     for part in _tiles(len(columns)):
         weights = counts.draw(rng, rows, part.stop - part.start)
         drawn += weights.sum(axis=1, dtype=np.uint32)
-        sums += weights.astype(np.float64) @ columns[part]
+        # One product per table: of a wider matrix BLAS may add in another order.
+        tables = columns[part].reshape(-1, n_tables, width).transpose(1, 0, 2)
+        sums += weights.astype(np.float64) @ tables
     return sums, drawn
 
 

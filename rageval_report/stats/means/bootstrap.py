@@ -9,6 +9,7 @@ equal.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from rageval_report.stats.base import Interval
 from rageval_report.stats.means.closed_forms import interval_without_spread, student_t
 from rageval_report.stats.means.exact_bootstrap import BootstrapLaw, bootstrap_law
 from rageval_report.stats.means.moments import Moments, moments
-from rageval_report.stats.resampling import bootstrap_means
+from rageval_report.stats.resampling import bootstrap_means_of_tables
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
@@ -81,13 +82,13 @@ def bca(values: FloatArray, *, confidence_level: float, **_options: object) -> I
 
 
 def studentised(
-    values: FloatArray, *, confidence_level: float, n_resamples: int, seed: int, **_options: object
-) -> Interval:
-    """The studentised bootstrap interval of a mean (bootstrap-t), simulated.
+    columns: Sequence[FloatArray], *, confidence_level: float, n_resamples: int, seed: int
+) -> list[Interval]:
+    """The studentised bootstrap interval of each mean (bootstrap-t), simulated.
 
     It follows skewed scores best of the bootstrap intervals. If too many resamples have no spread
     to divide by (very few scores, or nearly all of them equal), the t interval stands in, with a
-    note.
+    note. Columns of the same length share their resamples, which take most of the time.
 
     References
     ----------
@@ -97,15 +98,29 @@ def studentised(
     Examples
     --------
     >>> seconds = np.array([0.8, 1.1, 0.9, 1.3, 4.0, 1.0, 1.2, 0.7])
-    >>> interval = studentised(seconds, confidence_level=0.95, n_resamples=9999, seed=0)
+    >>> [interval] = studentised([seconds], confidence_level=0.95, n_resamples=9999, seed=0)
     >>> interval.estimate, interval.low < 1.0, interval.high > 2.5
     (1.375, True, True)
     """
-    known = moments(values)
-    if degenerate := interval_without_spread(known, "studentised", confidence_level):
-        return degenerate
+    intervals: dict[int, Interval] = {}
+    known = [moments(values) for values in columns]
+    places_by_size: dict[int, list[int]] = {}
+    for place, each in enumerate(known):
+        if degenerate := interval_without_spread(each, "studentised", confidence_level):
+            intervals[place] = degenerate
+        else:
+            places_by_size.setdefault(each.n, []).append(place)
+    for places in places_by_size.values():
+        deviations = [columns[place] - known[place].mean for place in places]
+        for place, ratios in zip(
+            places, _studentised_means(deviations, n_resamples, seed), strict=True
+        ):
+            intervals[place] = _studentised_interval(known[place], ratios, confidence_level)
+    return [intervals[place] for place in range(len(columns))]
+
+
+def _studentised_interval(known: Moments, ratios: FloatArray, confidence_level: float) -> Interval:
     tail = (1.0 - confidence_level) / 2.0
-    ratios = _studentised_means(values - known.mean, n_resamples, seed)
     # Order statistics, because interpolation next to an infinite ratio gives NaN.
     lowest, highest = np.quantile(ratios, [tail, 1.0 - tail], method="inverted_cdf")
     if not (math.isfinite(lowest) and math.isfinite(highest)):
@@ -146,14 +161,16 @@ def _corrected_level(level: float, bias: float, acceleration: float) -> float:
     return float(scipy.special.ndtr(bias + shifted / shrink))
 
 
-def _studentised_means(deviations: FloatArray, n_resamples: int, seed: int) -> FloatArray:
+def _studentised_means(
+    deviations: Sequence[FloatArray], n_resamples: int, seed: int
+) -> Iterator[FloatArray]:
     """Means of resamples in units of their own standard errors; infinite if a resample has none."""
-    n = deviations.size
-    columns = np.column_stack((deviations, deviations * deviations))
-    means, squares = bootstrap_means(columns, n_resamples=n_resamples, seed=seed).T
-    variance = squares - means * means
-    flat = variance <= _NO_SPREAD * float(np.mean(columns[:, 1]))
-    # A variance with denominator n, divided by n - 1, is the squared standard error.
-    standard_errors = np.sqrt(np.where(flat, 1.0, variance) / (n - 1))
-    ratios: FloatArray = np.where(flat, np.copysign(np.inf, means), means / standard_errors)
-    return ratios
+    tables = [np.column_stack((each, each * each)) for each in deviations]
+    resampled = bootstrap_means_of_tables(tables, n_resamples=n_resamples, seed=seed)
+    for table, columns in zip(tables, resampled, strict=True):
+        means, squares = columns.T
+        variance = squares - means * means
+        flat = variance <= _NO_SPREAD * float(np.mean(table[:, 1]))
+        # A variance with denominator n, divided by n - 1, is the squared standard error.
+        standard_errors = np.sqrt(np.where(flat, 1.0, variance) / (len(table) - 1))
+        yield np.where(flat, np.copysign(np.inf, means), means / standard_errors)

@@ -22,6 +22,7 @@ from rageval_report.stats._entries import (
     BatchInterval,
     Bounds,
     ClosedFormInterval,
+    DrawnInterval,
 )
 from rageval_report.stats.base import (
     Interval,
@@ -236,12 +237,12 @@ def described_intervals(
     places_by_batch: dict[str, list[int]] = {}
     intervals: dict[int, Interval] = {}
     for place, column in enumerate(checked):
-        if isinstance(INTERVALS[column.name], BatchInterval) and column.known.n:
+        if _suits_batch(column):
             places_by_batch.setdefault(column.name, []).append(place)
         else:
             intervals[place] = _interval_of_one_column(column, options)
     for name, places in places_by_batch.items():
-        batch = _intervals_of_batch(name, [checked[place] for place in places], options.level)
+        batch = _intervals_of_batch(name, [checked[place] for place in places], options)
         intervals.update(zip(places, batch, strict=True))
     return [intervals[place].times(unit) for place, unit in enumerate(units)]
 
@@ -288,16 +289,31 @@ def _check_column(column: DescribedColumn, method: str) -> _CheckedColumn:
     return _CheckedColumn(column.values, known, bounds, name)
 
 
+def _suits_batch(column: _CheckedColumn) -> bool:
+    member = INTERVALS[column.name]
+    if isinstance(member, DrawnInterval):
+        return column.known.n > 1
+    return isinstance(member, BatchInterval) and column.known.n > 0
+
+
 def _intervals_of_batch(
-    name: str, columns: Sequence[_CheckedColumn], level: float
+    name: str, columns: Sequence[_CheckedColumn], options: _IntervalOptions
 ) -> Iterator[Interval]:
-    member = cast(BatchInterval, INTERVALS[name])
-    intervals = member.of_columns(
-        [column.counted() for column in columns],
-        [column.known for column in columns],
-        [column.bounds for column in columns],
-        level,
-    )
+    member = INTERVALS[name]
+    if isinstance(member, DrawnInterval):
+        intervals = member.of_columns(
+            [column.scores() for column in columns],
+            confidence_level=options.level,
+            n_resamples=options.n_resamples,
+            seed=options.seed,
+        )
+    else:
+        intervals = cast(BatchInterval, member).of_columns(
+            [column.counted() for column in columns],
+            [column.known for column in columns],
+            [column.bounds for column in columns],
+            options.level,
+        )
     for interval, column in zip(intervals, columns, strict=True):
         yield _cut_interval(interval, column.bounds)
 

@@ -63,10 +63,18 @@ def test_the_studentised_interval_is_its_formula_over_all_resamples():
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = (draws.mean(axis=1) - scores.mean()) / spread
     low, high = np.nanquantile(ratios, [0.9, 0.1], method="inverted_cdf")
-    interval = studentised(scores, confidence_level=0.8, n_resamples=40_000, seed=3)
+    [interval] = studentised([scores], confidence_level=0.8, n_resamples=40_000, seed=3)
     error = scipy.stats.sem(scores)
     expected = (scores.mean() - low * error, scores.mean() - high * error)
     assert limits(interval) == pytest.approx(expected, abs=0.05 * error)
+
+
+def test_columns_that_share_their_resamples_have_the_intervals_that_they_have_alone():
+    rng = np.random.default_rng(5)
+    columns = [rng.lognormal(size=n) for n in (60, 333, 60, 60, 333, 7)] + [np.full(60, 0.4)]
+    options = {"confidence_level": 0.9, "n_resamples": 2_000, "seed": 4}
+    together = studentised(columns, **options)
+    assert together == [studentised([column], **options)[0] for column in columns]
 
 
 def test_the_studentised_interval_reaches_further_on_the_side_of_the_tail():
