@@ -49,6 +49,7 @@ class _Process:
     is_said = False
     n_interrupts = 0
     exit_code: int | None = None
+    clearing = b""
 
 
 def begin() -> None:
@@ -82,6 +83,17 @@ def say_interrupted(line: Callable[[], None]) -> None:
     if not (_Process.is_said and _Process.is_begun):
         line()
         _Process.is_said = True
+
+
+def clear_before_last_words(clearing: bytes) -> None:
+    """What takes a line of progress away, if Ctrl-C ends the process while it is shown.
+
+    Parameters
+    ----------
+    clearing : bytes
+        Written to standard error before the one line about the interruption; may be empty.
+    """
+    _Process.clearing = clearing
 
 
 @contextlib.contextmanager
@@ -122,7 +134,7 @@ def _handler(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
     if not _Process.is_said:
-        os.write(2, _LINE)
+        os.write(2, _Process.clearing + _LINE)
     os._exit(INTERRUPTED)
 
 

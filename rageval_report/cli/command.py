@@ -18,6 +18,7 @@ from click.shell_completion import CompletionItem
 from rageval_report._command_process import loading
 from rageval_report._registry import load
 from rageval_report.cli.completing import WORDS, Complete, complete_files
+from rageval_report.cli.elapsed_time import elapsed_time_shown
 
 if TYPE_CHECKING:
     _TextType = click.ParamType[str]  # generic for type checkers only: click 8.1 is not
@@ -269,12 +270,22 @@ class Command(click.Command):
         Commands to copy, for the end of the help page.
     name : str, optional
         The name of the command; the function's name if omitted.
+    is_timed : bool, default True
+        Whether a line says how long the command has been working; false for a command that runs
+        until the user stops it.
     """
 
     def __init__(
-        self, options: type[Options], body: str, *, examples: Sequence[str], name: str | None = None
+        self,
+        options: type[Options],
+        body: str,
+        *,
+        examples: Sequence[str],
+        name: str | None = None,
+        is_timed: bool = True,
     ):
         self.options = options
+        self.is_timed = is_timed
         self.body = body
         self.examples = tuple(examples)
         super().__init__(
@@ -304,9 +315,17 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def _run(self, **values: object) -> int | None:
-        with loading():
-            body: Body = load(self.body)  # the only place where the command line imports its bodies
-        return body(self.options(**values))
+        is_silent = bool(values.get("quiet")) or not self.is_timed
+        with elapsed_time_shown(self._path, is_quiet=is_silent):
+            with loading():  # the only place where the command line imports its bodies
+                body: Body = load(self.body)
+            return body(self.options(**values))
+
+    @property
+    def _path(self) -> str:
+        """The words that name the command, such as "golden check"."""
+        _, _, path = click.get_current_context().command_path.partition(" ")
+        return path or str(self.name)
 
 
 def words_of(options: type[Options], *more: str) -> list[str]:
