@@ -370,7 +370,7 @@ def _test_pair_by_pair(
     for i, j, pairs, by_unit in every:
         results.append(pair_test(i, j, by_unit))
         smallest.append(smallest_pvalue(by_unit, results[-1][0]))
-        numbers.append(_difference_numbers(pairs.differences, by_unit))
+        numbers.append(_difference_numbers(pairs, by_unit))
     difference, deviation, wins, losses = (np.array(part) for part in zip(*numbers, strict=True))
     first, second = np.triu_indices(matrix.shape[1], 1)
     pvalue = np.array([pvalue for _, pvalue in results])
@@ -399,12 +399,10 @@ def _place_pair(
 
 
 def _difference_numbers(
-    differences: FloatArray, by_unit: PairedScores
+    pairs: PairedScores, by_unit: PairedScores
 ) -> tuple[float, float, int, int]:
     """The mean, its spread, and on how many queries either side is ahead."""
-    mean, deviation = float(differences.mean()), by_unit.standard_deviation
-    ahead, other = np.count_nonzero(differences > 0), np.count_nonzero(differences)
-    return mean, deviation, int(ahead), int(other - ahead)
+    return pairs.mean, by_unit.standard_deviation, pairs.n_positive, pairs.n_negative
 
 
 def _test_by_default(matrix: FloatArray, units: Units) -> AllPairs:

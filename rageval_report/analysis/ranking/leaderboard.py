@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
-import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import RankingReportKeywords, check_count
 from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment, clusters_setting
 from rageval_report.analysis.evaluation_inputs import EvaluationInput, read_evaluations
-from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
 from rageval_report.analysis.headlines.ranking_headline import ranking_answer
-from rageval_report.analysis.ranking.figures import stepwise
 from rageval_report.analysis.ranking.letters import groups_of
 from rageval_report.analysis.ranking.lineup import (
     Lineup,
@@ -27,11 +24,10 @@ from rageval_report.analysis.ranking.margins import check_margins
 from rageval_report.analysis.ranking.objective_definitions import ObjectivesArgument
 from rageval_report.analysis.ranking.objectives import resolve_objectives
 from rageval_report.analysis.ranking.pareto import ParetoFront, pareto_front
+from rageval_report.analysis.ranking.ranked_blocks import LeaderboardPlan, rank_blocks
 from rageval_report.analysis.ranking.ranking_tables import (
     friedman_table,
     pair_table,
-    ranking_notes,
-    ranking_rows,
 )
 from rageval_report.analysis.ranking.resampled_objectives import ResamplingSettings
 from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
@@ -51,24 +47,19 @@ from rageval_report.results import Result
 from rageval_report.scores import resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.stats.all_pairs import (
-    WESTFALL_YOUNG,
     AllPairs,
     check_correction,
-    pair_tests,
-    pairs_beyond,
     shared_flips,
 )
 from rageval_report.stats.base import check_level, check_resamples, check_seed
-from rageval_report.stats.maxt import uses_midp
-from rageval_report.stats.units import fewest_units
-from rageval_report.types import FloatArray, IndexArray
+from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rageval_report.reports.report import Report
 
-_HEADLINE = (
+RANKING_HEADLINE = (
     *("rank", "pipeline", "standing", "letters", "n", "mean", "ci_low", "ci_high"),
     *("average_rank", "wins", "beats"),
 )
@@ -419,74 +410,41 @@ def rank(
     runs, read_notes = read_evaluations(evaluations)
     lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
     names = choose_shared_metrics(lineup, metrics)
-    checked = _check_aims(lineup, weights, objectives, margins)
     blocks = {name: lineup.block(name) for name in names}
-    with_margin = {
-        name: checked[name]
-        for name, block in blocks.items()
-        if block.is_rankable and name in checked
-    }
-    fewest, drawn = fewest_units(round(1.0 - level, 12)), _Drawing(n_resamples=n_draws, seed=start)
-    tests = {
-        name: _test_pairs(block, fewest, with_margin.get(name, 0.0), test, drawn)
-        for name, block in blocks.items()
-        if block.is_rankable
-    }
-    # The flips of signs that all pairs share belong to differences of 0, not of a margin, and
-    # there are none of pipelines that are not ranked.
-    n_tried = max(check_count("tried", tried), len(lineup.names))
-    is_selection = n_tried > len(lineup.names)
-    method = stepwise(correction) if with_margin or is_selection else correction
-    hidden = _hidden_pairs(len(lineup.names), n_tried)
-    family = CorrectionFamily.of(
-        (replace(metric, name=name) for name in names for metric in lineup.metrics[name]),
+    plan = LeaderboardPlan(
+        test,
+        correction,
+        level,
+        missing,
+        n_draws,
+        start,
+        tried=check_count("tried", tried),
+        margins=_check_aims(lineup, weights, objectives, margins),
+        on=on,
+        clusters=None if clusters is None else str(clusters_setting(clusters)["clusters"]),
+    )
+    ranked = rank_blocks(
+        blocks,
+        lineup,
+        {name: lineup.metrics[name] for name in names},
+        plan,
+        _FlipsInMemory(blocks, n_draws, start),
         are_requested=metrics is not None,
     )
-    tests = _correct_tests(
-        tests, blocks, family, method, hidden=hidden, n_resamples=n_draws, seed=start
-    )
-    settings: RankingSettings = {
-        "test": test,
-        "correction": method,
-        "family_size": _with_hidden(_count_tests(tests, family), hidden),
-        "confidence_level": level,
-        "missing": missing,
-        "n_resamples": n_draws,
-        "seed": start,
-    }
-    if on is not None:
-        settings["on"] = on
-    if is_selection:
-        settings["tried"] = n_tried
-    if with_margin:
-        settings["margins"] = with_margin
-    if clusters is not None:
-        settings["clusters"] = str(clusters_setting(clusters)["clusters"])
-    rows = [
-        row
-        for name, block in blocks.items()
-        for row in ranking_rows(block, tests.get(name), lineup, settings)
-    ]
     return Ranking(
-        f"Ranking of {_title_names(lineup.names)}",
-        pd.DataFrame(rows),
-        {**settings, **dialect_settings(runs)},
-        (
-            *note_on_dialects(runs),
-            *read_notes,
-            *lineup.notes,
-            *ranking_notes(blocks, tests, lineup, settings),
-            *family.notes(),
-        ),
-        headline=_HEADLINE,
+        ranking_title(lineup.names),
+        pd.DataFrame(ranked.rows),
+        {**ranked.settings, **dialect_settings(runs)},
+        (*note_on_dialects(runs), *read_notes, *lineup.notes, *ranked.notes),
+        headline=RANKING_HEADLINE,
         grouped_by="metric" if len(names) > 1 else "",
         lineup=lineup,
         blocks=blocks,
-        tests=tests,
+        tests=ranked.tests,
         weights=weights,
         objectives=objectives,
         margins=margins,
-        levels=_levels_of_metrics(tests, family, method, hidden, round(1.0 - level, 12)),
+        levels=ranked.levels,
     )
 
 
@@ -504,105 +462,27 @@ def _check_aims(
     return check_margins(margins, described, [aim.name for aim in aims])
 
 
-def _count_tests(tests: Mapping[str, AllPairs], family: CorrectionFamily) -> int:
-    """The number of pairs with a p-value, of the metrics that are corrected together."""
-    counted = (pairs for name, pairs in tests.items() if name in family.members)
-    return sum(int(np.isfinite(pairs.pvalue).sum()) for pairs in counted)
+def ranking_title(names: Sequence[str]) -> str:
+    """The title of a ranking of these pipelines."""
+    listed = f"{len(names)} pipelines" if len(names) > 3 else join_names(names)
+    return f"Ranking of {listed}"
 
 
-def _hidden_pairs(n_ranked: int, n_tried: int) -> float:
-    """The pairs with pipelines that are not ranked, for each pair that is.
+@dataclass(frozen=True, eq=False)
+class _FlipsInMemory:
+    """The correction by flips of signs that all pairs share."""
 
-    Examples
-    --------
-    >>> _hidden_pairs(3, 3), _hidden_pairs(2, 20)  # 1 of 190 pairs
-    (0.0, 189.0)
-    """
-    return n_tried * (n_tried - 1) / (n_ranked * (n_ranked - 1)) - 1.0
-
-
-def _with_hidden(n_pairs: int, hidden: float) -> int:
-    return round(n_pairs * (1.0 + hidden))
-
-
-def _levels_of_metrics(
-    tests: Mapping[str, AllPairs],
-    family: CorrectionFamily,
-    correction: str,
-    hidden: float,
-    alpha: float,
-) -> dict[str, float]:
-    """The level that the correction leaves to the pairs of each metric."""
-    if not tests:
-        return {}
-    names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
-    raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
-    levels = levels_left(family, names, raw, correction, alpha, hidden=hidden)
-    return dict(zip(names, levels.tolist(), strict=True))
-
-
-def _title_names(names: Sequence[str]) -> str:
-    if len(names) > 3:
-        return f"{len(names)} pipelines"
-    return join_names(names)
-
-
-class _Drawing(TypedDict):
-    """What a test that draws at random needs."""
-
+    blocks: Mapping[str, ScoreBlock]
     n_resamples: int
     seed: int
 
-
-def _test_pairs(
-    block: ScoreBlock, fewest: int, margin: float, test: str, drawn: _Drawing
-) -> AllPairs:
-    """The tests of all pairs on one metric; p is NaN if there are too few units for a test."""
-    scores, units = block.complete, block.complete_units
-    pairs = pair_tests(scores, units=units, test=test, **drawn)
-    if block.n_units < fewest:
-        is_identical = (pairs.wins == 0) & (pairs.losses == 0)
-        pvalue = np.where(is_identical, 1.0, np.nan)
-        return replace(pairs, pvalue=pvalue, pvalue_adjusted=pvalue, tests=("none",) * pvalue.size)
-    return pairs_beyond(scores, pairs, margin, units=units, test=test, **drawn) if margin else pairs
-
-
-def _correct_tests(
-    tests: dict[str, AllPairs],
-    blocks: Mapping[str, ScoreBlock],
-    family: CorrectionFamily,
-    correction: str,
-    *,
-    hidden: float,
-    n_resamples: int,
-    seed: int,
-) -> dict[str, AllPairs]:
-    """The tests of all metrics, corrected as one family, and of those outside over all tests."""
-    if not tests:
-        return tests
-    names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
-    raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
-    smallest = np.concatenate([pairs.smallest for pairs in tests.values()])
-
-    def correct_pairs(positions: IndexArray) -> FloatArray:
-        if correction != WESTFALL_YOUNG:
-            return adjust_with_hidden(
-                raw[positions], correction, hidden, smallest=smallest[positions]
-            )
+    def __call__(self, names: Sequence[str], half_ties: Sequence[bool]) -> list[FloatArray]:
         # With the rows that are left out, as NaN: metrics must have the same queries to share
         # flips.
-        chosen = dict.fromkeys(names[i] for i in positions)
-        values, units = [blocks[name].values for name in chosen], blocks[names[0]].units
-        half = [uses_midp(test) for name in chosen for test in tests[name].tests]
-        flips = shared_flips(
-            values, units=units, half_ties=half, n_resamples=n_resamples, seed=seed
+        return shared_flips(
+            [self.blocks[name].values for name in names],
+            units=next(iter(self.blocks.values())).units,
+            half_ties=half_ties,
+            n_resamples=self.n_resamples,
+            seed=self.seed,
         )
-        # The flips are drawn, but no adjusted p-value is below the raw one; NaN is no test.
-        return np.asarray(np.maximum(np.concatenate(flips), raw[positions]))
-
-    ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
-    adjusted = np.split(family.correct(names, raw, correct_pairs), ends)
-    return {
-        name: replace(pairs, pvalue_adjusted=pvalues)
-        for (name, pairs), pvalues in zip(tests.items(), adjusted, strict=True)
-    }

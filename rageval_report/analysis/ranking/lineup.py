@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from rageval_report.analysis.comparing.pairing import (
     resolve_units,
     unnamed_clusters,
 )
+from rageval_report.analysis.ranking.ranked_columns import MatrixColumns
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError, check_choice, named
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
@@ -71,20 +73,15 @@ class ScoreBlock:
         rows = self.is_complete
         return self.values if rows.all() else self.values[rows]
 
-    @property
-    def complete_units(self) -> Units:
-        """The units of the rows that every pipeline scored."""
-        return self.units.select(self.is_complete)
+    @cached_property
+    def columns(self) -> MatrixColumns:
+        """The rows that every pipeline scored, with what a ranking needs of them."""
+        return MatrixColumns(self.complete, self.units.select(self.is_complete))
 
     @property
     def n_units(self) -> int:
         """The number of units of the rows that every pipeline scored."""
-        return self.complete_units.count(int(self.is_complete.sum()))
-
-    @property
-    def is_rankable(self) -> bool:
-        """Whether there are two pipelines to rank, and a query that both scored."""
-        return len(self.names) > 1 and bool(len(self.complete))
+        return self.columns.n_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +119,11 @@ class Lineup:
         """The pipelines' names."""
         return tuple(run.name for run in self.runs)
 
+    @property
+    def n_queries(self) -> int:
+        """The number of queries that all have."""
+        return len(self.ids)
+
     def scores(self, name: str) -> FloatArray:
         """The scores of one metric, one column per pipeline, NaN if unscored."""
         # Column-major, because each column is written, and later read, as a whole.
@@ -132,6 +134,23 @@ class Lineup:
             values = run.scores[metric.name].to_numpy()
             matrix[:, column] = values if rows is None else values.take(rows)
         return matrix
+
+    def extreme_means(self, metric: Metric, pipeline: str) -> tuple[float, float]:
+        """The mean of all common queries if missing scores were as low, or high, as they can be.
+
+        Parameters
+        ----------
+        metric : Metric
+            As the first run knows it.
+        pipeline : str
+            The name of the run.
+        """
+        scores = self.scores(metric.name)[:, self.names.index(pipeline)]
+        is_missing = np.isnan(scores)
+        low, high = (
+            float(np.where(is_missing, bound, scores).mean()) for bound in require_bounds(metric)
+        )
+        return low, high
 
     def block(self, name: str) -> ScoreBlock:
         """The scores of one metric on the queries that every pipeline scored.

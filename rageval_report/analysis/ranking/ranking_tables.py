@@ -3,51 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import column_of_mean
-from rageval_report.analysis.cluster_means import cluster_intervals
-from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.analysis.ranking.letters import letters_of
-from rageval_report.analysis.ranking.lineup import Lineup, ScoreBlock
+from rageval_report.analysis.ranking.ranked_columns import RankedBlock, RankedLineup, is_rankable
 from rageval_report.analysis.ranking.standing import (
     RankingSettings,
     Standing,
     alpha_of,
+    drawing_of,
     margin_in,
 )
 from rageval_report.analysis.sentence_parts import correction_note, group_notes, number, pvalue_text
 from rageval_report.results import Result
 from rageval_report.stats import PairedScores
 from rageval_report.stats.all_pairs import AllPairs
-from rageval_report.stats.base import Interval
 from rageval_report.stats.best_of_many import gain_of_noise
 from rageval_report.stats.magnitudes import unit_of
-from rageval_report.stats.means.intervals import described_intervals
-from rageval_report.stats.means.moments import moments
 from rageval_report.stats.pairs.paired import find_interval, interval_of_test
 from rageval_report.stats.pilot import PilotDifferences
-from rageval_report.stats.ranks import friedman_test
 from rageval_report.stats.units import fewest_units
-from rageval_report.types import FloatArray
 
 # The number of metrics of which a note names the gain that noise gives to the best.
 _MOST_LIFTS = 3
 
 
 def ranking_rows(
-    block: ScoreBlock, tests: AllPairs | None, lineup: Lineup, settings: RankingSettings
+    block: RankedBlock, tests: AllPairs | None, lineup: RankedLineup, settings: RankingSettings
 ) -> list[dict[str, object]]:
     """The rows of one metric: the pipelines in order, then those that are not ranked."""
     unranked = block.empty if tests is not None else lineup.names
     unranked_rows = [_unranked_row(block, name, lineup) for name in unranked]
     if tests is None:
         return unranked_rows
-    scores = block.complete
-    intervals = _mean_intervals(scores, block, settings)
+    columns = block.columns
+    intervals = columns.mean_intervals(
+        block.metric, settings["confidence_level"], drawing_of(settings)
+    )
     standing = Standing.of(block, tests, alpha_of(settings))
     letters = letters_of(standing.differs)
     sentence = standing.sentence(intervals[standing.order[0]], settings)
@@ -57,7 +52,7 @@ def ranking_rows(
             "metric": block.metric.name,
             "pipeline": block.names[place],
             "rank": int(standing.ranks[place]),
-            "n": len(scores),
+            "n": columns.n,
             "n_unscored": int(block.unscored[place]),
             "mean": intervals[place].estimate,
             "ci_low": intervals[place].low,
@@ -81,7 +76,7 @@ def ranking_rows(
     return rows + unranked_rows
 
 
-def _unranked_row(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, object]:
+def _unranked_row(block: RankedBlock, name: str, lineup: RankedLineup) -> dict[str, object]:
     unscored = dict(zip(block.names, block.unscored.tolist(), strict=True))
     nan = float("nan")
     return {
@@ -89,7 +84,7 @@ def _unranked_row(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, obj
         "pipeline": name,
         "rank": nan,
         "n": 0,
-        "n_unscored": unscored.get(name, len(lineup.ids)),
+        "n_unscored": unscored.get(name, lineup.n_queries),
         "mean": nan,
         "ci_low": nan,
         "ci_high": nan,
@@ -109,43 +104,18 @@ def _unranked_row(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, obj
     }
 
 
-def _mean_intervals(
-    scores: FloatArray, block: ScoreBlock, settings: RankingSettings
-) -> Sequence[Interval]:
-    """The interval of each pipeline's mean."""
-    if block.units.are_clusters:
-        return cluster_intervals(
-            [block.metric] * len(scores.T),
-            list(scores.T),
-            block.complete_units,
-            confidence_level=settings["confidence_level"],
-        )
-    known = [moments(column) for column in scores.T]
-    columns = zip(scores.T, known, strict=True)
-    return described_intervals(
-        [column_of_mean(block.metric, column, moments_) for column, moments_ in columns],
-        confidence_level=settings["confidence_level"],
-        n_resamples=settings["n_resamples"],
-        seed=settings["seed"],
-    )
-
-
-def _extreme_means(block: ScoreBlock, name: str, lineup: Lineup) -> dict[str, object]:
+def _extreme_means(block: RankedBlock, name: str, lineup: RankedLineup) -> dict[str, object]:
     """The mean of all common queries if missing scores were as low, or high, as they can be."""
     if lineup.missing != "bounds":
         return {}
-    low, high = require_bounds(block.metric)
-    scores = lineup.scores(block.metric.name)[:, lineup.names.index(name)]
-    return {
-        "mean_lowest": float(np.where(np.isnan(scores), low, scores).mean()),
-        "mean_highest": float(np.where(np.isnan(scores), high, scores).mean()),
-    }
+    low, high = lineup.extreme_means(block.metric, name)
+    return {"mean_lowest": low, "mean_highest": high}
 
 
 def ranking_notes(
-    blocks: Mapping[str, ScoreBlock],
+    blocks: Mapping[str, RankedBlock],
     tests: Mapping[str, AllPairs],
-    lineup: Lineup,
+    lineup: RankedLineup,
     settings: RankingSettings,
 ) -> list[str]:
     """What a reader must know: what was left out, and the number of tests."""
@@ -168,7 +138,7 @@ def ranking_notes(
 
 
 def _selection_notes(
-    blocks: Mapping[str, ScoreBlock], tests: Mapping[str, AllPairs], settings: RankingSettings
+    blocks: Mapping[str, RankedBlock], tests: Mapping[str, AllPairs], settings: RankingSettings
 ) -> Iterator[str]:
     """That the best was chosen on these queries, and what noise alone gives to it."""
     lifts = {name: _gain_of_noise(blocks[name], pairs, settings) for name, pairs in tests.items()}
@@ -191,11 +161,11 @@ def _selection_notes(
         )
 
 
-def _tried(block: ScoreBlock, settings: RankingSettings) -> int:
+def _tried(block: RankedBlock, settings: RankingSettings) -> int:
     return settings.get("tried", len(block.names))
 
 
-def _gain_of_noise(block: ScoreBlock, tests: AllPairs, settings: RankingSettings) -> float:
+def _gain_of_noise(block: RankedBlock, tests: AllPairs, settings: RankingSettings) -> float:
     """By how much noise alone lifts the mean of the best of as many equal pipelines.
 
     What the pipelines share cannot be chosen, and half the variance of a difference is each
@@ -216,8 +186,8 @@ def _margin_notes(tests: Mapping[str, AllPairs], settings: RankingSettings) -> l
     return [f"margins, beyond which a difference matters: {shown}"] if shown else []
 
 
-def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> list[str]:
-    n_common = len(lineup.ids)
+def _block_notes(block: RankedBlock, lineup: RankedLineup, alpha: float) -> list[str]:
+    n_common = lineup.n_queries
     n = n_common - block.n_not_applicable
     notes = []
     if block.n_not_applicable:
@@ -225,7 +195,7 @@ def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> list[str]:
     if block.empty:
         are = "is" if len(block.empty) == 1 else "are"
         notes.append(f"not scored at all by {', '.join(block.empty)}, which {are} not ranked")
-    left_out = n - len(block.complete)
+    left_out = n - block.columns.n
     if len(block.names) > 1 and left_out == n:
         notes.append(f"no query is scored by all of {', '.join(block.names)}; not ranked")
     elif left_out:
@@ -235,9 +205,10 @@ def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> list[str]:
             f"score them ({block.names[worst]}: {int(block.unscored[worst])})"
         )
     fewest = fewest_units(alpha)
-    if 0 < block.n_units < fewest and len(block.names) > 1:
+    n_units = block.columns.n_units
+    if 0 < n_units < fewest and len(block.names) > 1:
         notes.append(
-            f"too few {block.units.word} to distinguish pipelines: {block.n_units} that all "
+            f"too few {block.units.word} to distinguish pipelines: {n_units} that all "
             f"scored; at least {fewest} are needed"
         )
     if not left_out and lineup.missing == "worst" and block.unscored.any():
@@ -255,7 +226,7 @@ _PAIR_HEADLINE = (
 
 
 def pair_table(
-    blocks: Mapping[str, ScoreBlock],
+    blocks: Mapping[str, RankedBlock],
     tests: Mapping[str, AllPairs],
     settings: RankingSettings,
     levels: Mapping[str, float],
@@ -286,13 +257,12 @@ def pair_table(
 
 
 def _pair_rows(
-    block: ScoreBlock, pairs: AllPairs, settings: RankingSettings, level: float
+    block: RankedBlock, pairs: AllPairs, settings: RankingSettings, level: float
 ) -> Iterator[dict[str, object]]:
-    scores, alpha = block.complete, alpha_of(settings)
+    columns, alpha = block.columns, alpha_of(settings)
     margin = margin_in(settings, block.metric.name)
     for place, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
-        before, after = scores[:, i], scores[:, j]
-        by_unit = block.complete_units.collapse(PairedScores(before, after))
+        before_mean, after_mean, by_unit = columns.pair(i, j)
         low, high = _difference_limits(by_unit, block, settings)
         wins, losses = int(pairs.wins[place]), int(pairs.losses[place])
         if not block.metric.greater_is_better:
@@ -303,8 +273,8 @@ def _pair_rows(
             "baseline": block.names[i],
             "candidate": block.names[j],
             "n": pairs.n,
-            "baseline_mean": float(before.mean()),
-            "candidate_mean": float(after.mean()),
+            "baseline_mean": before_mean,
+            "candidate_mean": after_mean,
             "difference": float(pairs.difference[place]),
             "ci_low": low,
             "ci_high": high,
@@ -322,17 +292,16 @@ def _pair_rows(
 
 
 def _difference_limits(
-    by_unit: PairedScores, block: ScoreBlock, settings: RankingSettings
+    by_unit: PairedScores, block: RankedBlock, settings: RankingSettings
 ) -> tuple[float, float]:
     """The interval of the difference, within the metric's range."""
-    if block.n_units < fewest_units(alpha_of(settings)):
+    if block.columns.n_units < fewest_units(alpha_of(settings)):
         return float("nan"), float("nan")
     interval = find_interval(
         by_unit,
         method=interval_of_test(settings["test"]),
         confidence_level=settings["confidence_level"],
-        n_resamples=settings["n_resamples"],
-        seed=settings["seed"],
+        **drawing_of(settings),
     )
     if block.metric.bounds is None:
         return interval.low, interval.high
@@ -347,9 +316,9 @@ def _detectable(by_unit: PairedScores, test: str, level: float, alpha: float) ->
     return PilotDifferences.of(by_unit, test).detectable(by_unit.n, alpha=level)
 
 
-def friedman_table(blocks: Mapping[str, ScoreBlock], alpha: float) -> Result:
+def friedman_table(blocks: Mapping[str, RankedBlock], alpha: float) -> Result:
     """Friedman's test on each metric: whether any pipeline tends to rank above another."""
-    rows = [_friedman_row(block, alpha) for block in blocks.values() if block.is_rankable]
+    rows = [_friedman_row(block, alpha) for block in blocks.values() if is_rankable(block)]
     return Result(
         "Friedman's test",
         pd.DataFrame(rows),
@@ -361,10 +330,8 @@ def friedman_table(blocks: Mapping[str, ScoreBlock], alpha: float) -> Result:
     )
 
 
-def _friedman_row(block: ScoreBlock, alpha: float) -> dict[str, object]:
-    # Ranks within clusters, if there are any: their sums are independent.
-    by_unit = block.complete_units.sums(block.complete)
-    test = friedman_test(by_unit, greater_is_better=block.metric.greater_is_better)
+def _friedman_row(block: RankedBlock, alpha: float) -> dict[str, object]:
+    test = block.columns.friedman(greater_is_better=block.metric.greater_is_better)
     differ = "differ" if test.pvalue <= alpha else "are not shown to differ"
     return {
         "metric": block.metric.name,

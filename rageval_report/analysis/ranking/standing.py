@@ -10,10 +10,10 @@ from typing import NotRequired, TypedDict
 import numpy as np
 
 from rageval_report.analysis.comparing.pairing import MissingTreatment
-from rageval_report.analysis.ranking.lineup import ScoreBlock
+from rageval_report.analysis.ranking.ranked_columns import Drawing, RankedBlock
 from rageval_report.analysis.sentence_parts import correction_text, join_names, number
 from rageval_report.stats.all_pairs import AllPairs
-from rageval_report.stats.base import TIE_TOLERANCE, Interval
+from rageval_report.stats.base import Interval
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
 BEST, MAY_BE_BEST, WORSE = "best", "may be best", "worse"
@@ -58,13 +58,18 @@ def alpha_of(settings: Mapping[str, object]) -> float:
     return round(1.0 - float(str(settings["confidence_level"])), 12)
 
 
+def drawing_of(settings: RankingSettings) -> Drawing:
+    """What the settings say to a method that draws at random."""
+    return {"n_resamples": settings["n_resamples"], "seed": settings["seed"]}
+
+
 @dataclass(frozen=True, eq=False)
 class Standing:
     """The order of the pipelines on one metric, and which pairs are shown to differ.
 
     Parameters
     ----------
-    block : ScoreBlock
+    block : RankedBlock
         The scores.
     means : ndarray
         The mean of each column of the block.
@@ -80,7 +85,7 @@ class Standing:
         Whether the pipeline of the row is shown to be better than that of the column.
     """
 
-    block: ScoreBlock
+    block: RankedBlock
     means: FloatArray
     order: tuple[int, ...]
     ranks: IntArray
@@ -89,12 +94,11 @@ class Standing:
     beats: BoolArray
 
     @classmethod
-    def of(cls, block: ScoreBlock, tests: AllPairs, alpha: float) -> Standing:
+    def of(cls, block: RankedBlock, tests: AllPairs, alpha: float) -> Standing:
         """The standing according to the tests of all pairs."""
-        scores = block.complete if block.metric.greater_is_better else -block.complete
-        sign = 1.0 if block.metric.greater_is_better else -1.0
-        means = scores.mean(axis=0)
-        tie = TIE_TOLERANCE * max(1.0, float(np.abs(scores).max()))
+        columns, is_better = block.columns, block.metric.greater_is_better
+        sign = 1.0 if is_better else -1.0
+        means, tie = sign * columns.means, columns.tie
         differs = tests.matrix(tests.pvalue_adjusted <= alpha, diagonal=False)
         ahead = means[:, np.newaxis] - means > tie
         return cls(
@@ -103,8 +107,8 @@ class Standing:
             # Means that differ by rounding alone get the same key and keep the order of the caller.
             order=tuple(np.argsort(-np.round(means / tie) * tie, kind="stable").tolist()),
             ranks=1 + ahead.sum(axis=0),
-            average_ranks=_average_ranks(tests, sign, scores.shape[1]),
-            alone_best=_alone_best(scores, tie),
+            average_ranks=_average_ranks(tests, sign, means.size),
+            alone_best=columns.alone_best(greater_is_better=is_better),
             beats=differs & ahead,
         )
 
@@ -130,8 +134,8 @@ class Standing:
         leader, first = self.order[0], self.order[: int((self.ranks == 1).sum())]
         rivals = self.order[len(first) :]
         level = f"{100 * interval.confidence_level:g} % CI"
-        n, units = len(self.block.complete), self.block.units
-        n_units = self.block.n_units
+        n, units = self.block.columns.n, self.block.units
+        n_units = self.block.columns.n_units
         of_clusters = f" in {n_units} {'cluster' if n_units == 1 else 'clusters'}"
         clusters = of_clusters if units.are_clusters else ""
         limits = f"{level} {number(interval.low)} to {number(interval.high)}, "
@@ -173,9 +177,3 @@ def _average_ranks(tests: AllPairs, sign: float, size: int) -> FloatArray:
     np.add.at(ranks, tests.first, second_ahead / tests.n)
     np.add.at(ranks, tests.second, first_ahead / tests.n)
     return ranks
-
-
-def _alone_best(scores: FloatArray, tie: float) -> IntArray:
-    near = scores >= scores.max(axis=1, keepdims=True) - tie
-    counts: IntArray = near[near.sum(axis=1) == 1].sum(axis=0)
-    return counts

@@ -1,0 +1,240 @@
+"""What a ranking needs of the scores of one metric, in memory or in files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol, TypedDict
+
+import numpy as np
+
+from rageval_report.analysis.arguments import column_of_mean
+from rageval_report.analysis.cluster_means import cluster_intervals
+from rageval_report.analysis.comparing.pairing import MissingTreatment
+from rageval_report.scores import Metric
+from rageval_report.stats import PairedScores
+from rageval_report.stats.all_pairs import AllPairs, pair_tests, pairs_beyond
+from rageval_report.stats.base import TIE_TOLERANCE, Interval
+from rageval_report.stats.means.intervals import described_intervals
+from rageval_report.stats.means.moments import Moments, moments
+from rageval_report.stats.ranks import FriedmanResult, friedman_test
+from rageval_report.stats.units import QUERIES, Units
+from rageval_report.types import BoolArray, FloatArray, IntArray
+
+
+class Drawing(TypedDict):
+    """What a method that draws at random needs."""
+
+    n_resamples: int
+    seed: int
+
+
+class RankedPair(NamedTuple):
+    """Two columns: the mean of each, and their differences, one per independent unit."""
+
+    baseline_mean: float
+    candidate_mean: float
+    by_unit: PairedScores
+
+
+class RankedColumns(Protocol):
+    """The scores of one metric on the queries that every pipeline scored: one column a pipeline."""
+
+    @property
+    def n(self) -> int:
+        """The number of these queries."""
+
+    @property
+    def n_units(self) -> int:
+        """The number of their independent units."""
+
+    @property
+    def means(self) -> FloatArray:
+        """The mean of each column."""
+
+    @property
+    def tie(self) -> float:
+        """The largest difference between two scores that is only rounding."""
+
+    def alone_best(self, *, greater_is_better: bool) -> IntArray:
+        """On how many queries each column is better than all others."""
+
+    def mean_intervals(
+        self, metric: Metric, confidence_level: float, drawing: Drawing
+    ) -> Sequence[Interval]:
+        """The interval of the mean of each column."""
+
+    def pair(self, first: int, second: int) -> RankedPair:
+        """Two columns."""
+
+    def test_pairs(self, test: str, margin: float, drawing: Drawing) -> AllPairs:
+        """The tests of all pairs, against a margin if it is above 0; not corrected."""
+
+    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
+        """Friedman's test, on the sums of the units."""
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixColumns:
+    """Columns in memory.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_queries, n_pipelines)
+        Without NaN.
+    units : Units
+        The independent units of the queries.
+
+    Examples
+    --------
+    >>> columns = MatrixColumns(np.array([[0.5, 1.0], [0.0, 1.0], [1.0, 1.0]]))
+    >>> columns.means, columns.alone_best(greater_is_better=True)
+    (array([0.5, 1. ]), array([0, 2]))
+    """
+
+    scores: FloatArray
+    units: Units = QUERIES
+
+    @property
+    def n(self) -> int:
+        """The number of queries."""
+        return len(self.scores)
+
+    @property
+    def n_units(self) -> int:
+        """The number of independent units."""
+        return self.units.count(len(self.scores))
+
+    @cached_property
+    def _moments(self) -> list[Moments]:
+        return [moments(column) for column in self.scores.T]
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """The mean of each column."""
+        return np.array([known.mean for known in self._moments])
+
+    @cached_property
+    def tie(self) -> float:
+        """The largest difference between two scores that is only rounding."""
+        return rounding_tie(float(np.abs(self.scores).max()))
+
+    def alone_best(self, *, greater_is_better: bool) -> IntArray:
+        """On how many queries each column is better than all others."""
+        return count_alone_best(self.scores, self.tie, greater_is_better=greater_is_better)
+
+    def mean_intervals(
+        self, metric: Metric, confidence_level: float, drawing: Drawing
+    ) -> Sequence[Interval]:
+        """The interval of the mean of each column."""
+        columns = list(self.scores.T)
+        if self.units.are_clusters:
+            return cluster_intervals(
+                [metric] * len(columns), columns, self.units, confidence_level=confidence_level
+            )
+        described = zip(columns, self._moments, strict=True)
+        return described_intervals(
+            [column_of_mean(metric, column, known) for column, known in described],
+            confidence_level=confidence_level,
+            **drawing,
+        )
+
+    def pair(self, first: int, second: int) -> RankedPair:
+        """Two columns."""
+        pairs = PairedScores(self.scores[:, first], self.scores[:, second])
+        means = self.means
+        return RankedPair(float(means[first]), float(means[second]), self.units.collapse(pairs))
+
+    def test_pairs(self, test: str, margin: float, drawing: Drawing) -> AllPairs:
+        """The tests of all pairs."""
+        pairs = pair_tests(self.scores, units=self.units, test=test, **drawing)
+        if not margin:
+            return pairs
+        return pairs_beyond(self.scores, pairs, margin, units=self.units, test=test, **drawing)
+
+    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
+        """Friedman's test."""
+        # Ranks within clusters, if there are any: their sums are independent.
+        return friedman_test(self.units.sums(self.scores), greater_is_better=greater_is_better)
+
+
+def rounding_tie(largest: float) -> float:
+    """The largest difference that is only rounding, of scores up to a size.
+
+    Examples
+    --------
+    >>> rounding_tie(0.5) == rounding_tie(1.0) < rounding_tie(1000.0)
+    True
+    """
+    return TIE_TOLERANCE * max(1.0, largest)
+
+
+def count_alone_best(scores: FloatArray, tie: float, *, greater_is_better: bool) -> IntArray:
+    """On how many rows each column is better than all others, by more than rounding.
+
+    Examples
+    --------
+    >>> count_alone_best(np.array([[1.0, 0.0], [1.0, 1.0]]), 1e-12, greater_is_better=True)
+    array([1, 0])
+    """
+    turned = scores if greater_is_better else -scores
+    near: BoolArray = turned >= turned.max(axis=1, keepdims=True) - tie
+    counts: IntArray = near[near.sum(axis=1) == 1].sum(axis=0)
+    return counts
+
+
+class RankedBlock(Protocol):
+    """The scores of one metric: `rageval_report.analysis.ranking.lineup.ScoreBlock` in memory."""
+
+    @property
+    def metric(self) -> Metric:
+        """The metric as the first pipeline knows it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The pipelines that have any score."""
+
+    @property
+    def unscored(self) -> IntArray:
+        """The number of common queries that each of these pipelines did not score."""
+
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """The pipelines without any score."""
+
+    @property
+    def n_not_applicable(self) -> int:
+        """The number of common queries to which the metric applies in no pipeline."""
+
+    @property
+    def units(self) -> Units:
+        """What is independent."""
+
+    @property
+    def columns(self) -> RankedColumns:
+        """The queries that every pipeline scored."""
+
+
+class RankedLineup(Protocol):
+    """Pipelines side by side: `rageval_report.analysis.ranking.lineup.Lineup` in memory."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The pipelines."""
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries that all have."""
+
+    @property
+    def missing(self) -> MissingTreatment:
+        """The treatment of an unscored query."""
+
+    def extreme_means(self, metric: Metric, pipeline: str) -> tuple[float, float]:
+        """The mean of all common queries if missing scores were as low, or high, as they can be."""
+
+
+def is_rankable(block: RankedBlock) -> bool:
+    """Whether there are two pipelines to rank, and a query that both scored."""
+    return len(block.names) > 1 and block.columns.n > 0
