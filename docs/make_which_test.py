@@ -24,9 +24,9 @@ FOLDER = PAGE.parent / "which_test"
 DPI = 80
 
 
-def examples() -> dict[str, Any]:
-    """The names that the examples of the page define, such as ``old`` and ``new``."""
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+def examples(page: Path = PAGE) -> dict[str, Any]:
+    """The names that the examples of a page define, such as ``old`` and ``new``."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "examples.py"
         script.write_text("\n".join(blocks), encoding="utf-8")
