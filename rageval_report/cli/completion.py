@@ -10,7 +10,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class CompletionArguments(Options):
-    """Print the script with which a shell completes what Tab asks for.
+    """Print the script that completes commands at the Tab key.
 
     It completes commands, options and their values, files, and the metrics of the files that are on
     the line already. For bash, add this line to ~/.bashrc, for zsh the same with zsh to ~/.zshrc:

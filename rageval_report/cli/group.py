@@ -43,6 +43,7 @@ _SECTIONS: dict[str, dict[str, str]] = {
         "inspect": f"{_CLI}.inspect:inspect",
         "thresholds": f"{_CLI}.describe:thresholds",
         "history": f"{_CLI}.history:history",
+        "changes": f"{_CLI}.history:changes",
         "monitor": f"{_CLI}.monitor:monitor",
     },
     "Compare and decide": {
@@ -56,7 +57,11 @@ _SECTIONS: dict[str, dict[str, str]] = {
         "plan": f"{_CLI}.plan:plan",
         "audit": f"{_CLI}.plan:audit",
         "repeats": f"{_CLI}.repeats:repeats",
+        "stability": f"{_CLI}.repeats:stability",
+        "plan-repeats": f"{_CLI}.repeats:plan_repeats",
         "variance": f"{_CLI}.variance:variance",
+        "noise-sources": f"{_CLI}.variance:noise_sources",
+        "plan-interval": f"{_CLI}.variance:plan_interval",
     },
     "Make scores": {
         "score": f"{_CLI}.score:score",

@@ -1,4 +1,4 @@
-"""history: the runs of a folder, or files in the order of time, as trends or as changes."""
+"""history and changes: the runs of a folder, or files in the order of time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from rageval_report.cli.history import HistoryArguments
+from rageval_report.analysis.history.trends import History
+from rageval_report.cli.history import ChangesArguments, HistoryArguments
 from rageval_report.cli.monitor import MonitorArguments
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_picture
@@ -23,10 +24,28 @@ from rageval_report.sources.opening import address_of
 
 
 def history(options: HistoryArguments) -> None:
-    """Read the runs, test them, and write the trends or the changes."""
+    """Read the runs, test them, and write the trends."""
     output = Output.of(options)
     check_files(options.picture, force=options.force)
-    trends = run_history.history(
+    trends = _trends(options)
+    if options.picture is not None:
+        write_picture(options.picture, lambda path: save_plot(trends, "trends", path))
+        note(f"wrote {options.picture}")
+    if options.changes:
+        note("history --changes is now the command changes")
+    result: Result = trends.changes() if options.changes else trends
+    output.write({result.title: result})
+
+
+def changes(options: ChangesArguments) -> None:
+    """Read the runs, test them, and write what changed."""
+    output = Output.of(options)
+    result = _trends(options).changes()
+    output.write({result.title: result})
+
+
+def _trends(options: HistoryArguments | ChangesArguments) -> History:
+    return run_history.history(
         runs_of_files(options.runs, options),
         baseline=options.baseline,
         metrics=options.metrics or None,
@@ -38,11 +57,6 @@ def history(options: HistoryArguments) -> None:
         seed=options.seed,
         clusters=options.clusters,
     )
-    if options.picture is not None:
-        write_picture(options.picture, lambda path: save_plot(trends, "trends", path))
-        note(f"wrote {options.picture}")
-    result: Result = trends.changes() if options.changes else trends
-    output.write({result.title: result})
 
 
 def read_run_folder(folder: str, loading: Loading) -> run_history.Store:
@@ -65,7 +79,7 @@ def load_repeated_runs(
 
 
 def runs_of_files(
-    files: tuple[str, ...], options: HistoryArguments | MonitorArguments
+    files: tuple[str, ...], options: HistoryArguments | ChangesArguments | MonitorArguments
 ) -> run_history.Store | list[RAGPipelineEvaluation]:
     """The runs of the only folder, or the evaluations of the files, in the order of time.
 

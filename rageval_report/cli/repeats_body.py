@@ -1,4 +1,4 @@
-"""repeats: repeated runs of one pipeline, as the noise of its metrics."""
+"""repeats, stability and plan-repeats: repeated runs of one pipeline, and their noise."""
 
 from __future__ import annotations
 
@@ -6,27 +6,55 @@ import click
 
 from rageval_report.analysis.repeating import repeats as repeating
 from rageval_report.cli.history_body import load_repeated_runs
+from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
 from rageval_report.cli.parsing import parse_correct_rule
-from rageval_report.cli.repeats import RepeatsArguments
+from rageval_report.cli.repeats import (
+    PlanRepeatsArguments,
+    RepeatsArguments,
+    StabilityArguments,
+)
 from rageval_report.cli.sources import Loading
 
 
 def repeats(options: RepeatsArguments) -> None:
-    """Load the runs, and write the view that was chosen."""
+    """Load the runs, and write the noise of each metric."""
     if options.queries and options.planning:
-        raise click.UsageError("Choose one of --queries and --planning.")
+        raise click.UsageError("Choose one of the commands stability and plan-repeats.")
+    if options.queries:
+        note("repeats --queries is now the command stability")
+        stability(options.converted_to(StabilityArguments))
+    elif options.planning:
+        note("repeats --planning is now the command plan-repeats")
+        plan_repeats(options.converted_to(PlanRepeatsArguments))
+    else:
+        output = Output.of(options)
+        noise = _noise(options, tolerance=options.tolerance)
+        output.write({noise.title: noise})
+
+
+def stability(options: StabilityArguments) -> None:
+    """Load the runs, and write how much they agree on each query."""
     output = Output.of(options)
-    noise = repeating.repeats(
+    correct = None if options.correct is None else parse_correct_rule(options.correct)
+    runs = load_repeated_runs(options.runs, Loading.of(options), ())
+    table = repeating.repeats(*runs, correct=correct).stability()
+    output.write({table.title: output.limit_rows(table, options.limit)})
+
+
+def plan_repeats(options: PlanRepeatsArguments) -> None:
+    """Load the runs, and write what more of them would gain."""
+    output = Output.of(options)
+    plan = _noise(options).planning()
+    output.write({plan.title: plan})
+
+
+def _noise(
+    options: RepeatsArguments | PlanRepeatsArguments, tolerance: float = 0.05
+) -> repeating.Repeats:
+    return repeating.repeats(
         *load_repeated_runs(options.runs, Loading.of(options), options.metrics),
         metrics=options.metrics or None,
-        correct=None if options.correct is None else parse_correct_rule(options.correct),
         confidence_level=options.confidence_level,
-        tolerance=options.tolerance,
+        tolerance=tolerance,
     )
-    if options.queries:
-        stability = noise.stability()
-        output.write({stability.title: output.limit_rows(stability, options.limit)})
-    else:
-        result = noise.planning() if options.planning else noise
-        output.write({result.title: result})

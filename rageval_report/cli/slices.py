@@ -28,7 +28,7 @@ class SlicesArguments(
     LoadingOptions,
     OutputOptions,
 ):
-    """Report each group of queries, or compare pipelines within each.
+    """Report groups of queries, or compare pipelines in each.
 
     Of one pipeline, one row per metric and group. Of several, the first is the baseline, and each
     candidate is compared with it within each group: with a pooled difference, which moves small

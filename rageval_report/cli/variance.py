@@ -1,10 +1,10 @@
-"""The options of variance."""
+"""The options of variance, noise-sources and plan-interval."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from rageval_report.cli.command import Command, argument, option
+from rageval_report.cli.command import Command, Options, argument, option
 from rageval_report.cli.options import (
     ConfidenceOption,
     LoadingOptions,
@@ -13,12 +13,8 @@ from rageval_report.cli.options import (
 )
 
 
-class VarianceArguments(MetricsOption, ConfidenceOption, LoadingOptions, OutputOptions):
-    """Show the noise of a mean from queries, runs and judges.
-
-    The files are runs of one pipeline on the same queries, or one folder of run files. Scores by
-    several judges count by judge. The interval of each mean counts all sources of noise.
-    """
+class NoisyRunsOptions(Options):
+    """The runs, and what differs between them."""
 
     runs: tuple[str, ...] = argument(nargs=-1, metavar="FILE...")
     run_names: str | None = option(
@@ -39,10 +35,67 @@ class VarianceArguments(MetricsOption, ConfidenceOption, LoadingOptions, OutputO
         help="The mean is about these very judges or runs; how much others would differ does "
         "not count.",
     )
-    sources: bool = option("--sources", help="List each source of noise with its share.")
-    planning: bool = option(
-        "--planning", help="Show what makes the interval half as wide, and its cost."
+
+
+class SourcesPictureOption(Options):
+    """The picture of the sources of noise."""
+
+    picture: Path | None = option(
+        "--plot", metavar="FILE", help="Also draw the sources of noise: .png .svg .pdf"
     )
+
+
+class VarianceArguments(
+    NoisyRunsOptions,
+    SourcesPictureOption,
+    MetricsOption,
+    ConfidenceOption,
+    LoadingOptions,
+    OutputOptions,
+):
+    """Show the noise of a mean from queries, runs and judges.
+
+    The files are runs of one pipeline on the same queries, or one folder of run files. Scores by
+    several judges count by judge. The interval of each mean counts all sources of noise.
+
+    The commands noise-sources and plan-interval show how large each source is, and what makes the
+    interval half as wide.
+    """
+
+    sources: bool = option("--sources", help="Now the command noise-sources.", hidden=True)
+    planning: bool = option("--planning", help="Now the command plan-interval.", hidden=True)
+    answer_cost: float = option(
+        "--answer-cost", default=1.0, help="Now an option of plan-interval.", hidden=True
+    )
+    judgement_cost: float = option(
+        "--judgement-cost", default=1.0, help="Now an option of plan-interval.", hidden=True
+    )
+
+
+class NoiseSourcesArguments(
+    NoisyRunsOptions,
+    SourcesPictureOption,
+    MetricsOption,
+    ConfidenceOption,
+    LoadingOptions,
+    OutputOptions,
+):
+    """List the sources of noise of a mean: queries, runs, judges.
+
+    Each source has its standard deviation and its share of the noise. The files are named as for
+    variance.
+    """
+
+
+class PlanIntervalArguments(
+    NoisyRunsOptions, MetricsOption, ConfidenceOption, LoadingOptions, OutputOptions
+):
+    """Show what halves the interval of a mean, and what it costs.
+
+    More queries, more runs, more judges, or the cheapest of all. The files are named as for
+    variance.
+    """
+
     answer_cost: float = option(
         "--answer-cost", default=1.0, metavar="COST", help="What one answer costs."
     )
@@ -52,18 +105,33 @@ class VarianceArguments(MetricsOption, ConfidenceOption, LoadingOptions, OutputO
         metavar="COST",
         help="What one judgement costs, in the same unit.",
     )
-    picture: Path | None = option(
-        "--plot", metavar="FILE", help="Draw the sources: .png, .svg or .pdf."
-    )
 
+
+_BODY = "rageval_report.cli.variance_body"
 
 variance = Command(
     VarianceArguments,
-    "rageval_report.cli.variance_body:variance",
+    f"{_BODY}:variance",
     examples=(
         "rageval-report variance old.csv new.csv",
-        "rageval-report variance runs --sources --metric faithfulness",
-        "rageval-report variance old.csv new.csv --planning --answer-cost 0.01 "
-        "--judgement-cost 0.002",
+        "rageval-report variance runs --metric faithfulness --plot noise.png",
     ),
+)
+noise_sources = Command(
+    NoiseSourcesArguments,
+    f"{_BODY}:noise_sources",
+    examples=(
+        "rageval-report noise-sources runs --metric faithfulness",
+        "rageval-report noise-sources old.csv new.csv --judges gpt,claude --runs 1,1",
+    ),
+    name="noise-sources",
+)
+plan_interval = Command(
+    PlanIntervalArguments,
+    f"{_BODY}:plan_interval",
+    examples=(
+        "rageval-report plan-interval old.csv new.csv",
+        "rageval-report plan-interval runs --answer-cost 0.01 --judgement-cost 0.002",
+    ),
+    name="plan-interval",
 )

@@ -1,39 +1,81 @@
-"""variance: the sources of noise in runs of one pipeline."""
+"""variance, noise-sources and plan-interval: the sources of noise in runs of one pipeline."""
 
 from __future__ import annotations
 
 import click
 
+from rageval_report.analysis.repeating.variance import Variance
 from rageval_report.analysis.repeating.variance import variance as split_noise
 from rageval_report.cli.history_body import load_repeated_runs
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_picture
 from rageval_report.cli.sources import Loading
-from rageval_report.cli.variance import VarianceArguments
+from rageval_report.cli.variance import (
+    NoiseSourcesArguments,
+    PlanIntervalArguments,
+    VarianceArguments,
+)
 from rageval_report.plots import save_plot
+from rageval_report.results import Result
 
 
 def variance(options: VarianceArguments) -> None:
-    """Load the runs, and write the view that was chosen."""
+    """Load the runs, and write the noise of each mean."""
     if options.sources and options.planning:
-        raise click.UsageError("Choose one of --sources and --planning.")
+        raise click.UsageError("Choose one of the commands noise-sources and plan-interval.")
     output = Output.of(options)
     check_files(options.picture, force=options.force)
-    noise = split_noise(
+    noise = _noise(options, options.answer_cost, options.judgement_cost)
+    _draw(noise, options)
+    result: Result = noise
+    if options.sources:
+        note("variance --sources is now the command noise-sources")
+        result = noise.sources()
+    elif options.planning:
+        note("variance --planning is now the command plan-interval")
+        result = noise.planning()
+    output.write({result.title: result})
+
+
+def noise_sources(options: NoiseSourcesArguments) -> None:
+    """Load the runs, and write each source of noise with its share."""
+    output = Output.of(options)
+    check_files(options.picture, force=options.force)
+    noise = _noise(options)
+    _draw(noise, options)
+    sources = noise.sources()
+    output.write({sources.title: sources})
+
+
+def plan_interval(options: PlanIntervalArguments) -> None:
+    """Load the runs, and write what makes the intervals half as wide."""
+    output = Output.of(options)
+    plan = _noise(options, options.answer_cost, options.judgement_cost).planning()
+    output.write({plan.title: plan})
+
+
+def _noise(
+    options: VarianceArguments | NoiseSourcesArguments | PlanIntervalArguments,
+    answer_cost: float = 1.0,
+    judgement_cost: float = 1.0,
+) -> Variance:
+    return split_noise(
         *load_repeated_runs(options.runs, Loading.of(options), options.metrics),
         metrics=options.metrics or None,
         runs=_names(options.run_names),
         judges=_names(options.judge_names),
         fixed=options.fixed,
-        answer_cost=options.answer_cost,
-        judgement_cost=options.judgement_cost,
+        answer_cost=answer_cost,
+        judgement_cost=judgement_cost,
         confidence_level=options.confidence_level,
     )
-    if options.picture is not None:
-        write_picture(options.picture, lambda path: save_plot(noise, "noise", path))
-        note(f"wrote {options.picture}")
-    result = noise.sources() if options.sources else noise.planning() if options.planning else noise
-    output.write({result.title: result})
+
+
+def _draw(noise: Variance, options: VarianceArguments | NoiseSourcesArguments) -> None:
+    path = options.picture
+    if path is not None:
+        write_picture(path, lambda file: save_plot(noise, "noise", file))
+        note(f"wrote {path}")
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -304,5 +304,5 @@ def test_every_advice_is_in_terms_of_the_command_line(messages):
 def test_notes_of_a_result_are_in_terms_of_the_command_line(folder, run):
     for name in ("monday.csv", "tuesday.csv"):
         (folder / name).write_text("query_id,recall\nq1,0.5\nq2,1\n")
-    text = " ".join(run("repeats monday.csv tuesday.csv --queries").stdout.split())
+    text = " ".join(run("stability monday.csv tuesday.csv").stdout.split())
     assert "it is unknown what a correct answer is; pass --correct RULE" in text

@@ -25,8 +25,35 @@ def test_the_baseline_may_be_pinned(demo_folder, run):
 
 
 def test_changes_between_runs_are_listed(demo_folder, run):
-    told = rows(run("history runs --changes --format json"))
+    told = rows(run("changes runs --format json"))
     assert [row["config"] for row in told] == [None, "the same", "top_k: 5 → 10"]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "now"),
+    [
+        ("history runs --changes", "changes runs"),
+        (
+            "repeats runs --planning --metric faithfulness",
+            "plan-repeats runs --metric faithfulness",
+        ),
+        (
+            "repeats old.csv new.csv --queries --correct recall@5>=1 --limit 3",
+            "stability old.csv new.csv --correct recall@5>=1 --limit 3",
+        ),
+        ("variance runs --sources", "noise-sources runs"),
+        ("variance runs --planning --answer-cost 2", "plan-interval runs --answer-cost 2"),
+    ],
+)
+def test_an_option_that_is_now_a_command_runs_it_with_a_note(demo_folder, run, earlier, now):
+    before, after = run(earlier), run(now)
+    assert (before.exit_code, after.exit_code) == (0, 0), before.stderr + after.stderr
+    assert before.stdout == after.stdout
+    command, _, flag = earlier.partition(" --")
+    words = f"{command.split()[0]} --{flag.split()[0]} is now the command {now.split()[0]}"
+    assert f"note: {words}\n" in before.stderr
+    assert "is now the command" not in after.stderr
+    assert f"--{flag.split()[0]} " not in run(command.split()[0], "--help").stdout
 
 
 def test_fields_that_must_be_equal_break_the_line(demo_folder, run):
@@ -78,7 +105,7 @@ def test_what_is_left_out_is_told_beside_a_table_of_values(demo_folder, run):
         ("history runs old.csv", "runs is a folder; name it alone"),
         ("history runs --confidence-level 95", "did you mean 0.95"),
         ("repeats old.csv", "expected at least 2 runs"),
-        ("repeats old.csv new.csv --queries --planning", "Choose one of"),
+        ("repeats old.csv new.csv --queries --planning", "Choose one of the commands stability"),
         ("repeats old.csv new.csv --tolerance 0", "tolerance must be a number above 0"),
         ("repeats old.csv old.csv", "two runs are named"),
     ],
@@ -99,7 +126,7 @@ def test_repeated_runs_of_another_set_up_are_told(demo_folder, run):
 
 
 def test_the_stability_of_queries_takes_the_rule_of_the_user(demo_folder, run):
-    result = run("repeats", "old.csv", "new.csv", "--queries", "--correct", "recall@5>=1",
+    result = run("stability", "old.csv", "new.csv", "--correct", "recall@5>=1",
                  "--format", "json")  # fmt: skip
     told = {row["query_id"]: row for row in rows(result)}
     assert told["q2"]["agreement"] == 0.5  # 0 in old.csv, 1 in new.csv
@@ -107,7 +134,7 @@ def test_the_stability_of_queries_takes_the_rule_of_the_user(demo_folder, run):
 
 
 def test_planning_has_a_row_a_number_of_repeats(demo_folder, run):
-    told = rows(run("repeats runs --planning --metric faithfulness --format json"))
+    told = rows(run("plan-repeats runs --metric faithfulness --format json"))
     assert [row["repeats"] for row in told] == [1, 2, 3, 5, 10]
     errors = [row["standard_error"] for row in told]
     assert errors == sorted(errors, reverse=True)
@@ -133,5 +160,5 @@ def test_the_doubts_of_the_runs_are_shown_in_every_format(tmp_path, monkeypatch,
             assert told.count(doubt) == 1, (kind, told)
             assert result.stderr.count(doubt) == 1
             assert "tuesday: " + zero not in told
-        assert doubt in " ".join(run(f"history {source} --changes").stdout.split())
+        assert doubt in " ".join(run(f"changes {source}").stdout.split())
     assert run("history runs --strict").exit_code == 2

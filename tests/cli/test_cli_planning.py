@@ -31,9 +31,9 @@ def test_an_audit_of_a_claim(run):
 
 
 def test_the_sources_of_noise(demo_folder, run):
-    found = rows(run("variance old.csv new.csv --metric faithfulness --sources --format json"))
+    found = rows(run("noise-sources old.csv new.csv --metric faithfulness --format json"))
     assert [row["source"] for row in found] == ["query", "run", "residual"]
-    planned = rows(run("variance old.csv new.csv --metric faithfulness --planning --format json"))
+    planned = rows(run("plan-interval old.csv new.csv --metric faithfulness --format json"))
     assert [row["change"] for row in planned] == ["queries", "runs", "cheapest"]
 
 
