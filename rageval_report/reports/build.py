@@ -29,6 +29,7 @@ from rageval_report.reports.parts import (
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.query_table import QueryTable
 from rageval_report.reports.report import Report
+from rageval_report.reports.wording import Wording
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.correct_notion import find_notion
 from rageval_report.stats.means.column_description import QUARTILES
@@ -140,6 +141,7 @@ def report_evaluation(
         ),
         notes=notes_of((evaluation,), None if notion is None else (notion,), longest_text),
         longest_text=longest_text,
+        wording=Wording.of((evaluation,), shown),
     )
 
 

@@ -196,7 +196,10 @@ def _changed_section(
     views: tuple[Changed, ...] = ()
     if len(comparison.pairings) == 1:
         changed = Changed.of(
-            comparison.pairings[0], plain[0] if plain else None, words, wording.names
+            comparison.pairings[0],
+            plain[0] if plain else None,
+            wording.with_titles(words),
+            wording.names,
         )
         views = (changed,) if changed else ()
     return Section(

@@ -106,7 +106,7 @@ def page(report: Report) -> str:
         doubts=[_line(wording.sentence(text)) for text in doubts] if has_headline else [],
         verdicts=[]
         if has_headline
-        else [(verdict.tone, _line(verdict.text)) for verdict in report.verdicts],
+        else [(verdict.tone, _line(wording.sentence(verdict.text))) for verdict in report.verdicts],
         sections=[section for section in sections if section.key not in _LAST],
         last_sections=[section for section in sections if section.key in _LAST],
         shared_names=wording.names.shared_sentence,
@@ -226,7 +226,9 @@ def _shown_section(section: Section, wording: Wording) -> ShownSection:
             for n, result in enumerate(section.results, 1)
         ),
         tuple(
-            None if picture is None else _shown_picture(picture, f"{section.key}-picture-{n}")
+            None
+            if picture is None
+            else _shown_picture(picture, f"{section.key}-picture-{n}", wording)
             for n, picture in enumerate(section.pictures, 1)
         ),
         section.folded,
@@ -240,8 +242,8 @@ def _shown_view(view: PageView) -> ShownView:
     return ShownView(html, getattr(view, "heading", ""))
 
 
-def _shown_picture(picture: Picture, key: str) -> ShownPicture:
-    svg = Markup(picture.svg(key))  # noqa: S704  (every text in it was escaped when it was written)
+def _shown_picture(picture: Picture, key: str, wording: Wording) -> ShownPicture:
+    svg = Markup(picture.svg(key, wording))  # noqa: S704  (every text in it was escaped when it was written)
     return ShownPicture(_line(picture.caption), svg)
 
 

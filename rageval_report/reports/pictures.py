@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.text import Text
 
 from rageval_report.plots.saving import draw_figure
 from rageval_report.plots.style import BETTER, WORSE
+from rageval_report.reports.wording import NO_WORDING, Wording
 
 _SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
@@ -71,18 +73,22 @@ class Picture:
     caption: str
     options: Mapping[str, object] = field(default_factory=dict)
 
-    def svg(self, prefix: str) -> str:
+    def svg(self, prefix: str, wording: Wording = NO_WORDING) -> str:
         """The picture as an element ``<svg>``.
 
         Parameters
         ----------
         prefix : str
             Put before every id, so that no two pictures of a page share one.
+        wording : Wording, optional
+            What the page calls its metrics.
         """
         with mpl.rc_context(_STYLE), warnings.catch_warnings():
             # The browser's fonts draw the text, so it does not matter what matplotlib's fonts lack.
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
             figure = draw_figure(self.subject, self.kind, **self.options)
+            for text in figure.findobj(Text):
+                text.set_text(wording.with_titles(text.get_text()))
             svg = io.StringIO()
             figure.savefig(svg, format="svg", metadata={"Date": None}, transparent=True)
         return inline_svg(svg.getvalue(), prefix, self.caption)

@@ -14,6 +14,7 @@ from rageval_report.render.cell_text import LONGEST_SENTENCE
 from rageval_report.render.display import shorten, wrap
 from rageval_report.reports.parts import Section
 from rageval_report.reports.report import Report
+from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 
 _PREAMBLE = r"""% Compiles as it is; with XeLaTeX or LuaLaTeX if texts need other scripts.
@@ -42,17 +43,16 @@ def markdown(report: Report) -> str:
     if report.headline:
         parts.append(md.escape_sentence(" ".join(report.headline.sentences)))
     if report.verdicts:
-        parts += [
-            "## Verdicts",
-            "\n".join(f"- {md.escape_sentence(verdict.text)}" for verdict in report.verdicts),
-        ]
+        lines = [f"- {md.escape_sentence(verdict)}" for verdict in _verdicts(report)]
+        parts += ["## Verdicts", "\n".join(lines)]
     for section in _with_tables(report):
         parts += [
             f"## {md.escape_sentence(section.heading)}",
-            *map(md.render_file, _without_verdicts(section)),
+            *map(md.render_file, _tables(section, report.wording)),
         ]
     if report.notes:
-        parts += ["## Notes", "\n".join(f"- {md.escape_sentence(note)}" for note in report.notes)]
+        lines = [f"- {md.escape_sentence(note)}" for note in _notes(report)]
+        parts += ["## Notes", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -68,17 +68,15 @@ def text(report: Report) -> str:
     if report.headline:
         blocks.append("\n".join(_paragraph(" ".join(report.headline.sentences))))
     if report.verdicts:
-        lines = [
-            line for verdict in report.verdicts for line in _paragraph(verdict.text, bullet=True)
-        ]
+        lines = [line for text in _verdicts(report) for line in _paragraph(text, bullet=True)]
         blocks += [_underline("Verdicts", "-"), "\n".join(lines)]
     for section in _with_tables(report):
         blocks += [
             _underline(section.heading, "-"),
-            *map(plain.render_file, _without_verdicts(section)),
+            *map(plain.render_file, _tables(section, report.wording)),
         ]
     if report.notes:
-        lines = [line for note in report.notes for line in _paragraph(note, bullet=True)]
+        lines = [line for note in _notes(report) for line in _paragraph(note, bullet=True)]
         blocks += [_underline("Notes", "-"), "\n".join(lines)]
     return "\n\n".join(block.rstrip("\n") for block in blocks) + "\n"
 
@@ -99,16 +97,16 @@ def latex(report: Report) -> str:
     if report.headline:
         parts.append(tex.escape_sentence(" ".join(report.headline.sentences)))
     if report.verdicts:
-        parts += [r"\subsection*{Verdicts}", _items([verdict.text for verdict in report.verdicts])]
+        parts += [r"\subsection*{Verdicts}", _items(_verdicts(report))]
     for section in _with_tables(report):
         parts.append(rf"\subsection*{{{tex.escape_sentence(section.heading)}}}")
-        for result in _without_verdicts(section):
+        for result in _tables(section, report.wording):
             # Without [!ht] a table may float far from its heading, or past TeX's limit of floats.
             parts += [tex.render(result).replace(r"\begin{table}", r"\begin{table}[!ht]"), ""]
         # Sets the tables that still float before the next heading.
         parts.append(r"\clearpage")
     if report.notes:
-        parts += [r"\subsection*{Notes}", _items(list(report.notes))]
+        parts += [r"\subsection*{Notes}", _items(_notes(report))]
     return "\n\n".join([*parts, r"\end{document}"]) + "\n"
 
 
@@ -121,14 +119,23 @@ def _with_tables(report: Report) -> Iterator[Section]:
     return (section for section in report.sections if section.results)
 
 
-def _without_verdicts(section: Section) -> Iterator[Result]:
+def _verdicts(report: Report) -> list[str]:
+    return [report.wording.with_titles(verdict.text) for verdict in report.verdicts]
+
+
+def _notes(report: Report) -> list[str]:
+    return [report.wording.with_titles(note) for note in report.notes]
+
+
+def _tables(section: Section, wording: Wording) -> Iterator[Result]:
     """The results of a section without their verdicts, which are at the top of the report."""
     for result in section.results:
         has_verdicts = "verdict" in result.frame.columns
         frame = result.frame.drop(columns="verdict") if has_verdicts else result.frame
+        notes = tuple(map(wording.with_titles, result.notes))
         # The table alone: the headline of a comparison, too, is at the top of the report.
         yield Result(
-            *(result.title, frame, result.settings, result.notes),
+            *(result.title, wording.frame(frame), result.settings, notes),
             headline=result.headline,
             grouped_by=result.grouped_by,
         )

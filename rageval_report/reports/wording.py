@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import pandas as pd
+
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.render.text_table import TextColumn, TextTable
-from rageval_report.scores import Metric, Scored
+from rageval_report.scores import METRICS, Metric, Scored
 
 
 @dataclass(frozen=True)
@@ -37,15 +39,28 @@ class Wording:
         return cls(labels, shorten_names(run.name for run in runs))
 
     def sentence(self, text: str) -> str:
-        """A sentence with the names of the page; a name that differs only in its capitals stays.
+        """A sentence with the names of the page.
 
         Examples
         --------
         >>> wording = Wording({"recall@5": "Recall@5", "latency_ms": "Latency (ms)"})
         >>> wording.sentence("worse on latency_ms, better on recall@5")
-        'worse on Latency (ms), better on recall@5'
+        'worse on Latency (ms), better on Recall@5'
         """
-        text = self.names.in_text(text)
+        return self.with_titles(self.names.in_text(text))
+
+    def with_titles(self, text: str) -> str:
+        """A sentence with the titles of metrics in place of their names; pipelines as they are.
+
+        What is in quotation marks is code, and stays. So does a word that the catalogue of metrics
+        does not know and that differs from its title only in capitals, such as "correct": it may
+        be an ordinary word of the sentence.
+
+        Examples
+        --------
+        >>> Wording({"faithfulness": "Faithfulness"}).with_titles("the best faithfulness")
+        'the best Faithfulness'
+        """
         if self._pattern is None:
             return text
         return self._pattern.sub(lambda match: self.labels[match[0]], text)
@@ -59,6 +74,12 @@ class Wording:
         )
         return replace(table, columns=columns, groups=groups)
 
+    def frame(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame of a result with the titles of metrics in place of their names."""
+        if "metric" not in frame.columns:
+            return frame
+        return frame.assign(metric=[self.labels.get(name, name) for name in frame["metric"]])
+
     def _column(self, column: TextColumn) -> TextColumn:
         if column.heading != "metric":
             return column
@@ -66,12 +87,15 @@ class Wording:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str] | None:
-        # A word such as "faithfulness" is its own title, and stays as it is in a sentence.
-        named = [name for name, title in self.labels.items() if title.lower() != name.lower()]
+        named = [
+            name
+            for name, title in self.labels.items()
+            if title.lower() != name.lower() or not name.isalpha() or name in METRICS
+        ]
         if not named:
             return None
         choices = "|".join(map(re.escape, sorted(named, key=len, reverse=True)))
-        return re.compile(rf"(?<![\w@.])(?:{choices})(?![\w@])")
+        return re.compile(rf"(?<![\w@.'\"])(?:{choices})(?![\w@])")
 
 
 NO_WORDING = Wording()

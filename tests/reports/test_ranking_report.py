@@ -273,3 +273,23 @@ def test_outcomes_of_any_two_are_those_of_the_answers(opened, ranking_page, repo
 def test_a_ranking_needs_no_scrolling_sideways(opened, ranking_page, width):
     page = opened(ranking_page, viewport={"width": width, "height": 800})
     assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("n_metrics", [3, 5])
+def test_a_phone_shows_every_metric_of_the_leaderboard(opened, runs, tmp_path, n_metrics):
+    """Three metrics and two settings are a table; more is one card per pipeline."""
+    more = [f"score_{place}" for place in range(n_metrics - 3)]
+    wider = [
+        RAGPipelineEvaluation(run.name, run.to_frame().assign(**dict.fromkeys(more, 0.5)))
+        for run in runs
+    ]
+    report = rank(*wider).report(pictures=False)
+    [board] = section_of(report, "leaderboard").views
+    assert board.is_wide == (n_metrics > 3)
+    page = opened(report.save(tmp_path / "ranking.html"), viewport={"width": 390, "height": 844})
+    cells = page.locator(".leaderboard tbody td.heat")
+    assert cells.count() == len(runs) * n_metrics
+    for box in cells.evaluate_all("(all) => all.map((cell) => cell.getBoundingClientRect().right)"):
+        assert box <= 390
+    assert page.locator(".leaderboard.cards").count() == (n_metrics > 3)

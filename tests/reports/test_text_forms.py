@@ -22,7 +22,7 @@ def test_markdown_opens_with_the_verdicts_and_says_each_once(report, comparison)
     assert text.index("hybrid is worse than bm25 on 1 of 4") < text.index("## Verdicts")
     assert text.index("## Verdicts") < text.index("## Every metric")
     for sentence in comparison.sentences:
-        assert text.count(render_told(sentence)) == 1
+        assert text.count(render_told(report.wording.sentence(sentence))) == 1
 
 
 def render_told(sentence: str) -> str:

@@ -22,6 +22,8 @@ STEPS = 6
 
 # With more metrics there is no room for intervals beside the means.
 _MOST_WITH_INTERVALS = 4
+# What 390 px, a usual telephone, have room for as a table; more is one card per pipeline there.
+_MOST_SETTINGS_ON_A_PHONE, _MOST_METRICS_ON_A_PHONE = 2, 3
 _MARKS = {"best": "best", "worse": "worse"}
 
 
@@ -105,6 +107,14 @@ class Leaderboard:
     groups: tuple[HeatGroup, ...]
     has_intervals: bool
     level: str
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a telephone has no room for the table, so that it shows cards in its place."""
+        return (
+            len(self.headings) > _MOST_SETTINGS_ON_A_PHONE
+            or len(self.columns) > _MOST_METRICS_ON_A_PHONE
+        )
 
     @classmethod
     def of(
