@@ -249,15 +249,15 @@ class EngineOptions(Options):
         type=TableChoice("engine", _engine_names),
         default="auto",
         help="memory reads files whole; the others read Parquet and CSV files part by part: stream "
-        "in one process, duckdb with ids in any order, dask on a cluster. auto reads part by part "
-        "what is larger than a third of the memory, or than the environment variable "
+        "in one pass, join and duckdb with ids in any order, dask on a cluster. auto takes stream "
+        "or join for what is larger than a third of the memory, or than the environment variable "
         "RAGEVAL_STREAM_ABOVE, such as 500MB.",
     )
     memory_limit: str | None = option(
         "--memory-limit",
         metavar="SIZE",
-        help="The memory that DuckDB may use before it writes to disk, such as 2GB; 1GB if "
-        "omitted.",
+        help="The memory that a join may use before it writes to disk, such as 2GB. If omitted, "
+        "64MB, and 1GB for DuckDB.",
     )
     scheduler: str | None = option(
         "--scheduler",

@@ -114,8 +114,8 @@ class ScanLoading:
         limit, engine = self._options.memory_limit, self._options.engine
         if limit is not None:
             parse_size(limit, "--memory-limit")
-            if not is_scanned or engine not in (AUTO, "duckdb"):
-                raise click.UsageError("--memory-limit is for --engine duckdb.")
+            if not is_scanned or engine not in (AUTO, "join", "duckdb"):
+                raise click.UsageError("--memory-limit is for --engine join and duckdb.")
         if self._options.scheduler is not None and engine != "dask":
             raise click.UsageError("--scheduler is for --engine dask.")
 

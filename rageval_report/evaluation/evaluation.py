@@ -353,14 +353,14 @@ class RAGPipelineEvaluation:
             ``key=value``; a relation of DuckDB, a LazyFrame of polars or a frame of Dask.
         name : str, optional
             The name of the pipeline; if omitted, that of the file or of its folder.
-        engine : {"auto", "stream", "duckdb", "dask"}
-            What reads the files: one process, which needs ids in order to compare two tables;
-            DuckDB, which joins in any order; or the workers of a Dask cluster. "auto" streams, and
-            takes DuckDB where ids are not in order.
+        engine : {"auto", "stream", "join", "duckdb", "dask"}
+            What reads the files: one pass, which needs ids in order to compare two tables; a join
+            of ids in any order, by this package or by DuckDB; or the workers of a Dask cluster.
+            "auto" streams, and joins where ids are not in order.
         query_id, metrics, correct, roles, strict, allow
             As in the constructor.
         memory_limit : str, optional
-            The memory that DuckDB, or a local worker of Dask, may use before it writes to disk,
+            The memory that a join, or a local worker of Dask, may use before it writes to disk,
             such as "2GB".
         scheduler : str, optional
             The address of a Dask scheduler whose workers can read the files, such as

@@ -49,12 +49,14 @@ class ScanTable:
         """The number of rows; infinite if the files do not state it."""
         return sum(math.inf if piece.n_rows is None else piece.n_rows for piece in self.pieces)
 
-    def stored(self, metrics: Sequence[str], details: Sequence[str] = ()) -> Iterator[ArrowTable]:
+    def stored(
+        self, metrics: Sequence[str], details: Sequence[str] = (), *, with_ids: bool = True
+    ) -> Iterator[ArrowTable]:
         """All rows part by part in the types of `stored_types`, with checked ids.
 
         Parameters
         ----------
-        metrics, details
+        metrics, details, with_ids
             As in `TableShape.rows`.
 
         Returns
@@ -64,7 +66,7 @@ class ScanTable:
         """
         kinds = self.stored_types(metrics, details)
         for piece in self.pieces:
-            yield from self.shape.stored(piece, metrics, details, kinds)
+            yield from self.shape.stored(piece, metrics, details, kinds, with_ids=with_ids)
 
     def stored_types(self, metrics: Sequence[str], details: Sequence[str] = ()) -> list[Any]:
         """The types in which an engine moves metrics and details.

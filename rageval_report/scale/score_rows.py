@@ -158,13 +158,20 @@ class TableShape:
         )
 
     def stored(
-        self, piece: Piece, metrics: Sequence[str], details: Sequence[str], kinds: Sequence[Any]
+        self,
+        piece: Piece,
+        metrics: Sequence[str],
+        details: Sequence[str],
+        kinds: Sequence[Any],
+        *,
+        with_ids: bool = True,
     ) -> Iterator[ArrowTable]:
         """The rows of a piece part by part as an engine moves them: see `ScanTable.stored`."""
         columns = [*(self.metric_columns[name] for name in metrics), *details]
+        names = [*([QUERY_ID] if with_ids else []), *map(str, range(len(columns)))]
 
         def store(table: ArrowTable) -> ArrowTable:
-            arrays = [texts_of_ids(table.column(self.id_column))]
+            arrays = [texts_of_ids(table.column(self.id_column))] if with_ids else []
             for name, kind in zip(metrics, kinds, strict=False):
                 cells = table.column(self.metric_columns[name])
                 if cells.type != kind:
@@ -172,12 +179,16 @@ class TableShape:
                 arrays.append(cells)
             cast = zip(details, kinds[len(metrics) :], strict=True)
             arrays += [table.column(column).cast(kind) for column, kind in cast]
-            return import_pyarrow().table(arrays, [QUERY_ID, *map(str, range(len(columns)))])
+            return import_pyarrow().table(arrays, names)
 
-        return self._converted(piece, columns, store, with_ids=True)
+        return self._converted(piece, columns, store, with_ids=with_ids)
 
     def of_stored(
-        self, table: ArrowTable, metrics: Sequence[str], details: Sequence[str]
+        self,
+        table: ArrowTable,
+        metrics: Sequence[str],
+        details: Sequence[str],
+        ids: ArrowTexts = None,
     ) -> ScoreRows:
         """Rows of `stored`, converted.
 
@@ -187,16 +198,19 @@ class TableShape:
             The ids, the metrics and the details, in this order.
         metrics, details
             As in `stored`.
+        ids : pyarrow.Array of str, optional
+            The ids of a table that was stored without them.
         """
-        ids = table.column(0).combine_chunks()
-        if isinstance(ids, import_pyarrow().ChunkedArray):
-            ids = ids.chunk(0)
-        places = range(1, 1 + len(metrics))
+        if ids is None:
+            ids = table.column(0).combine_chunks()
+            if isinstance(ids, import_pyarrow().ChunkedArray):
+                ids = ids.chunk(0)
+            table = table.select(list(range(1, table.num_columns)))
         scores = {
             name: self._within_bounds(name, _to_float64(table.column(place)))
-            for name, place in zip(metrics, places, strict=True)
+            for place, name in enumerate(metrics)
         }
-        cells = table.select(list(range(1 + len(metrics), table.num_columns)))
+        cells = table.select(list(range(len(metrics), table.num_columns)))
         return ScoreRows(scores, ids, cells.rename_columns(list(details)) if details else None)
 
     def _converted(

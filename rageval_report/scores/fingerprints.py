@@ -35,6 +35,7 @@ _PIECE = 1 << 20
 
 _WORD = 8
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio, made odd (Knuth)
+_OTHER_MULTIPLIER = np.uint64(0xC2B2AE3D27D4EB4F)  # the second prime of xxHash
 _HALF = np.uint64(32)
 
 
@@ -101,12 +102,39 @@ def fingerprints_of(texts: Any) -> WordArray:
     (True, False)
     """
     blocks = [np.empty(0, dtype=np.uint64)]
+    blocks += [prints for (prints,) in _prints_of_blocks(texts, (_MULTIPLIER,))]
+    return np.concatenate(blocks)
+
+
+def fingerprints_and_sum(texts: Any) -> tuple[WordArray, int]:
+    """The fingerprints of texts, and the sum, modulo 2**64, of other fingerprints of them.
+
+    Two sets of texts with the same fingerprints are the same texts if these sums are equal as well:
+    a sum does not depend on the order of the texts, and is that of both fingerprints at once.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> first, second = pyarrow.array(["q1", "q2"]), pyarrow.array(["q2", "q1"])
+    >>> fingerprints_and_sum(first)[1] == fingerprints_and_sum(second)[1]
+    True
+    """
+    blocks, total = [np.empty(0, dtype=np.uint64)], 0
+    for prints, other_prints in _prints_of_blocks(texts, (_MULTIPLIER, _OTHER_MULTIPLIER)):
+        blocks.append(prints)
+        total += int(other_prints.sum())
+    return np.concatenate(blocks), total % 2**64
+
+
+def _prints_of_blocks(
+    texts: Any, multipliers: tuple[np.uint64, ...]
+) -> Iterator[tuple[WordArray, ...]]:
+    """The fingerprints of some texts at a time by each multiplier."""
     for bounds, data in _buffers_of_array(texts):
         words = _words_by_end(data)
         for first in range(0, len(bounds) - 1, _BLOCK):
             block = bounds[first : first + _BLOCK + 1]
-            blocks.append(_hash_texts(block[:-1], block[1:], words))
-    return np.concatenate(blocks)
+            yield _hash_texts(block[:-1], block[1:], words, multipliers)
 
 
 def rows_ending_in(texts: pd.Series, is_end: BoolArray) -> IndexArray | None:
@@ -233,20 +261,25 @@ def _hash_block(starts: IntArray, ends: IntArray, words: WordArray) -> WordArray
     """
     if int((ends - starts).max()) > _LONGEST:
         return None
-    return _hash_texts(starts, ends, words)
+    return _hash_texts(starts, ends, words, (_MULTIPLIER,))[0]
 
 
-def _hash_texts(starts: IntArray, ends: IntArray, words: WordArray) -> WordArray:
-    """The fingerprints of one block of texts of any length."""
+def _hash_texts(
+    starts: IntArray, ends: IntArray, words: WordArray, multipliers: tuple[np.uint64, ...]
+) -> tuple[WordArray, ...]:
+    """The fingerprints of one block of texts of any length, by each multiplier."""
     lengths = ends - starts
     longest, shortest = int(lengths.max()), int(lengths.min())
     last = words[ends]
     if shortest < _WORD:
         last = _clear_foreign_bytes(last, lengths)
-    prints = _mix(_mix(lengths.view(np.uint64)) ^ last)
+    sizes = lengths.view(np.uint64)
+    prints = tuple(_mix(_mix(sizes, factor) ^ last, factor) for factor in multipliers)
     for at in range(_WORD, longest, _WORD):
         longer = slice(None) if shortest > at else np.flatnonzero(lengths > at)
-        prints[longer] = _mix(prints[longer] ^ words[starts[longer] + at])
+        parts = words[starts[longer] + at]
+        for own, factor in zip(prints, multipliers, strict=True):
+            own[longer] = _mix(own[longer] ^ parts, factor)
     return prints
 
 
@@ -257,8 +290,8 @@ def _clear_foreign_bytes(last: WordArray, lengths: IntArray) -> WordArray:
     return np.where(lengths == 0, 0, own)  # a shift by all 64 bits is undefined
 
 
-def _mix(words: WordArray) -> WordArray:
+def _mix(words: WordArray, multiplier: np.uint64 = _MULTIPLIER) -> WordArray:
     """Another word for each word: a one-to-one mapping that spreads the bits."""
-    words = words * _MULTIPLIER
+    words = words * multiplier
     words ^= words >> _HALF
     return words

@@ -84,7 +84,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
 def test_an_engine_changes_no_number(files, run, command, engine):
     line = command.format(a="bm25.csv", b="hybrid.csv") + " --format json"
     whole, parts = run(line), run(f"{line} --engine {engine}")
@@ -233,7 +233,7 @@ def test_of_more_queries_than_are_shown_the_number_is_said(files, run):
             "compare bm25.csv bm25.csv",
             "two runs are named 'bm25.csv'; give each its own",
         ),
-        ("report bm25.csv --memory-limit 1GB", "--memory-limit is for --engine duckdb"),
+        ("report bm25.csv --memory-limit 1GB", "--memory-limit is for --engine join and duckdb"),
         ("report bm25.csv --scheduler tcp://127.0.0.1:8786", "--scheduler is for --engine dask"),
     ],
 )
@@ -241,13 +241,15 @@ def test_what_does_not_apply_to_parts_is_an_error(files, refused, command, reaso
     assert reason in refused(f"{command} --engine stream")
 
 
-def test_the_memory_of_duckdb_is_a_size(files, run, refused):
+def test_the_memory_of_a_join_is_a_size(files, run, refused):
     line = "report bm25.csv --metric mrr --engine duckdb --memory-limit"
     assert run(f"{line} 1GB").exit_code == 0
     assert "--memory-limit must be a size such as 500MB or 2GB; got 'lots'" in refused(
         f"{line} lots"
     )
-    assert "--memory-limit is for --engine duckdb" in refused("report bm25.csv --memory-limit 1GB")
+    assert "--memory-limit is for --engine join and duckdb" in refused(
+        "report bm25.csv --memory-limit 1GB"
+    )
 
 
 def test_a_file_that_does_not_exist_has_a_near_name(files, refused):
@@ -257,7 +259,7 @@ def test_a_file_that_does_not_exist_has_a_near_name(files, refused):
 
 def test_an_engine_that_is_not_known_is_an_error(files, refused):
     told = refused("report bm25.csv --engine spark")
-    assert "'spark' is not one of 'auto', 'memory', 'stream', 'duckdb', 'dask'" in told
+    assert "'spark' is not one of 'auto', 'memory', 'stream', 'join', 'duckdb', 'dask'" in told
 
 
 def test_a_parquet_list_needs_files_that_are_read_part_by_part(files, refused):

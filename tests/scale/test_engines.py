@@ -8,6 +8,7 @@ import pytest
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.scale import pieces
+from rageval_report.scale.engines import join
 from rageval_report.scale.engines.automatic import engine_of
 from rageval_report.scale.engines.base import PairedColumns
 from rageval_report.scale.mergeable import StateOfEach
@@ -15,8 +16,9 @@ from rageval_report.scale.pairs import CommonIds, UnorderedIdsError
 from rageval_report.scale.pieces import read_footer
 from rageval_report.scale.scan_table import ScanTable
 from rageval_report.scale.score_rows import TableShape
+from rageval_report.scores import fingerprints
 
-ENGINE_NAMES = ["stream", "duckdb", "auto"]
+ENGINE_NAMES = ["stream", "join", "duckdb", "auto"]
 
 COLUMNS = PairedColumns(("recall",), ("recall",), ("topic",))
 
@@ -47,7 +49,7 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("engine", ["stream", "duckdb", "auto"])
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
 @pytest.mark.parametrize("order", ORDERS)
 def test_pairs_are_those_of_merge(frames, make_table, engine, order):
     if engine == "stream" and order == "shuffled":
@@ -62,7 +64,7 @@ def test_pairs_are_those_of_merge(frames, make_table, engine, order):
     assert list(common.only_before) == alone[:5]
 
 
-@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
 def test_both_tables_bring_their_details(frames, make_table, engine):
     columns = PairedColumns(("recall",), ("recall",), ("topic",), ("topic",))
     state = engine_of(engine).fold_pairs(
@@ -88,7 +90,7 @@ def test_the_automatic_engine_says_which_engine_worked(frames, make_table):
     fold(engine, *tables)
     assert engine.name == "stream"
     fold(engine, tables[0], make_table(ORDERS["shuffled"](frames[1]), "c"))
-    assert engine.name == "duckdb"
+    assert engine.name == "join"
     n_rows = engine.fold(tables[0], len, ())
     assert (n_rows, engine.name) == (len(frames[0]), "stream")
 
@@ -102,11 +104,11 @@ def test_the_same_order_on_both_sides_needs_no_sorted_ids(frames, make_table):
 
 def test_a_stream_of_unordered_ids_names_the_engine_that_can(frames, make_table):
     tables = make_table(frames[0], "a"), make_table(ORDERS["shuffled"](frames[1]), "b")
-    with pytest.raises(UnorderedIdsError, match="use engine='duckdb'"):
+    with pytest.raises(UnorderedIdsError, match="use engine='join'"):
         fold(engine_of("stream"), *tables)
 
 
-@pytest.mark.parametrize("engine", ["stream", "duckdb", "auto"])
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
 @pytest.mark.parametrize("side", [0, 1])
 def test_repeated_ids_are_named(frames, make_table, engine, side):
     changed = list(frames)
@@ -118,7 +120,7 @@ def test_repeated_ids_are_named(frames, make_table, engine, side):
         fold(engine_of(engine), *tables)
 
 
-@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
 def test_a_damaged_file_is_named(frames, make_table, tmp_path, engine):
     tables = [make_table(frame, name) for frame, name in zip(frames, "ab", strict=True)]
     content = bytearray((tmp_path / "b.parquet").read_bytes())
@@ -131,7 +133,7 @@ def test_a_damaged_file_is_named(frames, make_table, tmp_path, engine):
 
 def test_an_empty_table_has_no_pairs(frames, make_table):
     tables = make_table(frames[0], "a"), make_table(frames[1][:0], "b")
-    for engine in ("stream", "duckdb"):
+    for engine in ("stream", "join", "duckdb"):
         common, counts = fold(engine_of(engine), *tables)
         assert (common.n_common, common.n_only_before) == (0, len(frames[0]))
         assert not counts
@@ -297,3 +299,57 @@ def test_a_row_without_an_id_is_an_error_that_names_the_file(frames, make_files,
     tables = make_files(cut(first, 3), "a"), make_files(cut(frames[1], 2), "b")
     with pytest.raises(ReaderError, match=r"a-000\.parquet: every row needs a query id"):
         fold(engine_of(engine), *tables)
+
+
+# -- the join by fingerprints
+
+
+@pytest.fixture
+def shuffled(frames):
+    return [frame.sample(frac=1, random_state=seed) for seed, frame in enumerate(frames)]
+
+
+@pytest.mark.parametrize("memory_limit", ["1KB", "20KB", "1GB"])
+@pytest.mark.parametrize("rows_of_bucket", [7, 64, 1 << 18])
+def test_pairs_do_not_depend_on_memory(
+    shuffled, make_table, monkeypatch, memory_limit, rows_of_bucket
+):
+    monkeypatch.setattr(join, "_FEWEST_ROWS_OF_BUCKET", rows_of_bucket)
+    tables = [make_table(frame, name) for frame, name in zip(shuffled, "ab", strict=True)]
+    common, counts = fold(engine_of("join", memory_limit=memory_limit), *tables)
+    assert counts == merged(*shuffled)
+    ids = [set(frame["query_id"]) for frame in shuffled]
+    assert common.n_common == len(ids[0] & ids[1])
+    assert common.only_before == tuple(sorted(ids[0] - ids[1])[:5])
+    assert common.only_after == tuple(sorted(ids[1] - ids[0])[:5])
+    assert (common.n_only_before, common.n_only_after) == (
+        len(ids[0] - ids[1]),
+        len(ids[1] - ids[0]),
+    )
+
+
+def test_ids_of_pairs_are_the_same_on_both_sides(shuffled, make_table):
+    tables = [make_table(frame, name) for frame, name in zip(shuffled, "ab", strict=True)]
+    pairs = {}
+
+    def remember(rows):
+        assert rows.before.ids.equals(rows.after.ids)
+        scores = (side.scores["recall"].tolist() for side in (rows.before, rows.after))
+        pairs.update(zip(rows.before.ids.to_pylist(), zip(*scores, strict=True), strict=True))
+        return 0
+
+    engine_of("join").fold_pairs(*tables, remember, COLUMNS)
+    both = shuffled[0].merge(shuffled[1], on="query_id")
+    assert pairs == {
+        row.query_id: (row.recall_x, row.recall_y) for row in both.itertuples(index=False)
+    }
+
+
+def test_different_ids_with_equal_fingerprints_are_never_a_pair(shuffled, make_table, monkeypatch):
+    """With one fingerprint for all ids of a length, two ids that no table shares look equal."""
+    monkeypatch.setattr(fingerprints, "_MULTIPLIER", np.uint64(0))
+    first, second = (frame[:1] for frame in shuffled)
+    assert first["query_id"].iloc[0] != second["query_id"].iloc[0]
+    tables = make_table(first, "a"), make_table(second, "b")
+    with pytest.raises(DataError, match="have the same fingerprint"):
+        engine_of("join").fold_pairs(*tables, count_pairs, COLUMNS)

@@ -20,6 +20,7 @@ ENGINES: Registry[type[Engine]] = Registry(
     "engine",
     {
         "stream": f"{_HERE}.stream:StreamEngine",
+        "join": f"{_HERE}.join:JoinEngine",
         "duckdb": f"{_HERE}.duckdb_joins:DuckDBEngine",
         "dask": f"{_HERE}.dask_cluster:DaskEngine",
     },

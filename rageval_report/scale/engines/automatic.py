@@ -1,13 +1,13 @@
-"""The choice between engines: one process where ids are in order, else DuckDB."""
+"""The choice between engines: one pass where ids are in order, else a join."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rageval_report.errors import MissingDependencyError
 from rageval_report.scale.engines import ENGINES
 from rageval_report.scale.engines.base import Engine, PairedColumns
-from rageval_report.scale.engines.stream import StreamEngine
+from rageval_report.scale.engines.join import JoinEngine
+from rageval_report.scale.engines.stream import StreamEngine, fold_in_order
 from rageval_report.scale.mergeable import Partial, S
 from rageval_report.scale.pairs import PairedRows, UnorderedIdsError
 from rageval_report.scale.scan_table import ScanTable
@@ -26,7 +26,7 @@ def engine_of(
     name : str
         "auto", or a name of the table `ENGINES`.
     memory_limit : str, optional
-        The memory that DuckDB, or a local worker of Dask, may use before it writes to disk, such as
+        The memory that a join, or a local worker of Dask, may use before it writes to disk, such as
         "2GB".
     scheduler : str, optional
         The address of a Dask scheduler, such as "tcp://10.0.0.1:8786", for the engine "dask".
@@ -45,7 +45,7 @@ def engine_of(
 
 
 class AutomaticEngine(StreamEngine):
-    """Streams; joins with DuckDB two tables whose ids are in no common order.
+    """Streams; joins two tables whose ids are in no common order.
 
     Its name is that of the engine that worked last.
 
@@ -80,14 +80,8 @@ class AutomaticEngine(StreamEngine):
         """As in `Engine`."""
         self.name = StreamEngine.name
         try:
-            return super().fold_pairs(before, after, partial, columns)
-        except UnorderedIdsError as exc:
-            joins = self._engine_of_joins(exc)
-        self.name = joins.name
+            return fold_in_order(before, after, partial, columns)
+        except UnorderedIdsError:
+            self.name = JoinEngine.name
+        joins = JoinEngine(memory_limit=self.memory_limit)
         return joins.fold_pairs(before, after, partial, columns)
-
-    def _engine_of_joins(self, exc: UnorderedIdsError) -> Engine:
-        try:
-            return ENGINES["duckdb"](memory_limit=self.memory_limit)
-        except MissingDependencyError as missing:
-            raise UnorderedIdsError(f"{exc}. {missing}") from missing

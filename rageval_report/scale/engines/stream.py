@@ -58,15 +58,31 @@ class StreamEngine:
         columns: PairedColumns,
     ) -> S | None:
         """As in `Engine`."""
-        for pairs in _ways_to_pair(before, after, columns):
-            try:
-                return add_states(map(partial, pairs))
-            except UnorderedIdsError:
-                continue
-        # Ids that are not in order may also occur twice, which no engine accepts.
-        before.check_ids()
-        after.check_ids()
-        raise UnorderedIdsError(_advice((before.name, after.name)))
+        try:
+            return fold_in_order(before, after, partial, columns)
+        except UnorderedIdsError:
+            # Ids that are not in order may also occur twice, which no engine accepts.
+            before.check_ids()
+            after.check_ids()
+            raise
+
+
+def fold_in_order(
+    before: ScanTable, after: ScanTable, partial: Partial[PairedRows, S], columns: PairedColumns
+) -> S | None:
+    """What `Engine.fold_pairs` gives for tables whose ids are in a common order.
+
+    Raises
+    ------
+    UnorderedIdsError
+        If they are in none. Ids may then occur twice.
+    """
+    for pairs in _ways_to_pair(before, after, columns):
+        try:
+            return add_states(map(partial, pairs))
+        except UnorderedIdsError:
+            continue
+    raise UnorderedIdsError(_advice((before.name, after.name)))
 
 
 def _ways_to_pair(
@@ -102,6 +118,6 @@ def _have_equal_ids(heads: Sequence[ScoreRows | None]) -> bool:
 def _advice(names: tuple[str, str]) -> str:
     return (
         f"engine 'stream' needs the ids of {names[0]!r} and {names[1]!r} sorted, or in the same "
-        "order, and they are not. Sort the files by id, or use engine='duckdb', which joins in any "
-        "order"
+        "order, and they are not. Sort the files by id, or use engine='join', which takes ids in "
+        "any order"
     )

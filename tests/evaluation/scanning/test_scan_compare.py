@@ -48,7 +48,7 @@ def assert_same_comparison(scanned, expected, engine="stream"):
 LATTICES = ["exact_match", "recall@5", "groundedness"]
 
 
-@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
 @pytest.mark.parametrize(
     "options",
     [
@@ -87,10 +87,10 @@ def test_queries_to_which_a_metric_does_not_apply_are_left_out(frames, tmp_path,
     assert_same_comparison(scanned, expected)
 
 
-def test_ids_in_any_order_are_joined_by_duckdb(frames, tmp_path):
+def test_ids_in_any_order_are_joined(frames, tmp_path):
     shuffled = (frames[0], frames[1].sample(frac=1, random_state=2))
     expected = compare(*memory_of(frames))
-    assert_same_comparison(compare(*scans_of(shuffled, tmp_path)), expected, "duckdb")
+    assert_same_comparison(compare(*scans_of(shuffled, tmp_path)), expected, "join")
 
 
 def test_swapped_scans_have_the_opposite_differences(frames, tmp_path):
@@ -115,7 +115,7 @@ def with_details(frames):
     ]
 
 
-@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
 @pytest.mark.parametrize("metric", ["recall@5", "similarity", "latency_ms"])
 @pytest.mark.parametrize("method", ["regressions", "improvements"])
 def test_changed_queries_are_those_of_memory(frames, tmp_path, engine, metric, method):

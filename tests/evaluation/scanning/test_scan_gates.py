@@ -104,7 +104,7 @@ def test_metrics_that_do_not_apply_to_a_query(tmp_path, missing):
     assert gated.sentences == expected.sentences
 
 
-@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
 def test_gates_against_a_baseline_are_those_of_memory(tmp_path, engine):
     frames = scores_frame(), scores_frame(seed=1, shift=0.06)
     runs = [RAGPipelineEvaluation(name, f) for name, f in zip("ab", frames, strict=True)]

@@ -57,7 +57,7 @@ def test_a_page_of_all_queries_has_the_tables_of_memory(frames, tmp_path):
     assert sorted(data["ids"]) == sorted(other["ids"])
 
 
-@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
 def test_a_page_shows_the_worst_queries_of_each_metric(frames, tmp_path, monkeypatch, engine):
     monkeypatch.setattr(kept_rows.WorstOfEach, "most", 20)
     monkeypatch.setattr(kept_rows.WorstOfEach.__init__, "__defaults__", (20,))
