@@ -50,7 +50,17 @@ _NEAR = 0.65
 
 
 class RagevalError(Exception):
-    """The root of the tree: catch this to catch them all."""
+    """The root of the tree: catch this to catch them all.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> try:
+    ...     RAGPipelineEvaluation("hybrid", {"query_id": ["q1"], "recall": [2.0]})
+    ... except RagevalError as error:
+    ...     type(error).__name__
+    'DataError'
+    """
 
 
 class DataError(RagevalError, ValueError):

@@ -46,6 +46,8 @@ class Result:
     >>> result = Result("Means", pd.DataFrame({"metric": ["recall"], "mean": [0.5]}), {"seed": 0})
     >>> result.signature.startswith("seed:0|version:")
     True
+    >>> result.sentences, result.summary
+    ((), '')
     """
 
     title: str
@@ -78,15 +80,35 @@ class Result:
         return ""
 
     def with_notes(self, *notes: str) -> Self:
-        """The same result with more notes."""
+        """The same result with more notes.
+
+        Examples
+        --------
+        >>> result = Result("Means", pd.DataFrame({"mean": [0.5]}))
+        >>> result.with_notes("two queries are unscored").notes
+        ('two queries are unscored',)
+        """
         return replace(self, notes=(*self.notes, *notes))
 
     def to_frame(self) -> pd.DataFrame:
-        """A copy of the table."""
+        """A copy of the table.
+
+        Examples
+        --------
+        >>> Result("Means", pd.DataFrame({"metric": ["recall"], "mean": [0.5]})).to_frame()
+           metric  mean
+        0  recall   0.5
+        """
         return self.frame.copy()
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole result as dicts, lists, numbers and texts; NaN becomes None."""
+        """The whole result as dicts, lists, numbers and texts; NaN becomes None.
+
+        Examples
+        --------
+        >>> Result("Means", pd.DataFrame({"metric": ["recall"], "mean": [None]})).to_dict()["rows"]
+        [{'metric': 'recall', 'mean': None}]
+        """
         table = _move_index_to_columns(self.frame)
         return {
             "schema_version": SCHEMA_VERSION,
@@ -99,23 +121,65 @@ class Result:
         }
 
     def to_markdown(self) -> str:
-        """The table in Markdown, with its notes."""
+        """The table in Markdown, with its notes.
+
+        Examples
+        --------
+        >>> result = Result("Means", pd.DataFrame({"metric": ["recall"], "mean": [0.5]}))
+        >>> print(result.to_markdown().partition("`")[0])
+        ### Means
+        <BLANKLINE>
+        | metric   |   mean |
+        |:---------|-------:|
+        | recall   |  0.500 |
+        <BLANKLINE>
+        <BLANKLINE>
+        """
         return _render(self, "markdown")
 
     def to_html(self) -> str:
-        """The table as an HTML fragment that needs no script and no style sheet."""
+        """The table as an HTML fragment that needs no script and no style sheet.
+
+        Examples
+        --------
+        >>> html = Result("Means", pd.DataFrame({"metric": ["recall"], "mean": [0.5]})).to_html()
+        >>> html.count("<td"), "<script" in html
+        (1, False)
+        """
         return _render(self, "html")
 
     def to_latex(self) -> str:
-        """The table in LaTeX (booktabs)."""
+        """The table in LaTeX (booktabs).
+
+        Examples
+        --------
+        >>> latex = Result("Means", pd.DataFrame({"metric": ["recall"], "mean": [0.5]})).to_latex()
+        >>> "toprule" in latex
+        True
+        """
         return _render(self, "latex")
 
     def to_json(self) -> str:
-        """The whole result as JSON."""
+        """The whole result as JSON.
+
+        Examples
+        --------
+        >>> result = Result("Means", pd.DataFrame({"metric": ["recall"], "mean": [0.5]}))
+        >>> result.to_json().splitlines()[1].strip()
+        '"schema_version": 1,'
+        """
         return _render(self, "json")
 
     def to_csv(self) -> str:
-        """The table as comma-separated values, at full precision."""
+        """The table as comma-separated values, at full precision.
+
+        Examples
+        --------
+        >>> print(Result("Means", pd.DataFrame({"metric": ["recall"], "mean": [0.5]})).to_csv())
+        metric,mean
+        recall,0.5
+        <BLANKLINE>
+        """
         return _render(self, "csv")
 
     def save(self, path: str | Path, *, force: bool = True) -> Path:
@@ -134,6 +198,14 @@ class Result:
             If no format has the suffix.
         DataError
             If the file exists and may not be replaced, or cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Result("Means", pd.DataFrame({"mean": [0.5]})).save(f"{folder}/means.csv")
+        ...     path.read_text(encoding="utf-8").split()
+        ['mean', '0.5']
         """
         written: Path = _renderer("rageval_report.render:save")(self, path, force=force)
         return written

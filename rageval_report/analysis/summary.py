@@ -248,6 +248,16 @@ class EvaluationReport(Result, Mapping[str, float | int]):
     correct : str
         What is correct, and how many queries are: the sentence above the table; empty if it is
         unknown.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
+    >>> report = RAGPipelineEvaluation("hybrid", data).evaluation_report()
+    >>> dict(report)
+    {'Exact Match': 0.6666666666666666, 'nr_correct_queries': 2, 'nr_incorrect_queries': 1}
+    >>> report.sentences
+    ('correct: exact_match = 1; 2 of 3 queries are correct',)
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -259,7 +269,15 @@ class EvaluationReport(Result, Mapping[str, float | int]):
         return (self.correct,) if self.correct else ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole result as dicts, lists, numbers and texts, with what is correct."""
+        """The whole result as dicts, lists, numbers and texts, with what is correct.
+
+        Examples
+        --------
+        >>> from rageval_report import RAGPipelineEvaluation
+        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
+        >>> RAGPipelineEvaluation("hybrid", data).evaluation_report().to_dict()["title"]
+        'Evaluation of hybrid'
+        """
         return {**super().to_dict(), **({"correct": self.correct} if self.correct else {})}
 
     def _means(self) -> dict[str, float | int]:

@@ -87,6 +87,12 @@ class Dataset:
         The names of its subsets; a subset is loaded as "name/subset".
     homepage : str
         A web page that describes it.
+
+    Examples
+    --------
+    >>> from rageval_report.datasets import DATASETS
+    >>> DATASETS["hotpotqa"].name, bool(DATASETS["hotpotqa"].licence)
+    ('hotpotqa', True)
     """
 
     name: str

@@ -90,6 +90,8 @@ class GoldenItem:
     --------
     >>> GoldenItem("a", "Who wrote it?", references=("Ann",)).fingerprint
     '136acdf49d14'
+    >>> GoldenItem("a", "Who wrote it?", references=("Ann",)).as_dict()["references"]
+    ['Ann']
     """
 
     query_id: str
@@ -113,7 +115,13 @@ class GoldenItem:
         return blake2b(text, digest_size=6).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON object of the item, without empty fields."""
+        """The JSON object of the item, without empty fields.
+
+        Examples
+        --------
+        >>> GoldenItem("a", "Who?", answerable=False).as_dict()
+        {'query_id': 'a', 'question': 'Who?', 'answerable': False}
+        """
         fields: dict[str, Any] = {
             "query_id": self.query_id,
             "question": self.question,
@@ -205,6 +213,14 @@ def write_golden(path: str | Path, items: Iterable[GoldenItem]) -> Path:
     ------
     DataError
         If the file cannot be written, there are no items, or an id appears twice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> items = [GoldenItem("a", "Who?", references=("Ann",))]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     read_golden(write_golden(f"{folder}/gold.jsonl", items))[0].references
+    ('Ann',)
     """
     return write_atomically(path, golden_text(check_item_ids(items)))
 

@@ -128,6 +128,16 @@ class RAGPipelineEvaluation:
     RAGPipelineEvaluation('hybrid', 4 queries, 2 metrics)
     >>> evaluation.evaluation_report()["nr_correct_queries"]
     1
+    >>> evaluation.name, evaluation.n_queries, len(evaluation.data), evaluation.details.shape
+    ('hybrid', 4, 4, (4, 0))
+    >>> evaluation.scores["exact_match"].tolist(), evaluation.metrics["exact_match"].kind
+    ([1.0, 0.0, 0.0, 0.0], 'binary')
+    >>> evaluation.roles.loc[0, ["column", "role"]].tolist(), evaluation.notes
+    (['query_id', 'id'], ())
+    >>> evaluation.config, evaluation.created, evaluation.saved_results, evaluation.correct_rule
+    ({}, None, {}, None)
+    >>> evaluation.correct.tolist(), evaluation.states.loc["q1", "exact_match"]
+    ([True, False, False, False], 'scored')
     """
 
     def __init__(
@@ -215,6 +225,12 @@ class RAGPipelineEvaluation:
             If the file cannot be read.
         DataError
             If it holds several pipelines and `pipeline` is omitted.
+
+        Examples
+        --------
+        >>> rows = {"query_id": ["q1", "q2"], "recall@5": [1.0, 0.5]}
+        >>> RAGPipelineEvaluation.load("hybrid", rows)
+        RAGPipelineEvaluation('hybrid', 2 queries, 1 metrics)
         """
         score_files = delegates.read(
             path,
@@ -272,6 +288,14 @@ class RAGPipelineEvaluation:
         ------
         ReaderError
             If the scores are not valid.
+
+        Examples
+        --------
+        >>> from rageval_report.readers import ScoreFile
+        >>> frame = pd.DataFrame({"query_id": ["q1", "q2"], "recall@5": [1.0, 0.5]})
+        >>> file = ScoreFile(frame, "hybrid")
+        >>> RAGPipelineEvaluation.from_score_file(None, file, "scores.csv")
+        RAGPipelineEvaluation('hybrid', 2 queries, 1 metrics)
         """
         try:
             table = score_table(
@@ -437,6 +461,12 @@ class RAGPipelineEvaluation:
         ------
         DataError
             If the name is empty, or `correct` makes no sense for these metrics.
+
+        Examples
+        --------
+        >>> table = score_table({"query_id": ["q1", "q2"], "recall@5": [1.0, 0.5]})
+        >>> RAGPipelineEvaluation.from_table("hybrid", table)
+        RAGPipelineEvaluation('hybrid', 2 queries, 1 metrics)
         """
         # Not by the constructor, which would read and check the rows again.
         evaluation = cls.__new__(cls)
@@ -552,11 +582,25 @@ class RAGPipelineEvaluation:
         return self.evaluation_report().to_html()
 
     def with_notes(self, *notes: str) -> Self:
-        """The same evaluation with more notes for its reports."""
+        """The same evaluation with more notes for its reports.
+
+        Examples
+        --------
+        >>> evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["q1"], "recall@5": [1.0]})
+        >>> evaluation.with_notes("run on the old index").notes
+        ('run on the old index',)
+        """
         return self._replace(self.name, self._table.with_notes(*notes))
 
     def with_name(self, name: str) -> Self:
-        """The same evaluation under another name."""
+        """The same evaluation under another name.
+
+        Examples
+        --------
+        >>> evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["q1"], "recall@5": [1.0]})
+        >>> evaluation.with_name("hybrid v2").name
+        'hybrid v2'
+        """
         return self._replace(name, self._table)
 
     def with_correct(self, correct: Correct | None) -> Self:
@@ -566,6 +610,13 @@ class RAGPipelineEvaluation:
         ------
         DataError
             If the rule makes no sense for its metrics.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2"], "faithfulness": [0.9, 0.6]}
+        >>> evaluation = RAGPipelineEvaluation("hybrid", data)
+        >>> evaluation.with_correct(("faithfulness", 0.8)).correct.tolist()
+        [True, False]
         """
         return self.from_table(
             self.name, self._table, correct=correct, config=self._config, created=self._created
@@ -611,6 +662,17 @@ class RAGPipelineEvaluation:
         clusters : str, Series or mapping, optional
             Queries that belong together and are not independent: the name of a details column or a
             cluster label by query id. The intervals of the means then count clusters.
+
+        Examples
+        --------
+        >>> data = {"query_id": [1, 2, 3], "recall@5": [1.0, 0.5, 0.0], "exact_match": [1, 0, 0]}
+        >>> report = RAGPipelineEvaluation("hybrid", data).evaluation_report()
+        >>> report["Recall@5"], report["nr_correct_queries"]
+        (0.5, 1)
+        >>> report.frame[["metric", "n", "mean", "ci_low", "ci_high"]].round(3)
+                metric  n   mean  ci_low  ci_high
+        0     recall@5  3  0.500   0.067    0.933
+        1  exact_match  3  0.333   0.061    0.792
         """
         report = delegates.evaluation_report(
             self,
@@ -651,6 +713,12 @@ class RAGPipelineEvaluation:
         ------
         UnknownNameError
             If the metric is not known.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, None]}
+        >>> RAGPipelineEvaluation("hybrid", data).get_aggregated_scores("recall@5")
+        0.75
         """
         means = delegates.aggregated_scores(self)
         return means if metric is None else float(means[resolver(self.metrics)(metric)])
@@ -677,6 +745,13 @@ class RAGPipelineEvaluation:
             If a metric is not known.
         DataError
             If a query id is not known; the message names up to five.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, 0.0]}
+        >>> scores = RAGPipelineEvaluation("hybrid", data).get_detailed_scores("recall@5", ["q3"])
+        >>> scores.loc["q3"].to_dict()
+        {'recall@5': 0.0}
         """
         resolve = resolver(self.metrics)
         names = [metric] if isinstance(metric, str) else metric
@@ -706,6 +781,14 @@ class RAGPipelineEvaluation:
         method : {"linear", "exclusive", "upper"}, optional
             The method of NumPy, the default of the ``statistics`` module, or that of ragbench; if
             omitted, that of the evaluation's dialect, or "linear".
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, 0.0]}
+        >>> table = RAGPipelineEvaluation("hybrid", data).find_thresholds().frame
+        >>> table[["metric", "p25", "p50", "mean"]]
+             metric   p25  p50  mean
+        0  recall@5  0.25  0.5   0.5
         """
         return delegates.find_thresholds(self, metrics, percentiles, method)
 
@@ -722,6 +805,13 @@ class RAGPipelineEvaluation:
             A number, or a statistic of the scores.
         method : {"linear", "exclusive", "upper"}, optional
             The rule of percentiles, as in `find_thresholds`.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, 0.0]}
+        >>> low = RAGPipelineEvaluation("hybrid", data).get_scores_below_threshold("recall@5", 0.6)
+        >>> low["recall@5"].to_dict()
+        {'q3': 0.0, 'q2': 0.5}
         """
         return delegates.below_threshold(self, metric, threshold, method)
 
@@ -756,6 +846,12 @@ class RAGPipelineEvaluation:
         -------
         Result
             With question, answer and reasons if the details have them; texts are cut in print only.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2", "q3"], "latency_ms": [120.0, 950.0, 80.0]}
+        >>> RAGPipelineEvaluation("hybrid", data).failures("latency_ms", 500).frame.index.tolist()
+        ['q2']
         """
         notes = []
         only = pd.Series(True, index=self.scores.index)
@@ -784,6 +880,13 @@ class RAGPipelineEvaluation:
         -------
         Result
             One row per cause: ``cause``, ``what``, ``n``, ``share``, ``ci_low``, ``ci_high``.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2", "q3"], "hit@5": [1, 1, 0], "exact_match": [1, 0, 0]}
+        >>> table = RAGPipelineEvaluation("hybrid", data).breakdown().frame
+        >>> table.loc[table["n"] > 0, ["cause", "n"]].values.tolist()
+        [['fine', 1], ['retrieval', 1], ['generation', 1]]
         """
         return delegates.breakdown(
             self, k=k, correct=self._correct, confidence_level=confidence_level
@@ -796,6 +899,13 @@ class RAGPipelineEvaluation:
         ----------
         k : int
             The number of results that the answer was made from; needs ``hit@k`` or ``recall@k``.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2", "q3"], "hit@5": [1, 1, 0], "exact_match": [1, 0, 0]}
+        >>> table = RAGPipelineEvaluation("hybrid", data).retrieval_by_generation().frame
+        >>> table["correct"].tolist(), table["incorrect"].tolist()
+        ([1, 0], [1, 1])
         """
         return delegates.retrieval_by_generation(self, k=k, correct=self._correct)
 
@@ -821,6 +931,14 @@ class RAGPipelineEvaluation:
             The metrics, by any of their names; if omitted, all.
         percentiles, interval, confidence_level, n_resamples, seed, clusters
             As in `evaluation_report`.
+
+        Examples
+        --------
+        >>> data = {"query_id": [1, 2, 3], "recall@5": [1.0, 0.5, 0.0], "topic": ["a", "a", "b"]}
+        >>> RAGPipelineEvaluation("hybrid", data).slices("topic").frame[["topic", "n", "mean"]]
+          topic  n  mean
+        0     a  2  0.75
+        1     b  1  0.00
         """
         return delegates.slice_summary(
             *(self, by, metrics),
@@ -862,6 +980,13 @@ class RAGPipelineEvaluation:
         -------
         GateResult
             One row per rule.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, 0.9]}
+        >>> result = RAGPipelineEvaluation("hybrid", data).gate("mean(recall@5) >= 0.7")
+        >>> result.passed
+        True
         """
         return delegates.gate(
             self,
@@ -933,6 +1058,18 @@ class RAGPipelineEvaluation:
         Result
             One row per metric, judge or pair of judges, and figure: see
             `rageval_report.analysis.agreement.judges.judges_agreement`.
+
+        Examples
+        --------
+        >>> from rageval_report import score
+        >>> from rageval_report.judges import Rubric, ScriptedChat
+        >>> rubric = Rubric("is_polite", "Polite?", "Polite? {answer}", kind="yes_no")
+        >>> said = {"strict": "YES YES NO NO", "kind": "YES YES YES NO"}
+        >>> chats = [ScriptedChat(text.split(), model=name) for name, text in said.items()]
+        >>> rows = [{"query_id": n, "answer": n} for n in "abcd"]
+        >>> run = score(rows, rubric, chat=chats, judging={"concurrency": 1})
+        >>> run.judges_agreement().frame["figure"].tolist()[:2]
+        ['mean score', 'mean score']
         """
         return delegates.judges_agreement(
             self,
@@ -954,6 +1091,17 @@ class RAGPipelineEvaluation:
         -------
         Result
             One row per metric and query, with the score of each judge and their reasons.
+
+        Examples
+        --------
+        >>> from rageval_report import score
+        >>> from rageval_report.judges import Rubric, ScriptedChat
+        >>> rubric = Rubric("is_polite", "Polite?", "Polite? {answer}", kind="yes_no")
+        >>> chats = [ScriptedChat([text], model=name) for name, text in (("a", "YES"), ("b", "NO"))]
+        >>> rows = [{"query_id": "x", "answer": "Go away."}]
+        >>> run = score(rows, rubric, chat=chats, judging={"concurrency": 1})
+        >>> run.judges_disagreements().frame[["a", "b"]].values.tolist()
+        [[1.0, 0.0]]
         """
         return delegates.judges_disagreements(self, metrics)
 
@@ -993,6 +1141,16 @@ class RAGPipelineEvaluation:
         -------
         Calibration
             One row per figure: agreement, bias, means.
+
+        Examples
+        --------
+        >>> data = {"query_id": list("abcdef"), "ok": [1, 0, 1, 1, 0, 1]}
+        >>> judged = RAGPipelineEvaluation("rag", data)
+        >>> people = {"a": 1, "b": 0, "c": 0, "d": 1}
+        >>> judged.calibrate("ok", people).frame.loc[:1, ["figure", "estimate"]].round(3)
+                      figure  estimate
+        0  percent agreement      0.75
+        1      Cohen's kappa      0.50
         """
         return delegates.calibrate(
             *(self, metric, people, label),
@@ -1036,6 +1194,14 @@ class RAGPipelineEvaluation:
             As in `rageval_report.compare`.
         interval, margin, n_resamples, on
             As in `rageval_report.compare`.
+
+        Examples
+        --------
+        >>> ids = list("abcdefgh")
+        >>> old = RAGPipelineEvaluation("old", {"query_id": ids, "recall@5": [0] * 6 + [1] * 2})
+        >>> new = RAGPipelineEvaluation("new", {"query_id": ids, "recall@5": [1] * 8})
+        >>> old.comparative_summary(new).summary
+        'new is better than old on 1 of 1 metric; nothing is shown to be worse.'
         """
         return delegates.compare(
             *(self, other),
@@ -1070,6 +1236,14 @@ class RAGPipelineEvaluation:
             ``both_correct``, ``both_incorrect``, ``only_{name}_correct``,
             ``only_{other}_correct``, padded with None; if there are such queries also
             ``unscored``, ``only_in_{name}``, ``only_in_{other}``.
+
+        Examples
+        --------
+        >>> old = RAGPipelineEvaluation("old", {"query_id": ["a", "b"], "exact_match": [1, 0]})
+        >>> new = RAGPipelineEvaluation("new", {"query_id": ["a", "b"], "exact_match": [1, 1]})
+        >>> table = old.comparative_detailed_summary(new)
+        >>> table[["both_correct", "only_new_correct"]].iloc[0].tolist()
+        ['a', 'b']
         """
         return delegates.outcome_table(self, other, correct)
 
@@ -1078,13 +1252,27 @@ class RAGPipelineEvaluation:
     def aggregated_report(
         self, output_format: OutputFormat = "json", csv_file: str | Path | None = None
     ) -> HaystackReport:
-        """The means, as ``{"metrics": [...], "score": [...]}``, CSV text or frame."""
+        """The means, as ``{"metrics": [...], "score": [...]}``, CSV text or frame.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2"], "recall@5": [1.0, 0.5]}
+        >>> RAGPipelineEvaluation("hybrid", data).aggregated_report()
+        {'metrics': ['recall@5'], 'score': [0.75]}
+        """
         return delegates.aggregated_report(self, output_format, csv_file)
 
     def detailed_report(
         self, output_format: OutputFormat = "json", csv_file: str | Path | None = None
     ) -> HaystackReport:
-        """One row per query, as dict of lists, CSV text or frame."""
+        """One row per query, as dict of lists, CSV text or frame.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2"], "recall@5": [1.0, 0.5]}
+        >>> RAGPipelineEvaluation("hybrid", data).detailed_report()
+        {'query_id': ['q1', 'q2'], 'recall@5': [1.0, 0.5]}
+        """
         return delegates.detailed_report(self, output_format, csv_file)
 
     def comparative_detailed_report(
@@ -1094,7 +1282,15 @@ class RAGPipelineEvaluation:
         output_format: OutputFormat = "json",
         csv_file: str | Path | None = None,
     ) -> HaystackReport:
-        """Two evaluations paired by query id, with their metrics as ``{name}_{metric}``."""
+        """Two evaluations paired by query id, with their metrics as ``{name}_{metric}``.
+
+        Examples
+        --------
+        >>> old = RAGPipelineEvaluation("old", {"query_id": ["a", "b"], "recall@5": [1.0, 0.5]})
+        >>> new = RAGPipelineEvaluation("new", {"query_id": ["a", "b"], "recall@5": [1.0, 1.0]})
+        >>> old.comparative_detailed_report(new)
+        {'query_id': ['a', 'b'], 'old_recall@5': [1.0, 0.5], 'new_recall@5': [1.0, 1.0]}
+        """
         return delegates.comparative_detailed_report(
             self, other, keep_columns, output_format, csv_file
         )
@@ -1142,6 +1338,12 @@ class RAGPipelineEvaluation:
         -------
         rageval_report.reports.Report
             Its ``save("report.html")`` writes the page; .md, .tex and .txt hold the tables.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, 0.0]}
+        >>> RAGPipelineEvaluation("hybrid", data).report(pictures=False)
+        Report('Evaluation of hybrid', 1 verdicts, 2 sections, 3 queries)
         """
         return reports.report_evaluation(
             self,
@@ -1197,6 +1399,14 @@ class RAGPipelineEvaluation:
         Returns
         -------
         matplotlib.axes.Axes
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> data = {"query_id": ["q1", "q2", "q3"], "recall@5": [1.0, 0.5, 0.0]}
+        >>> ax = RAGPipelineEvaluation("hybrid", data).plot("distribution", ax=Figure().subplots())
+        >>> ax.get_title()
+        'Recall@5 — hybrid'
         """
         return plots.plot_named(kind)(self, *args, ax=ax, **options)
 
@@ -1207,6 +1417,14 @@ class RAGPipelineEvaluation:
         ----------
         library : {"pandas", "polars", "pyarrow"}
             The library of the frame.
+
+        Examples
+        --------
+        >>> data = {"query_id": ["q1", "q2"], "recall@5": [1.0, 0.5]}
+        >>> RAGPipelineEvaluation("hybrid", data).to_frame()
+          query_id  recall@5
+        0       q1       1.0
+        1       q2       0.5
         """
         return delegates.frame_for(self, library)
 
@@ -1255,6 +1473,15 @@ class RAGPipelineEvaluation:
         DataError
             If the file exists and may not be replaced, or cannot be written, or
             `neutralise_formulas` is set for another format.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> evaluation = RAGPipelineEvaluation("hybrid", {"query_id": ["q1"], "recall@5": [1.0]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = evaluation.save(Path(folder, "hybrid.json"))
+        ...     RAGPipelineEvaluation.load(None, path)
+        RAGPipelineEvaluation('hybrid', 1 queries, 1 metrics)
         """
         moment = self._created if created is None else time_of(created)
         content = SavedContent(

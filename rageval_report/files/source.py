@@ -65,6 +65,17 @@ class Source:
     ...     _ = path.write_text("query_id,recall\nq1,0.5\n")
     ...     Source(path).stem, Source(path).text.splitlines()
     ('run', ['query_id,recall', 'q1,0.5'])
+    >>> source = Source(b'{"recall": 0.5}')
+    >>> source.text, source.utf8, source.data, source.head, source.size, source.is_text
+    ('{"recall": 0.5}', b'{"recall": 0.5}', b'{"recall": 0.5}', b'{"recall": 0.5}', 15, True)
+    >>> source.starts_like_json, source.json_text, source.document, source.document_or_none()
+    (True, '{"recall": 0.5}', {'recall': 0.5}, {'recall': 0.5})
+    >>> source.path, source.plain_path, source.folder, source.notes, source.looks_like
+    (None, None, None, (), 'JSON')
+    >>> source.sample == source.data, list(source.lines()), source.line_of(3)
+    (True, ['{"recall": 0.5}'], 1)
+    >>> type(source.path_or_buffer()).__name__, str(source.error("no ids", line=1))
+    ('BytesIO', '<bytes>, line 1: no ids')
     """
 
     _contents: Contents | None

@@ -81,6 +81,11 @@ class Limits:
     by : tuple of str
         The metadata keys that are types; ``answerable`` is always one. Default keys that no item
         has are ignored; any other key must exist.
+
+    Examples
+    --------
+    >>> Limits(smallest=5).smallest, Limits().by
+    (5, ('query_type', 'domain'))
     """
 
     near: float = 0.8

@@ -41,6 +41,13 @@ class Generated:
         One row per rejected draft: ``kind``, ``passage``, ``question``, ``reason``.
     n_asked, n_replayed : int
         The number of messages to the model, and of those that the journal answered.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> result = Generated((), pd.DataFrame(columns=["kind", "reason"]), n_asked=4, n_replayed=1)
+    >>> len(result.items), len(result.rejected), result.n_asked
+    (0, 0, 4)
     """
 
     items: tuple[GoldenItem, ...]

@@ -201,6 +201,16 @@ def read_review(path: str | Path) -> list[Decision]:
     ------
     ReaderError
         If it is neither, a decision is not accept, edit or reject, or an item appears twice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rageval_report.golden import GoldenItem
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sheet = Path(folder, "review.csv")
+    ...     _ = sheet.write_text(review_sheet([GoldenItem("a", "Who?")]), encoding="utf-8")
+    ...     [(row.query_id, row.decision) for row in read_review(sheet)]
+    [('a', None)]
     """
     source = Source(path)
     rows = _page_rows(source) if source.starts_like_json else _sheet_rows(source)

@@ -57,6 +57,8 @@ class Key:
     <a key>
     >>> Key("sk-1234").redact("Incorrect API key: sk-1234")
     'Incorrect API key: ***'
+    >>> Key("sk-1234").text(), Key("sk-1234").header()
+    ('sk-1234', 'Bearer sk-1234')
     """
 
     # Without a __dict__, so that vars() and debuggers' dumps do not show the key.

@@ -46,6 +46,8 @@ class RequestError(RagevalError, RuntimeError):
     >>> error = RequestError("it is busy", url="http://host/v1", failure="status", status=503)
     >>> str(error), error.is_temporary
     ('http://host/v1: it is busy', True)
+    >>> error.after_last_attempt(4, max_wait=60).message
+    'it is busy; given up after 4 attempts'
     """
 
     def __init__(

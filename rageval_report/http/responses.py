@@ -49,6 +49,12 @@ class HttpResponse:
         The number of attempts.
     keys : tuple of Key
         The keys that were sent, also to a proxy, so that no error repeats them.
+
+    Examples
+    --------
+    >>> response = HttpResponse("http://host/ask", 200, {}, b'{"answer": "six"}', seconds=0.2)
+    >>> response.json(), str(response.error("expected contexts"))
+    ({'answer': 'six'}, 'http://host/ask: expected contexts')
     """
 
     url: str

@@ -72,6 +72,12 @@ class JudgeOptions(CallOptions, total=False):
     generator : str, optional
         The model that wrote the answers, if the records do not say so. A note warns if the judge
         belongs to the same model family.
+
+    Examples
+    --------
+    >>> options: JudgeOptions = {"n_repeats": 3, "concurrency": 1, "max_cost": 2.5, "prices": {}}
+    >>> options["n_repeats"]
+    3
     """
 
     n_repeats: int

@@ -48,6 +48,17 @@ class Judged:
     by_judge : dict of str to Judged
         With several judges, the verdicts of each, by its name; `scores` combines them. Then the
         states have ``<name>_judges`` too, each judge's score of the query.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import Rubric, ScriptedChat, judge
+    >>> polite = Rubric("polite", "Polite?", "Polite? {answer}", kind="yes_no")
+    >>> rows = {"query_id": ["a", "b"], "answer": ["Please wait.", "Go away."]}
+    >>> result = judge(rows, polite, ScriptedChat(["YES", "NO"]), concurrency=1)
+    >>> result.scores["polite"].tolist(), result.votes("polite").columns.tolist()
+    ([1.0, 0.0], ['scripted'])
+    >>> result.rows["answer"].tolist(), int(result.usage["n_calls"].iloc[0])
+    (['Please wait.', 'Go away.'], 2)
     """
 
     scores: pd.DataFrame

@@ -176,6 +176,19 @@ class GrowingJudging:
         How often each record is judged.
     generator : str, optional
         The model that wrote the answers.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat, growing_judging
+    >>> polite = Rubric("polite", "Polite?", "Polite? {answer}", kind="yes_no")
+    >>> rows = [{"query_id": "a", "answer": "Please wait."}]
+    >>> with growing_judging(ScriptedChat(["YES", "NO"]), concurrency=1) as judging:
+    ...     first = judging.judge(rows, polite)
+    ...     both = judging.judge([*rows, {"query_id": "b", "answer": "Go away."}], polite)
+    ...     judging.is_stopped
+    False
+    >>> both.scores["polite"].tolist()
+    [1.0, 0.0]
     """
 
     def __init__(self, sessions: Sequence[JudgeSession], n_repeats: int, generator: str | None):

@@ -61,6 +61,16 @@ class Preferences:
         Why there is no verdict at all, if calls failed or none could start.
     by_judge : dict of str to Preferences
         The result of each of several judges, by its name; empty for one judge.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat, prefer
+    >>> old = [{"query_id": "q", "question": "Where is Oslo?", "answer": "Somewhere."}]
+    >>> new = [{"query_id": "q", "question": "Where is Oslo?", "answer": "In Norway."}]
+    >>> chat = ScriptedChat(["SECOND", "FIRST"])
+    >>> result = prefer(old, new, chat, concurrency=1)
+    >>> result.wins, result.ties, result.losses, result.frame["preference"].tolist()
+    (1, 0, 0, [1.0])
     """
 
     frame: pd.DataFrame

@@ -55,7 +55,13 @@ _STACK_LEVEL = 4  # warnings point to the caller of the method
 
 
 def default_cache() -> Path:
-    """The cache that commands use: RAGEVAL_CACHE, else a file in the user's cache folder."""
+    """The cache that commands use: RAGEVAL_CACHE, else a file in the user's cache folder.
+
+    Examples
+    --------
+    >>> default_cache().suffix
+    '.sqlite'
+    """
     path = os.environ.get("RAGEVAL_CACHE")
     if path:
         return Path(path)
@@ -225,6 +231,12 @@ class Cache:
     ...     cache.put(b"key", Reply("8/10"), judge="tone", model="m")
     ...     cache.get(b"key").text, cache.get(b"other")
     ('8/10', None)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = Cache(folder + "/judges.sqlite")
+    ...     cache.put(b"key", Reply("8/10"), judge="tone", model="m")
+    ...     cache.status().n_replies, cache.clear("tone")
+    ...     cache.close()
+    (1, 1)
     """
 
     def __init__(self, path: str | Path):

@@ -97,6 +97,11 @@ class Rubric:
     <answer>
     Go away.
     </answer>
+    >>> tone.metric.title, type(tone.form).__name__, "score" in str(tone.schema)
+    ('Tone', 'AnswerForm', True)
+    >>> from rageval_report.judges import JUDGES
+    >>> JUDGES["faithfulness"].extraction({"question": "Who?", "answer": "Ann."}).user != ""
+    True
     """
 
     name: str

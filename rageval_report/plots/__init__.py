@@ -111,6 +111,14 @@ def plot(
         If the plot has no such option.
     DataError
         If nothing is scored, or the subject is not what the plot draws.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from rageval_report.demo import demo_evaluations
+    >>> bm25, hybrid = demo_evaluations()
+    >>> plot(bm25, "forest", "recall@5", other=hybrid, ax=Figure().subplots()).get_title()
+    'hybrid against bm25'
     """
     return plot_named(kind)(subject, *args, ax=ax, **options)
 

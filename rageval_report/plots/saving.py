@@ -109,6 +109,15 @@ def save_plot(
     -----
     Pyplot is not used, so nothing is left behind and no window opens; the same picture is the same
     file, byte for byte, with one version of matplotlib.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rageval_report.demo import demo_evaluations
+    >>> bm25, hybrid = demo_evaluations()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_plot(bm25, "differences", f"{folder}/recall.svg", "recall@5", other=hybrid).name
+    'recall.svg'
     """
     suffix = Path(path).suffix.lower()
     if suffix not in _UNDATED:

@@ -131,6 +131,12 @@ def recognise(source: Source) -> str:
     ------
     ReaderError
         If no reader recognises it, or two do equally well.
+
+    Examples
+    --------
+    >>> from rageval_report.files.source import Source
+    >>> recognise(Source(b'[{"query_id": "q1", "recall": 0.5}]'))
+    'json'
     """
     if source.is_text and not source.sample.strip():
         raise source.error("the file contains only blanks")
@@ -512,6 +518,13 @@ def pick_pipeline(files: Sequence[ScoreFile], pipeline: str | None, path: ScoreI
         If there is no pipeline of that name.
     DataError
         If there are several pipelines and no name, or no pipeline at all.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> files = [ScoreFile(pd.DataFrame({"recall": [0.5]}), name) for name in ("bm25", "hybrid")]
+    >>> pick_pipeline(files, "hybrid", "scores.csv").pipeline
+    'hybrid'
     """
     by_name = {file.pipeline: file for file in files}
     shown = input_name(path)

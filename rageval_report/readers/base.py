@@ -64,6 +64,12 @@ class ReaderOptions(RankingOptions, total=False):
         if all columns are of one run.
     sheet : str or int, optional
         The name of a workbook's sheet, or its position counted from 0.
+
+    Examples
+    --------
+    >>> options: ReaderOptions = {"delimiter": ";", "decimal": ","}
+    >>> options["delimiter"]
+    ';'
     """
 
     columns: Iterable[str] | None
@@ -146,6 +152,12 @@ class ScoreFile:
         files.
     origin : str
         The name of the file for errors, if the caller named a folder or a list.
+
+    Examples
+    --------
+    >>> file = ScoreFile(pd.DataFrame({"query_id": ["a"], "recall": [0.5]}), "hybrid")
+    >>> file.pipeline, file.place(0)
+    ('hybrid', 'row 1')
     """
 
     frame: pd.DataFrame
@@ -204,6 +216,12 @@ class Reader:
         A usual name of such a file, for the list of formats.
     fault : callable, optional
         Takes a `Source` that it nearly recognises and returns the error that says what is wrong.
+
+    Examples
+    --------
+    >>> from rageval_report.readers import READERS
+    >>> READERS["csv"].name, "delimiter" in READERS["csv"].options
+    ('csv', True)
     """
 
     name: str

@@ -25,6 +25,12 @@ class RenderOptions(TypedDict, total=False):
     ``max_columns``: the largest number of rows and columns; all if None. ``longest``: the width to
     which texts are cut. ``width``: of a page of text. ``label``: of a LaTeX table. ``delimiter``,
     ``neutralise_formulas``: of CSV.
+
+    Examples
+    --------
+    >>> options: RenderOptions = {"max_rows": 5, "width": 80}
+    >>> options["max_rows"]
+    5
     """
 
     columns: Sequence[str] | None
@@ -75,6 +81,12 @@ class Renderer:
     ``-o out.rst`` write it too::
 
         RENDERERS.add("rst", Renderer("rst", render_rst, suffixes=(".rst",)))
+    >>> import pandas as pd
+    >>> from rageval_report.render import RENDERERS
+    >>> from rageval_report.results import Result
+    >>> csv, result = RENDERERS["csv"], Result("Means", pd.DataFrame({"mean": [0.5]}))
+    >>> csv.suffixes, csv.whole(result).split(), csv.join_texts(["one text"])
+    (('.csv',), ['mean', '0.5'], 'one text')
     """
 
     name: str

@@ -91,6 +91,14 @@ def report_comparison(
     Returns
     -------
     Report
+
+    Examples
+    --------
+    >>> from rageval_report import compare
+    >>> from rageval_report.demo import demo_evaluations
+    >>> comparison = compare(*demo_evaluations(), metrics=["recall@5", "latency_ms"])
+    >>> report_comparison(comparison, pictures=False).headline.text
+    'hybrid is better than bm25 on 1 of 2 metrics and worse on Latency (ms).'
     """
     check_longest(longest_text)
     runs = _runs(comparison)

@@ -52,6 +52,13 @@ class Report:
         The answer, above everything; without one the page begins with the verdicts.
     wording : Wording, optional
         What the page calls metrics and pipelines; their own names if omitted.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
+    >>> RAGPipelineEvaluation("hybrid", data).report(pictures=False).title
+    'Evaluation of hybrid'
     """
 
     title: str
@@ -65,19 +72,54 @@ class Report:
     wording: Wording = NO_WORDING
 
     def to_html(self) -> str:
-        """One page that needs no other file, no network, and no server."""
+        """One page that needs no other file, no network, and no server.
+
+        Examples
+        --------
+        >>> from rageval_report import RAGPipelineEvaluation
+        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
+        >>> RAGPipelineEvaluation("hybrid", data).report(pictures=False).to_html()[:15]
+        '<!doctype html>'
+        """
         return FORMS[".html"](self)
 
     def to_markdown(self) -> str:
-        """The verdicts and tables in Markdown."""
+        """The verdicts and tables in Markdown.
+
+        Examples
+        --------
+        >>> from rageval_report import RAGPipelineEvaluation
+        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
+        >>> markdown = RAGPipelineEvaluation("hybrid", data).report(pictures=False).to_markdown()
+        >>> markdown.splitlines()[0]
+        '# Evaluation of hybrid'
+        """
         return FORMS[".md"](self)
 
     def to_latex(self) -> str:
-        """The verdicts and tables as a document of LaTeX (booktabs) that compiles as it is."""
+        """The verdicts and tables as a document of LaTeX (booktabs) that compiles as it is.
+
+        Examples
+        --------
+        >>> from rageval_report import RAGPipelineEvaluation
+        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
+        >>> latex = RAGPipelineEvaluation("hybrid", data).report(pictures=False).to_latex()
+        >>> "begin{document}" in latex
+        True
+        """
         return FORMS[".tex"](self)
 
     def to_text(self) -> str:
-        """The verdicts and tables as plain text."""
+        """The verdicts and tables as plain text.
+
+        Examples
+        --------
+        >>> from rageval_report import RAGPipelineEvaluation
+        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
+        >>> text = RAGPipelineEvaluation("hybrid", data).report(pictures=False).to_text()
+        >>> text.splitlines()[0]
+        'Evaluation of hybrid'
+        """
         return FORMS[".txt"](self)
 
     def save(self, path: str | Path, *, force: bool = True) -> Path:
@@ -101,6 +143,16 @@ class Report:
             If the suffix is not one of them.
         DataError
             If the file exists and may not be replaced, or cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from rageval_report import RAGPipelineEvaluation
+        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report = RAGPipelineEvaluation("hybrid", data).report(pictures=False)
+        ...     report.save(f"{folder}/report.html").name
+        'report.html'
         """
         form = FORMS[Path(path).suffix.lower() or str(path)]
         check_free(path, force=force)

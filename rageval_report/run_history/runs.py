@@ -215,6 +215,17 @@ def read_runs(
     -----
     The time of a run is its field ``created``. If a file does not state it, it is the time when the
     file was last written, and a note says so. Runs of equal time are sorted by their names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> data = {"query_id": ["q1"], "recall": [0.5]}
+    >>> run = RAGPipelineEvaluation("hybrid", data, created="2026-08-01T09:30:00+02:00")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run.save(f"{folder}/monday.json")
+    ...     [run.name for run in read_runs(folder).runs]
+    ['monday']
     """
     keywords: _RunKeywords = {
         "query_id": query_id,

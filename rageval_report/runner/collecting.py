@@ -63,6 +63,16 @@ class FinishedRun:
         The configuration that the pipeline reports; null where it does not report one.
     created : str
         The start of the run, ISO 8601.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     records = Path(folder, "records.jsonl")
+    ...     _ = records.write_text('{"query_id": "a", "question": "Who?"}', encoding="utf-8")
+    ...     run = FinishedRun(Path(folder), records, n=1, n_new=1, failures={"timeout": 1})
+    ...     run.n_failed, run.n_answered, [len(block) for block in run.blocks()]
+    (1, 0, [1])
     """
 
     folder: Path

@@ -94,6 +94,11 @@ class Retries:
     ------
     DataError
         If a number is negative.
+
+    Examples
+    --------
+    >>> Retries(connection=5).max_wait
+    60.0
     """
 
     connection: int = 3
@@ -182,6 +187,8 @@ class RunConfig:
     Traceback (most recent call last):
     ...
     rageval_report.errors.DataError: concurrency must be an integer from 1 to 256; got 0
+    >>> RunConfig(settings={"http": {"url": "http://host/ask"}}).sections
+    {'http': {'url': 'http://host/ask'}}
     """
 
     name: str | None = None

@@ -101,6 +101,8 @@ class Metric:
     --------
     >>> Metric("recall").at(5).title
     'Recall@5'
+    >>> Metric("word_count").function() is None
+    True
     """
 
     name: str
@@ -134,7 +136,13 @@ class Metric:
             object.__setattr__(self, "known_as", self.name)
 
     def at(self, k: int) -> Metric:
-        """The same metric with the cutoff `k`."""
+        """The same metric with the cutoff `k`.
+
+        Examples
+        --------
+        >>> Metric("ndcg", title="nDCG").at(10).name
+        'ndcg@10'
+        """
         return replace(
             self,
             name=f"{self.name}@{k}",
@@ -207,6 +215,8 @@ class Catalogue:
     'reciprocal_rank'
     >>> Catalogue().find("ndcg_cut_10").title
     'nDCG@10'
+    >>> Catalogue().search("MRR").title
+    'Reciprocal Rank'
     """
 
     def __init__(self) -> None:

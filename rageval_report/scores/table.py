@@ -57,7 +57,15 @@ MetricsArgument = Iterable[str] | Mapping[str, Override] | None
 
 
 class Scored(Protocol):
-    """The attributes of an evaluation that the reading half uses."""
+    """The attributes of an evaluation that the reading half uses.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> run: Scored = RAGPipelineEvaluation("rag", {"query_id": ["a"], "recall": [0.5]})
+    >>> run.name, run.scores.shape, run.details.shape, list(run.metrics)
+    ('rag', (1, 1), (1, 0), ['recall'])
+    """
 
     @property
     def name(self) -> str:
@@ -94,6 +102,14 @@ class ScoreTable:
         Guesses and corrections that were made.
     roles : tuple of ColumnRole
         What each column of the table is, and why.
+
+    Examples
+    --------
+    >>> table = score_table({"query_id": ["a"], "recall": [0.5], "question": ["Who?"]})
+    >>> table.with_notes("read by hand").notes
+    ('read by hand',)
+    >>> list(table.with_detail_names({"question": "query"}).details)
+    ['query']
     """
 
     data: pd.DataFrame

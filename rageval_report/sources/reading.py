@@ -101,6 +101,12 @@ def read_undivided(
     ------
     ReaderError, DataError
         As `read`.
+
+    Examples
+    --------
+    >>> reading = read_undivided(b'[{"query_id": "q1", "recall": 0.5}]')
+    >>> reading.reader, [len(file.frame) for file in reading.files]
+    ('json', [1])
     """
     opened, readings, relation = _read_each(path, files, keywords)
     if relation.files == "parts":

@@ -38,6 +38,12 @@ class Interval:
         The nominal coverage, between 0 and 1.
     notes : tuple of str
         What a reader must know, e.g. "one score: the limits are the bounds".
+
+    Examples
+    --------
+    >>> interval = Interval(0.5, 0.25, 0.75, 0.1, "t")
+    >>> interval.low, interval.high, interval.confidence_level
+    (0.25, 0.75, 0.95)
     """
 
     estimate: float
@@ -85,6 +91,13 @@ class PairedResult:
         Pairs in which both scores are present.
     wins, ties, losses : int
         Pairs in which the candidate's score is larger, equal, smaller.
+
+    Examples
+    --------
+    >>> from rageval_report.stats import paired_test
+    >>> result = paired_test([0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], test="sign-flip")
+    >>> result.difference, result.pvalue, result.wins
+    (1.0, 0.03125, 6)
     """
 
     difference: float

@@ -132,6 +132,13 @@ class Comparison(Result):
     ``wins`` is the number of queries on which the candidate is better, by the metric's direction;
     ``difference`` is always candidate minus baseline, and ``improvement`` is its value with the
     sign that makes positive better.
+
+    Examples
+    --------
+    >>> from rageval_report.demo import demo_evaluations
+    >>> comparison = compare(*demo_evaluations(), metrics=["recall@5", "latency_ms"])
+    >>> comparison.summary
+    'hybrid is better than bm25 on 1 of 2 metrics and worse on latency_ms.'
     """
 
     pairings: tuple[Pairing, ...] = ()
@@ -143,7 +150,16 @@ class Comparison(Result):
         return comparison_answer(self) if len(self.frame) else ""
 
     def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
-        """The paired differences of one metric, candidate minus baseline, by query id."""
+        """The paired differences of one metric, candidate minus baseline, by query id.
+
+        Examples
+        --------
+        >>> from rageval_report import RAGPipelineEvaluation
+        >>> old = RAGPipelineEvaluation("old", {"query_id": ["a", "b"], "recall@5": [1.0, 0.5]})
+        >>> new = RAGPipelineEvaluation("new", {"query_id": ["b", "a"], "recall@5": [1.0, 1.0]})
+        >>> compare(old, new).differences("recall@5").to_dict()
+        {'a': 0.0, 'b': 0.5}
+        """
         pairing, ours, theirs = self._pair(metric, candidate)
         before, after = pairing.both(ours, theirs)
         index = pairing.alignment.ids.rename("query_id")
@@ -165,6 +181,14 @@ class Comparison(Result):
             ``{baseline}_{metric}``, ``{candidate}_{metric}``, ``difference``, then the details:
             once if both runs agree, as ``{name}_{detail}`` if they differ. Notebooks show it with
             texts cut to a line; see `rageval_report.results.QueryFrame`.
+
+        Examples
+        --------
+        >>> from rageval_report import RAGPipelineEvaluation
+        >>> old = RAGPipelineEvaluation("old", {"query_id": ["a", "b"], "recall@5": [1.0, 0.5]})
+        >>> new = RAGPipelineEvaluation("new", {"query_id": ["a", "b"], "recall@5": [0.5, 1.0]})
+        >>> compare(old, new).regressions("recall@5").loc["a"].to_dict()
+        {'old_recall@5': 1.0, 'new_recall@5': 0.5, 'difference': -0.5}
         """
         return self._changed_queries(metric, candidate, better=False)
 
@@ -172,6 +196,14 @@ class Comparison(Result):
         """The queries on which the candidate is better, the largest change first.
 
         Parameters and columns as in `regressions`.
+
+        Examples
+        --------
+        >>> from rageval_report import RAGPipelineEvaluation
+        >>> old = RAGPipelineEvaluation("old", {"query_id": ["a", "b"], "recall@5": [1.0, 0.5]})
+        >>> new = RAGPipelineEvaluation("new", {"query_id": ["a", "b"], "recall@5": [0.5, 1.0]})
+        >>> compare(old, new).improvements("recall@5").index.tolist()
+        ['b']
         """
         return self._changed_queries(metric, candidate, better=True)
 
@@ -193,6 +225,18 @@ class Comparison(Result):
         -------
         Result
             See `rageval_report.analysis.slices.slice_comparison`.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> comparison = compare(*demo_evaluations(), metrics="recall@5")
+        >>> table = comparison.slices("question_type").frame
+        >>> table[["question_type", "n", "difference", "pvalue_adjusted"]].round(3)
+          question_type   n  difference  pvalue_adjusted
+        0       factoid  78       0.167              0.0
+        1    procedural  41       0.402              0.0
+        2     multi_hop  40       0.388              0.0
+        3       numeric  39      -0.513              0.0
         """
         return slice_comparison(self, by, metrics, correction)
 
@@ -212,6 +256,13 @@ class Comparison(Result):
         -------
         GateResult
             One row per rule and candidate.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> comparison = compare(*demo_evaluations(), metrics="faithfulness")
+        >>> comparison.gate("no_regression(faithfulness, margin=0.1)").passed
+        True
         """
         return gate_comparison(self, *rules, correct=correct)
 
@@ -229,6 +280,12 @@ class Comparison(Result):
         rageval_report.reports.Report
             Its ``save("report.html")`` writes the page; .md, .tex and .txt files contain the
             tables.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> compare(*demo_evaluations(), metrics="recall@5").report(pictures=False)
+        Report('hybrid against bm25', 3 verdicts, 6 sections, 202 queries)
         """
         check_options("Comparison.report()", options, ReportKeywords.__annotations__)
         return REPORTS["comparison"](self, **options)
@@ -255,6 +312,15 @@ class Comparison(Result):
             If no format has the suffix.
         DataError
             If the file exists and may not be replaced, or cannot be written, or MLflow refuses.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from rageval_report.demo import demo_evaluations
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = compare(*demo_evaluations()).save(f"{folder}/comparison.md")
+        ...     path.name
+        'comparison.md'
         """
         if not isinstance(path, str) or not path.startswith("mlflow:"):
             return super().save(path, force=force)
@@ -287,6 +353,14 @@ class Comparison(Result):
         Returns
         -------
         matplotlib.axes.Axes
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from rageval_report.demo import demo_evaluations
+        >>> comparison = compare(*demo_evaluations(), metrics="recall@5")
+        >>> comparison.plot("differences", ax=Figure().subplots()).get_title()
+        'Recall@5: hybrid against bm25'
         """
         return plot(self, kind, *args, ax=ax, **options)
 
@@ -480,6 +554,17 @@ def compare(
     correction: it holds however alike the variants are, and for whatever reason one was chosen.
     ``gain_of_noise`` is the gain that the best of k equal, independent variants is expected to
     show (`rageval_report.stats.best_of_many`); alike variants gain less.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> ids = list("abcdefgh")
+    >>> old = RAGPipelineEvaluation("old", {"query_id": ids, "recall@5": [0] * 6 + [1] * 2})
+    >>> new = RAGPipelineEvaluation("new", {"query_id": ids, "recall@5": [1] * 8})
+    >>> comparison = compare(old, new)
+    >>> comparison.frame[["metric", "n", "difference", "pvalue", "wins", "losses"]].round(4)
+         metric  n  difference  pvalue  wins  losses
+    0  recall@5  8        0.75  0.0156     6       0
     """
     if not candidates:
         raise DataError(

@@ -84,6 +84,21 @@ class Ranking(Result):
         The defaults of `weighted` and `pareto`.
     levels : dict of str to float
         For each metric with tests the level that the correction leaves to a pair not shown.
+
+    Examples
+    --------
+    >>> from rageval_report.demo import demo_evaluations
+    >>> ranking = rank(*demo_evaluations(), metrics=["recall@5", "latency_ms"])
+    >>> ranking.metrics, round(ranking.alpha, 3)
+    (('recall@5', 'latency_ms'), 0.05)
+    >>> ranking.summary
+    'No single winner: hybrid leads on recall@5, bm25 on latency_ms.'
+    >>> ranking.pairs.frame[["metric", "difference", "is_shown"]].round(3)
+           metric  difference  is_shown
+    0    recall@5       0.126      True
+    1  latency_ms     320.247      True
+    >>> ranking.friedman.frame["metric"].tolist()
+    ['recall@5', 'latency_ms']
     """
 
     lineup: Lineup | None = None
@@ -110,18 +125,42 @@ class Ranking(Result):
         return ranking_answer(self) if len(self.frame) else ""
 
     def best(self, metric: str) -> tuple[str, ...]:
-        """The pipelines with the best mean; several if their means are equal."""
+        """The pipelines with the best mean; several if their means are equal.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> rank(*demo_evaluations(), metrics="recall@5").best("recall@5")
+        ('hybrid',)
+        """
         rows = self.of(metric)
         return tuple(rows.loc[rows["is_best"], "pipeline"])
 
     def of(self, metric: str) -> pd.DataFrame:
-        """The rows of one metric, by any of its names, the best pipeline first."""
+        """The rows of one metric, by any of its names, the best pipeline first.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> ranking = rank(*demo_evaluations(), metrics="recall@5")
+        >>> ranking.of("recall@5")[["pipeline", "mean", "letters"]].round(3)
+          pipeline   mean letters
+        0   hybrid  0.856       a
+        1     bm25  0.730       b
+        """
         known = {name: self._lineup.metrics[name][0] for name in self.metrics}
         name = resolver(known)(metric)
         return self.frame[self.frame["metric"] == name].reset_index(drop=True)
 
     def groups(self, metric: str) -> list[tuple[str, ...]]:
-        """The pipelines that share a letter, the best first; one group per letter."""
+        """The pipelines that share a letter, the best first; one group per letter.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> rank(*demo_evaluations(), metrics="recall@5").groups("recall@5")
+        [('hybrid',), ('bm25',)]
+        """
         name = str(self.of(metric)["metric"].iloc[0])
         if name not in self._tests:
             return []
@@ -176,6 +215,14 @@ class Ranking(Result):
         Returns
         -------
         WeightedScores
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> ranking = rank(*demo_evaluations(), metrics=["recall@5", "faithfulness"])
+        >>> scores = ranking.weighted({"recall@5": 1, "faithfulness": 2}, n_resamples=99)
+        >>> scores.frame["pipeline"].tolist()
+        ['hybrid', 'bm25']
         """
         return weighted_scores(
             self._lineup,
@@ -212,6 +259,13 @@ class Ranking(Result):
         Returns
         -------
         ParetoFront
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> front = rank(*demo_evaluations(), n_resamples=99).pareto()
+        >>> front.frame["pipeline"].tolist()
+        ['hybrid', 'bm25']
         """
         weights, objectives = self._weights_and_objectives(weights, objectives)
         settings = self._resampling_settings(n_resamples, seed, confidence_level)
@@ -248,6 +302,14 @@ class Ranking(Result):
         Returns
         -------
         matplotlib.axes.Axes
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from rageval_report.demo import demo_evaluations
+        >>> ranking = rank(*demo_evaluations(), metrics="recall@5")
+        >>> ranking.plot("leaderboard", ax=Figure().subplots()).get_title()
+        'hybrid, bm25: Recall@5'
         """
         return plot(self, kind, *args, ax=ax, **options)
 
@@ -264,6 +326,12 @@ class Ranking(Result):
         -------
         rageval_report.reports.Report
             Its ``save("report.html")`` writes the page.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> rank(*demo_evaluations(), metrics="recall@5").report(pictures=False)
+        Report('Ranking of bm25 and hybrid', 2 verdicts, 4 sections, 202 queries)
         """
         check_options("Ranking.report()", options, RankingReportKeywords.__annotations__)
         return REPORTS["ranking"](self, **options)

@@ -27,6 +27,11 @@ class Document:
         Its id.
     text : str
         The text.
+
+    Examples
+    --------
+    >>> Document("d1", "The fee is 6 crowns.").doc_id
+    'd1'
     """
 
     doc_id: str

@@ -148,7 +148,13 @@ class Faults:
         self._lock = threading.Lock()
 
     def draw(self, question: str) -> str | None:
-        """The fault of this request, or None."""
+        """The fault of this request, or None.
+
+        Examples
+        --------
+        >>> Faults({"500": 1.0}).draw("Why?")
+        '500'
+        """
         if not self._shares:
             return None
         with self._lock:

@@ -37,6 +37,11 @@ class Message:
         The system prompt.
     schema : mapping, optional
         The JSON schema of the answer, for providers that can enforce one.
+
+    Examples
+    --------
+    >>> Message("Is it polite? Go away.", system="You judge.").size
+    32
     """
 
     user: str
@@ -63,6 +68,11 @@ class Reply:
         Whether the answer is complete, was cut off at the token limit, or was refused.
     model : str
         The model that answered, as the server names it.
+
+    Examples
+    --------
+    >>> Reply("8/10", prompt_tokens=20, completion_tokens=3).ending
+    'end'
     """
 
     text: str
@@ -78,7 +88,17 @@ Ask = Callable[[Message], Reply]
 # So that `as_chat` accepts a chat from outside without a common base class.
 @runtime_checkable
 class Chat(Protocol):
-    """A chat model: those of `CHATS`, or a callable wrapped by `as_chat`."""
+    """A chat model: those of `CHATS`, or a callable wrapped by `as_chat`.
+
+    Examples
+    --------
+    >>> chat = FunctionChat(lambda text: "YES", model="yes-man")
+    >>> isinstance(chat, Chat), chat.model, chat.max_tokens, chat.settings["provider"]
+    (True, 'yes-man', 1024, 'callable')
+    >>> with chat.open() as ask:
+    ...     ask(Message("Is it?")).text
+    'YES'
+    """
 
     @property
     def model(self) -> str:
@@ -117,6 +137,8 @@ class FunctionChat:
     >>> with chat.open() as ask:
     ...     ask(Message("Is it?")).text
     'TRUE'
+    >>> chat.settings
+    {'provider': 'callable', 'structured': False}
     """
 
     function: Callable[[str], str | Reply] = field(repr=False)

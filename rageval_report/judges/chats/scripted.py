@@ -39,6 +39,8 @@ class ScriptedChat:
     ...     reply = ask(Message("How good is it?"))
     >>> reply.text, len(chat.asked)
     ('{"reasoning": "It is.", "score": 5}', 1)
+    >>> chat.settings
+    {'provider': 'scripted'}
     """
 
     def __init__(self, script: Script, *, model: str = "scripted", max_tokens: int = MAX_TOKENS):

@@ -19,7 +19,13 @@ _MOST_SHOWN = 80
 
 
 class UnreadableError(ValueError):
-    """A judge's answer contains no verdict, or several."""
+    """A judge's answer contains no verdict, or several.
+
+    Examples
+    --------
+    >>> issubclass(UnreadableError, ValueError)
+    True
+    """
 
 
 def remove_thoughts(text: str) -> str:

@@ -44,6 +44,20 @@ class Target(ABC):
     ----------
     settings : dataclass
         An instance of the `settings_type` of the class.
+
+    Examples
+    --------
+    >>> from rageval_report.runner.targets.functions import FunctionTarget
+    >>> from rageval_report.runner.query_source import Query
+    >>> section = {"function": "textwrap:dedent", "argument": "question"}
+    >>> with FunctionTarget.of_settings(section, "callable") as target:
+    ...     target.check()
+    ...     target.prepare(concurrency=4)
+    ...     target.ask(Query(0, "a", "Why?", {})).fields["answer"]
+    'Why?'
+    >>> target.identity()["function"], "llm_model" in target.snapshot()
+    ('textwrap:dedent', True)
+    >>> target.close()
     """
 
     settings_type: ClassVar[type]

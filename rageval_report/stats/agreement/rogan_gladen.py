@@ -56,6 +56,11 @@ class JudgeErrors:
         ------
         DataError
             If a value is neither 0 nor 1.
+
+        Examples
+        --------
+        >>> JudgeErrors.of([1, 1, 0, 0, 1], [1, 0, 0, 0, float("nan")])
+        JudgeErrors(true_positives=1, positives=2, true_negatives=2, negatives=2)
         """
         truth, verdicts = paired_values(labels, judge)
         _check_binary(truth)

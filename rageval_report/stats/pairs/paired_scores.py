@@ -53,6 +53,18 @@ class PairedScores:
     >>> pairs = PairedScores.of([1, 2, float("nan"), 4], [2, 2, 3, 3])
     >>> pairs.n, pairs.differences, pairs.step
     (3, array([ 1.,  0., -1.]), 1.0)
+    >>> pairs.n_positive, pairs.n_negative, pairs.n_changed, pairs.mean, pairs.ends
+    (1, 1, 2, 0.0, (-1.0, 1.0))
+    >>> pairs.unit, pairs.in_units is pairs, pairs.are_equal_bits, pairs.is_binary, pairs.weights
+    (1.0, True, False, False, None)
+    >>> pairs.values, pairs.standard_deviation, pairs.moments.maximum, pairs.counted.counts
+    (array([ 1.,  0., -1.]), 1.0, 1.0, array([1., 1., 1.]))
+    >>> [steps.denominator for steps in pairs.side_steps], [m.mean for m in pairs.side_moments]
+    ([1, 1], [2.3333333333333335, 2.3333333333333335])
+    >>> pairs.lattice.values, pairs.sums, pairs.tolerance < 1e-9
+    (array([-1.,  0.,  1.]), None, True)
+    >>> pairs.sign_flip_pvalues, pairs.sign_flip_limits
+    ({}, {})
     """
 
     baseline: FloatArray
@@ -68,6 +80,11 @@ class PairedScores:
         DataError
             If no query has a score on both sides, the sides differ in length, or a score is
             infinite.
+
+        Examples
+        --------
+        >>> PairedScores.of([0.5, 1.0, float("nan")], [1.0, 1.0, 0.5]).n
+        2
         """
         pairs = cls(*paired_values(baseline, candidate))
         if not pairs.n:
@@ -97,7 +114,13 @@ class PairedScores:
         return pairs
 
     def swapped(self) -> Self:
-        """The same pairs with the sides exchanged."""
+        """The same pairs with the sides exchanged.
+
+        Examples
+        --------
+        >>> PairedScores.of([0.5, 1.0], [1.0, 1.0]).swapped().mean
+        -0.25
+        """
         return type(self)(self.candidate, self.baseline, self.sizes)
 
     @cached_property
@@ -335,6 +358,12 @@ class PairedScores:
         ------
         DataError
             If a score is neither 0 nor 1, or the pairs are clusters; the message names the method.
+
+        Examples
+        --------
+        >>> counts = PairedScores.of([0, 0, 1, 1], [1, 1, 0, 1]).count_discordant("mcnemar")
+        >>> counts.discordant, counts.difference
+        (3, 0.25)
         """
         if self.sizes is not None:
             raise DataError(

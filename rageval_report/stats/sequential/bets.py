@@ -120,6 +120,8 @@ class SizeBets:
     array([[1.09, 1.18]])
     >>> SizeBets.hedged().describe(), SizeBets.up_to(200).sizes
     ('hedged over 25, 100, 400 and 1600 queries', (200.0, 88.88888888888889, 39.50617283950617))
+    >>> SizeBets((100,)).largest_loss
+    0.99
     """
 
     sizes: tuple[float, ...]
@@ -132,7 +134,13 @@ class SizeBets:
 
     @classmethod
     def hedged(cls) -> Self:
-        """The stakes where nothing was planned: a mixture for 25, 100, 400 and 1600 queries."""
+        """The stakes where nothing was planned: a mixture for 25, 100, 400 and 1600 queries.
+
+        Examples
+        --------
+        >>> SizeBets.hedged().sizes
+        (25.0, 100.0, 400.0, 1600.0)
+        """
         return cls(_USUAL_SIZES)
 
     @classmethod
@@ -141,6 +149,11 @@ class SizeBets:
 
         The mixture is that of the effects which `n` queries just show, of 1.5 and of 2.25 times
         these effects.
+
+        Examples
+        --------
+        >>> [round(size) for size in SizeBets.up_to(200).sizes]
+        [200, 89, 40]
         """
         return cls(tuple(float(n) / multiple**2 for multiple in MULTIPLES))
 
@@ -150,7 +163,13 @@ class SizeBets:
         return _LARGEST_LOSS
 
     def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:
-        """The stakes of a capital of 1; see `Bets`."""
+        """The stakes of a capital of 1; see `Bets`.
+
+        Examples
+        --------
+        >>> SizeBets((20,)).stakes(np.array([0.5, 0.5]), 0.05).round(2)
+        array([[2.43, 2.73]])
+        """
         variances = earlier_variances(scores, _PLANNED_VARIANCE, _PLANNED_WEIGHT)
         left = np.stack([_queries_left(size, scores.shape[-1]) for size in self.sizes])
         spread = rows_beside(left, scores.ndim) * variances
@@ -158,11 +177,23 @@ class SizeBets:
         return stakes
 
     def goal(self, alpha: float) -> float:
-        """What a row needs so that the mixture has 2 / alpha, if the others have lost all."""
+        """What a row needs so that the mixture has 2 / alpha, if the others have lost all.
+
+        Examples
+        --------
+        >>> SizeBets((25, 100)).goal(0.05)
+        80.0
+        """
         return 2.0 * len(self.sizes) / alpha
 
     def describe(self) -> str:
-        """The rule in a few words."""
+        """The rule in a few words.
+
+        Examples
+        --------
+        >>> SizeBets((100,)).describe()
+        '100 queries'
+        """
         *others, last = (f"{size:.0f}" for size in self.sizes)
         start = f"hedged over {', '.join(others)} and " if others else ""
         return f"{start}{last} queries"
@@ -200,6 +231,8 @@ class EffectBets:
     array([[0.77, 1.43],
            [1.1 , 1.97],
            [1.5 , 2.49]])
+    >>> EffectBets(0.05).largest_loss
+    0.95
     """
 
     effect: float
@@ -213,17 +246,35 @@ class EffectBets:
         return _LARGEST_LOSS_OF_EFFECTS
 
     def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:  # noqa: ARG002 - see `Bets`
-        """The stakes; see `Bets`."""
+        """The stakes; see `Bets`.
+
+        Examples
+        --------
+        >>> EffectBets(0.1).stakes(np.array([0.5, 0.5]), 0.05).shape
+        (3, 2)
+        """
         effects = rows_beside(self.effect * np.array(MULTIPLES)[:, np.newaxis], scores.ndim)
         stakes: FloatArray = effects / (earlier_variances(scores, _PLANNED_VARIANCE) + effects**2)
         return stakes
 
     def goal(self, alpha: float) -> None:  # noqa: ARG002 - see `Bets`
-        """None: the stakes are for the fastest growth, without an end."""
+        """None: the stakes are for the fastest growth, without an end.
+
+        Examples
+        --------
+        >>> EffectBets(0.1).goal(0.05) is None
+        True
+        """
         return
 
     def describe(self) -> str:
-        """The rule in a few words."""
+        """The rule in a few words.
+
+        Examples
+        --------
+        >>> EffectBets(0.1).describe()
+        'effect 0.1 of the range'
+        """
         return f"effect {self.effect:g} of the range"
 
 
@@ -243,6 +294,8 @@ class PlugInBets:
     --------
     >>> PlugInBets().stakes(np.array([0.0, 1.0, 0.5]), 0.05).round(2)
     array([[6.52, 4.64, 3.08]])
+    >>> PlugInBets().largest_loss
+    0.5
     """
 
     @property
@@ -251,18 +304,36 @@ class PlugInBets:
         return 0.5
 
     def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:
-        """The stakes; see `Bets`."""
+        """The stakes; see `Bets`.
+
+        Examples
+        --------
+        >>> PlugInBets().stakes(np.array([0.5, 0.5]), 0.05).round(2)
+        array([[6.52, 5.18]])
+        """
         place = np.arange(1, scores.shape[-1] + 1)
         spread = earlier_variances(scores) * place * np.log1p(place)
         stakes: FloatArray = np.sqrt(2.0 * math.log(2.0 / alpha) / spread)[np.newaxis]
         return stakes
 
     def goal(self, alpha: float) -> None:  # noqa: ARG002 - see `Bets`
-        """None: the stakes of the paper ignore the capital."""
+        """None: the stakes of the paper ignore the capital.
+
+        Examples
+        --------
+        >>> PlugInBets().goal(0.05) is None
+        True
+        """
         return
 
     def describe(self) -> str:
-        """The rule in a few words."""
+        """The rule in a few words.
+
+        Examples
+        --------
+        >>> PlugInBets().describe()
+        'plug-in'
+        """
         return "plug-in"
 
 

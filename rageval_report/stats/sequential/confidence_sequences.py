@@ -44,6 +44,12 @@ class ConfidenceSequence:
         The probability that the limits of all looks contain the mean.
     notes : tuple of str
         What a reader must know.
+
+    Examples
+    --------
+    >>> sequence = mean_sequence([1.0, 0.5, 1.0, 1.0], bounds=(0, 1))
+    >>> sequence.n, sequence.estimate, round(float(sequence.low), 2)
+    (4, 0.875, 0.0)
     """
 
     estimate: float

@@ -1,0 +1,116 @@
+"""Every public function, class and method is shown by an example that runs.
+
+Public is what a package lists in its ``__all__``, and the members of such a class whose names have
+no underscore in front. A member is shown by an example of its own, or by the example of its class,
+which then uses it. Pytest runs all examples as doctests.
+"""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+import pytest
+
+import rageval_report
+
+# What no example can show in a line or two, and why.
+EXCEPTIONS = {
+    "rageval_report.cli.main": "ends the process",
+    "rageval_report.loggers.trackers.log_to_mlflow": "needs a server of MLflow, or its folder",
+    "rageval_report.loggers.trackers.log_to_wandb": "needs an account of Weights & Biases",
+    **{
+        f"rageval_report.demo.server.app.ReferenceServer.{name}": "opens a port and answers on it"
+        for name in ("serve", "stop", "close")
+    },
+    **{
+        f"rageval_report.http.client.Client.{name}": "needs a server that answers"
+        for name in ("close", "send", "retry")
+    },
+}
+
+
+def packages() -> Iterator[object]:
+    """Every package of the library that lists its public names."""
+    yield rageval_report
+    for found in pkgutil.walk_packages(rageval_report.__path__, "rageval_report."):
+        if found.ispkg:
+            yield importlib.import_module(found.name)
+
+
+def is_ours(thing: object) -> bool:
+    is_code = inspect.isclass(thing) or inspect.isroutine(thing)
+    return is_code and str(getattr(thing, "__module__", "")).startswith("rageval_report")
+
+
+def members(owner: type) -> Iterator[tuple[str, object]]:
+    """The public methods and properties that a class itself defines."""
+    for name, member in vars(owner).items():
+        function = getattr(member, "__func__", member)
+        kinds = isinstance(function, property | cached_property) or inspect.isfunction(function)
+        if kinds and not name.startswith("_"):
+            yield name, function
+
+
+def shows(thing: object, member: str = "") -> bool:
+    """Whether the docstring has an example; if a member is named, one that uses it."""
+    lines = re.findall(r"^\s*(?:>>>|\.\.\.) .*$", thing.__doc__ or "", flags=re.MULTILINE)
+    used = re.compile(rf"\.{member}\b" if member else "")
+    return any(used.search(line) for line in lines)
+
+
+def public_things() -> dict[str, bool]:
+    """Every public name, and whether an example shows it."""
+    shown = {}
+    for package in packages():
+        for public_name in getattr(package, "__all__", ()):
+            thing = getattr(package, public_name)
+            if not is_ours(thing):
+                continue
+            place = f"{thing.__module__}.{thing.__qualname__}"
+            shown[place] = shows(thing)
+            for name, member in members(thing) if inspect.isclass(thing) else ():
+                shown[f"{place}.{name}"] = shows(member) or shows(thing, name)
+    return shown
+
+
+@pytest.fixture(scope="module")
+def shown():
+    return public_things()
+
+
+def test_every_public_name_has_an_example(shown):
+    assert len(shown) > 400
+    missing = [name for name, is_shown in shown.items() if not is_shown]
+    assert [name for name in missing if name not in EXCEPTIONS] == []
+
+
+def test_an_exception_is_a_public_name_without_an_example(shown):
+    assert [name for name in EXCEPTIONS if shown.get(name, True)] == []
+
+
+# -- the check itself
+
+
+def test_a_member_is_shown_by_its_own_example_or_by_that_of_its_class():
+    class Kettle:
+        """A kettle.
+
+        >>> Kettle().boil
+        """
+
+        boil = cached_property(lambda self: 100)
+
+        def pour(self):
+            """Not shown."""
+
+        def fill(self):
+            """Shown.
+
+            >>> Kettle().fill()
+            """
+
+    found = {name: shows(own) or shows(Kettle, name) for name, own in members(Kettle)}
+    assert found == {"boil": True, "pour": False, "fill": True}
