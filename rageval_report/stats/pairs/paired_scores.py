@@ -21,6 +21,7 @@ from rageval_report.stats.pairs.spread import (
     standard_deviation,
     tie_magnitudes,
 )
+from rageval_report.stats.sign_flips.large_samples import LargeSample
 from rageval_report.stats.sign_flips.lattice import (
     MOST_STEPS,
     LatticeCounts,
@@ -28,6 +29,7 @@ from rageval_report.stats.sign_flips.lattice import (
     lattice_of_counts,
     lattice_step,
 )
+from rageval_report.stats.sign_flips.sign_tail import MOST_AT_ONCE
 from rageval_report.stats.states.counted_steps import CountedSteps, mean_difference
 from rageval_report.stats.states.power_sums import PowerSums
 from rageval_report.types import FloatArray
@@ -280,6 +282,21 @@ class PairedScores:
         scale = 1.0 / float(self.sizes.mean())
         step = lattice_step(self.differences / scale)
         return None if step is None else step * scale
+
+    @cached_property
+    def large_sample(self) -> LargeSample | None:
+        """Many differences as sums of powers, for the sign-flip test; None of few or of clusters.
+
+        None also where a test needs the differences one by one, as some dominate the others.
+        """
+        if self.n <= MOST_AT_ONCE or self.sizes is not None or self.unit != 1.0:
+            return None
+        if self.lattice is not None:
+            counts = self.lattice.multiplicities.astype(np.float64)
+            return LargeSample.of(self.lattice.values, counts, self.lattice.step)
+        if self.sums is not None:
+            return LargeSample.of_sums(self.sums)
+        return LargeSample.of(self.differences, None, None)
 
     @cached_property
     def tolerance(self) -> float:

@@ -9,7 +9,9 @@ search of `inversion`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import scipy
@@ -27,6 +29,8 @@ _FAR = 1000.0
 # By how much the far terms may move a limit, in half widths; beyond, the slope may be another one.
 _NEAR = 1e-3
 _SMALLEST = float(np.finfo(np.float64).tiny)
+
+SomeTails = TypeVar("SomeTails", bound="ManyTails")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,24 +73,82 @@ def lowest_shifts(rows: ShiftRows, level: float) -> FloatArray:
     z = -float(scipy.special.ndtri(level))
     mean = rows.values.sum(axis=1) / rows.weights.sum(axis=1)
     reach = normal_reach(rows, mean, z)
+    search = secants_together(rows.tails, mean, reach, z, _PRECISION)
+    return _follow_far(search, z, reach)
+
+
+class ManyTails(Protocol):
+    """One-sided p-values, one per row."""
+
+    @property
+    def at_least(self) -> FloatArray:
+        """The p-values; NaN where they are not known."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoundShifts(Generic[SomeTails]):
+    """Where a search for the limits of many rows has ended.
+
+    Parameters
+    ----------
+    tails : ManyTails
+        The tails at the last shifts that were tried.
+    shift, slope : ndarray of shape (n_rows,)
+        These shifts, and by how much the excess grows with the shift there; NaN for a row whose
+        excess follows no line.
+    excess : ndarray of shape (n_rows,)
+        How far the p-values are above the level, on the scale of z.
+    """
+
+    tails: SomeTails
+    shift: FloatArray
+    slope: FloatArray
+    excess: FloatArray
+
+    @property
+    def limits(self) -> FloatArray:
+        """Where a straight line puts the limits."""
+        return self.shift - self.excess / self.slope
+
+
+def secants_together(
+    tails_of: Callable[[FloatArray], SomeTails],
+    mean: FloatArray,
+    reach: FloatArray,
+    z: float,
+    precision: float,
+) -> FoundShifts[SomeTails]:
+    """Follow secants from the normal limits until all rows are as close as asked.
+
+    Parameters
+    ----------
+    tails_of : callable
+        Gives the tails after one shift per row.
+    mean, reach : ndarray of shape (n_rows,)
+        The mean of each row, and how far below it its limit is if the flipped sum is normal.
+    z : float
+        The level on the scale of z.
+    precision : float
+        How far, by the last slope, a limit may lie from the last shift that was tried, in reaches.
+    """
     shift, slope = mean - reach, z / reach
-    tails = rows.tails(shift)
+    tails = tails_of(shift)
     last = _excess(tails.at_least, z)
     is_done = np.zeros(mean.size, dtype=bool)
     step = np.zeros_like(mean)
     for _ in range(_MOST_ROUNDS):
         step = np.where(is_done, step, -last / slope)
-        is_done |= ~(np.abs(step) > _PRECISION * reach)  # also where it is NaN
+        is_done |= ~(np.abs(step) > precision * reach)  # also where it is NaN
         if is_done.all():
             break
         moved = np.where(is_done, shift, np.minimum(shift + step, mean))
-        tails = rows.tails(moved)
+        tails = tails_of(moved)
         now = _excess(tails.at_least, z)
         with np.errstate(invalid="ignore", divide="ignore"):
             slope = np.where(is_done, slope, (now - last) / (moved - shift))
         slope = np.where(slope > 0, slope, np.nan)
         shift, last = moved, now
-    return _follow_far(tails, shift, slope, z, np.where(is_done, reach, np.nan))
+    return FoundShifts(tails, shift, np.where(is_done, slope, np.nan), last)
 
 
 def normal_reach(rows: ShiftRows, mean: FloatArray, z: float) -> FloatArray:
@@ -106,13 +168,12 @@ def normal_reach(rows: ShiftRows, mean: FloatArray, z: float) -> FloatArray:
     return np.asarray(half + np.sqrt(half * half + z * z * squares / most))
 
 
-def _follow_far(
-    tails: SmoothTails, shift: FloatArray, slope: FloatArray, z: float, reach: FloatArray
-) -> FloatArray:
+def _follow_far(search: FoundShifts[SmoothTails], z: float, reach: FloatArray) -> FloatArray:
     """The limits, from tails that include their far terms."""
-    known = np.isfinite(shift) & np.isfinite(slope) & np.isfinite(reach)
+    shift, slope = search.shift, search.slope
+    known = np.isfinite(shift) & np.isfinite(slope)
     at_least = np.array(
-        [tails.settled(row, _FAR) if known[row] else math.nan for row in range(shift.size)]
+        [search.tails.settled(row, _FAR) if known[row] else math.nan for row in range(shift.size)]
     )
     step = -_excess(at_least, z) / slope
     is_near: BoolArray = np.abs(step) <= _NEAR * reach

@@ -28,8 +28,14 @@ _USUAL_RADIUS = 10.0
 
 
 @cache
-def _coefficients() -> FloatArray:
-    """Those with which log cosh x is the sum of x**_ORDERS; from the zeros of cosh."""
+def coefficients_of_log_cosh() -> FloatArray:
+    """Those with which log cosh x is the sum of x**2, x**4, ..., x**26; from the zeros of cosh.
+
+    Examples
+    --------
+    >>> coefficients_of_log_cosh()[:2].round(6)  # 1 / 2 and -1 / 12
+    array([ 0.5     , -0.083333])
+    """
     halves = _ORDERS // 2
     zeta = scipy.special.zeta(_ORDERS)
     signs = -((-1.0) ** halves)
@@ -98,7 +104,7 @@ class SignSums:
         if c > self._parts.radius:
             # Some room, because the search for the tilt only moves outwards.
             self._parts = self._split(1.3 * c)
-        series = _coefficients() * self._parts.power_sums
+        series = coefficients_of_log_cosh() * self._parts.power_sums
         large, counts = self._parts.large, self._parts.counts
         hyperbolic = np.tanh(c * large)
         return Cumulant(
@@ -117,7 +123,7 @@ class SignSums:
         parts = self._parts if radius <= self._parts.radius else self._split(radius)
         squares = np.append(np.square(c + 1j * distance * nodes), c * c)
         series = np.zeros_like(squares)
-        for coefficient in (_coefficients() * parts.power_sums)[::-1]:
+        for coefficient in (coefficients_of_log_cosh() * parts.power_sums)[::-1]:
             series = (series + coefficient) * squares
         result: ComplexArray = np.exp(series[:-1] - series[-1])
         if parts.large.size:

@@ -17,11 +17,15 @@ false alarms of this rule.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from rageval_report.stats.base import Alternative, check_alternative, finite_values
 from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.sign_flips.large_samples import LargeSample, large_tails
 from rageval_report.stats.sign_flips.lattice import (
     LatticeCounts,
     count_multiples,
@@ -30,7 +34,12 @@ from rageval_report.stats.sign_flips.lattice import (
 )
 from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM
 from rageval_report.stats.sign_flips.sign_sums import Tail
-from rageval_report.stats.sign_flips.sign_tail import lattice_tail, scattered_tail, summed_tail
+from rageval_report.stats.sign_flips.sign_tail import (
+    MOST_AT_ONCE,
+    lattice_tail,
+    scattered_tail,
+    summed_tail,
+)
 from rageval_report.stats.sign_flips.summed_signs import SummedSigns
 from rageval_report.stats.states.power_sums import PowerSums
 from rageval_report.stats.sums import sum_of_products
@@ -158,7 +167,7 @@ def _pvalue_of_pairs(pairs: PairedScores, alternative: Alternative, *, midp: boo
     elif pairs.sums is not None:
         return pvalue_of_sums(pairs.sums, 0.0, alternative)
     else:
-        tail, is_above = observed_tail(pairs.differences, pairs.step)
+        tail, is_above = observed_tail(pairs.differences, pairs.step, pairs.large_sample)
     return pvalue_of_tail(tail, is_above, alternative=alternative, midp=midp)
 
 
@@ -275,7 +284,28 @@ def tail_of_counts(lattice: LatticeCounts) -> tuple[Tail, bool | None]:
     return tail, None if moved == 0 else moved > 0
 
 
-def observed_tail(differences: FloatArray, step: float | None) -> tuple[Tail, bool | None]:
+def tails_of_large(samples: Sequence[LargeSample]) -> list[tuple[Tail, bool | None] | None]:
+    """`observed_tail` of many large samples on no lattice; None where it is not known.
+
+    Examples
+    --------
+    >>> sample = LargeSample.of(np.sin(np.arange(4000.0)) + 0.02, None, None)
+    >>> [(tail, is_above)] = tails_of_large([sample])
+    >>> round(tail.at_least, 6), is_above
+    (0.033525, True)
+    """
+    observed: list[tuple[Tail, bool | None] | None] = []
+    for sample, tail in zip(samples, large_tails(samples).tolist(), strict=True):
+        # A mean this small is zero up to rounding: it has no direction.
+        is_zero = abs(sample.mean) * math.sqrt(sample.n) <= SAME_SUM * sample.unit
+        direction = None if is_zero else sample.mean > 0.0
+        observed.append(None if math.isnan(tail) else (Tail(tail, 0.0), direction))
+    return observed
+
+
+def observed_tail(
+    differences: FloatArray, step: float | None, large: LargeSample | None = None
+) -> tuple[Tail, bool | None]:
     """How likely random signs make the sum at least as large as observed, and the sum's sign.
 
     Parameters
@@ -284,6 +314,8 @@ def observed_tail(differences: FloatArray, step: float | None) -> tuple[Tail, bo
         Not all zero.
     step : float, optional
         The step on whose multiples they lie.
+    large : LargeSample, optional
+        The same differences as sums of powers, if these are known.
 
     Returns
     -------
@@ -299,6 +331,12 @@ def observed_tail(differences: FloatArray, step: float | None) -> tuple[Tail, bo
     """
     if step is not None:
         return tail_of_counts(LatticeCounts(step, *count_multiples(differences, step)))
+    if large is None and differences.size > MOST_AT_ONCE:
+        large = LargeSample.of(differences, None, None)
+    if large is not None:
+        [observed] = tails_of_large([large])
+        if observed is not None:
+            return observed
     magnitudes = np.abs(differences)
     if not magnitudes.all():
         magnitudes = magnitudes[magnitudes > 0]

@@ -14,11 +14,11 @@ import numpy as np
 
 from rageval_report.stats.base import Alternative
 from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.sign_flips.inversion import search_limits, shifts_of
+from rageval_report.stats.sign_flips.inversion import Shifts, search_limits, shifts_of
 from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import MOST_AT_ONCE, scattered_tails
-from rageval_report.stats.sign_flips.signflip import pvalue_of_tail
+from rageval_report.stats.sign_flips.signflip import pvalue_of_tail, tails_of_large
 from rageval_report.stats.sign_flips.tail_batch import batch_width, fit_together
 
 # Of fewer pairs a p-value is a list of sums, and the limits are means of subsets.
@@ -44,6 +44,7 @@ def keep_pvalues(samples: Sequence[PairedScores]) -> None:
     """
     kept: tuple[Alternative, bool] = ("two-sided", False)
     tested = [pairs for pairs in _scattered(samples) if kept not in pairs.sign_flip_pvalues]
+    _keep_large_pvalues(tested)
     for batch in _batches(tested, _FEWEST_TESTED):
         values = np.zeros((len(batch), batch_width(max(pairs.n for pairs in batch))))
         for row, pairs in zip(values, batch, strict=True):
@@ -58,6 +59,22 @@ def keep_pvalues(samples: Sequence[PairedScores]) -> None:
             batch[place].sign_flip_pvalues[kept] = pvalue_of_tail(
                 tail, bool(total[place] > 0), midp=False
             )
+
+
+def _keep_large_pvalues(tested: Sequence[PairedScores]) -> None:
+    # Sums of parts of a table have a p-value of their own, and so have identical scores.
+    large = [
+        (pairs, pairs.large_sample)
+        for pairs in tested
+        if pairs.n > MOST_AT_ONCE and pairs.sums is None and pairs.n_changed
+    ]
+    known = [(pairs, sample) for pairs, sample in large if sample is not None]
+    if known:
+        observed = tails_of_large([sample for _, sample in known])
+        for (pairs, _), each in zip(known, observed, strict=True):
+            if each is not None:
+                pvalue = pvalue_of_tail(*each, midp=False)
+                pairs.sign_flip_pvalues["two-sided", False] = pvalue
 
 
 def keep_limits(samples: Sequence[PairedScores], confidence_level: float) -> None:
@@ -80,6 +97,12 @@ def keep_limits(samples: Sequence[PairedScores], confidence_level: float) -> Non
     """
     searched = [pairs for pairs in samples if confidence_level not in pairs.sign_flip_limits]
     level = (1.0 - confidence_level) / 2
+    large = [
+        pairs
+        for pairs in searched
+        if pairs.n > MOST_AT_ONCE and _suits(pairs) and pairs.large_sample is not None
+    ]
+    _search_kept([(pairs, shifts_of(pairs)) for pairs in large], confidence_level)
     for batch in _batches(searched, _FEWEST_INVERTED):
         # Differences that are all equal have no interval to search.
         varied = [pairs for pairs in batch if pairs.ends[0] < pairs.ends[1]]
@@ -88,11 +111,18 @@ def keep_limits(samples: Sequence[PairedScores], confidence_level: float) -> Non
         suits = [
             place for place, shift in enumerate(shifts) if shift.suits_batch(level, half[place])
         ]
-        limits = search_limits(
-            [shifts[place] for place in suits], level, half=[half[place] for place in suits]
-        )
-        for place, ends in zip(suits, limits, strict=True):
-            varied[place].sign_flip_limits[confidence_level] = ends
+        _search_kept([(varied[place], shifts[place]) for place in suits], confidence_level)
+
+
+def _search_kept(samples: Sequence[tuple[PairedScores, Shifts]], confidence_level: float) -> None:
+    """Search the limits of samples together, and keep them."""
+    limits = search_limits(
+        [shifts for _, shifts in samples],
+        (1.0 - confidence_level) / 2,
+        half=[pairs.step is not None for pairs, _ in samples],
+    )
+    for (pairs, _), ends in zip(samples, limits, strict=True):
+        pairs.sign_flip_limits[confidence_level] = ends
 
 
 def _scattered(samples: Sequence[PairedScores]) -> list[PairedScores]:

@@ -249,7 +249,7 @@ def _sums_about(
     return PowerSums(
         centre,
         exponent,
-        _sums_of_powers(values, counts, centre, exponent, order),
+        sums_of_powers(values, counts, centre, exponent, order),
         low,
         high,
         np.zeros(0),
@@ -273,10 +273,17 @@ def _may_have_far(values: Scores, reach: float) -> bool:
     return reach > 0.5 * _FAR * float(sample.std(dtype=np.float64))
 
 
-def _sums_of_powers(
-    values: Scores, counts: IntArray | None, centre: float, exponent: int, order: int
+def sums_of_powers(
+    values: Scores, counts: IntArray | FloatArray | None, centre: float, exponent: int, order: int
 ) -> FloatArray:
-    """Block by block, as that stays in the cache."""
+    """The sums of the powers 0 to `order` of the distances from a centre, over 2 to the exponent.
+
+    Examples
+    --------
+    >>> sums_of_powers(np.array([1.0, 3.0]), None, 1.0, 1, 2)
+    array([2., 1., 1.])
+    """
+    # Block by block, as that stays in the cache.
     sums = np.zeros(order + 1)
     sums[0] = values.size if counts is None else counts.sum()
     scale = math.ldexp(1.0, -exponent)

@@ -1,0 +1,551 @@
+"""Tails of many large samples at once, each known by the sums of the powers of its differences.
+
+The logarithm K of the moment generating function of a sum of random signs is a series in the even
+powers of the differences, and a shift of all differences moves these sums by the binomial theorem.
+So one pass over a sample serves its p-value and every round of the search for its limits, and all
+samples of a table are a few arrays. The integral is that of `fourier`: the same line through the
+saddlepoint, the same nodes.
+
+What this takes for granted is checked, sample by sample: hardly any difference is so large that the
+series does not converge (these few are multiplied one by one), and the characteristic function does
+not return far out. A fast Fourier transform of the histogram shows where it might. Sums that are
+spread over the cells of a lattice hardly see its returns; a bound says how little. A sample that
+fails a check is left to `sign_tail`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import numpy as np
+import scipy
+
+from rageval_report.stats.sign_flips.fourier import FAR
+from rageval_report.stats.sign_flips.limit_batch import secants_together
+from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT
+from rageval_report.stats.sign_flips.sign_sums import coefficients_of_log_cosh
+from rageval_report.stats.sign_flips.summed_signs import root_of_squares
+from rageval_report.stats.sign_flips.trapezoid import shortest_period
+from rageval_report.stats.states.power_sums import ORDER_OF_SIGNS, PowerSums, sums_of_powers
+from rageval_report.types import FloatArray
+
+# In units in which the squares of the differences sum up to 1, about: with larger values the series
+# would not converge at the outermost nodes, which lie some ten units from zero.
+_LARGEST = 0.085
+# So many larger values are multiplied one by one at each node.
+_MOST_LARGE = 32
+# How far the computed nodes reach, in standard deviations of a normal characteristic function:
+# farther than the terms matter, so that the bound on all others need not be sharp.
+_BODY = 9.5
+# The trapezoid rule may add this share of the result.
+_ALIAS = 1e-11
+# The largest tilt of these lines.
+_MOST_TILT = 6.0
+_SMALLEST = 1e-10  # below this, `sign_tail` has a formula that is good enough
+_CLOSE = 1e-9  # how close to the saddlepoint the tilt is, in standard deviations
+_MOST_STEPS = 50
+# Two neighbours on the grid of the transform are this far apart at most, and the grid begins here;
+# nearer to zero the nodes are computed. Both in radians per unit.
+_SPACING, _FIRST = 4.0, 1.95 * _BODY
+# Terms are left out below 1e-9, relative to the first: this is the length of the vector (see
+# `Histogram.dies_out`) that a term then has, for the largest tilt.
+_AWAY = math.sqrt(2.0 * 4.0 * math.log(1e9)) * math.cosh(_MOST_TILT * _LARGEST)
+# The width of a bin of the histogram, in units.
+_BIN = 1.0 / 32_000
+_FINER = 8.0  # how much narrower bins are at a second look
+_BLOCK = 2**14  # numbers of which a few arrays stay in the second-level cache
+# The share of a tail that the returns of a lattice may add; a limit then moves by 1e-5 of the half
+# width at most. So many returns are looked at: farther ones add next to nothing.
+_RETURNS = 5e-5
+_MOST_RETURNS = 100
+# How far out the terms are followed, in tilts: in a search, and for a p-value that is shown.
+_FAR, _FAR_OF_TEST = 1000.0, FAR
+# How precisely a limit is computed, in half widths of the interval.
+_PRECISION = 1e-9
+
+
+@cache
+def _binomials() -> FloatArray:
+    """The binomial coefficients of the even powers: a row for each of 2, 4, ..., 26."""
+    orders, lower = 2 * np.arange(1, ORDER_OF_SIGNS // 2 + 1), np.arange(ORDER_OF_SIGNS + 1)
+    return np.asarray(scipy.special.binom(orders[:, np.newaxis], lower))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LargeSample:
+    """Differences, counted from their mean in units of the root of the sum of their squares.
+
+    Parameters
+    ----------
+    n : float
+        The number of differences.
+    mean, unit : float
+        Their mean, and the unit.
+    sums : ndarray of shape (27,)
+        The sums of the powers 0 to 26 of all but the largest ones.
+    large : ndarray
+        The largest ones, one by one.
+    histogram : Histogram
+        All but the largest ones.
+    step : float
+        The width of the cells over which sums are spread, in units; 0 if they are not spread.
+
+    Examples
+    --------
+    >>> sample = LargeSample.of(np.sin(np.arange(4000.0)), None, None)
+    >>> sample.n, round(float(sample.sums[2]), 9), sample.large.size
+    (4000.0, 1.0, 0)
+    """
+
+    n: float
+    mean: float
+    unit: float
+    sums: FloatArray
+    large: FloatArray
+    histogram: Histogram
+    step: float
+
+    @classmethod
+    def of(
+        cls, values: FloatArray, counts: FloatArray | None, step: float | None
+    ) -> LargeSample | None:
+        """The sample; None if too many values are large, or are equal.
+
+        Parameters
+        ----------
+        values : ndarray
+            The differences.
+        counts : ndarray, optional
+            How often each occurs; once by default.
+        step : float, optional
+            The step of which they are multiples, if sums are to be spread over their cells.
+        """
+        n = float(values.size if counts is None else counts.sum())
+        mean = float(values.mean() if counts is None else (values * counts).sum() / n)
+        top = max(float(values.max()) - mean, mean - float(values.min()))
+        exponent = math.frexp(top)[1]
+        if not top > 0.0 or not math.isfinite(math.ldexp(1.0, -exponent)):
+            return None
+        squares = sums_of_powers(values, counts, mean, exponent, 2)[2]
+        unit = math.ldexp(math.sqrt(float(squares)), exponent)
+        large = np.zeros(0)
+        if top > _LARGEST * unit:
+            is_large = np.abs(values - mean) > _LARGEST * unit
+            large = values[is_large]
+            if counts is not None:
+                large = np.repeat(large, counts[is_large].astype(np.int64))
+                counts = counts[~is_large]
+            values = values[~is_large]
+            if large.size > _MOST_LARGE or not values.size:
+                return None
+        sums = sums_of_powers(values, counts, mean, exponent, ORDER_OF_SIGNS)
+        sums *= math.ldexp(1.0 / unit, exponent) ** np.arange(ORDER_OF_SIGNS + 1)
+        return cls(
+            *(n, mean, unit, sums, (large - mean) / unit),
+            Histogram.of(values, counts, unit, step),
+            0.0 if step is None else step / unit,
+        )
+
+    def returns_of(self, shift: float, tails: LargeTails, row: int, farthest: float) -> float:
+        """A bound on what the returns of a lattice add to a tail, relative to it.
+
+        Parameters
+        ----------
+        shift : float
+            The shift.
+        tails : LargeTails
+            The tails after it.
+        row : int
+            The row of the sample among them.
+        farthest : float
+            Up to this imaginary part returns count.
+
+        Notes
+        -----
+        The characteristic function of differences k * step - s returns near t = pi m / step, turned
+        by the angle t s, which leaves exp(-n angle**2 / 2) of it. There the factor of a spread sum,
+        sinh(step z) / (step z), is close to zero.
+        """
+        if not self.histogram.is_lattice:
+            return 0.0
+        tilt = float(tails.tilt[row])
+        most = min(math.floor(farthest * self.step / math.pi), _MOST_RETURNS)
+        returns = np.arange(1.0, most + 1.0)
+        turned = returns * (shift / (self.step * self.unit))
+        angles = np.minimum(math.pi * np.abs(turned - np.rint(turned)), 0.1)
+        weight = 0.8 / math.cosh(tilt * _LARGEST) ** 2
+        sizes = np.exp(-weight * (self.n - tilt * tilt) * np.square(angles) / 2)
+        distances = returns * math.pi / self.step - _BODY
+        integrals = 1.2 * math.sqrt(2 * math.pi / weight) * (tilt + 1.0) / np.square(distances)
+        share = float(tails.scale[row] / tails.at_least[row])
+        return share * float((integrals * sizes).sum())
+
+    @classmethod
+    def of_sums(cls, sums: PowerSums) -> LargeSample | None:
+        """The sample of which sums of powers to the 26th and a histogram are known.
+
+        Examples
+        --------
+        >>> sums = PowerSums.of(np.sin(np.arange(4000.0)), 26, has_bins=True)
+        >>> round(LargeSample.of_sums(sums).unit ** 2 / 4000, 3)
+        0.5
+        """
+        mean, bins = sums.mean, sums.bins
+        about = sums.about(mean)
+        unit = root_of_squares(about)
+        farthest = max(sums.high - mean, mean - sums.low)
+        if bins is None or sums.far.size > _MOST_LARGE or not farthest <= _LARGEST * unit:
+            return None
+        powers = np.ldexp(1.0 / unit, about.exponent) ** np.arange(ORDER_OF_SIGNS + 1)
+        counts = bins.counts[bins.counts > 0].astype(np.float64)
+        return cls(
+            *(float(sums.n), mean, unit, about.sums * powers, (sums.far - mean) / unit),
+            Histogram.of(bins.means, counts, unit, None),
+            0.0,
+        )
+
+    def with_signs_reversed(self) -> LargeSample:
+        """The same with the signs of all differences reversed."""
+        signs = (-1.0) ** np.arange(ORDER_OF_SIGNS + 1)
+        return replace(self, mean=-self.mean, sums=self.sums * signs, large=-self.large)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """How often differences lie in bins of one width, in the units of a `LargeSample`.
+
+    Parameters
+    ----------
+    counts : ndarray
+        The number of differences in each bin.
+    width : float
+        The width of a bin.
+    is_lattice : bool
+        Whether each bin contains a single value, a multiple of the width.
+    """
+
+    counts: FloatArray
+    width: float
+    is_lattice: bool
+    # How far out the characteristic function is known to be negligible, once it was looked at.
+    seen: list[float] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        values: FloatArray,
+        counts: FloatArray | None,
+        unit: float,
+        step: float | None,
+    ) -> Histogram:
+        """The histogram of differences, at least one.
+
+        Examples
+        --------
+        >>> Histogram.of(np.array([0.0, 0.5, 0.25]), None, 1.0, 0.25).counts
+        array([1., 1., 1.])
+        """
+        is_lattice = step is not None and step > _BIN * unit
+        width = step if step is not None and is_lattice else _BIN * unit
+        low, high = float(values.min()), float(values.max())
+        in_bins = np.zeros(round((high - low) / width) + 1)
+        for start in range(0, values.size, _BLOCK):
+            places = values[start : start + _BLOCK] - low
+            places /= width
+            bins = np.rint(places, out=places).astype(np.intp)
+            weights = None if counts is None else counts[start : start + _BLOCK]
+            in_bins += np.bincount(bins, weights, in_bins.size)
+        return cls(in_bins, width / unit, is_lattice)
+
+    def dies_out(self, farthest: float) -> bool:
+        """Whether the characteristic function is negligible from the last near node on.
+
+        Parameters
+        ----------
+        farthest : float
+            Up to this imaginary part, in units; on a lattice the near surroundings of its returns
+            do not count.
+
+        Notes
+        -----
+        With weights w = 1 / cosh(c v)**2 of the values v the logarithm of the characteristic
+        function tilted by c is at most -N / 4, where N is the sum of w (1 - cos 2tv). This sum is
+        least for a shift that turns all waves alike; then it is the number of the values less the
+        length of the sum of exp(2itv), whatever the shift. The root of twice that number is the
+        length of a vector, which changes little between the points of a grid, and in bins.
+        """
+        if farthest <= max(self.seen, default=0.0):
+            return True
+        # Wide bins as a rule; where few differences move, narrow ones show that they are enough.
+        bins = (
+            [self]
+            if self.is_lattice
+            else (self._folded(finer * 2.0 * farthest) for finer in (1.0, _FINER))
+        )
+        is_dead = any(each._dies_out(farthest) for each in bins)
+        if is_dead:
+            self.seen.append(farthest)
+        return is_dead
+
+    def _dies_out(self, farthest: float) -> bool:
+        points = 2 ** math.ceil(math.log2(2 * math.pi / (self.width * _SPACING)))
+        points = max(points, 2 ** math.ceil(math.log2(2 * self.counts.size)))
+        spacing = 2 * math.pi / (points * self.width)
+        first, last = round(_FIRST / spacing), math.ceil(2.0 * farthest / spacing)
+        n = float(self.counts.sum())
+        lengths = np.abs(np.fft.rfft(self.counts, points)[first : last + 1])
+        if not lengths.size:  # a lattice so coarse that its returns meet
+            return False
+        away = np.sqrt(2.0 * np.maximum(n - lengths, 0.0)) - spacing / 2
+        if not self.is_lattice:
+            at = spacing * np.arange(first, first + lengths.size)
+            away -= math.sqrt(n) * self.width / 2 * at
+        return bool(away.min() >= _AWAY)
+
+    def _folded(self, farthest: float) -> Histogram:
+        """Wider bins, as fine as this wave number needs."""
+        n_joined = 2 ** max(0, math.floor(-math.log2(self.width * farthest)))
+        n_bins = math.ceil(self.counts.size / n_joined)
+        counts = np.pad(self.counts, (0, n_bins * n_joined - self.counts.size))
+        return Histogram(counts.reshape(n_bins, n_joined).sum(axis=1), n_joined * self.width, False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LargeTails:
+    """The tails of some samples after a shift, one per row.
+
+    Parameters
+    ----------
+    at_least : ndarray
+        The probability that the sum with random signs reaches the observed one; NaN if it is not
+        known.
+    tilt, scale : ndarray
+        Where the line of integration cuts the real axis, and what its first term is multiplied by.
+    """
+
+    at_least: FloatArray
+    tilt: FloatArray
+    scale: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LargeRows:
+    """Large samples as arrays, one row per sample.
+
+    Parameters
+    ----------
+    n, mean, unit, step : ndarray of shape (n_rows,)
+        As in `LargeSample`.
+    sums : ndarray of shape (n_rows, 27)
+        The sums of powers.
+    large : ndarray of shape (n_rows, n_large)
+        The largest differences; rows of fewer end in zeros.
+    """
+
+    n: FloatArray
+    mean: FloatArray
+    unit: FloatArray
+    step: FloatArray
+    sums: FloatArray
+    large: FloatArray
+
+    @classmethod
+    def of(cls, samples: Sequence[LargeSample]) -> LargeRows:
+        """The samples, at least one."""
+        large = np.zeros((len(samples), max(sample.large.size for sample in samples)))
+        for row, sample in zip(large, samples, strict=True):
+            row[: sample.large.size] = sample.large
+        return cls(
+            n=np.array([sample.n for sample in samples]),
+            mean=np.array([sample.mean for sample in samples]),
+            unit=np.array([sample.unit for sample in samples]),
+            step=np.array([sample.step for sample in samples]),
+            sums=np.stack([sample.sums for sample in samples]),
+            large=large,
+        )
+
+    def tails(self, shifts: FloatArray) -> LargeTails:
+        """The tail of each sample after a shift that is subtracted from all its differences.
+
+        Examples
+        --------
+        >>> sample = LargeSample.of(np.sin(np.arange(4000.0)) + 0.02, None, None)
+        >>> LargeRows.of([sample]).tails(np.zeros(1)).at_least.round(6)
+        array([0.033525])
+        """
+        signs = _ShiftedSigns.of(self, (self.mean - shifts) / self.unit)
+        tilt = _tilts(signs)
+        value, _, variance = signs.cumulants(tilt)
+        deviation = np.sqrt(variance)
+        log_scale = value - tilt * signs.threshold
+        smallest = np.where(tilt > LEAST_TILT, _rice(tilt, log_scale, deviation), 0.1)
+        is_known = (tilt <= _MOST_TILT) & (smallest > _SMALLEST) & (signs.threshold >= 0.0)
+        smallest = np.where(is_known, smallest, 0.1)
+        period = shortest_period(np.inf, signs.threshold, tilt, smallest, _ALIAS)
+        distance = 2 * math.pi / (period + 2 * signs.step)
+        n_nodes = np.where(is_known, np.ceil(_BODY / (deviation * distance)) + 1, 0.0)
+        scale = np.exp(log_scale) / math.pi
+        total = signs.sum_of_terms(tilt, value, distance, n_nodes)
+        shrinks = np.exp(-tilt * 2 * math.pi / distance)
+        at_least = scale * distance * total - shrinks / (1.0 - shrinks)
+        return LargeTails(np.where(is_known, at_least, np.nan), tilt, scale)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ShiftedSigns:
+    """Sums of random signs of shifted differences, in units in which the squares sum up to 1.
+
+    Parameters
+    ----------
+    threshold : ndarray of shape (n_rows,)
+        The observed sums.
+    series : ndarray of shape (n_rows, 13)
+        The coefficients of K without the large differences.
+    large : ndarray of shape (n_rows, n_large)
+        The magnitudes of the large differences.
+    step : ndarray of shape (n_rows,)
+        The width of the cells.
+    """
+
+    threshold: FloatArray
+    series: FloatArray
+    large: FloatArray
+    step: FloatArray
+
+    @classmethod
+    def of(cls, rows: LargeRows, moved: FloatArray) -> _ShiftedSigns:
+        """The differences of the rows, each moved by a number of its units."""
+        binomials = _binomials()
+        even = np.zeros((moved.size, len(binomials)))
+        # Each power of the shift in turn, so that a row is the same in any company.
+        factor = np.ones_like(moved)
+        for power in range(ORDER_OF_SIGNS + 1):
+            first = max((power + 1) // 2, 1) - 1  # of the even powers, the first one as high
+            lower = 2 * np.arange(first + 1, len(binomials) + 1) - power
+            terms = binomials[first:][np.arange(lower.size), lower] * rows.sums[:, lower]
+            even[:, first:] += factor[:, np.newaxis] * terms
+            factor = factor * moved
+        large = np.where(rows.large != 0.0, np.abs(rows.large + moved[:, np.newaxis]), 0.0)
+        unit = np.sqrt(even[:, 0] + np.square(large).sum(axis=1))
+        orders = 2 * np.arange(1, len(binomials) + 1)
+        series = even / unit[:, np.newaxis] ** orders * coefficients_of_log_cosh()
+        return cls(rows.n * moved / unit, series, large / unit[:, np.newaxis], rows.step / unit)
+
+    def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """K, K' and K'' at a real point of each row."""
+        squares = np.square(tilt)
+        value, mean, variance = (np.zeros_like(tilt) for _ in range(3))
+        for place in range(self.series.shape[1] - 1, -1, -1):
+            order, coefficient = 2.0 * (place + 1), self.series[:, place]
+            value = (value + coefficient) * squares
+            mean = mean * squares + order * coefficient
+            variance = variance * squares + order * (order - 1.0) * coefficient
+        mean = mean * tilt
+        for large in self.large.T:
+            x, slope = tilt * large, np.tanh(tilt * large)
+            value = value + (x + np.log1p(np.exp(-2.0 * x)) - math.log(2.0))
+            mean = mean + large * slope
+            variance = variance + np.square(large) * (1.0 - np.square(slope))
+        return value, mean, variance
+
+    def sum_of_terms(
+        self, tilt: FloatArray, value: FloatArray, distance: FloatArray, n_nodes: FloatArray
+    ) -> FloatArray:
+        """The sum of the real parts of the terms at the nodes of each row, the first one half."""
+        # Whole eights, so that zeros at the end of a row leave the last digit of its sum alone.
+        nodes = np.arange(8 * math.ceil(max(float(n_nodes.max()), 1.0) / 8))
+        t = distance[:, np.newaxis] * nodes
+        z = tilt[:, np.newaxis] + 1j * t
+        squares = np.square(z)
+        exponent = np.zeros_like(z)
+        for place in range(self.series.shape[1] - 1, -1, -1):
+            exponent = (exponent + self.series[:, place, np.newaxis]) * squares
+        exponent -= value[:, np.newaxis] + 1j * t * self.threshold[:, np.newaxis]
+        terms = np.exp(exponent) / z
+        for large in self.large.T:
+            some = np.flatnonzero(large)
+            terms[some] *= np.cosh(large[some, np.newaxis] * z[some])
+        spread = np.flatnonzero(self.step)
+        if spread.size:
+            turned = self.step[spread, np.newaxis] * z[spread]
+            terms[spread] *= np.sinh(turned) / turned
+        real = terms.real
+        real[:, 0] *= 0.5
+        real[nodes >= n_nodes[:, np.newaxis]] = 0.0
+        return np.asarray(real.sum(axis=1))
+
+
+def _tilts(signs: _ShiftedSigns) -> FloatArray:
+    """The tilts under which the thresholds are the means; none is below the least."""
+    tilt = np.clip(signs.threshold, LEAST_TILT, _MOST_TILT)
+    for _ in range(_MOST_STEPS):
+        _, mean, variance = signs.cumulants(tilt)
+        missing = signs.threshold - mean
+        is_off = (missing > _CLOSE * np.sqrt(variance)) & (tilt <= _MOST_TILT)
+        if not is_off.any():
+            break
+        # Newton's method from the left, where no step goes too far.
+        tilt = np.where(is_off, tilt + missing / variance, tilt)
+    return np.asarray(tilt)
+
+
+def _rice(tilt: FloatArray, log_scale: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Roughly the tail, by the formula of `saddlepoint.tilted_tail`."""
+    w = np.sqrt(2.0 * np.maximum(-log_scale, 1e-300))
+    density = np.exp(-w * w / 2) / math.sqrt(2 * math.pi)
+    u = tilt * deviation
+    tail = scipy.special.ndtr(-w) + density * (1.0 / u - 1.0 / w)
+    return np.asarray(np.where(tail > 0.0, tail, density / u))
+
+
+def lowest_shifts_of_large(samples: Sequence[LargeSample], level: float) -> FloatArray:
+    """The smallest accepted shift of each sample, at a one-sided level; NaN where it is not known.
+
+    Examples
+    --------
+    >>> sample = LargeSample.of(np.sin(np.arange(4000.0)) + 0.02, None, None)
+    >>> lowest_shifts_of_large([sample], 0.025).round(6)
+    array([-0.00144])
+    """
+    z = -float(scipy.special.ndtri(level))
+    rows = LargeRows.of(samples)
+    # The reach of the normal law: the variance of the flipped sum grows with the shift.
+    reach = z * rows.unit / np.sqrt(np.maximum(rows.n * (rows.n - z * z), 1.0))
+    search = secants_together(rows.tails, rows.mean, reach, z, _PRECISION)
+    limits = search.limits
+    for row, sample in enumerate(samples):
+        farthest = _FAR * float(search.tails.tilt[row])
+        if (
+            not sample.histogram.dies_out(farthest)
+            or not sample.returns_of(*(float(limits[row]), search.tails, row, farthest)) <= _RETURNS
+        ):
+            limits[row] = math.nan
+    return limits
+
+
+def large_tails(samples: Sequence[LargeSample]) -> FloatArray:
+    """The probability that random signs make each sum as large as observed; NaN if it is not known.
+
+    Parameters
+    ----------
+    samples : sequence of LargeSample
+        Samples of no lattice.
+
+    Examples
+    --------
+    >>> sample = LargeSample.of(np.sin(np.arange(4000.0)) + 0.02, None, None)
+    >>> large_tails([sample]).round(6)
+    array([0.033525])
+    """
+    rows = LargeRows.of(
+        [sample if sample.mean >= 0.0 else sample.with_signs_reversed() for sample in samples]
+    )
+    tails = rows.tails(np.zeros(len(samples)))
+    smooth = [
+        sample.histogram.dies_out(_FAR_OF_TEST * tilt)
+        for sample, tilt in zip(samples, tails.tilt.tolist(), strict=True)
+    ]
+    return np.where(smooth, tails.at_least, np.nan)
