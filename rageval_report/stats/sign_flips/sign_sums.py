@@ -23,6 +23,8 @@ _REACH = 0.9
 _ORDERS = 2 * np.arange(1, 14)
 _BLOCK = 8192  # numbers that stay in the first-level cache
 _ROW = 32  # nodes per row of the tables from which waves are composed
+# From so many times as many nodes in the rows as are asked for on, these are computed alone.
+_SPARSE = 2
 # In standard deviations. Most arguments lie within, so the power sums for it serve all of them.
 _USUAL_RADIUS = 10.0
 
@@ -192,16 +194,45 @@ def _product(
     node = _ROW * row + column, so that a factor costs two multiplications and no sine.
     """
     rows = np.unique(nodes // _ROW)
-    result = np.ones((rows.size, _ROW), dtype=np.complex128)
+    # Where few nodes of each row are asked for, the others are not computed.
+    is_sparse = _SPARSE * nodes.size < rows.size * _ROW
+    result = np.ones(nodes.size if is_sparse else (rows.size, _ROW), dtype=np.complex128)
+
+    def multiply(product: ComplexArray, some: FloatArray) -> None:
+        if is_sparse:
+            _multiply_scattered(product, some, c, distance, nodes)
+        else:
+            _multiply_waves(product, some, c, distance, rows)
+
     if counts is None:
-        _multiply_waves(result, values, c, distance, rows)
+        multiply(result, values)
     else:  # values that occur equally often share their power
         for count in np.unique(counts).tolist():
             factor = np.ones_like(result)
-            _multiply_waves(factor, values[counts == count], c, distance, rows)
+            multiply(factor, values[counts == count])
             _multiply_power(result, factor, int(count))
+    if is_sparse:
+        return result
     picked: ComplexArray = result[np.searchsorted(rows, nodes // _ROW), nodes % _ROW]
     return picked
+
+
+def _multiply_scattered(
+    result: ComplexArray, values: FloatArray, c: float, distance: float, nodes: IntArray
+) -> None:
+    """Multiply in place by the factor of each value at each of some nodes far from each other."""
+    slopes = np.tanh(c * values)
+    stride = math.isqrt(int(nodes[-1])) + 1
+    coarse, fine = np.divmod(nodes, stride)
+    steps = np.arange(stride)
+    block = max(1, _BLOCK // nodes.size)
+    for start in range(0, values.size, block):
+        part = slice(start, start + block)
+        turns = 1j * distance * values[part, np.newaxis]
+        factors = np.exp(turns * (stride * steps)).take(coarse, axis=1)
+        factors *= np.exp(turns * steps).take(fine, axis=1)
+        factors.imag *= slopes[part, np.newaxis]
+        result *= factors.prod(axis=0) if len(factors) > 1 else factors[0]
 
 
 def _multiply_waves(
