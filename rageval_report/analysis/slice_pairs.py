@@ -12,6 +12,7 @@ import pandas as pd
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan, PairedMetric
 from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.scores import Metric
+from rageval_report.stats.states.counted_steps import StepRuler
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
 
@@ -61,7 +62,8 @@ class GroupedRows:
         largest_first = np.array(ordered, dtype=np.intp)
         ranks = np.empty_like(largest_first)
         ranks[largest_first] = np.arange(largest_first.size)
-        rows = np.argsort(ranks[codes], kind="stable")
+        # Small numbers are sorted by their digits, in a sixth of the time.
+        rows = np.argsort(ranks.astype(np.min_scalar_type(ranks.size))[codes], kind="stable")
         names = tuple(str(groups[place]) for place in largest_first.tolist())
         return cls(names, rows, np.cumsum(sizes[largest_first]))
 
@@ -105,6 +107,7 @@ class SortedScores:
         rows = self.grouped.rows
         places = self.pairing.alignment.baseline_rows
         rows = rows if places is None else places[rows]
+        rulers = ruler_of(before), ruler_of(after)
         return [
             PairedMetric.of_scores(
                 names,
@@ -113,6 +116,7 @@ class SortedScores:
                 self.plan.units,
                 rows[part],
                 applies=functools.partial(self._applies_in, part),
+                rulers=rulers,
             )
             for part in self.grouped.parts
         ]
@@ -128,6 +132,18 @@ class SortedScores:
     @functools.cached_property
     def _applies(self) -> BoolArray:
         return self.pairing.applies(self.ours, self.theirs)[self.grouped.rows]
+
+
+def ruler_of(scores: FloatArray) -> StepRuler | None:
+    """The step that may fit a column, looked for once and not in each group.
+
+    Examples
+    --------
+    >>> ruler_of(np.array([0.5, 0.25])).denominator, ruler_of(np.array([0.5, np.nan]))
+    (4, None)
+    """
+    # Unscored queries make the ends NaN, and nothing fits.
+    return next(StepRuler.fitting(scores), None) if scores.size else None
 
 
 def paired_groups(

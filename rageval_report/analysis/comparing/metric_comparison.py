@@ -43,6 +43,7 @@ from rageval_report.stats.pairs.paired import (
     run_test,
     smallest_pvalue,
 )
+from rageval_report.stats.pairs.paired_scores import NO_RULERS, SideRulers
 from rageval_report.stats.pairs.rare_losses import RareLossBound
 from rageval_report.stats.pilot import PilotDifferences
 from rageval_report.stats.sign_flips.together import keep_limits, keep_pvalues
@@ -365,6 +366,7 @@ class PairedMetric:
         rows: IntArray,
         *,
         applies: Callable[[], BoolArray],
+        rulers: SideRulers = NO_RULERS,
     ) -> Self:
         """The metric on some queries of the runs.
 
@@ -382,8 +384,10 @@ class PairedMetric:
             The rows of the queries in the baseline.
         applies : callable
             Gives whether the metric applies to each query; called only if a score is missing.
+        rulers : (StepRuler, StepRuler), optional
+            What fits the columns of which the scores are a part, see `PairedScores`.
         """
-        complete, pairs = split_complete(*scores)
+        complete, pairs = split_complete(*scores, rulers)
         if complete.all():
             units = units.select(rows)
             known = MetricPairs(

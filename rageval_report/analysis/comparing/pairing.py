@@ -24,7 +24,7 @@ from rageval_report.scores.align import Alignment, align
 from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.metric_scales import check_scales
 from rageval_report.scores.states import not_applicable
-from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.pairs.paired_scores import NO_RULERS, PairedScores, SideRulers
 from rageval_report.stats.states.pair_state import LoneScores
 from rageval_report.stats.units import QUERIES, Units, are_missing
 from rageval_report.types import BoolArray, FloatArray, IntArray
@@ -126,12 +126,15 @@ class Pairing:
         )
 
 
-def split_complete(before: FloatArray, after: FloatArray) -> tuple[BoolArray, PairedScores]:
+def split_complete(
+    before: FloatArray, after: FloatArray, rulers: SideRulers = NO_RULERS
+) -> tuple[BoolArray, PairedScores]:
     """Which queries both sides scored, and their scores; not copied if these are all queries."""
     complete = ~(np.isnan(before) | np.isnan(after))
     if complete.all():
-        return complete, PairedScores(np.ascontiguousarray(before), np.ascontiguousarray(after))
-    return complete, PairedScores(before[complete], after[complete])
+        sides = np.ascontiguousarray(before), np.ascontiguousarray(after)
+        return complete, PairedScores(*sides, rulers=rulers)
+    return complete, PairedScores(before[complete], after[complete], rulers=rulers)
 
 
 def note_on_lone_ids(name: str, ids: Collection[str], n: int | None = None) -> tuple[str, ...]:

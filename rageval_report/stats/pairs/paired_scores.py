@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +30,12 @@ from rageval_report.stats.sign_flips.lattice import (
     lattice_step,
 )
 from rageval_report.stats.sign_flips.sign_tail import MOST_AT_ONCE
-from rageval_report.stats.states.counted_steps import CountedSteps, mean_difference
+from rageval_report.stats.states.counted_steps import CountedSteps, StepRuler, mean_difference
 from rageval_report.stats.states.power_sums import PowerSums
 from rageval_report.types import FloatArray
+
+SideRulers: TypeAlias = tuple[StepRuler | None, StepRuler | None]
+NO_RULERS: SideRulers = (None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,8 @@ class PairedScores:
     sizes : ndarray of shape (n,), optional
         The number of queries behind each pair, if the pairs are clusters of queries, as
         `rageval_report.stats.units.Units.collapse` makes them; one each if omitted.
+    rulers : (StepRuler, StepRuler), optional
+        For each side what fits the column of which its scores are a part.
 
     Examples
     --------
@@ -72,6 +77,7 @@ class PairedScores:
     baseline: FloatArray
     candidate: FloatArray
     sizes: FloatArray | None = None
+    rulers: SideRulers = NO_RULERS
 
     @classmethod
     def of(cls, baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> Self:
@@ -169,7 +175,8 @@ class PairedScores:
     @cached_property
     def side_steps(self) -> tuple[CountedSteps | None, CountedSteps | None]:
         """The scores of each side as counts of multiples of 1/D; None if they are no such ones."""
-        return CountedSteps.of(self.baseline), CountedSteps.of(self.candidate)
+        before, after = self.rulers
+        return CountedSteps.of(self.baseline, before), CountedSteps.of(self.candidate, after)
 
     @cached_property
     def side_moments(self) -> tuple[Moments, Moments]:

@@ -33,6 +33,8 @@ _SINGLE_ROUNDING = 2.0**-23
 BLOCK = 2**14  # numbers of which a few arrays stay in the second-level cache
 # So many multiples are looked up in a table, which is faster than to divide.
 _MOST_LISTED = 2**12
+# Quotients of smaller numbers by the usual steps are equal or far apart.
+_MOST_CERTAIN = 2**31
 # Every whole number below this is a double.
 _LARGEST_STEP = 2**53
 # Sums of products of integers below this are exact.
@@ -70,10 +72,27 @@ class CountedSteps:
     is_single: bool = False
 
     @classmethod
-    def of(cls, values: Scores) -> CountedSteps | None:
-        """The counts of finite scores; None if they are not multiples of one of the usual steps."""
+    def of(cls, values: Scores, ruler: StepRuler | None = None) -> CountedSteps | None:
+        """The counts of finite scores; None if they are not multiples of one of the usual steps.
+
+        Parameters
+        ----------
+        values : ndarray
+            The scores.
+        ruler : StepRuler, optional
+            What fits more scores, of which these are a part: it is tried first.
+
+        Examples
+        --------
+        >>> scores = np.array([0.5, 1.0, 0.75, 0.5])
+        >>> CountedSteps.of(scores[:2], next(StepRuler.fitting(scores))).denominator
+        2
+        """
         if not values.size:
             return NO_STEPS
+        counts = None if ruler is None or not ruler.is_certain else ruler.count(values)
+        if ruler is not None and counts is not None:
+            return ruler.in_coarsest_steps(counts)
         for ruler in StepRuler.fitting(values):
             counts = ruler.count(values)
             if counts is not None:
@@ -404,9 +423,17 @@ class StepRuler:
             add_counts(counts, place)
         return counts
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether no coarser step has the same doubles: not for numbers so large that some meet."""
+        return not self.is_single and abs(self.lowest) + self.size < _MOST_CERTAIN
+
     def in_coarsest_steps(self, counts: IntArray) -> CountedSteps:
-        """Counts of these multiples, with D as small as they allow."""
-        return in_coarsest_steps(self.denominator, self.lowest, counts, self.is_single)
+        """Counts of these multiples, at least one of which occurs, with D as small as can be."""
+        occupied = np.flatnonzero(counts)
+        first, last = int(occupied[0]), int(occupied[-1])
+        counts = counts[first : last + 1]
+        return in_coarsest_steps(self.denominator, self.lowest + first, counts, self.is_single)
 
 
 def add_counts(counts: IntArray, places: IndexArray) -> None:

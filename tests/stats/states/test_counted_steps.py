@@ -1,0 +1,51 @@
+"""The counts of a part of a column do not depend on what is known of the column."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.states.counted_steps import CountedSteps, StepRuler
+
+COLUMNS = {
+    "binary": lambda rng: rng.integers(0, 2, 400) * 1.0,
+    "fifths": lambda rng: rng.integers(0, 6, 400) / 5,
+    "ranks": lambda rng: 1 / rng.integers(1, 11, 400),
+    "cents": lambda rng: rng.integers(-900, 900, 400) / 100,
+    "whole numbers": lambda rng: rng.integers(10**7, 10**7 + 9, 400) * 1.0,
+    "so large that steps meet": lambda rng: 2.0**45 + rng.integers(0, 60, 400) / 60,
+    "single precision": lambda rng: (rng.integers(0, 11, 400) / 10).astype(np.float32) * 1.0,
+    "one off the lattice": lambda rng: np.append(rng.integers(0, 6, 399) / 5, 0.123456789),
+    "scattered": lambda rng: rng.random(400),
+}
+
+
+def same(one, other):
+    if one is None or other is None:
+        return one is other
+    fields = ("denominator", "lowest", "is_single")
+    return all(getattr(one, name) == getattr(other, name) for name in fields) and np.array_equal(
+        one.counts, other.counts
+    )
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+@settings(max_examples=20)
+@given(st.integers(0, 399), st.integers(1, 400), st.integers(0, 10**6))
+def test_a_part_is_counted_as_it_is_alone(kind, start, size, seed):
+    column = COLUMNS[kind](np.random.default_rng(seed))
+    part = column[start : start + size]
+    assert same(CountedSteps.of(part, next(StepRuler.fitting(column), None)), CountedSteps.of(part))
+
+
+def test_pairs_with_the_rulers_of_their_columns_have_the_same_lattice():
+    rng = np.random.default_rng(1)
+    before, after = rng.integers(0, 6, 900) / 5, rng.integers(0, 6, 900) / 5
+    rulers = tuple(next(StepRuler.fitting(side)) for side in (before, after))
+    part = slice(300, 420)
+    one = PairedScores(before[part], after[part], rulers=rulers)
+    other = PairedScores(before[part], after[part])
+    assert one.step == other.step
+    assert one.mean == other.mean
+    assert one.side_moments == other.side_moments
