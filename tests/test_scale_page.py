@@ -40,9 +40,12 @@ def test_the_example_runs_as_it_stands(capsys):
 def test_each_command_runs_and_reads_part_by_part():
     (block,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
     commands = block.splitlines()
-    assert len(commands) == 5
+    assert len(commands) == 7
     for command in commands:
         result = CliRunner().invoke(rageval_report, shlex.split(command)[1:])
         assert result.exit_code == (1 if " gate " in command else 0), result.output
-        assert "engine:stream" in result.stdout or " regressions " in command
+        is_listed = any(word in command for word in (" regressions ", " -o page", " plot "))
+        assert "engine:stream" in result.stdout or is_listed
     assert len(pd.read_parquet("all_failures.parquet")) == 34
+    assert "the page shows" in Path("page.html").read_text(encoding="utf-8")
+    assert Path("forest.svg").stat().st_size > 1000

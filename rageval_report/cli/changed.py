@@ -58,7 +58,9 @@ class ImprovementsArguments(PairOptions, LimitOption, EngineOptions, LoadingOpti
     )
 
 
-class OutcomesArguments(PairOptions, CorrectOption, LimitOption, LoadingOptions, OutputOptions):
+class OutcomesArguments(
+    PairOptions, CorrectOption, LimitOption, EngineOptions, LoadingOptions, OutputOptions
+):
     """List which queries both, one or none answer correctly.
 
     --correct says what a correct answer is.

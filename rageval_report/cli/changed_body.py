@@ -15,7 +15,8 @@ from rageval_report.cli.changed import (
 from rageval_report.cli.compare_queries import changed_queries, changed_queries_of_scans
 from rageval_report.cli.output import Output
 from rageval_report.cli.pairs import described_runs, load_pair, notes_of_pair, open_pair
-from rageval_report.cli.scans import check_list_file, split_list_file
+from rageval_report.cli.scans import ScanLoading, check_list_file, split_list_file
+from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
 from rageval_report.scores.correct_notion import describe_notions, shared_notions
@@ -61,6 +62,8 @@ def outcomes(options: OutcomesArguments) -> None:
     """Write which queries both, one or none of two pipelines answer correctly."""
     output = Output.of(options)
     files = (options.baseline, options.candidates)
+    names = [options.baseline, *options.candidates]
+    ScanLoading(options, Loading.of(options)).check_whole(names, "outcomes")
     evaluations = load_pair(options, *files)
     baseline, *candidates = evaluations
     tables = {candidate.name: _outcomes(baseline, candidate) for candidate in candidates}

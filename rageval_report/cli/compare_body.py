@@ -23,7 +23,7 @@ from rageval_report.cli.notes import note
 from rageval_report.cli.options import LoadingOptions
 from rageval_report.cli.output import Output
 from rageval_report.cli.pages import goes_to_page, write_page
-from rageval_report.cli.pairs import described_runs, load_pair, notes_of_pair, open_pair
+from rageval_report.cli.pairs import described_runs, notes_of_pair, open_pair
 from rageval_report.cli.rank import ParetoArguments
 from rageval_report.cli.rank_body import pareto
 from rageval_report.cli.sources import STANDARD_INPUT, parse_source
@@ -92,10 +92,11 @@ def _pareto(options: CompareArguments) -> None:
 def _slices(options: CompareArguments) -> None:
     output = Output.of(options)
     files = (options.baseline, options.candidates)
-    evaluations = load_pair(options, *files, options.metrics)
+    evaluations = open_pair(options, *files, options.metrics)
     comparison = comparison_of(evaluations, options)
     result = comparison.slices(str(options.by), correction=options.correction)
-    output.write({str(options.by): result.with_notes(*notes_of_pair(evaluations, *files))})
+    notes = notes_of_pair(described_runs(evaluations, comparison), *files)
+    output.write({str(options.by): result.with_notes(*notes)})
 
 
 _NOW_COMMANDS: Mapping[str, Callable[[CompareArguments], None]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import click
 
@@ -14,7 +14,7 @@ from rageval_report.cli.output import Output
 from rageval_report.cli.pages import goes_to_page, write_page
 from rageval_report.cli.scans import ScanLoading, check_list_file, split_list_file
 from rageval_report.cli.sources import Loading, read_query_ids
-from rageval_report.errors import AlignmentError, DataError
+from rageval_report.errors import AlignmentError
 from rageval_report.evaluation import RAGPipelineEvaluation
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Runs: TypeAlias = "list[RAGPipelineEvaluation] | list[EvaluationScan]"
 _MOST_WORST = 1000
 
 # What the report of files that are read part by part cannot do.
-_NEEDS_MEMORY = ("by", "clusters")
+_NEEDS_MEMORY = ("clusters",)
 
 
 def report(options: ReportArguments) -> None:
@@ -44,18 +44,13 @@ def report(options: ReportArguments) -> None:
     scans = ScanLoading(options, loading).open(
         options.files, options.metrics, name=options.name, refused=_NEEDS_MEMORY
     )
-    if scans and is_page:
-        raise DataError(
-            "the page holds every query, and these files are read part by part; write the tables "
-            "with -o FILE.md, or use --engine memory"
-        )
     evaluations: Runs = scans or loading.load_every(
         options.files, options.metrics, name=options.name
     )
     if options.by is not None and not is_page:
         note("report --by without a page is now the command slices")
     if is_page:
-        _write_page(cast("list[RAGPipelineEvaluation]", evaluations), options, output)
+        _write_page(evaluations, options, output)
         return
     results = {evaluation.name: _report(evaluation, options) for evaluation in evaluations}
     if len(evaluations) > 1 and not output.renderer.for_programs:
@@ -63,22 +58,24 @@ def report(options: ReportArguments) -> None:
     output.write(results)
 
 
-def _write_page(
-    evaluations: list[RAGPipelineEvaluation], options: ReportArguments, output: Output
-) -> None:
+def _write_page(evaluations: Runs, options: ReportArguments, output: Output) -> None:
     """Write the page of one pipeline, or of the first pipeline and its candidates."""
     if len(evaluations) == 1:
+        # Scans have no such keyword; where they are opened, the option is refused.
+        clusters: dict[str, Any] = (
+            {} if options.clusters is None else {"clusters": options.clusters}
+        )
         page: Report = evaluations[0].report(
             by=options.by,
             pictures=not options.no_pictures,
             longest_text=options.longest_text,
             metrics=options.metrics or None,
+            confidence_level=options.confidence_level,
             percentiles=options.percentiles,
             interval=options.interval,
-            confidence_level=options.confidence_level,
             n_resamples=options.n_resamples,
             seed=options.seed,
-            clusters=options.clusters,
+            **clusters,
         )
         write_page(page, output, evaluations[0].notes)
         return
@@ -126,13 +123,13 @@ def _report(run: RAGPipelineEvaluation | EvaluationScan, options: ReportArgument
         "seed": options.seed,
     }
     metrics = options.metrics or None
+    if options.by is not None:
+        groups = run.slices(options.by, metrics=metrics, clusters=options.clusters, **settings)
+        return groups.with_notes(*run.notes)
     if is_scan(run):
         return run.evaluation_report(metrics=metrics, **settings)
     evaluation = cast("RAGPipelineEvaluation", run)
-    if options.by is None:
-        return evaluation.evaluation_report(metrics=metrics, clusters=options.clusters, **settings)
-    groups = evaluation.slices(options.by, metrics=metrics, clusters=options.clusters, **settings)
-    return groups.with_notes(*evaluation.notes)
+    return evaluation.evaluation_report(metrics=metrics, clusters=options.clusters, **settings)
 
 
 def thresholds(options: ThresholdsArguments) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from rageval_report.cli.command import Command, Options, argument, option
 from rageval_report.cli.options import (
     ConfidenceOption,
+    EngineOptions,
     LoadingOptions,
     MetricsOption,
     OutputOptions,
@@ -48,7 +49,13 @@ class RunsOptions(Options):
 
 
 class HistoryArguments(
-    RunsOptions, MetricsOption, ConfidenceOption, ResamplingOptions, LoadingOptions, OutputOptions
+    RunsOptions,
+    MetricsOption,
+    ConfidenceOption,
+    ResamplingOptions,
+    EngineOptions,
+    LoadingOptions,
+    OutputOptions,
 ):
     """Show the trend of each metric over the runs in a folder.
 
@@ -68,7 +75,13 @@ class HistoryArguments(
 
 
 class ChangesArguments(
-    RunsOptions, MetricsOption, ConfidenceOption, ResamplingOptions, LoadingOptions, OutputOptions
+    RunsOptions,
+    MetricsOption,
+    ConfidenceOption,
+    ResamplingOptions,
+    EngineOptions,
+    LoadingOptions,
+    OutputOptions,
 ):
     """Show what changed from run to run.
 

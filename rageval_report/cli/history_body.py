@@ -12,6 +12,7 @@ from rageval_report.cli.history import ChangesArguments, HistoryArguments
 from rageval_report.cli.monitor import MonitorArguments
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_picture
+from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.inputs import hide_password
@@ -45,6 +46,7 @@ def changes(options: ChangesArguments) -> None:
 
 
 def _trends(options: HistoryArguments | ChangesArguments) -> History:
+    ScanLoading(options, Loading.of(options)).check_whole(options.runs, "a history")
     return run_history.history(
         runs_of_files(options.runs, options),
         baseline=options.baseline,

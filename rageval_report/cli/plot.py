@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.completing import complete_columns
-from rageval_report.cli.options import LoadingOptions, MetricsOption, ReplaceOption
+from rageval_report.cli.options import EngineOptions, LoadingOptions, MetricsOption, ReplaceOption
 from rageval_report.cli.parsing import parse_numbers
 from rageval_report.plots import PLOTS
 
@@ -24,7 +24,7 @@ def _complete_kinds(
     return [CompletionItem(kind) for kind in PLOTS.loaded() if kind.startswith(incomplete)]
 
 
-class DrawArguments(MetricsOption, LoadingOptions, ReplaceOption):
+class DrawArguments(MetricsOption, EngineOptions, LoadingOptions, ReplaceOption):
     """Draw a picture into a file.
 
     The picture shows one pipeline, or candidates beside a baseline. No window is opened.

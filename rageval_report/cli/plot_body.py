@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import click
 
@@ -11,15 +12,22 @@ from rageval_report.analysis.agreement.calibration import calibrate
 from rageval_report.analysis.comparing.comparison import Comparison, compare
 from rageval_report.analysis.ranking.leaderboard import Ranking, rank
 from rageval_report.analysis.repeating.variance import variance
+from rageval_report.analysis.scanned import is_scan
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import check_files, write_picture
 from rageval_report.cli.plot import DrawArguments
+from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 from rageval_report.plots import PLOTS, save_plot
 from rageval_report.plots.kinds import Plot, PlotSubject
+from rageval_report.plots.options import MetricNames
 from rageval_report.run_history.monitoring import monitor
 from rageval_report.run_history.runs import history
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Evaluations: TypeAlias = list[RAGPipelineEvaluation]
 Drawing: TypeAlias = tuple[object, dict[str, object]]  # the subject, and keywords of the plot
@@ -41,12 +49,36 @@ def plot(options: DrawArguments) -> None:
     }
     _check_settings(entry, [*settings, *(["by"] if options.by is not None else [])])
     settings |= entry.metric_options(options.metrics)
-    loading = Loading.of(options)
-    load_files = loading.load_runs if entry.subject in _OF_RUNS else loading.load_every
-    subject, more = _DRAWINGS[entry.subject](load_files(options.files, options.metrics), options)
+    evaluations = _open(entry, options)
+    subject, more = _DRAWINGS[entry.subject](evaluations, options)
     keywords: dict[str, Any] = {**settings, **more}
-    write_picture(options.path, lambda path: save_plot(subject, entry, path, **keywords))
+    draws_itself = is_scan(subject) or isinstance(subject, ScannedComparison)
+    drawn = _drawn_by_subject(entry) if draws_itself else entry
+    write_picture(options.path, lambda path: save_plot(subject, drawn, path, **keywords))
     note(f"wrote {options.path}")
+
+
+def _open(entry: Plot, options: DrawArguments) -> Evaluations:
+    """The evaluations, or scans where the files are read part by part and the plot allows it."""
+    loading = Loading.of(options)
+    opening = ScanLoading(options, loading)
+    if entry.name not in _OF_SCANS:
+        opening.check_whole(options.files, f"the plot {entry.name!r}")
+    elif scans := opening.open(options.files, options.metrics):
+        return cast("Evaluations", scans)  # `_OF_SCANS` names the plots whose drawers take them
+    load_files = loading.load_runs if entry.subject in _OF_RUNS else loading.load_every
+    return load_files(options.files, options.metrics)
+
+
+def _drawn_by_subject(entry: Plot) -> Plot:
+    """The plot as scans and their comparisons draw it, from what they know of their files."""
+
+    def _draw(subject: Any, *args: MetricNames, ax: Axes | None = None, **more: Any) -> Axes:
+        metrics = [more.pop(name) for name in entry.metric_parameters if name in more]
+        axes: Axes = subject.plot(entry, *args, *metrics, ax=ax, **more)
+        return axes
+
+    return replace(entry, draw=_draw)
 
 
 def _check_settings(entry: Plot, names: list[str]) -> None:
@@ -138,6 +170,9 @@ def _noise(evaluations: Evaluations, options: DrawArguments) -> Drawing:
 
 # Their FILEs are runs, which may be of one pipeline and have one name.
 _OF_RUNS: frozenset[PlotSubject] = frozenset({"history", "monitoring", "noise"})
+
+# What scans draw without every score in memory.
+_OF_SCANS = frozenset({"box", "distribution", "ecdf", "forest", "slices"})
 
 _DRAWINGS: dict[PlotSubject, Drawer] = {
     "calibration": _calibration,

@@ -6,6 +6,7 @@ from rageval_report.cli.command import Command, Options, argument, option
 from rageval_report.cli.completing import complete_columns
 from rageval_report.cli.options import (
     CorrectOption,
+    EngineOptions,
     LoadingOptions,
     MetricsOption,
     OutputOptions,
@@ -66,6 +67,7 @@ class RankArguments(
     TestOptions,
     TriedOption,
     CorrectOption,
+    EngineOptions,
     LoadingOptions,
     PageOptions,
     OutputOptions,
@@ -104,6 +106,7 @@ class PairsArguments(
     MetricsOption,
     TestOptions,
     TriedOption,
+    EngineOptions,
     LoadingOptions,
     OutputOptions,
 ):
@@ -120,6 +123,7 @@ class WeightedArguments(
     TestOptions,
     TriedOption,
     CorrectOption,
+    EngineOptions,
     LoadingOptions,
     OutputOptions,
 ):
@@ -136,6 +140,7 @@ class ParetoArguments(
     MetricsOption,
     TestOptions,
     CorrectOption,
+    EngineOptions,
     LoadingOptions,
     OutputOptions,
 ):

@@ -23,6 +23,7 @@ from rageval_report.cli.rank import (
     RankArguments,
     WeightedArguments,
 )
+from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
 from rageval_report.results import Result
 
@@ -63,7 +64,8 @@ def pareto(options: ParetoArguments) -> None:
     _rank(options.converted_to(RankArguments, **_NO_VIEW, tried=1), _PARETO)
 
 
-_LEADERBOARD, _PAIRS, _WEIGHTED, _PARETO = "leaderboard", "pairs", "weighted", "pareto"
+# By the names of their commands.
+_LEADERBOARD, _PAIRS, _WEIGHTED, _PARETO = "rank", "pairs", "weighted", "pareto"
 # The earlier options of rank, which commands of their own do not have.
 _NO_VIEW: dict[str, bool | None] = {
     "weighted": False,
@@ -91,6 +93,8 @@ def _rank(options: RankArguments, view: str) -> None:
     margins = {name: margin for part in options.margins for name, margin in part.items()}
     checked = () if is_weighed else options.metrics
     loading = Loading.of(options, _named_metrics(options.metrics, weights, objectives))
+    opening = ScanLoading(options, loading)
+    opening.check_whole(options.files, "the page of rank" if is_page else view)
     evaluations = loading.load_every(options.files, checked)
     ranking = leaderboard.rank(
         *evaluations,

@@ -94,6 +94,36 @@ class ScanLoading:
         check_unique_names([scan.name for scan in scans])
         return scans
 
+    def check_whole(self, texts: Sequence[str], what: str) -> None:
+        """Refuse to read files part by part, and files that are too large to be read whole.
+
+        Parameters
+        ----------
+        texts : sequence of str
+            The FILE arguments.
+        what : str
+            What needs every score in memory, such as "pareto".
+
+        Raises
+        ------
+        DataError
+            Unless the user chose --engine memory, or the files are small.
+        """
+        is_scanned = self._options.engine not in (AUTO, MEMORY)
+        self._check_engine_options(is_scanned=is_scanned)
+        if is_scanned:
+            raise DataError(
+                f"{what} needs every score in memory, and --engine {self._options.engine} reads "
+                "files part by part; use --engine memory"
+            )
+        sources = self._loading.sources(texts)
+        size = too_large(source.path for source in sources)
+        if size is not None and self._options.engine == AUTO:
+            raise DataError(
+                f"{size}, and {what} needs every score in memory; if this machine has that much "
+                "memory free, use --engine memory, else a part of the queries or a larger machine"
+            )
+
     def _decide(self, sources: Sequence[PipelineSource]) -> bool:
         """Whether the files are read part by part; if the size decides it, a note says so."""
         engine = self._options.engine

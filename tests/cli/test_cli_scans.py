@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -76,8 +77,10 @@ COMMANDS = [
     "compare old={a} new={b} --metric faithfulness --missing bounds --tried 4",
     "regressions {a} {b} --metric exact_match",
     "improvements {a} {b} --metric faithfulness --limit 7",
+    "report {a} --by question_type --metric mrr --quiet",
     "slices {a} --by question_type --metric faithfulness",
     "slices {a} {b} --by question_type --metric exact_match --correction bh",
+    "compare {a} {b} --by question_type --metric exact_match",
     "gate {b} --rule mean(faithfulness)>=0.5 --rule p95(latency_ms)<=3000",
     "gate {b} --baseline {a} --rule no_regression(exact_match,margin=0.1) --rule wins(mrr)>=1",
 ]
@@ -112,6 +115,104 @@ def test_each_file_may_be_an_evaluation(files, run):
     whole, parts = run(line), run(f"{line} --engine stream")
     assert tables(parts.stdout) == tables(whole.stdout)
     assert json.loads(parts.stdout)["title"] == "hybrid against bm25"
+
+
+# -- pages and pictures
+
+
+def table_rows(page: str) -> list[str]:
+    """The rows of the tables of a page, as the texts of their cells."""
+    markup = re.sub(r"(?s)<script.*?</script>", "", Path(page).read_text(encoding="utf-8"))
+    texts = [re.sub(r"<[^>]*>", " ", row) for row in re.findall(r"(?s)<tr.*?</tr>", markup)]
+    return [" ".join(text.split()) for text in texts]
+
+
+def headline(page: str) -> str:
+    return re.search(r"<h1[^>]*>(.*?)</h1>", Path(page).read_text(encoding="utf-8"))[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "compare bm25.csv hybrid.csv",
+        "report bm25.csv hybrid.csv --by question_type",
+        "report bm25.csv --metric faithfulness --metric mrr --no-pictures",
+    ],
+)
+def test_the_page_of_large_files_has_the_tables_of_the_page_in_memory(
+    files, run, monkeypatch, words
+):
+    assert run(f"{words} -o whole.html").exit_code == 0
+    monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "10kB")
+    result = run(f"{words} -o parts.html")
+    assert result.exit_code == 0, result.stderr
+    assert "so they are read part by part" in result.stderr
+    whole, parts = table_rows("whole.html"), table_rows("parts.html")
+    names = re.findall(r"\w+(?=\.csv)", words)
+    files_read = ["pipeline queries files from", *(f"{name} 200 1 {name}.csv" for name in names)]
+    assert len(parts) > 5
+    assert [row for row in parts if row not in whole] == files_read
+    assert headline("parts.html") == headline("whole.html")
+    assert "the page shows" in Path("parts.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "bm25.csv --metric mrr --threshold 0.5 --percentiles 10,90",
+        "bm25.csv --kind box",
+        "bm25.csv hybrid.csv --kind ecdf --metric faithfulness",
+        "bm25.csv hybrid.csv --kind forest --metric mrr",
+        "bm25.csv --kind slices --by question_type --metric mrr",
+        "bm25.csv hybrid.csv --kind slices --by question_type --metric mrr",
+    ],
+)
+def test_a_picture_of_large_files_is_that_of_files_in_memory(files, run, monkeypatch, words):
+    assert run(f"plot {words} -o whole.svg").exit_code == 0
+    monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "10kB")
+    result = run(f"plot {words} -o parts.svg")
+    assert result.exit_code == 0, result.stderr
+    assert "so they are read part by part" in result.stderr
+    assert Path("parts.svg").read_bytes() == Path("whole.svg").read_bytes()
+
+
+# -- what needs every score
+
+WHOLE = {
+    "outcomes": "outcomes bm25.csv hybrid.csv",
+    "rank": "rank bm25.csv hybrid.csv --metric mrr",
+    "pairs": "pairs bm25.csv hybrid.csv --metric mrr",
+    "weighted": "weighted bm25.csv hybrid.csv --metric mrr",
+    "pareto": "pareto bm25.csv hybrid.csv --metric mrr --metric latency_ms",
+    "a history": "history bm25.csv hybrid.csv --metric mrr",
+    "the plot 'strip'": "plot bm25.csv hybrid.csv --kind strip -o out.svg",
+}
+
+
+@pytest.mark.parametrize(("what", "words"), WHOLE.items())
+def test_large_files_are_not_read_whole_unless_the_user_says_so(
+    files, run, refused, monkeypatch, what, words
+):
+    small = run(words)
+    assert small.exit_code == 0, small.stderr
+    assert refused(f"{words} --engine stream") == (
+        f"{what} needs every score in memory, and --engine stream reads files part by part; use "
+        "--engine memory"
+    )
+    monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "50kB")
+    assert refused(words) == (
+        f"the files have 76.2 kB, more than RAGEVAL_STREAM_ABOVE=50kB, and {what} needs every "
+        "score in memory; if this machine has that much memory free, use --engine memory, else a "
+        "part of the queries or a larger machine"
+    )
+    chosen = run(f"{words} --engine memory")
+    assert (chosen.exit_code, chosen.stdout) == (0, small.stdout)
+
+
+def test_the_changes_of_runs_need_every_score_too(files, refused):
+    assert "a history needs every score" in refused("changes bm25.csv hybrid.csv --engine duckdb")
+    words = "--engine stream --memory-limit 1GB"
+    assert "--memory-limit is for" in refused(f"outcomes bm25.csv hybrid.csv {words}")
 
 
 # -- when
@@ -162,12 +263,12 @@ def test_without_pyarrow_large_files_are_read_whole_as_before(files, run, monkey
 
 
 def test_a_command_that_reads_whole_files_says_so_where_they_are_large(files, run, monkeypatch):
-    assert "reads files whole" not in run("outcomes bm25.csv hybrid.csv").stderr
+    assert "reads files whole" not in run("plan bm25.csv --metric mrr").stderr
     monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "1kB")
-    result = run("outcomes bm25.csv hybrid.csv")
+    result = run("plan bm25.csv --metric mrr")
     assert result.exit_code == 0
     assert (
-        "note: the files have 76.2 kB, more than RAGEVAL_STREAM_ABOVE=1kB, and outcomes reads "
+        "note: the files have 37.5 kB, more than RAGEVAL_STREAM_ABOVE=1kB, and plan reads "
         "files whole; if the memory is not enough, give it a part of the queries\n"
     ) in result.stderr
 
@@ -277,7 +378,8 @@ def test_a_damaged_file_among_the_parts_is_named_and_nothing_is_written(files, r
 
 
 def test_the_help_says_where_the_limit_is(run):
-    for command in ("report", "compare", "gate", "failures", "thresholds", "regressions"):
+    part_by_part = ("report", "compare", "gate", "failures", "thresholds", "regressions", "plot")
+    for command in (*part_by_part, "outcomes", "rank", "pairs", "weighted", "pareto", "history"):
         told = " ".join(run(f"{command} --help").stdout.split())
         assert "Reading large files:" in told
         assert "RAGEVAL_STREAM_ABOVE" in told
