@@ -35,6 +35,9 @@ _TYPES: dict[str, click.ParamType[Any]] = {
     "Path": click.Path(path_type=Path),
 }
 
+LONGEST_SENTENCE = 200  # of a command in a list: whole sentences, which are wrapped
+_WIDE = 76  # columns of help in a terminal of 78, in which names of options have half a line
+
 _Parser: TypeAlias = Callable[[str], object]
 _Callback: TypeAlias = Callable[[click.Context, click.Parameter, Any], object]
 
@@ -307,12 +310,17 @@ class Command(click.Command):
                 records.setdefault(getattr(parameter, "heading", ""), []).append(record)
         for heading, rows in sorted(records.items(), key=lambda item: item[0] != ""):
             with formatter.section(heading or "Options"):
-                formatter.write_dl(rows)
+                # In a narrow terminal the sentences need the room more than the names.
+                formatter.write_dl(rows, col_max=30 if formatter.width >= _WIDE else 20)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words, and keep them for `words_of`."""
         ctx.meta[WORDS] = list(args)
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as exc:
+            exc.ctx = exc.ctx or ctx  # of an option without its value, click does not say it
+            raise
 
     def _run(self, **values: object) -> int | None:
         is_silent = bool(values.get("quiet")) or not self.is_timed
@@ -395,8 +403,20 @@ class Family(click.Group):
         )
         self.default = default
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The members, each with a whole sentence."""
+        rows = [
+            (name, self.commands[name].get_short_help_str(LONGEST_SENTENCE))
+            for name in self.list_commands(ctx)
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words; those of the default member may do without its name."""
+        if not args and self.default is None and not ctx.resilient_parsing:  # Tab asks so
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
         is_help = bool(args) and args[0] in ctx.help_option_names
         if self.default and not is_help and (not args or args[0].startswith("-")):
             args = [self.default, *args]

@@ -21,6 +21,7 @@ from rageval_report._command_process import (
     was_interrupted,
 )
 from rageval_report._registry import Registry, import_metadata
+from rageval_report.cli.command import LONGEST_SENTENCE
 from rageval_report.cli.notes import complain, note
 from rageval_report.errors import RagevalError, RagevalWarning
 
@@ -84,7 +85,6 @@ _SECTIONS: dict[str, dict[str, str]] = {
     },
 }
 _PLUGINS = "Of plug-ins"
-_LONGEST_HELP = 200  # whole sentences, which are wrapped
 
 COMMANDS: Registry[click.Command] = Registry(
     "command",
@@ -118,6 +118,12 @@ class CommandLine(click.Group):
         """The command of that name."""
         return COMMANDS[cmd_name]
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; ``help compare`` means ``compare --help``."""
+        if args and args[0] == "help":
+            args = [*args[1:], "--help"]
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -137,7 +143,10 @@ class CommandLine(click.Group):
         for heading, section in sections.items():
             rows = [
                 # Padded, so that the sentences of all sections begin in one column.
-                (name.ljust(widest), self.get_command(ctx, name).get_short_help_str(_LONGEST_HELP))
+                (
+                    name.ljust(widest),
+                    self.get_command(ctx, name).get_short_help_str(LONGEST_SENTENCE),
+                )
                 for name in section
                 if name in names
             ]
@@ -203,7 +212,7 @@ def _code_of_outcome(run: Callable[[], object]) -> int:
 def _code_of_error(error: Exception) -> int:
     """Write the line about an error, and return the exit code."""
     if isinstance(error, click.UsageError):
-        complain(f"{error.format_message()} {_help_hint(error)}")
+        complain(f"{_as_sentence(error.format_message())} {_help_hint(error)}")
     elif isinstance(error, click.ClickException):
         complain(error.format_message())
     elif isinstance(error, RagevalError | OSError):
@@ -215,8 +224,18 @@ def _code_of_error(error: Exception) -> int:
     return WRONG
 
 
+def _as_sentence(message: str) -> str:
+    """A message of click with a full stop, which some of them lack."""
+    text = message.rstrip()
+    return text if text.endswith((".", "?", "?)")) else f"{text}."
+
+
 def _help_hint(exc: click.UsageError) -> str:
+    """Where to read on; if something is missing, also a command that is complete."""
     path = exc.ctx.command_path if exc.ctx is not None else "rageval-report"
+    examples = getattr(exc.ctx.command, "examples", ()) if exc.ctx is not None else ()
+    if isinstance(exc, click.MissingParameter) and examples:
+        return f"For example: {examples[0]}. See {path} --help"
     return f"See {path} --help"
 
 

@@ -99,6 +99,12 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"RAGPipelineEvaluation\.scan\(source, name=\.\.\.\)", "NAME=FILE"),
     (r"give each its own name$", "give each its own name, as NAME=FILE"),
+    (r"\bneeds tried=(\d+)", r"needs --tried \1"),
+    (r"the option correct overrules it", "--correct RULE overrules it"),
+    (
+        r"Give correlation=, or a pilot run as candidate=",
+        "Give --correlation, or a pilot run with --candidate",
+    ),
 )
 
 

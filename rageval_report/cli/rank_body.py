@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
@@ -25,6 +25,7 @@ from rageval_report.cli.rank import (
 )
 from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
+from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
 
 
@@ -93,9 +94,9 @@ def _rank(options: RankArguments, view: str) -> None:
     margins = {name: margin for part in options.margins for name, margin in part.items()}
     checked = () if is_weighed else options.metrics
     loading = Loading.of(options, _named_metrics(options.metrics, weights, objectives))
-    opening = ScanLoading(options, loading)
-    opening.check_whole(options.files, "the page of rank" if is_page else view)
+    ScanLoading(options, loading).check_whole(options.files, view)
     evaluations = loading.load_every(options.files, checked)
+    _check_several(view, options.files, evaluations)
     ranking = leaderboard.rank(
         *evaluations,
         metrics=options.metrics or None,
@@ -125,6 +126,16 @@ def _rank(options: RankArguments, view: str) -> None:
     elif view == _PAIRS:
         result = ranking.pairs
     output.write({result.title: result.with_notes(*notes_of(evaluations))})
+
+
+def _check_several(
+    view: str, files: Sequence[str], evaluations: Sequence[RAGPipelineEvaluation]
+) -> None:
+    if len(evaluations) == 1:
+        raise click.UsageError(
+            f"{view} needs at least two pipelines, and {files[0]} holds one, "
+            f"{evaluations[0].name}; name another file."
+        )
 
 
 def _named_metrics(

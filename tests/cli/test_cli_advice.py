@@ -20,6 +20,7 @@ from rageval_report import (
     score,
     score_rankings,
 )
+from rageval_report.analysis.planning.plan import plan
 from rageval_report.analysis.repeating.stability import stability
 from rageval_report.cli.notes import ADVICE, complain, for_command_line
 from rageval_report.errors import DataError, RagevalError
@@ -32,6 +33,7 @@ from rageval_report.metrics.performance import Price
 from rageval_report.plots import plot
 from rageval_report.readers import READERS, Reader, ScoreFile, Source, read, recognise
 from rageval_report.scores import correctness
+from rageval_report.scores.correct_notion import find_notion
 from rageval_report.stats import TESTS, mean_interval
 
 FILES = {
@@ -132,6 +134,7 @@ CLI_WORDS = [
     *("--duplicates best", "--option values=scores", "Leave out --qrels,"),
     *("--resume", "--retry-failed -o", "check --callable"),
     "--pipeline-price small=SENT:RECEIVED",
+    *("needs --tried 3", "--correct RULE overrules it", "--correlation, or a pilot run with"),
     *("--role model=pipeline", "--role model=detail", "Write one JSON object per line"),
     *("score --records FILE", "judge FILE --judge NAME", "--against BASELINE", "as NAME=FILE"),
 ]
@@ -271,7 +274,10 @@ def results(folder):
     usage = {"prompt_tokens": 9, "completion_tokens": 1}
     reply = {"answer": "So.", "model": "small", "usage": usage}
     weighed = evaluate(queries=QUERIES, target=lambda _: reply, weights={"cost": 1, "accuracy": 1})
-    return [cut, stability(runs), history(several), ranked, *scored, *judgings, half, weighed]
+    three = rank(*(evaluation(name, recall=[0.5, 0.25, 1.0]) for name in "abc"))
+    guessed = plan(evaluation("a", recall=[0.5, 0.25, 1.0]))
+    made = [*scored, *judgings, half, weighed, three, guessed]
+    return [cut, stability(runs), history(several), ranked, *made]
 
 
 @pytest.fixture
@@ -285,7 +291,8 @@ def messages(folder, monkeypatch):
         with pytest.raises(RagevalError) as caught:
             call()
         texts.append(str(caught.value))
-    return texts + [text for result in results(folder) for text in result.notes]
+    notion = find_notion(evaluation("a", exact_match=[1, 0]))
+    return [*texts, notion.note, *(text for result in results(folder) for text in result.notes)]
 
 
 def test_every_pattern_matches_a_message_of_the_library(messages):

@@ -262,3 +262,38 @@ def test_other_warnings_are_told_as_python_tells_them(add_command, run):
 def test_the_arguments_can_be_run_without_exiting(folder: Path):
     with pytest.raises(DataError, match="no such file"):
         rageval_report.main(["report", "nowhere.csv"], standalone_mode=False)
+
+
+def test_what_is_missing_is_shown_by_an_example(run, refused):
+    told = refused("failures bm25.csv")
+    example = "rageval-report failures bm25.csv --metric faithfulness --threshold 0.5"
+    assert told == (
+        f"Missing option '--metric'. For example: {example}. See rageval-report failures --help"
+    )
+
+
+def test_the_word_help_shows_the_help_of_a_command(run):
+    assert run("help").stdout == run("--help").stdout
+    assert run("help golden check").stdout == run("golden check --help").stdout
+
+
+@pytest.mark.parametrize("family", ["golden", "cache"])
+def test_a_family_alone_shows_its_commands_with_whole_sentences(run, family):
+    result = run(family)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == run(family, "--help").stdout
+    assert "..." not in result.stderr.partition("Commands:")[2].partition("Examples:")[0]
+
+
+def test_errors_of_wrong_use_end_with_a_full_stop_and_name_the_command(refused):
+    assert refused("formats x") == (
+        "Got unexpected extra argument (x). See rageval-report formats --help"
+    )
+    assert refused("serve --ask").endswith("See rageval-report serve --help")
+
+
+def test_in_a_narrow_terminal_the_sentences_of_options_have_the_room(run):
+    told = CliRunner().invoke(rageval_report, ["report", "--help"], terminal_width=60).stdout
+    options = told.partition("Options:")[2].partition("Examples:")[0]
+    assert max(map(len, options.splitlines())) <= 60
+    assert "\n  --name TEXT           The name of the pipeline; if\n" in options

@@ -184,7 +184,7 @@ class ResultOptions(RetrievalOptions, MatchingOptions, CorrectOption):
         parse_all=parse_pairs,
         metavar="NAME=METRIC,...",
         help="An objective and its metrics, or a statistic of them and the values that count as 0 "
-        "and 1, such as speed=p95(latency_ms),worst=5000,best=0; may be repeated.",
+        "and 1, such as speed=p95(latency_ms),worst=9,best=0; may be repeated.",
     )
     gates_file: Path | None = option(
         "--gates",
