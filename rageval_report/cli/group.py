@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
@@ -132,6 +133,12 @@ class CommandLine(click.Group):
             now = RENAMED[args[0]]
             note(f"{args[0]} is now the command {' '.join(now)}")
             args = [*now, *args[1:]]
+        if args[0] not in COMMANDS and Path(args[0]).is_file():
+            verb = "report" if len(args) == 1 else "compare"
+            raise click.UsageError(
+                f"{args[0]} is a file, and the command comes first: {ctx.command_path} {verb} "
+                f"{' '.join(args)}."
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

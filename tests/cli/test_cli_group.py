@@ -297,3 +297,11 @@ def test_in_a_narrow_terminal_the_sentences_of_options_have_the_room(run):
     options = told.partition("Options:")[2].partition("Examples:")[0]
     assert max(map(len, options.splitlines())) <= 60
     assert "\n  --name TEXT           The name of the pipeline; if\n" in options
+
+
+def test_a_file_in_the_place_of_the_command_is_shown_behind_one(folder, run):
+    told = run("old.csv new.csv").stderr
+    assert "old.csv is a file, and the command comes first: " in told
+    assert " compare old.csv new.csv." in told
+    assert " report old.csv." in run("old.csv").stderr
+    assert "no command is named 'nowhere.csv'" in run("nowhere.csv").stderr
