@@ -7,6 +7,7 @@ such characters would be a row of empty boxes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 
@@ -114,6 +115,7 @@ def _family_with(character: str) -> str | None:
 @lru_cache(maxsize=1)
 def _entries() -> tuple[font_manager.FontEntry, ...]:
     """The installed fonts, upright ones of usual weight, those for many scripts first."""
+    _add_new_fonts()
     usual = (
         entry
         for entry in font_manager.fontManager.ttflist
@@ -121,6 +123,15 @@ def _entries() -> tuple[font_manager.FontEntry, ...]:
         if entry.style == "normal" and "last resort" not in entry.name.lower()
     )
     return tuple(sorted(usual, key=_order))
+
+
+def _add_new_fonts() -> None:
+    """Tell matplotlib of fonts that were installed after it made its list of them."""
+    known = {entry.fname for entry in font_manager.fontManager.ttflist}
+    for path in font_manager.findSystemFonts():
+        if path not in known:
+            with suppress(OSError, RuntimeError, ValueError):  # a file that FreeType cannot read
+                font_manager.fontManager.addfont(path)
 
 
 def _order(entry: font_manager.FontEntry) -> tuple[int, bool, str, str]:

@@ -32,6 +32,7 @@ from rageval_report.reports.report import Report
 from rageval_report.reports.views.effects import Effects, effects_of
 from rageval_report.reports.views.leaderboard import Leaderboard
 from rageval_report.reports.views.pair_matrix import PairMatrix, pairs_document
+from rageval_report.reports.views.widest_spread import WidestSpread
 from rageval_report.reports.wording import Wording
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.correct_notion import declare_all, shared_notions
@@ -94,6 +95,7 @@ def report_ranking(
         _front_section(ranking, pictures=pictures),
         _effects_section(ranking, ranked, runs),
         _pairs_section(ranking, ranked, pairs),
+        _spread_section(ranking, ranked, runs),
         causes_section(causes, runs, wording),
         origin_section(runs),
     )
@@ -156,6 +158,18 @@ def _leaderboard_section(ranking: Ranking, ranked: RankedPipelines) -> Section:
         (ranking,),
         views=views,
         numbers="The numbers: means, intervals, ranks, letters, and each metric in a sentence",
+    )
+
+
+def _spread_section(ranking: Ranking, ranked: RankedPipelines, runs: Sequence[Scored]) -> Section:
+    """The questions on which the pipelines differ most."""
+    spread = (
+        WidestSpread.of(ranked, ranking.blocks, ranking.lineup.ids, runs)
+        if ranking.blocks and ranking.lineup
+        else None
+    )
+    return Section(
+        "spread", "Questions where the choice matters most", views=(spread,) if spread else ()
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
@@ -72,3 +74,18 @@ def test_nothing_is_missing_where_text_stays_text(monkeypatch):
 def test_a_family_that_is_not_installed_has_no_characters():
     assert fonts._has(("No Such Family At All",), HIRAGANA) is False
     assert fonts._has(("sans-serif",), "α") is True
+
+
+def test_a_font_that_was_installed_after_the_list_was_made_is_found(monkeypatch, tmp_path):
+    new = tmp_path / "new.ttf"
+    shutil.copy(font_manager.findfont("DejaVu Serif"), new)
+    broken = tmp_path / "broken.ttf"
+    broken.write_bytes(b"no font")
+    manager = font_manager.fontManager
+    monkeypatch.setattr(manager, "ttflist", list(manager.ttflist))
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(broken), str(new)])
+    fonts._entries.cache_clear()
+    try:
+        assert str(new) in {entry.fname for entry in fonts._entries()}
+    finally:
+        fonts._entries.cache_clear()

@@ -4,6 +4,7 @@ import itertools
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank, read_scores
@@ -109,6 +110,48 @@ def test_without_every_combination_there_are_no_effects(runs):
     keys = [section.key for section in rank(*runs[:-1]).report(pictures=False).sections]
     assert "effects" not in keys
     assert "leaderboard" in keys
+
+
+def test_the_questions_where_the_choice_matters_most_have_the_widest_spread(runs, report):
+    [view] = section_of(report, "spread").views
+    # By hand: exact match is 0 or 1, so that most of its queries have the widest spread there is.
+    table = pd.DataFrame({run.name: run.scores["exact_match"] for run in runs})
+    spread = table.max(axis=1) - table.min(axis=1)
+    assert view.metric == "Exact Match"
+    assert [card.query_id for card in view.cards] == list(spread.index[spread == 1.0][:4])
+    for card in view.cards:
+        (_, _, best, answer), (_, _, worst, _) = card.answers
+        assert (float(best), float(worst)) == (1.0, 0.0)
+        assert answer.startswith("answer ")
+        assert len(card.bars) == len(runs)
+        assert [bar.tone for bar in card.bars].count("better") == 1
+        assert [bar.tone for bar in card.bars].count("worse") == 1
+
+
+def test_the_best_and_the_worst_follow_the_direction_of_the_metric(runs):
+    """Of the hallucinations the lowest score is the best; the order of the runs plays no part."""
+    rng = np.random.default_rng(1)
+    scores = rng.random((len(runs), N))
+    turned = [
+        RAGPipelineEvaluation(run.name, {"query_id": run.scores.index, "hallucination": own})
+        for run, own in zip(runs, scores, strict=True)
+    ]
+    [view] = section_of(rank(*turned).report(pictures=False), "spread").views
+    [other] = section_of(rank(*turned[::-1]).report(pictures=False), "spread").views
+    widest = np.argsort(-np.ptp(scores, axis=0))[:4]
+    assert [card.query_id for card in view.cards] == [f"q{place:02d}" for place in widest]
+    assert [card.answers for card in other.cards] == [card.answers for card in view.cards]
+    for card, place in zip(view.cards, widest, strict=True):
+        best, worst = (float(answer[2]) for answer in card.answers)
+        assert best == pytest.approx(scores[:, place].min(), abs=6e-4)
+        assert worst == pytest.approx(scores[:, place].max(), abs=6e-4)
+
+
+def test_two_pipelines_or_equal_scores_have_no_such_questions(runs):
+    keys = [section.key for section in rank(*runs[:2]).report(pictures=False).sections]
+    assert "spread" not in keys
+    same = [runs[0].with_name(name) for name in "abc"]
+    assert "spread" not in [section.key for section in rank(*same).report(pictures=False).sections]
 
 
 def test_what_quality_costs_needs_a_cost(runs, report):

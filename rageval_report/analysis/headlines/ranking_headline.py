@@ -270,12 +270,10 @@ def _details(places: RankedPipelines) -> tuple[str, ...]:
         parts.append("Best average place over all metrics, though the best mean on none.")
     n_other, n_behind = len(places.pipelines) - 1, len(places.behind)
     if others and n_behind:
-        are, were = ("is", "is") if len(others) == 1 else ("are", "are")
-        if n_behind == 1:
-            were = "is"
+        others_are, behind_are = ("is" if n == 1 else "are" for n in (len(others), n_behind))
         parts.append(
-            f"{len(others)} of the other {n_other} {are} not distinguishable from the best on any "
-            f"metric; {n_behind} {were} shown to be worse on at least one."
+            f"{len(others)} of the other {n_other} {others_are} not distinguishable from the best "
+            f"on any metric; {n_behind} {behind_are} shown to be worse on at least one."
         )
     parts += _cheapest(places, leader)
     return tuple(parts)

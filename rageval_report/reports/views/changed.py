@@ -18,8 +18,7 @@ from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.names.short_names import ShortNames
 from rageval_report.render.cell_text import number
 from rageval_report.render.display import shorten
-from rageval_report.reports.page_columns import cell_text
-from rageval_report.reports.query_table import text_columns_of
+from rageval_report.reports.views.query_texts import query_texts
 from rageval_report.reports.views.scales import own_scale
 from rageval_report.scores import Metric
 from rageval_report.scores.states import unscored_reasons
@@ -36,7 +35,7 @@ PLAIN_OUTCOMES = (
 _TONES = {BECAME_RIGHT: "better", BECAME_WRONG: "worse"}
 _MOST_CARDS = {BECAME_WRONG: 3, BECAME_RIGHT: 2}
 _MOST_BARS = 5
-_LONGEST_QUESTION, _LONGEST_TEXT, _LONGEST_REASON = 240, 320, 200
+_LONGEST_REASON = 200
 _LEAST_CHANGE = 1e-9
 # One word, one sign, or one character of a script that has no spaces.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]|\w+|[^\w\s]")
@@ -241,10 +240,7 @@ def _heading(kind: str, n: int, *, has_rule: bool) -> str:
 
 def _card(pairing: Pairing, query_id: object) -> QueryCard:
     place = int(pairing.alignment.ids.get_indexer(pd.Index([query_id]))[0])
-    before, after = (
-        _texts(run.details, text_columns_of(run), query_id)
-        for run in (pairing.baseline, pairing.candidate)
-    )
+    before, after = (query_texts(run, query_id) for run in (pairing.baseline, pairing.candidate))
     old, new = before["answer"], after["answer"]
     return QueryCard(
         str(query_id),
@@ -256,17 +252,6 @@ def _card(pairing: Pairing, query_id: object) -> QueryCard:
         tuple(_bars(pairing, place)),
         view_address(open=str(query_id)),
     )
-
-
-def _texts(details: pd.DataFrame, columns: dict[str, str], query_id: object) -> dict[str, str]:
-    longest = {"question": _LONGEST_QUESTION, "reference": _LONGEST_TEXT, "answer": _LONGEST_TEXT}
-    texts = {}
-    for role, most in longest.items():
-        column = columns.get(role)
-        value = details[column].get(query_id) if column is not None else None
-        text = "" if value is None else cell_text(value)
-        texts[role] = "" if text == "–" else shorten(text, most)
-    return texts
 
 
 def _reason(pairing: Pairing, query_id: object) -> str:
