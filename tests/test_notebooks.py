@@ -1,4 +1,8 @@
-"""Every notebook runs in a kernel of its own, and the outputs that are kept are current."""
+"""Every notebook runs in a kernel of its own, and the outputs that are kept are current.
+
+A notebook about public files names their folder in its metadata, ``{"rageval": {"needs": ...}}``;
+it is skipped where the files are not.
+"""
 
 from pathlib import Path
 
@@ -12,9 +16,12 @@ NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 @pytest.mark.notebook
 @pytest.mark.filterwarnings("ignore")  # of the kernel's own libraries; the cells' are checked below
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_notebook_runs_and_shows_pictures(path, monkeypatch):
+def test_the_notebook_runs_and_shows_pictures(path, monkeypatch, real_data):
     monkeypatch.delenv("MPLBACKEND", raising=False)  # with Agg a kernel shows no pictures
     notebook = nbformat.read(path, as_version=4)
+    needed = notebook.metadata.get("rageval", {}).get("needs")
+    if needed:
+        monkeypatch.setenv("RAGEVAL_DATA", str(real_data(needed).parent.resolve()))
     kept = [_texts(cell) for cell in notebook.cells if cell.cell_type == "code"]
     NotebookClient(
         notebook, timeout=120, resources={"metadata": {"path": str(path.parent)}}
