@@ -20,6 +20,7 @@ ROOT = DOCS.parent
 # Files outside docs/ that are pages of the site, by the page that they become.
 OUTSIDE = {
     "CHANGELOG.md": "project/changelog.md",
+    "CODE_OF_CONDUCT.md": "project/code_of_conduct.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "README.md": "project/readme.md",
     "SECURITY.md": "project/security.md",
