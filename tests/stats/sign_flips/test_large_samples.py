@@ -28,6 +28,7 @@ SCATTERED = {
     "shares": lambda rng, n: rng.beta(8, 2, n) - rng.beta(7, 2, n) - 0.02,
     "seconds": lambda rng, n: rng.lognormal(size=n) - rng.lognormal(size=n),
     "half are equal": lambda rng, n: rng.normal(0.05, 1.0, n) * (rng.random(n) < 0.5),
+    "most are equal": lambda rng, n: rng.uniform(-0.9, 1.0, n) * (rng.random(n) < 0.2),
     "three are huge": lambda rng, n: np.append(rng.normal(0.02, 1.0, n - 3), [9.0, -8.0, 9.5]),
 }
 LATTICES = {
@@ -47,13 +48,13 @@ def test_a_tail_is_that_of_the_differences_one_by_one(kind, n):
     differences = sample_of(SCATTERED, kind, n)
     moved = np.abs(differences[differences != 0])
     expected = scattered_tail(moved, None, abs(differences.sum())).at_least
-    [tail] = large_tails([LargeSample.of(differences, None, None)])
-    if not math.isnan(tail):  # with few large values as with many it may be left to the ladder
-        assert tail == pytest.approx(expected, rel=1e-10)
+    sample = LargeSample.of(differences, None, None)
+    if sample is not None:  # else too many differences are large, and the ladder has them
+        assert large_tails([sample]) == pytest.approx([expected], rel=1e-10)
     assert sign_flip_pvalue(differences) == pytest.approx(2 * expected, rel=1e-10)
 
 
-@pytest.mark.parametrize(("kind", "n"), [("normal", 2_000), ("half are equal", 20_000)])
+@pytest.mark.parametrize(("kind", "n"), [("normal", 2_000), ("most are equal", 20_000)])
 def test_most_samples_need_no_other_method(kind, n):
     sample = LargeSample.of(sample_of(SCATTERED, kind, n), None, None)
     assert np.isfinite(large_tails([sample])).all()
