@@ -53,6 +53,7 @@ _SPACING, _FIRST = 4.0, 1.95 * _BODY
 # Terms are left out below 1e-9, relative to the first: this is the length of the vector (see
 # `Histogram.dies_out`) that a term then has, for the largest tilt.
 _AWAY = math.sqrt(2.0 * 4.0 * math.log(1e9)) * math.cosh(_MOST_TILT * _LARGEST)
+_LEAST_EXPONENT = -1000
 # The width of a bin of the histogram, in units.
 _BIN = 1.0 / 32_000
 _BLOCK = 2**14  # numbers of which a few arrays stay in the second-level cache
@@ -129,7 +130,8 @@ class LargeSample:
         at_zero_too = abs(mean) if n_zero else 0.0
         top = max(float(values.max()) - mean, mean - float(values.min()), at_zero_too)
         exponent = math.frexp(top)[1]
-        if not top > 0.0 or not math.isfinite(math.ldexp(1.0, -exponent)):
+        # Of numbers so small that their inverse overflows, nothing is summed.
+        if not top > 0.0 or exponent < _LEAST_EXPONENT:
             return None
         at_zero = n_zero * math.ldexp(-mean, -exponent) ** np.arange(ORDER_OF_SIGNS + 1)
         squares = sums_of_powers(values, counts, mean, exponent, 2)[2] + at_zero[2]

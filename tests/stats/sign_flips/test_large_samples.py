@@ -139,6 +139,13 @@ def test_swapped_sides_have_mirrored_limits_and_one_pvalue():
     assert sign_flip_pvalue(differences) == sign_flip_pvalue(-differences)
 
 
+@pytest.mark.parametrize("unit", [1e-310, 1e-150, 1e200])
+def test_the_unit_of_the_scores_does_not_matter(unit):
+    differences = sample_of(SCATTERED, "normal", 2_000)
+    expected = sign_flip_pvalue(differences)
+    assert sign_flip_pvalue(differences * unit) == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     "differences",
     [
