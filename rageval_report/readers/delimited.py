@@ -26,6 +26,7 @@ from rageval_report.readers.delimited_rows import (
     FieldCountError,
     RowCount,
     cell_text,
+    count_plain_rows,
     count_rows,
     line_ends,
     rows,
@@ -236,7 +237,15 @@ def read_delimited(
     delimiter = _find_delimiter(source) if delimiter is None else _check_delimiter(delimiter)
     first_table = _DelimitedTable.open(source, delimiter)
     kept = select_columns(first_table.header, columns, query_id)
-    delimited, frame = first_table.parse_queries(kept, query_id)
+    if len(kept) < len(first_table.header):  # pandas accepts rows of any width then
+        first_table = first_table.with_counted_rows()
+    try:
+        delimited, frame = first_table.parse_queries(kept, query_id)
+    except ReaderError:
+        if not first_table.row_count.needs_parser:
+            raise
+        first_table = first_table.with_counted_rows()
+        delimited, frame = first_table.parse_queries(kept, query_id)
     cut_notes = _check_complete(delimited)
     frame, formula_notes = find_neutralised_formulas(source, frame)
     frame, notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)
@@ -391,16 +400,28 @@ class _DelimitedTable(NamedTuple):
         ends = line_ends(text, delimiter)
         header, start = _header(source, text, delimiter, ends)
         _, left_out = table_start(text, delimiter)
+        row_count = count_plain_rows(text, delimiter, len(header), start)
+        table = cls(
+            *(source, text, delimiter, ends, header, start),
+            row_count or RowCount(0),
+            tuple(left_out),
+        )
+        return table if row_count else table.with_counted_rows()
+
+    def with_counted_rows(self) -> _DelimitedTable:
+        """The same table after the fields of each row were counted, without lines of others."""
+        text, left_out = self.text, self.left_out
+        layout = (self.delimiter, len(self.header), self.start, self.ends)
         try:
-            row_count = count_rows(text, delimiter, len(header), start, ends)
+            row_count = count_rows(text, *layout)
         except FieldCountError:
-            lines = misfits(text, delimiter, len(header), start, ends)
-            left_out += lines
+            lines = misfits(text, *layout)
+            left_out += tuple(lines)
             text = overwrite(text, lines)
-            row_count = _count(source, text, delimiter, len(header), start, ends)
+            row_count = _count(self.source, text, *layout)
         if not row_count.n_rows:
-            raise source.error("the file has column names, but no rows")
-        return cls(source, text, delimiter, ends, header, start, row_count, tuple(left_out))
+            raise self.source.error("the file has column names, but no rows")
+        return self._replace(text=text, row_count=row_count, left_out=left_out)
 
     def parse_queries(
         self, kept: list[str], query_id: str | None
@@ -501,7 +522,8 @@ class _DelimitedTable(NamedTuple):
                 lineterminator="\n" if self.ends == b"\n" else None,
                 header=None,
                 names=self.header,
-                usecols=kept,
+                # With `usecols` pandas accepts rows that have too many fields.
+                usecols=None if len(kept) == len(self.header) else kept,
                 # Otherwise pandas takes the first column for an index if every row has one field
                 # too many.
                 index_col=False,

@@ -297,6 +297,26 @@ def test_ten_thousand_columns_are_read_and_then_refused_as_metrics(frame_text):
         score_table(frame)
 
 
+@pytest.mark.parametrize("place", [0, 7, 19])
+def test_a_row_too_long_beside_one_too_short_is_named(write, place):
+    """Their delimiters add up to those of a regular table."""
+    lines = [f"q{row},{row % 2},0.5" for row in range(20)]
+    lines[place] += ",0.5"
+    lines[5] = "q5,1"
+    path = write("\n".join(["query_id,recall,mrr", *lines]) + "\n")
+    first = min(place, 5)
+    with pytest.raises(ReaderError, match="expected 3 fields") as caught:
+        read(path)
+    assert caught.value.line == first + 2
+
+
+def test_columns_that_are_left_out_are_counted_too(write):
+    path = write("query_id,recall,mrr\nq1,1,1,1\nq2,1\n")
+    with pytest.raises(ReaderError, match="expected 3 fields") as caught:
+        read(path, reader="csv", columns=["recall"])
+    assert caught.value.line == 2
+
+
 # -- columns
 
 
