@@ -15,6 +15,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from rageval_report.types import BoolArray
+
 _CHUNK = 1 << 22
 _LINE_FEED, _CARRIAGE_RETURN, _QUOTE = b'\n\r"'
 _BLANKS = b" \t"
@@ -286,16 +288,21 @@ def _record_ends(
             is_mark |= chunk == _QUOTE
         if has_returns:
             is_mark |= chunk == _CARRIAGE_RETURN
-        marks = np.flatnonzero(is_mark) + begin
+        marks = np.flatnonzero(is_mark)
+        kinds = chunk[marks]
+        marks += begin
         if has_quotes:
-            inside = _inside_quotes(text[marks], is_inside)
+            inside = _inside_quotes(kinds, is_inside)
             is_inside = int(inside[-1]) if len(inside) else is_inside
-            if _has_stray_quote(text, marks, inside, delimiter):
+            is_quote = kinds == _QUOTE
+            if _has_stray_quote(text, marks[is_quote & (inside == 1)], delimiter):
                 return None
-            marks = marks[(inside == 0) & (text[marks] != _QUOTE)]
+            is_outside = (inside == 0) & ~is_quote
+            marks, kinds = marks[is_outside], kinds[is_outside]
         if has_returns:
-            marks = _without_paired_returns(text, marks)
-        ends = np.flatnonzero(text[marks] != delimiter)
+            is_kept = _are_unpaired(text, marks, kinds)
+            marks, kinds = marks[is_kept], kinds[is_kept]
+        ends = np.flatnonzero(kinds != delimiter)
         places.append(marks[ends])
         separators.append(ends - np.arange(len(ends)) + n_separators)
         n_separators += len(marks) - len(ends)
@@ -319,10 +326,8 @@ def _inside_quotes(marks: np.ndarray, is_inside: int) -> np.ndarray:
     return parity
 
 
-def _has_stray_quote(
-    text: np.ndarray, marks: np.ndarray, inside: np.ndarray, delimiter: int
-) -> bool:
-    opening = marks[(inside == 1) & (text[marks] == _QUOTE)]
+def _has_stray_quote(text: np.ndarray, opening: np.ndarray, delimiter: int) -> bool:
+    """Whether one of the quotes that open stands within a field."""
     before = text[opening[opening > 0] - 1]
     is_regular = before == _QUOTE
     for allowed in (delimiter, _LINE_FEED, _CARRIAGE_RETURN):
@@ -330,8 +335,8 @@ def _has_stray_quote(
     return not bool(is_regular.all())
 
 
-def _without_paired_returns(text: np.ndarray, marks: np.ndarray) -> np.ndarray:
-    """The marks without carriage returns before a line feed; alone they end lines (old Macs)."""
+def _are_unpaired(text: np.ndarray, marks: np.ndarray, kinds: np.ndarray) -> BoolArray:
+    """Which marks are not carriage returns before a line feed; alone they end lines (old Macs)."""
     after = text[np.minimum(marks + 1, len(text) - 1)]
-    unpaired: np.ndarray = marks[(text[marks] != _CARRIAGE_RETURN) | (after != _LINE_FEED)]
-    return unpaired
+    is_unpaired: BoolArray = (kinds != _CARRIAGE_RETURN) | (after != _LINE_FEED)
+    return is_unpaired
