@@ -43,15 +43,13 @@ SMALL = 20_000
 
 
 def write_table(path: Path, n: int, seed: int, *, shuffled: bool = False) -> None:
-    """One table part by part; shuffled within each part, and the parts in reverse."""
+    """One table part by part; shuffled as a whole."""
     rng = np.random.default_rng(seed)
-    firsts = list(range(0, n, ROWS_OF_GROUP))
+    every = rng.permutation(n) if shuffled else np.arange(n)
     writer = None
-    for first in firsts[::-1] if shuffled else firsts:
-        numbers = np.arange(first, min(first + ROWS_OF_GROUP, n))
+    for first in range(0, n, ROWS_OF_GROUP):
+        numbers = every[first : first + ROWS_OF_GROUP]
         size = len(numbers)
-        if shuffled:
-            rng.shuffle(numbers)
         columns = [(rng.random(size) < 0.4).astype(np.float32) for _ in range(3)]
         columns += [(rng.integers(0, 6, size) / 5).astype(np.float32) for _ in range(3)]
         columns += [rng.beta(4, 2, size).astype(np.float32) for _ in range(4)]
