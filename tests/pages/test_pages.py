@@ -107,5 +107,24 @@ def test_a_block_whose_extra_is_missing_is_skipped_and_counted(page, tmp_path, m
     assert (done.run, done.skipped) == (0, 1)
 
 
+def test_a_block_that_needs_more_is_counted_and_neither_run_nor_compared(page, tmp_path):
+    text = "```python\nprint(1)\n```\n"
+    text += "<!-- needs: a server -->\n<!-- wandb -->\n```python\n1 / 0\n```\n"
+    text += "```text\n2\n```\n<!-- needs: files -->\n| a | b |\n| get | `rageval-report no` |\n"
+    folder = tmp_path / "walked"
+    folder.mkdir()
+    done = walk(page(text), folder)
+    assert (done.run, done.compared, done.stated) == (1, 0, 1)
+
+
+def test_ci_walks_through_every_page():
+    script = (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8")
+    [line] = re.findall(r"tests/pages/walk\.py (.+)", script)
+    walked = {path for glob in line.split() for path in REPOSITORY.glob(glob)}
+    # A template is a package of its own, whose page is tested with it.
+    pages = {page for page in DOCS.rglob("*.md") if "plugin_template" not in page.parts}
+    assert walked == {README, *pages}
+
+
 def test_an_extra_that_is_installed_is_known():
     assert has_extra("test")

@@ -7,13 +7,16 @@
 A block is fenced, and begins with its language. ``python`` runs in one namespace for the page,
 ``bash`` in the folder that the block before it left, and ``text`` after one of them holds lines
 that it printed. A command alone in the cell of a table runs too. ``extra=http`` behind the language
-says that a block needs an extra: without it the block is skipped, and counted.
+says that a block needs an extra: without it the block is skipped, and counted. A block after
+``<!-- needs: a server of MLflow -->`` needs more than an extra; it is not run, and counted too. A
+table after such a line names commands that are not typed as they stand.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import multiprocessing
 import os
 import re
 import shlex
@@ -27,10 +30,12 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 _PART = re.compile(
-    r"^```(?P<kind>\w+)(?P<words>[^\n]*)\n(?P<code>.*?)^```"
+    r"^(?:<!-- needs: (?P<needs>[^\n]+) -->\n(?:<!-- [^\n]+ -->\n)?)?"
+    r"```(?P<kind>\w+)(?P<words>[^\n]*)\n(?P<code>.*?)^```"
     r"|^\|.*?\| `(?P<command>rageval-report [^`]+)` \|",
     re.DOTALL | re.MULTILINE,
 )
+_TABLE_OF_NAMES = re.compile(r"^<!-- needs: [^\n]+ -->\n((?:\|[^\n]*\n)+)", re.MULTILINE)
 _DEMO = "rageval-report demo"
 
 
@@ -43,6 +48,7 @@ class Block:
     kind: str
     extra: str | None
     code: str
+    needs: str = ""
 
 
 @dataclass
@@ -52,20 +58,26 @@ class Walk:
     run: int = 0
     compared: int = 0
     skipped: int = 0
+    stated: int = 0
 
 
 def blocks_of(page: Path) -> Iterator[Block]:
     """The blocks of a page, and the commands of its tables, in order."""
     text = page.read_text(encoding="utf-8")
+    # Empty lines in their place keep the numbers of the lines behind them.
+    text = _TABLE_OF_NAMES.sub(lambda table: "\n" * table[0].count("\n"), text)
     for found in _PART.finditer(text):
-        line = text.count("\n", 0, found.start()) + 1
+        # A command of a table has no fence; the line of a block is that of its fence.
+        start = found.start("command") if found["kind"] is None else found.start("kind")
+        line = text.count("\n", 0, start) + 1
         extra = re.search(r"extra=(\w+)", found["words"] or "")
         yield Block(
             page.name,
             line,
             found["kind"] or "bash",
             extra and extra[1],
-            found["code"] or found["command"] + "\n",
+            found["code"] if found["kind"] else f"{found['command']}\n",
+            found["needs"] or "",
         )
 
 
@@ -103,7 +115,10 @@ def walk(page: Path, folder: Path, adapt: Callable[[str], str] = str) -> Walk:
     _activation(folder)
     with contextlib.chdir(folder):
         for block in blocks_of(page):
-            if block.extra and not has_extra(block.extra):
+            if block.needs:
+                done.stated += 1
+                printed = ""
+            elif block.extra and not has_extra(block.extra):
                 done.skipped += 1
                 printed = ""  # so that a text is never compared with what an earlier block printed
             elif block.kind in ("python", "bash"):
@@ -169,16 +184,27 @@ def _check_printed(block: Block, printed: str) -> None:
         assert shown.strip() in lines, f"{where}: not printed, or not in this order: {shown!r}"
 
 
+def walk_in_empty_folder(page: str) -> str:
+    """Walk through a page in a folder of its own; returns what happened in a line."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    with tempfile.TemporaryDirectory() as folder:
+        done = walk(Path(page).resolve(), Path(folder))
+    return (
+        f"{page}: {done.run} blocks run, {done.compared} compared, "
+        f"{done.skipped} without their extra, {done.stated} that need more"
+    )
+
+
 def main(pages: list[str]) -> None:
-    """Walk through pages, each in a folder of its own."""
-    for name in pages:
-        with tempfile.TemporaryDirectory() as folder:
-            done = walk(Path(name).resolve(), Path(folder))
-        print(f"{name}: {done.run} blocks run, {done.compared} compared, {done.skipped} skipped")
+    """Walk through pages, several at a time, each in a process of its own."""
+    # Not by fork: a page may use threads, and what it adds to tables would stay for the next one.
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(maxtasksperchild=1) as pool:
+        for line in pool.imap(walk_in_empty_folder, pages, chunksize=1):
+            print(line)
 
 
 if __name__ == "__main__":
-    import matplotlib
-
-    matplotlib.use("Agg")
     main(sys.argv[1:])
