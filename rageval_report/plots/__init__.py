@@ -1,6 +1,8 @@
 """Results become pictures: each plot takes a subject and returns the Axes that it drew on.
 
 The subject is the object itself: a pipeline's evaluation, a comparison, or the result of slices.
+A plot of a comparison takes a `Comparison`, or the evaluation of the baseline with that of the
+candidate as ``other=``; if it draws one candidate of several, ``candidate=`` names it.
 
 Every plot takes ``ax=``, the Axes on which it draws; without it, pyplot makes a figure, so that a
 notebook shows it. Further keywords (``**style``), such as ``color=`` or ``alpha=``, go to the

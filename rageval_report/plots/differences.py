@@ -83,14 +83,10 @@ def differences(
 
     Parameters
     ----------
-    subject : Comparison, or RAGPipelineEvaluation with `other`
-        The comparison; an evaluation is the baseline.
+    subject, other, candidate
+        The comparison, as for every plot of one; see `rageval_report.plots`.
     metric : str, optional
         By any of its names; needed if several were compared.
-    other : RAGPipelineEvaluation, optional
-        The candidate, if the subject is an evaluation.
-    candidate : str, optional
-        The name of the candidate; needed if the comparison has several.
     ax, **style
         As for every plot, see `rageval_report.plots`; the style is that of the dots, or of the
         filled areas.

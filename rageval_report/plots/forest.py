@@ -95,12 +95,10 @@ def forest(
 
     Parameters
     ----------
-    subject : Comparison, or RAGPipelineEvaluation with `other`
-        The comparison; an evaluation is the baseline.
+    subject, other
+        The comparison, as for every plot of one; see `rageval_report.plots`.
     metrics : str or iterable of str, optional
         By any of their names.
-    other : RAGPipelineEvaluation, optional
-        The candidate, if the subject is an evaluation.
     scale : {"own", "range", "baseline"}, optional
         The unit of the axis. "own": the metrics' own unit, so only metrics of one scale; if no
         metric is named, the largest such group, and a note that says which are left out. "range":

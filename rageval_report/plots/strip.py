@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullLocator
 
@@ -50,7 +49,8 @@ from rageval_report.plots.subjects import (
     select_candidate,
     select_metrics,
 )
-from rageval_report.scores import Metric
+from rageval_report.scores import Metric, shown
+from rageval_report.scores.shown import Shown
 
 # The columns, in inches from the left edge of the axes: where numbers end, where scales begin and
 # end, where words begin.
@@ -63,16 +63,15 @@ _HEAD, _BLOCK = 0.75, 0.75  # heights, in rows: of the headings, and of the ends
 _ROW_INCHES, _MARGIN_INCHES, _LABEL_INCHES = 0.44, 1.3, 1.7
 _LINE = 0.19  # half the distance of the verdict and its reason, in rows
 _WIDEST_WORD = 12  # of the names over the means; longer ones would touch each other
-_BETTER, _WORSE, _EQUIVALENT, _UNDECIDED = "better", "worse", "equivalent", "undecided"
-_NOT_TESTED, _IDENTICAL = "too few queries", "identical"
-_MARKS: dict[str, dict[str, Any]] = {
-    _BETTER: {"marker": BETTER_MARKER, "color": BETTER, "markersize": 8},
-    _WORSE: {"marker": WORSE_MARKER, "color": WORSE, "markersize": 8},
-    _EQUIVALENT: {"marker": "D", "markersize": 5.5},
-    _IDENTICAL: {"marker": "D", "markersize": 5.5},
-    _UNDECIDED: {"marker": EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
-    _NOT_TESTED: {"marker": EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
+_MARKS: dict[Shown, dict[str, Any]] = {
+    shown.BETTER: {"marker": BETTER_MARKER, "color": BETTER, "markersize": 8},
+    shown.WORSE: {"marker": WORSE_MARKER, "color": WORSE, "markersize": 8},
+    shown.EQUIVALENT: {"marker": "D", "markersize": 5.5},
+    shown.IDENTICAL: {"marker": "D", "markersize": 5.5},
+    shown.UNDECIDED: {"marker": EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
+    shown.NOT_TESTED: {"marker": EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
 }
+_WORDS: dict[Shown, str] = {shown.NOT_TESTED: "too few queries"}
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class StripMetric:
     difference, low, high : float
         Candidate minus baseline with its interval, in the unit of the metric.
     verdict : str
-        "better", "worse", "equivalent", "identical", "undecided" or "too few queries".
+        What the scores show, as in `rageval_report.scores.shown`.
     reason : str
         What stands under the verdict.
     margin : float or None
@@ -101,7 +100,7 @@ class StripMetric:
     difference: float
     low: float
     high: float
-    verdict: str
+    verdict: Shown
     reason: str
     margin: float | None
 
@@ -144,15 +143,11 @@ def strip(
 
     Parameters
     ----------
-    subject : Comparison, or RAGPipelineEvaluation with `other`
-        The comparison; an evaluation is the baseline.
+    subject, other, candidate
+        The comparison, as for every plot of one; see `rageval_report.plots`.
     metrics : str or iterable of str, optional
         By any of their names; all compared metrics if omitted. Metrics of different scales stand
         below each other, each with its own scale.
-    other : RAGPipelineEvaluation, optional
-        The candidate, if the subject is an evaluation.
-    candidate : str, optional
-        The name of the candidate; needed if the comparison has several.
     ax, **style
         As for every plot, see `rageval_report.plots`; the style is that of the marks of the
         differences.
@@ -197,8 +192,11 @@ def _rows(
     frame = comparison.frame[comparison.frame["candidate"] == pair.candidate.name]
     alpha = alpha_of(comparison.settings)
     for metric in drawn:
-        for _, row in frame[(frame["metric"] == metric.name) & (frame["n"] > 0)].iterrows():
-            verdict = _verdict_of(row, metric, alpha)
+        rows = frame[(frame["metric"] == metric.name) & (frame["n"] > 0)]
+        for values in rows.to_dict("records"):
+            row = {str(key): value for key, value in values.items()}
+            row["greater_is_better"] = metric.greater_is_better
+            verdict = shown.shown_by(row, alpha)
             yield StripMetric(
                 metric,
                 baseline=float(row["baseline_mean"]),
@@ -212,25 +210,13 @@ def _rows(
             )
 
 
-def _verdict_of(row: pd.Series, metric: Metric, alpha: float) -> str:
-    """What is shown of a metric, in a word."""
-    if row["ties"] == row["n"]:
-        return _IDENTICAL
-    if math.isnan(float(row["pvalue_adjusted"])):
-        return _NOT_TESTED
-    if float(row["pvalue_adjusted"]) <= alpha:
-        return _BETTER if (row["difference"] > 0) == metric.greater_is_better else _WORSE
-    is_equivalent = float(row.get("equivalence_pvalue_adjusted", math.nan)) <= alpha
-    return _EQUIVALENT if is_equivalent else _UNDECIDED
-
-
-def _reason_of(row: pd.Series, verdict: str) -> str:
-    if verdict == _IDENTICAL:
+def _reason_of(row: Mapping[str, Any], verdict: Shown) -> str:
+    if verdict == shown.IDENTICAL:
         return f"on all {int(row['n']):,} queries"
-    if verdict == _NOT_TESTED:
+    if verdict == shown.NOT_TESTED:
         return f"{int(row['n']):,} in common"
-    fragile = " · fragile" if verdict in (_BETTER, _WORSE) and row.get("fragile", False) else ""
-    return f"better on {int(row['wins']):,}, worse on {int(row['losses']):,}{fragile}"
+    is_fragile = verdict in (shown.BETTER, shown.WORSE) and bool(row.get("fragile", False))
+    return shown.changed_text(int(row["wins"]), int(row["losses"]), is_fragile=is_fragile)
 
 
 def _blocks(rows: Sequence[StripMetric]) -> list[StripBlock]:
@@ -331,7 +317,7 @@ def _draw_row(
     if is_wide:
         _write(ax, _BASELINE, place, number_text(row.baseline), ha="right")
         _write(ax, _CANDIDATE, place, number_text(row.candidate), ha="right")
-    is_shown = row.verdict in (_BETTER, _WORSE)
+    is_shown = row.verdict in (shown.BETTER, shown.WORSE)
     words = {
         "color": letters_of(hue) if is_shown else ink(),
         "fontweight": "bold" if is_shown else "normal",
@@ -339,7 +325,7 @@ def _draw_row(
     _write(ax, _DIFFERENCE, place, number_text(row.difference, signed=True), ha="right", **words)
     upper = place - _LINE if is_wide else place
     _draw_mark(ax, row.verdict, _VERDICT + 0.07, upper, style)
-    _write(ax, _VERDICT + 0.22, upper, row.verdict, **words)
+    _write(ax, _VERDICT + 0.22, upper, _WORDS.get(row.verdict, row.verdict), **words)
     if is_wide:
         _write(ax, _VERDICT + 0.22, place + _LINE, row.reason, fontsize="x-small", alpha=0.75)
 
@@ -367,7 +353,7 @@ def _draw_means(ax: Axes, row: StripMetric, block: StripBlock, place: float, hue
     ax.plot(candidate, place, "o", color=hue, markersize=6, zorder=4)
 
 
-def _draw_mark(ax: Axes, verdict: str, across: float, place: float, style: ArtistOptions) -> None:
+def _draw_mark(ax: Axes, verdict: Shown, across: float, place: float, style: ArtistOptions) -> None:
     mark = {"color": ink(), **_MARKS[verdict]}
     face = ax.get_facecolor() if mark.pop("is_hollow", False) else mark["color"]
     look = look_of(style, **{**mark, "markerfacecolor": face, "linestyle": "none"})

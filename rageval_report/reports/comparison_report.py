@@ -13,7 +13,7 @@ from rageval_report.analysis.headlines.comparison_headline import (
     fewest_of,
     pair_text,
 )
-from rageval_report.analysis.headlines.metric_verdicts import BETTER, WORSE, MetricVerdict
+from rageval_report.analysis.headlines.metric_verdicts import MetricVerdict
 from rageval_report.analysis.summary import evaluation_report
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.reports.common_sections import (
@@ -51,6 +51,7 @@ from rageval_report.scores.correct_notion import (
     describe_notions,
     shared_notions,
 )
+from rageval_report.scores.shown import BETTER, WORSE
 from rageval_report.stats.means.column_description import QUARTILES
 
 _FAMILIES = (

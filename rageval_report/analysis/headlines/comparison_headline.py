@@ -10,14 +10,7 @@ import pandas as pd
 
 from rageval_report.analysis.headlines.headline import Headline
 from rageval_report.analysis.headlines.metric_verdicts import (
-    BETTER,
-    EQUIVALENT,
-    IDENTICAL,
-    NOT_TESTED,
-    UNDECIDED,
-    WORSE,
     MetricVerdict,
-    Shown,
     counted,
     names_with_rest,
     of_shown,
@@ -30,6 +23,15 @@ from rageval_report.analysis.headlines.metric_verdicts import (
 from rageval_report.analysis.sentence_parts import number, rounded_count
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.results import Result
+from rageval_report.scores.shown import (
+    BETTER,
+    EQUIVALENT,
+    IDENTICAL,
+    NOT_TESTED,
+    UNDECIDED,
+    WORSE,
+    Shown,
+)
 from rageval_report.stats.units import FEWEST_UNITS
 
 # Below it a comparison finds large differences only, and the headline says so.

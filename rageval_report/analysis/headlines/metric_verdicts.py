@@ -5,20 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
 from rageval_report.analysis.sentence_parts import number, rounded_count
-
-Shown = Literal["worse", "better", "equivalent", "identical", "undecided", "not tested"]
-
-WORSE: Shown = "worse"
-BETTER: Shown = "better"
-EQUIVALENT: Shown = "equivalent"
-IDENTICAL: Shown = "identical"
-UNDECIDED: Shown = "undecided"
-NOT_TESTED: Shown = "not tested"
+from rageval_report.scores.shown import (
+    BETTER,
+    EQUIVALENT,
+    IDENTICAL,
+    NOT_TESTED,
+    UNDECIDED,
+    WORSE,
+    Shown,
+    changed_text,
+    shown_by,
+)
 
 SHOWN_IN_ORDER: tuple[Shown, ...] = (WORSE, BETTER, EQUIVALENT, IDENTICAL, UNDECIDED, NOT_TESTED)
 """The order in which a reader wants to see them."""
@@ -158,7 +160,7 @@ def _verdict_of(
         label=labels.get(name, name),
         baseline=str(row["baseline"]),
         candidate=str(row["candidate"]),
-        shown=_shown_by(row, alpha),
+        shown=shown_by(row, alpha),
         greater_is_better=bool(row["greater_is_better"]),
         n=int(row["n"]),
         n_dropped=int(row.get("n_dropped", 0)),
@@ -177,19 +179,6 @@ def _verdict_of(
         is_fragile=bool(row.get("fragile", False)),
         is_share=row.get("kind") in ("binary", "proportion"),
     )
-
-
-def _shown_by(row: Mapping[str, Any], alpha: float) -> Shown:
-    if row["n"] and row["ties"] == row["n"]:
-        return IDENTICAL
-    if math.isnan(row["pvalue"]):
-        return NOT_TESTED
-    # To the last bit 1 - 0.95 is above 0.05, as in every verdict of the library.
-    if row["pvalue_adjusted"] <= alpha:
-        gain = row["difference"] if row["greater_is_better"] else -row["difference"]
-        return BETTER if gain > 0 else WORSE
-    is_equivalent = row.get("equivalence_pvalue_adjusted", math.nan) <= alpha
-    return EQUIVALENT if is_equivalent else UNDECIDED
 
 
 def _needed_in(row: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
@@ -285,9 +274,8 @@ def counted(n: int, singular: str, plural: str = "") -> str:
 
 
 def _shown_reason(verdict: MetricVerdict) -> str:
-    queries = "query" if verdict.losses == 1 else "queries"
-    fragile = " · fragile" if verdict.is_fragile else ""
-    return f"better on {verdict.wins}, worse on {verdict.losses} {queries}{fragile}"
+    noun = "query" if verdict.losses == 1 else "queries"
+    return changed_text(verdict.wins, verdict.losses, is_fragile=verdict.is_fragile, noun=noun)
 
 
 def _undecided_reason(verdict: MetricVerdict) -> str:

@@ -13,7 +13,6 @@ from typing import ClassVar
 from rageval_report.analysis.headlines.metric_verdicts import (
     SHOWN_IN_ORDER,
     MetricVerdict,
-    Shown,
     of_shown,
 )
 from rageval_report.names.short_names import ShortNames
@@ -21,6 +20,7 @@ from rageval_report.names.widths import display_width
 from rageval_report.render.cell_text import confidence, interval, number, pvalue, signed_number
 from rageval_report.reports.views.scales import Scale, own_scale, round_up, tick_text
 from rageval_report.scores import Metric
+from rageval_report.scores.shown import Shown
 
 HEADINGS: Mapping[Shown, str] = {
     "worse": "Worse",
