@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from functools import partial
+from typing import Any, TypeAlias, cast
 
 import click
 
@@ -22,12 +23,8 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 from rageval_report.plots import PLOTS, save_plot
 from rageval_report.plots.kinds import Plot, PlotSubject
-from rageval_report.plots.options import MetricNames
 from rageval_report.run_history.monitoring import monitor
 from rageval_report.run_history.runs import history
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Evaluations: TypeAlias = list[RAGPipelineEvaluation]
 Drawing: TypeAlias = tuple[object, dict[str, object]]  # the subject, and keywords of the plot
@@ -52,9 +49,11 @@ def plot(options: DrawArguments) -> None:
     evaluations = _open(entry, options)
     subject, more = _DRAWINGS[entry.subject](evaluations, options)
     keywords: dict[str, Any] = {**settings, **more}
-    draws_itself = is_scan(subject) or isinstance(subject, ScannedComparison)
-    drawn = _drawn_by_subject(entry) if draws_itself else entry
-    write_picture(options.path, lambda path: save_plot(subject, drawn, path, **keywords))
+    if is_scan(subject) or isinstance(subject, ScannedComparison):
+        # They draw themselves, from what they know of their files.
+        own_kind: Any = type(subject)
+        entry = replace(entry, draw=partial(own_kind.plot, kind=entry))
+    write_picture(options.path, lambda path: save_plot(subject, entry, path, **keywords))
     note(f"wrote {options.path}")
 
 
@@ -68,17 +67,6 @@ def _open(entry: Plot, options: DrawArguments) -> Evaluations:
         return cast("Evaluations", scans)  # `_OF_SCANS` names the plots whose drawers take them
     load_files = loading.load_runs if entry.subject in _OF_RUNS else loading.load_every
     return load_files(options.files, options.metrics)
-
-
-def _drawn_by_subject(entry: Plot) -> Plot:
-    """The plot as scans and their comparisons draw it, from what they know of their files."""
-
-    def _draw(subject: Any, *args: MetricNames, ax: Axes | None = None, **more: Any) -> Axes:
-        metrics = [more.pop(name) for name in entry.metric_parameters if name in more]
-        axes: Axes = subject.plot(entry, *args, *metrics, ax=ax, **more)
-        return axes
-
-    return replace(entry, draw=_draw)
 
 
 def _check_settings(entry: Plot, names: list[str]) -> None:

@@ -428,7 +428,7 @@ def test_the_rule_for_a_correct_answer_is_an_option_and_a_key(demo_folder, run):
     again = run(f"{ASK} --config eval.yaml --resume --correct exact_match").stdout
     assert "- correct: exact_match = 1; " in again
     page = (demo_folder / "run" / "report.html").read_text()
-    assert "correct: exact_match = 1; " in page
+    assert "correct: Exact Match = 1; " in page
 
 
 def test_a_threshold_on_the_wrong_side_is_refused(demo_folder, refused):
