@@ -186,9 +186,6 @@ def _check_printed(block: Block, printed: str) -> None:
 
 def walk_in_empty_folder(page: str) -> str:
     """Walk through a page in a folder of its own; returns what happened in a line."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
     with tempfile.TemporaryDirectory() as folder:
         done = walk(Path(page).resolve(), Path(folder))
     return (
@@ -199,6 +196,8 @@ def walk_in_empty_folder(page: str) -> str:
 
 def main(pages: list[str]) -> None:
     """Walk through pages, several at a time, each in a process of its own."""
+    # In the environment, so that a page that draws nothing does not import matplotlib.
+    os.environ["MPLBACKEND"] = "Agg"
     # Not by fork: a page may use threads, and what it adds to tables would stay for the next one.
     context = multiprocessing.get_context("spawn")
     with context.Pool(maxtasksperchild=1) as pool:
