@@ -50,5 +50,6 @@ html_theme = "furo"
 html_title = f"rageval-report {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "_extensions" / "search_scorer.js")
 html_copy_source = False
 html_show_sphinx = False

@@ -59,7 +59,9 @@ def _name(entry: PublicName) -> str:
     text += f"A name of :doc:`{entry.module}`.\n\n"
     if entry.kind == "data":
         return text + f".. py:data:: {entry.name}\n\n   {_summary(entry)}\n{_entries(entry.thing)}"
-    members = "   :members:\n   :show-inheritance:\n" if entry.kind == "class" else ""
+    members = "   :members:\n" if entry.kind == "class" else ""
+    if entry.kind != "function" and entry.thing.__bases__ != (object,):
+        members += "   :show-inheritance:\n"
     return f"{text}.. auto{entry.kind}:: {path}\n{members}"
 
 

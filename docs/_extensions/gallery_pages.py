@@ -100,7 +100,13 @@ def _helpers(needed: set[str], definitions: dict[str, str]) -> list[str]:
 
 def _imports(code: str) -> str:
     """The imports of the names that the code uses."""
-    used = _names_in(ast.parse(code))
+    tree = ast.parse(code)
+    made = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    used = _names_in(tree) - made
     modules: dict[str, list[str]] = {}
     for name in sorted(used & set(short_names())):
         module = short_names()[name].rpartition(".")[0]

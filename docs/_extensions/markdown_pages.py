@@ -26,6 +26,8 @@ OUTSIDE = {
     "SECURITY.md": "project/security.md",
     "docs/plugin_template/README.md": "project/plugin_template.md",
 }
+# A link whose text is the name of a file, such as "[ci.md](ci.md)": the site shows the title.
+_FILE_NAME = re.compile(r"\[(?:[\w/]+\.md)\](?=\((?![^)]*#)[^)]*\.md\))")
 _TARGET = re.compile(r"\]\((?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _ENTRY = re.compile(r"^- \*\*(.+?)\*\*: (.+)$", re.MULTILINE)
@@ -72,6 +74,17 @@ def with_links_of_the_site(text: str, home: Path, page: str) -> str:
     return _TARGET.sub(link, text)
 
 
+def with_titles(text: str) -> str:
+    """The text of a page, with titles in place of the names of files.
+
+    Examples
+    --------
+    >>> with_titles("as [ci.md](ci.md) says")
+    'as [](ci.md) says'
+    """
+    return _FILE_NAME.sub("[]", text)
+
+
 def listed_pages(text: str) -> Iterator[tuple[str, list[str]]]:
     """The headings of an index page, and the pages that the table below each lists."""
     parts = _SECTION.split(text)
@@ -85,10 +98,19 @@ def listed_pages(text: str) -> Iterator[tuple[str, list[str]]]:
 def with_toctrees(text: str) -> str:
     """An index page with the lists of the side bar, one per heading."""
     trees = (
-        "```{toctree}\n:hidden:\n:caption: " + title + "\n\n" + "\n".join(pages) + "\n```\n"
+        "```{toctree}\n:hidden:\n:caption: "
+        + title
+        + "\n\n"
+        + "\n".join(map(_entry, pages))
+        + "\n```\n"
         for title, pages in listed_pages(text)
     )
     return text + "\n" + "\n".join(trees)
+
+
+def _entry(page: str) -> str:
+    """A line of a list of pages; README has the title of the whole site."""
+    return f"README <{page}>" if page == "project/readme" else page
 
 
 def with_glossary(text: str) -> str:
@@ -119,7 +141,7 @@ def adapt(page: str, text: str) -> str:
     suffix = ".md" if (DOCS / f"{page}.md").exists() else ".ipynb"
     if suffix == ".md" and not page.startswith(("project/", "notebooks/", "gallery/")):
         text = with_links_of_the_site(text, (DOCS / page).parent, page)
-    return ADDITIONS.get(page, str)(text)
+    return with_titles(ADDITIONS.get(page, str)(text))
 
 
 def write_outside_pages(out: GeneratedPages) -> None:

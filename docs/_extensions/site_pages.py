@@ -18,6 +18,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
+from sphinx.util.nodes import make_refnode
 from sphinx.util.typing import ExtensionMetadata
 from table_pages import write_tables
 
@@ -27,7 +28,8 @@ _NAME = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?P<call>\(.*\))?$", re.DOTALL)
 _COMMAND = re.compile(r"^rageval-report (?P<name>[a-z-]+)\b")
 # Words of the glossary that every sentence has: a link on each would hide the others.
 _EVERYDAY = frozenset(
-    "answer document family figure id metric pipeline query question row run score".split()
+    "answer document family figure id metric model pipeline query question report row run score "
+    "test tried".split()
 )
 
 
@@ -117,15 +119,9 @@ class NamesInMarkdown(SphinxTransform):
         text = literal.astext()
         command = _COMMAND.match(text)
         if command and command["name"] in command_names():
-            target = f"/reference/commands/{command['name']}"
-            return addnodes.pending_xref(
-                "",
-                literal.deepcopy(),
-                refdomain="std",
-                reftype="doc",
-                reftarget=target,
-                refexplicit=True,
-            )
+            node = addnodes.pending_xref("", literal.deepcopy(), reftype="command")
+            node["reftarget"] = f"reference/commands/{command['name']}"
+            return node
         found = _NAME.match(text)
         # A word without a dot, a call or a capital may be a column or a kind of plot.
         if not found or not (found["call"] or re.search(r"[A-Z._]", found["name"])):
@@ -144,8 +140,10 @@ class WordsOfTheGlossary(SphinxTransform):
         if not self.env.docname.startswith("reference/api/"):
             return
         words = sorted(set(terms()) - _EVERYDAY, key=len, reverse=True)
-        pattern = re.compile(rf"\b({'|'.join(map(re.escape, words))})(?=s?\b)")
+        pattern = re.compile(rf"\b({'|'.join(map(re.escape, words))})(?P<plural>s?)\b")
         linked: set[str] = set()
+        for classifier in list(self.document.findall(nodes.classifier)):
+            _link_types(classifier)
         for paragraph in list(self.document.findall(nodes.paragraph)):
             for text in list(paragraph.findall(nodes.Text)):
                 if isinstance(text.parent, nodes.paragraph):
@@ -162,7 +160,7 @@ class WordsOfTheGlossary(SphinxTransform):
             parts.append(
                 addnodes.pending_xref(
                     "",
-                    nodes.inline("", found[1], classes=["std", "std-term"]),
+                    nodes.inline("", found[0], classes=["std", "std-term"]),
                     refdomain="std",
                     reftype="term",
                     reftarget=found[1],
@@ -174,11 +172,27 @@ class WordsOfTheGlossary(SphinxTransform):
             text.parent.replace(text, [*parts, nodes.Text(text.astext()[end:])])
 
 
+def _link_types(classifier: nodes.classifier) -> None:
+    """Link the public classes in the type of a parameter."""
+    for text in list(classifier.findall(nodes.Text)):
+        words = re.split(r"\b([A-Z][A-Za-z]+)\b", text.astext())
+        links = [
+            _reference(short_names()[word], nodes.inline("", word))
+            if word in short_names()
+            else nodes.Text(word)
+            for word in words
+            if word
+        ]
+        text.parent.replace(text, links)
+
+
 def resolve_missing(
     app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, content: nodes.TextElement
 ) -> nodes.Node | None:
     """Find what a signature names by the place of its definition; leave other types as text."""
     target = node.get("reftarget", "")
+    if node.get("reftype") == "command":
+        return make_refnode(app.builder, node["refdoc"], target, "", content)
     if node.get("refdomain") != "py":
         return None
     path = public_path(target, node.get("py:module"), node.get("py:class"))

@@ -45,20 +45,19 @@ def _bounds(metric: Metric) -> str:
 def _metric_rows(group: str) -> Iterator[tuple[str, ...]]:
     for name, metric in METRICS.known().items():
         if metric.group == group:
+            names = ", ".join(map(_code, metric.aliases))
             yield (
                 _code(name),
-                metric.title,
+                f"{metric.title}: {metric.description}" + (f" Also {names}." if names else ""),
                 "higher" if metric.greater_is_better else "lower",
                 f"{metric.kind}, {_bounds(metric)}",
-                "yes" if metric.compute else "",
-                metric.description,
-                ", ".join(map(_code, metric.aliases)),
+                "yes" if metric.compute else "no",
             )
 
 
 def metrics_page() -> str:
     """Every metric of the catalogue, by group."""
-    columns = ["name", "title", "better", "values", "computed here", "what it is", "also called"]
+    columns = ["name", "what it is", "better", "values", "computed here"]
     groups = dict.fromkeys(metric.group for metric in METRICS.known().values())
     text = "# Metrics\n\nEvery metric that is known by name; any other number can be one too. "
     text += (

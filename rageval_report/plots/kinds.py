@@ -71,6 +71,7 @@ class Plot:
     A plot of one pipeline, added from outside; ``rageval-report plot --kind radar`` draws it too::
 
         PLOTS.add("radar", Plot("radar", draw_radar, subject="evaluation"))
+
     >>> from rageval_report.plots import PLOTS
     >>> forest = PLOTS["forest"]
     >>> forest.subject, forest.function.__name__, list(forest.parameters)[:2]

@@ -81,6 +81,7 @@ class Renderer:
     ``-o out.rst`` write it too::
 
         RENDERERS.add("rst", Renderer("rst", render_rst, suffixes=(".rst",)))
+
     >>> import pandas as pd
     >>> from rageval_report.render import RENDERERS
     >>> from rageval_report.results import Result
