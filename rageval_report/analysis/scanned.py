@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # commands ask what a scan is before they load what compares
     from rageval_report.analysis.comparing.keywords import ComparisonKeywords
     from rageval_report.analysis.gates.columns import RunGateKeywords
     from rageval_report.analysis.gates.grammar import Rule
+    from rageval_report.analysis.ranking.keywords import RankingKeywords
     from rageval_report.results import Result
 
 
@@ -29,6 +30,9 @@ class Scanned(Protocol):
 
     def comparative_summary(self, *others: Self, **options: Unpack[ComparisonKeywords]) -> Result:
         """The comparison with others, this one as the baseline."""
+
+    def rank_with(self, *others: Self, **options: Unpack[RankingKeywords]) -> Result:
+        """The ranking of this one and others."""
 
     def gate(self, *rules: str | Rule, **options: Unpack[RunGateKeywords]) -> Result:
         """Whether the pipeline passes rules."""

@@ -16,6 +16,7 @@ from rageval_report.analysis.gates.columns import RunGateKeywords
 from rageval_report.analysis.gates.gate import gate_run, gate_settings
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.ranking.keywords import RankingKeywords
 from rageval_report.analysis.scanned import scans_among
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import check_options, explain_keywords_of
@@ -36,7 +37,9 @@ from rageval_report.evaluation.scanning.needs_memory import (
     needs_memory,
 )
 from rageval_report.evaluation.scanning.profile import ScanProfile, profile_of
+from rageval_report.evaluation.scanning.ranked import rank_scans
 from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
+from rageval_report.evaluation.scanning.scanned_ranking import ScannedRanking
 from rageval_report.evaluation.scanning.single import report_of_scan, thresholds_of_scan
 from rageval_report.evaluation.scanning.slices import slices_of_scan
 from rageval_report.evaluation.scanning.worst import MOST_WORST, failures_of_scan
@@ -342,6 +345,29 @@ class EvaluationScan:
         scans = (self, *scans_among((self, *others), "comparative_summary()")[1:])
         return compare_scans(
             self._described, [other._described for other in scans[1:]], self._engine, **options
+        )
+
+    # -- several pipelines
+
+    def rank_with(
+        self, *others: EvaluationScan, **options: Unpack[RankingKeywords]
+    ) -> ScannedRanking:
+        """Rank this scan and others, metric by metric; see `rank`.
+
+        Parameters
+        ----------
+        *others : EvaluationScan
+            At least one.
+        **options
+            As in `rageval_report.rank`. Those that need every score in memory say so, and so do
+            methods of the ranking.
+        """
+        scans = (self, *scans_among((self, *others), "rank()")[1:])
+        return rank_scans(
+            [scan.name for scan in scans],
+            lambda: [scan._profile for scan in scans],
+            self._engine,
+            **options,
         )
 
 

@@ -1,8 +1,8 @@
-"""Rows divided by a hash of their ids, so that equal ids of two tables meet in one bucket."""
+"""Rows divided by a hash of their ids, so that equal ids of tables meet in one bucket."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from rageval_report._registry import import_pyarrow
 from rageval_report.scale import pieces
+from rageval_report.scale.aligned_rows import AlignedRows, align_rows
 from rageval_report.scale.mergeable import Partial, S, add_states
 from rageval_report.scale.pairs import PairedRows, match_rows
 from rageval_report.scale.pieces import ArrowTable
@@ -50,6 +51,11 @@ class ScatteredSide:
     ) -> ScatteredSide:
         """Some columns of a table."""
         return cls(table, metrics, details, tuple(table.stored_types(metrics, details)))
+
+    def bucket(self, tables: Sequence[ArrowTable | None]) -> ScoreRows:
+        """The rows of a bucket in all groups of pieces, of which some have none."""
+        listed = [table for table in tables if table is not None]
+        return self.joined(listed) if listed else ScoreRows.without_rows(self.metrics)
 
     def joined(self, tables: Sequence[ArrowTable]) -> ScoreRows:
         """The rows of a bucket, whose ids are checked to occur once.
@@ -95,14 +101,19 @@ def scatter(side: ScatteredSide, n_buckets: int) -> list[ArrowTable]:
     for piece in side.table.pieces:
         for table in side.table.shape.stored(piece, side.metrics, side.details, side.kinds):
             empty = table.slice(0, 0)
-            buckets = _buckets_of(table.column(0), n_buckets)
-            ordered = table.take(arrow.array(np.argsort(buckets, kind="stable")))
-            ends = np.cumsum(np.bincount(buckets, minlength=n_buckets)).tolist()
-            for bucket, (first, last) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-                if first < last:
-                    parts[bucket].append(ordered.slice(first, last - first))
+            for listed, part in zip(parts, divide_rows(table, n_buckets), strict=True):
+                listed += [part] if len(part) else []
     # A slice keeps the whole table in memory; joined parts are copies.
     return [arrow.concat_tables(listed).combine_chunks() if listed else empty for listed in parts]
+
+
+def divide_rows(table: ArrowTable, n_buckets: int) -> Iterator[ArrowTable]:
+    """The rows of each bucket in turn; the first column has the ids."""
+    buckets = _buckets_of(table.column(0), n_buckets)
+    ordered = table.take(import_pyarrow().array(np.argsort(buckets, kind="stable")))
+    ends = np.cumsum(np.bincount(buckets, minlength=n_buckets)).tolist()
+    for first, last in zip([0, *ends[:-1]], ends, strict=True):
+        yield ordered.slice(first, last - first)
 
 
 def _buckets_of(ids: Any, n_buckets: int) -> np.ndarray:
@@ -134,11 +145,18 @@ def fold_bucket(
     partial : callable
         Takes `PairedRows` and returns a state.
     """
-    sides = []
-    for side, tables in ((first, before), (second, after)):
-        listed = [table for table in tables if table is not None]
-        sides.append(side.joined(listed) if listed else ScoreRows.without_rows(side.metrics))
-    return add_states(map(partial, _in_parts(match_rows(*sides))))
+    rows = match_rows(first.bucket(before), second.bucket(after))
+    return add_states(map(partial, _in_parts(rows)))
+
+
+def fold_aligned_bucket(
+    sides: Sequence[ScatteredSide],
+    tables: Sequence[Sequence[ArrowTable]],
+    partial: Partial[AlignedRows, S],
+) -> S | None:
+    """The state of one bucket of any number of tables, as `fold_bucket`."""
+    rows = [side.bucket(parts) for side, parts in zip(sides, tables, strict=True)]
+    return add_states(map(partial, align_rows(rows).parts(pieces.ROWS_OF_PART)))
 
 
 def _in_parts(pairs: PairedRows) -> Any:

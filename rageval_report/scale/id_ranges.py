@@ -1,4 +1,4 @@
-"""Two tables whose ids are in order, cut at the same ids, so that each range can be paired alone.
+"""Tables whose ids are in order, cut at the same ids, so that each range can be aligned alone.
 
 The cuts come from the statistics of the groups of rows in Parquet files. They are only believed as
 far as they are checked: the order of the ids is tested where the rows are read, and rows are
@@ -12,6 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from pathlib import Path
 
+from rageval_report.scale.aligned_rows import (
+    AlignedRows,
+    QueryCounts,
+    TableColumns,
+    ordered_rows,
+)
 from rageval_report.scale.id_order import IdOrder, OrderName, sort_key
 from rageval_report.scale.mergeable import Partial, S, States, add_states
 from rageval_report.scale.pairs import PairedRows, UnorderedIdsError, first_row_after, ordered_pairs
@@ -25,20 +31,19 @@ _ROWS_OF_RANGE = 1 << 20
 
 @dataclass(frozen=True)
 class IdRange:
-    """The rows of two tables between two ids.
+    """The rows of tables between two ids.
 
     Parameters
     ----------
-    before, after : ScanTable
-        The groups of rows of either table that may have ids of the range.
+    tables : tuple of ScanTable
+        The groups of rows of each table that may have ids of the range.
     low, high : str or None
         The ids: those after `low`, up to `high`; None for no limit.
     order : {"text", "length"}
         The order of the ids.
     """
 
-    before: ScanTable
-    after: ScanTable
+    tables: tuple[ScanTable, ...]
     low: str | None
     high: str | None
     order: OrderName
@@ -77,27 +82,29 @@ class _Group:
     high: str
 
 
-def cut_into_ranges(before: ScanTable, after: ScanTable) -> list[IdRange] | None:
-    """Ranges of ids that divide two tables; None if the files do not state an order of their ids.
+def cut_into_ranges(*tables: ScanTable) -> list[IdRange] | None:
+    """Ranges of ids that divide tables; None if the files do not state an order of their ids.
 
     Parameters
     ----------
-    before, after : ScanTable
+    *tables : ScanTable
         The tables.
     """
-    known = [_ordered_groups(table) for table in (before, after)]
-    if None in known:
+    stated = [_ordered_groups(table) for table in tables]
+    known = [each for each in stated if each is not None]
+    orders = {order for _, order in known}
+    if len(known) < len(tables) or len(orders) > 1:
         return None
-    (first, first_order), (second, second_order) = (each for each in known if each is not None)
-    if first_order != second_order:
-        return None
-    order = first_order
-    larger = first if before.n_rows >= after.n_rows else second
-    bounds = [None, *_bounds(larger), None]
+    order = orders.pop()
+    groups = [each for each, _ in known]
+    largest = max(range(len(tables)), key=lambda place: tables[place].n_rows)
+    bounds = [None, *_bounds(groups[largest]), None]
     return [
         IdRange(
-            replace(before, pieces=_pieces_within(first, low, high, order)),
-            replace(after, pieces=_pieces_within(second, low, high, order)),
+            tuple(
+                replace(table, pieces=_pieces_within(own, low, high, order))
+                for table, own in zip(tables, groups, strict=True)
+            ),
             low,
             high,
             order,
@@ -178,13 +185,26 @@ def fold_range(
     UnorderedIdsError
         If the ids of a table are not in order.
     """
-    names = (cut.before.name, cut.after.name)
+    first, second = cut.tables
     sides = [
         _rows_within(cut, table, chosen, cells)
-        for table, chosen, cells in zip((cut.before, cut.after), metrics, details, strict=True)
+        for table, chosen, cells in zip(cut.tables, metrics, details, strict=True)
     ]
-    pairs = ordered_pairs(names, sides[0], sides[1], metrics, cut.order)
+    pairs = ordered_pairs((first.name, second.name), sides[0], sides[1], metrics, cut.order)
     return add_states(States((RowCounts.of(rows), partial(rows))) for rows in pairs)
+
+
+def fold_aligned_range(
+    cut: IdRange, partial: Partial[AlignedRows, S], columns: Sequence[TableColumns]
+) -> States | None:
+    """The counts of queries and the state of a range of any number of tables, as `fold_range`."""
+    sides = [
+        _rows_within(cut, table, chosen.metrics, chosen.details)
+        for table, chosen in zip(cut.tables, columns, strict=True)
+    ]
+    names = [table.name for table in cut.tables]
+    aligned = ordered_rows(names, sides, [chosen.metrics for chosen in columns], cut.order)
+    return add_states(States((QueryCounts.of(rows), partial(rows))) for rows in aligned)
 
 
 def _rows_within(

@@ -119,8 +119,8 @@ def first_row_after(ids: ArrowTexts, key: SortKey, bound: str) -> int:
     return low
 
 
-class _OrderedSide:
-    """One of two tables, read part by part, with a check of the order of its ids."""
+class OrderedSide:
+    """One of several tables, read part by part, with a check of the order of its ids."""
 
     def __init__(
         self, name: str, parts: Iterator[ScoreRows], metrics: Sequence[str], order: OrderName
@@ -200,8 +200,8 @@ def ordered_pairs(
     UnorderedIdsError
         If the ids of a table are not in this order, or one occurs twice.
     """
-    first = _OrderedSide(names[0], before, metrics[0], order)
-    second = _OrderedSide(names[1], after, metrics[1], order)
+    first = OrderedSide(names[0], before, metrics[0], order)
+    second = OrderedSide(names[1], after, metrics[1], order)
     while first.fill() and second.fill():
         yield _next_pairs(first, second, order)
     while first.fill():
@@ -245,7 +245,7 @@ def rows_in_same_order(
         first, second = first.slice(n, len(first)), second.slice(n, len(second))
 
 
-def _next_pairs(first: _OrderedSide, second: _OrderedSide, order: OrderName) -> PairedRows:
+def _next_pairs(first: OrderedSide, second: OrderedSide, order: OrderName) -> PairedRows:
     """The rows up to the smaller of the two last ids that wait."""
     n = min(len(first.rows), len(second.rows))
     ids = first.rows.ids.slice(0, n)

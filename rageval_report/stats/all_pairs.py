@@ -267,24 +267,95 @@ def pairs_beyond(
     >>> pairs.pvalue.round(4), pairs_beyond(matrix, pairs, 0.2).pvalue.round(4)
     (array([0.0002]), array([0.2954]))
     """
+    columns = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+    scores = [PairedScores(matrix[:, i], matrix[:, j]) for i, j in columns]
+    return beyond_margin(
+        scores, pairs, margin, units=units, test=test, n_resamples=n_resamples, seed=seed
+    )
+
+
+def beyond_margin(
+    scores: Sequence[PairedScores],
+    pairs: AllPairs,
+    margin: float,
+    *,
+    units: Units = QUERIES,
+    test: str = "auto",
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> AllPairs:
+    """`pairs_beyond` of pairs of columns, which need not have their scores in memory.
+
+    Parameters
+    ----------
+    scores : sequence of PairedScores
+        The columns of each pair of `pairs`.
+    pairs, margin, units, test, n_resamples, seed
+        As in `pairs_beyond`.
+    """
     is_default = test == "auto" or test.startswith("mcnemar")
     pvalues, tests = pairs.pvalue.tolist(), list(pairs.tests)
-    for place, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
-        if abs(pairs.difference[place]) <= margin:
+    for place, (difference, both) in enumerate(zip(pairs.difference, scores, strict=True)):
+        if abs(difference) <= margin:
             pvalues[place] = 1.0
             continue
-        worse, better = (i, j) if pairs.difference[place] > 0 else (j, i)
+        gaining = both if difference > 0 else both.swapped()
         if is_default:
-            gains = units.collapse(PairedScores(matrix[:, worse], matrix[:, better]))
+            gains = units.collapse(gaining)
             beyond = pvalue_of_shift(gains, margin, "greater")
             tests[place] = "sign-flip" if gains.step is None else "sign-flip-midp"
         else:
-            shifted = PairedScores(matrix[:, worse] + margin, matrix[:, better])
+            shifted = PairedScores(gaining.baseline + margin, gaining.candidate)
             options = {"n_resamples": n_resamples, "seed": seed}
             by_unit = units.collapse(shifted)
             beyond = run_test(by_unit, test=test, alternative="greater", **options).pvalue
         pvalues[place] = max(pvalues[place], min(1.0, 2.0 * beyond))
     return replace(pairs, pvalue=np.array(pvalues), tests=tuple(tests))
+
+
+def run_all_tests(
+    scores: Sequence[PairedScores],
+    *,
+    test: str = "auto",
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> AllPairs:
+    """The tests of all pairs, not corrected, of columns that need not be in memory.
+
+    Parameters
+    ----------
+    scores : sequence of PairedScores
+        The columns of each pair, in the order of `AllPairs`, on the same queries.
+    test, n_resamples, seed
+        As in `all_pairs_test`.
+
+    Examples
+    --------
+    >>> pairs = run_all_tests([PairedScores.of([0.0] * 6 + [1.0], [1.0] * 7)])
+    >>> pairs.tests, pairs.pvalue.tolist(), pairs.wins.tolist()
+    (('mcnemar-midp',), [0.015625], [6])
+    """
+    results = [run_test(p, test=test, n_resamples=n_resamples, seed=seed) for p in scores]
+    n_columns = round((1 + math.sqrt(1 + 8 * len(scores))) / 2)
+    first, second = np.triu_indices(n_columns, 1)
+    pvalue = np.array([result.pvalue for result in results])
+    return AllPairs(
+        first=first,
+        second=second,
+        n=scores[0].n,
+        n_units=scores[0].n,
+        difference=np.array([pairs.mean for pairs in scores]),
+        standard_deviation=np.array([pairs.standard_deviation for pairs in scores]),
+        pvalue=pvalue,
+        pvalue_adjusted=pvalue,
+        wins=np.array([pairs.n_positive for pairs in scores]),
+        ties=np.array([pairs.n - pairs.n_changed for pairs in scores]),
+        losses=np.array([pairs.n_negative for pairs in scores]),
+        tests=tuple(result.test for result in results),
+        smallest=np.array(
+            [smallest_pvalue(p, r.test) for p, r in zip(scores, results, strict=True)]
+        ),
+    )
 
 
 def shared_flips(

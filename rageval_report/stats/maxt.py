@@ -70,7 +70,7 @@ def westfall_young(
         scale = _scale(matrix[:, tests])
         observed = np.abs(np.nanmean(matrix[:, tests], axis=0)) / scale
         half = np.zeros(tests.size, dtype=bool) if half_ties is None else np.asarray(half_ties)
-        pvalues[tests] = _adjust_step_down(observed, np.abs(flipped[:, tests]) / scale, half[tests])
+        pvalues[tests] = adjust_step_down(observed, np.abs(flipped[:, tests]) / scale, half[tests])
     return pvalues
 
 
@@ -117,8 +117,24 @@ def _scale(matrix: FloatArray) -> FloatArray:
     return scale
 
 
-def _adjust_step_down(observed: FloatArray, flipped: FloatArray, half: BoolArray) -> FloatArray:
-    """Compare each statistic, largest first, with the maximum of itself and all smaller ones."""
+def adjust_step_down(observed: FloatArray, flipped: FloatArray, half: BoolArray) -> FloatArray:
+    """Compare each statistic, largest first, with the maximum of itself and all smaller ones.
+
+    Parameters
+    ----------
+    observed : ndarray of shape (k,)
+        The statistics.
+    flipped : ndarray of shape (n_resamples, k)
+        The same under each pattern of signs.
+    half : ndarray of bool, shape (k,)
+        Whether a pattern that ties with the observed one counts half.
+
+    Examples
+    --------
+    >>> flipped = np.array([[3.0, 1.0], [0.5, 1.0], [0.5, 0.0]])
+    >>> adjust_step_down(np.array([2.0, 0.5]), flipped, np.array([False, False]))
+    array([0.5 , 0.75])
+    """
     order = np.argsort(-observed, kind="stable")
     ranked = flipped[:, order]
     # From right to left: the largest statistic of each rank and all ranks below it.

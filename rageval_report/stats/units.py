@@ -172,8 +172,21 @@ class Units:
         sizes = self.sums(np.ones(pairs.n))
         if sizes.max(initial=1.0) == 1.0:  # no two of these queries belong together
             return pairs
-        sums = self.sums(pairs.differences) * (sizes.size / pairs.n)
-        return PairedScores(np.zeros_like(sums), sums, sizes)
+        return pairs_of_clusters(self.sums(pairs.differences), sizes)
+
+
+def pairs_of_clusters(sums: FloatArray, sizes: FloatArray) -> PairedScores:
+    """One pair per cluster, from the sums of the differences of its queries.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (n_clusters,)
+        The sum of the differences of each cluster.
+    sizes : ndarray of float64
+        The number of its queries.
+    """
+    scaled = sums * (sizes.size / sizes.sum()) if sizes.size else sums
+    return PairedScores(np.zeros_like(scaled), scaled, sizes)
 
 
 QUERIES = Units()

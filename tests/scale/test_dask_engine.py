@@ -232,7 +232,7 @@ def test_a_file_that_workers_cannot_see_says_where_files_must_be(
     monkeypatch.setattr(
         "rageval_report.scale.engines.dask_cluster.cut_into_ranges",
         lambda *_: [
-            id_ranges.IdRange(tables[0], tables[1], None, None, each.order) for each in ranges[:1]
+            id_ranges.IdRange(tuple(tables), None, None, each.order) for each in ranges[:1]
         ],
     )
     with pytest.raises(ReaderError, match=r"b\.parquet: the file does not exist"):

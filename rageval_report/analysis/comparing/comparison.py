@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack
 
 import numpy as np
 import pandas as pd
@@ -678,6 +678,10 @@ def plan_comparison(
     )
 
 
+# The correction "westfall-young" of some rows.
+AdjustByFlips: TypeAlias = Callable[[Sequence[MetricComparison]], FloatArray]
+
+
 def compare_pairings(
     title: str,
     pairings: tuple[Pairing, ...],
@@ -732,6 +736,7 @@ def comparison_of_rows(
     n_queries: int,
     settings: Mapping[str, object] | None = None,
     notes: Iterable[str] = (),
+    flips: AdjustByFlips | None = None,
 ) -> Comparison:
     """The comparison that tested rows make, with one correction over all of them.
 
@@ -747,9 +752,17 @@ def comparison_of_rows(
         The settings of the rows.
     n_queries : int
         The number of queries of the baseline.
+    flips : callable, optional
+        The correction "westfall-young" of rows whose scores are not in memory.
     """
     family = family_of_pairings(pairings)
-    adjusted = _adjust_rows(rows, family, correction, plan, n_queries)
+
+    def flipped(chosen: Sequence[MetricComparison]) -> FloatArray:
+        if flips is not None:
+            return flips(chosen)
+        return _westfall_young_pvalues(chosen, plan, n_queries)
+
+    adjusted = _adjust_rows(rows, family, correction, plan, flipped)
     frame = _comparison_frame(rows, adjusted, plan, n_candidates=len(pairings))
     return Comparison(
         title,
@@ -808,13 +821,13 @@ def _adjust_rows(
     family: CorrectionFamily,
     correction: str,
     plan: ComparisonPlan,
-    n_queries: int,
+    flips: AdjustByFlips,
 ) -> list[AdjustedPvalues]:
     """The corrected p-values of all rows: of the difference, and of equivalence."""
     if correction not in (known := [*CORRECTIONS, WESTFALL_YOUNG]):
         raise UnknownNameError("correction", correction, known)
     if plan.tried == 1:
-        return _adjust_together(rows, family, correction, plan, n_queries)
+        return _adjust_together(rows, family, correction, plan, flips)
     # Each variant keeps its share of the error rate, also those that are not among the candidates.
     by_candidate: dict[str, list[MetricComparison]] = {}
     for row in rows:
@@ -822,7 +835,7 @@ def _adjust_rows(
     return [
         adjusted.for_the_best_of(plan.tried)
         for own in by_candidate.values()
-        for adjusted in _adjust_together(own, family, correction, plan, n_queries)
+        for adjusted in _adjust_together(own, family, correction, plan, flips)
     ]
 
 
@@ -831,7 +844,7 @@ def _adjust_together(
     family: CorrectionFamily,
     correction: str,
     plan: ComparisonPlan,
-    n_queries: int,
+    flips: AdjustByFlips,
 ) -> list[AdjustedPvalues]:
     """The p-values of rows that are corrected together, before a correction for a choice."""
     # Westfall-Young resamples the differences; equivalence has no such form, so Holm is used there.
@@ -844,7 +857,9 @@ def _adjust_together(
 
     def correct_differences(positions: IndexArray) -> FloatArray:
         if correction == WESTFALL_YOUNG:
-            return _westfall_young_pvalues([rows[i] for i in positions], plan, n_queries)
+            # The flips are drawn, and the test may be another one, but no adjusted p-value is the
+            # smaller.
+            return np.fmax(flips([rows[i] for i in positions]), raw[positions])
         smallest = [rows[i].smallest_pvalue for i in positions]
         return adjust_pvalues(raw[positions], method=method, smallest=smallest)
 
@@ -863,7 +878,7 @@ def _adjust_together(
 
 
 def _westfall_young_pvalues(
-    rows: list[MetricComparison], plan: ComparisonPlan, n_queries: int
+    rows: Sequence[MetricComparison], plan: ComparisonPlan, n_queries: int
 ) -> FloatArray:
     """Signs are flipped unit by unit, the same for all metrics and candidates."""
     # A missing pair is 0, which no flip of its sign changes.
@@ -879,9 +894,7 @@ def _westfall_young_pvalues(
     # What was not tested for want of units is not a test.
     by_unit[:, [math.isnan(row.test.pvalue) for row in rows]] = math.nan
     half = [uses_midp(row.test.test) for row in rows]
-    adjusted = westfall_young(by_unit, n_resamples=plan.n_resamples, seed=plan.seed, half_ties=half)
-    # The flips are drawn, and the test may be another one, but no adjusted p-value is the smaller.
-    return np.fmax(adjusted, [row.test.pvalue for row in rows])
+    return westfall_young(by_unit, n_resamples=plan.n_resamples, seed=plan.seed, half_ties=half)
 
 
 def _comparison_frame(

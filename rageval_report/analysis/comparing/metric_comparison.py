@@ -47,6 +47,7 @@ from rageval_report.stats.pairs.paired_scores import NO_RULERS, SideRulers
 from rageval_report.stats.pairs.rare_losses import RareLossBound
 from rageval_report.stats.pilot import PilotDifferences
 from rageval_report.stats.sign_flips.together import keep_limits, keep_pvalues
+from rageval_report.stats.states.cluster_sums import ClusterSums
 from rageval_report.stats.states.pair_state import NO_LONE_SCORES, LoneScores, PairState
 from rageval_report.stats.threads import map_in_threads
 from rageval_report.stats.units import QUERIES, Units, fewest_units
@@ -270,6 +271,29 @@ class MetricComparison:
 
 
 @dataclass(frozen=True, eq=False)
+class ClusteredPairs:
+    """The differences of one metric by cluster, from any part of the queries.
+
+    Parameters
+    ----------
+    differences : ClusterSums
+        Candidate minus baseline.
+    logarithms : ClusterSums, optional
+        The same of the logarithms of the scores.
+    """
+
+    differences: ClusterSums
+    logarithms: ClusterSums | None = None
+
+    def __add__(self, other: ClusteredPairs) -> ClusteredPairs:
+        """The differences of both parts."""
+        logarithms = self.logarithms
+        if logarithms is not None and other.logarithms is not None:
+            logarithms = logarithms + other.logarithms
+        return ClusteredPairs(self.differences + other.differences, logarithms)
+
+
+@dataclass(frozen=True, eq=False)
 class MetricPairs:
     """The pairs behind one row of a comparison, in memory or known by counts and sums.
 
@@ -299,9 +323,14 @@ class MetricPairs:
 
     @classmethod
     def of_state(
-        cls, state: PairState, *, n_not_applicable: int = 0, logarithms: PairState | None = None
+        cls,
+        state: PairState,
+        *,
+        n_not_applicable: int = 0,
+        logarithms: PairState | None = None,
+        clusters: ClusteredPairs | None = None,
     ) -> MetricPairs:
-        """The pairs of a state, each an independent unit.
+        """The pairs of a state, each an independent unit unless there are clusters.
 
         Parameters
         ----------
@@ -311,6 +340,8 @@ class MetricPairs:
             The number of common queries to which the metric does not apply, which the state lacks.
         logarithms : PairState, optional
             The state of the logarithms of the scores, for the ratio of latencies and costs.
+        clusters : ClusteredPairs, optional
+            The same differences by cluster.
 
         Examples
         --------
@@ -321,7 +352,20 @@ class MetricPairs:
         """
         pairs = state.pairs()
         logs = None if logarithms is None or not logarithms.n else logarithms.pairs()
-        return cls(pairs, pairs, state.lone, n_not_applicable=n_not_applicable, logarithms=logs)
+        by_unit, units = pairs, QUERIES
+        if clusters is not None:
+            # Each pair is one cluster, so `units` has nothing left to add up.
+            by_unit = clusters.differences.pairs()
+            units = Units(np.arange(by_unit.n))
+            if clusters.differences.are_single:
+                by_unit = pairs
+            elif logs is not None and clusters.logarithms is not None:
+                logs = clusters.logarithms.pairs()
+        return cls(
+            *(pairs, by_unit, state.lone, units),
+            n_not_applicable=n_not_applicable,
+            logarithms=logs,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from rageval_report.analysis.ranking.objective_definitions import ObjectivesArgu
 from rageval_report.analysis.ranking.objectives import resolve_objectives
 from rageval_report.analysis.ranking.pareto import ParetoFront, pareto_front
 from rageval_report.analysis.ranking.ranked_blocks import LeaderboardPlan, rank_blocks
+from rageval_report.analysis.ranking.ranked_columns import RankedBlock
 from rageval_report.analysis.ranking.ranking_tables import (
     friedman_table,
     pair_table,
@@ -33,6 +34,7 @@ from rageval_report.analysis.ranking.resampled_objectives import ResamplingSetti
 from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
 from rageval_report.analysis.ranking.weighted import WeightedScores, weighted_scores
 from rageval_report.analysis.report_files import REPORTS
+from rageval_report.analysis.scanned import Scanned, scans_among
 from rageval_report.analysis.sentence_parts import join_names
 from rageval_report.errors import (
     DataError,
@@ -76,7 +78,7 @@ class Ranking(Result):
         As in `Result`.
     lineup : Lineup
         The runs side by side.
-    blocks : dict of str to ScoreBlock
+    blocks : dict of str to RankedBlock
         The scores by which the pipelines are ranked, for each metric.
     tests : dict of str to AllPairs
         The tests of all pairs on each metric; none for a metric that cannot be ranked.
@@ -102,7 +104,7 @@ class Ranking(Result):
     """
 
     lineup: Lineup | None = None
-    blocks: Mapping[str, ScoreBlock] | None = None
+    blocks: Mapping[str, RankedBlock] | None = None
     tests: Mapping[str, AllPairs] | None = None
     weights: Mapping[str, float] | None = None
     objectives: ObjectivesArgument = None
@@ -148,7 +150,7 @@ class Ranking(Result):
         0   hybrid  0.856       a
         1     bm25  0.730       b
         """
-        known = {name: self._lineup.metrics[name][0] for name in self.metrics}
+        known = {name: self._blocks[name].metric for name in self.metrics}
         name = resolver(known)(metric)
         return self.frame[self.frame["metric"] == name].reset_index(drop=True)
 
@@ -367,7 +369,7 @@ class Ranking(Result):
         return self.lineup
 
     @property
-    def _blocks(self) -> Mapping[str, ScoreBlock]:
+    def _blocks(self) -> Mapping[str, RankedBlock]:
         return self.blocks or {}
 
     @property
@@ -377,7 +379,7 @@ class Ranking(Result):
 
 @explain_keywords
 def rank(
-    *evaluations: EvaluationInput,
+    *evaluations: EvaluationInput | Scanned,
     metrics: str | Iterable[str] | None = None,
     weights: Mapping[str, float] | None = None,
     objectives: ObjectivesArgument = None,
@@ -396,9 +398,10 @@ def rank(
 
     Parameters
     ----------
-    *evaluations : RAGPipelineEvaluation, str or PathLike
+    *evaluations : RAGPipelineEvaluation, str or PathLike; or scans
         At least two. A path, a folder, a glob or an address stands for all evaluations that
-        `rageval_report.read_scores` reads from it: ``rank("runs/")``.
+        `rageval_report.read_scores` reads from it: ``rank("runs/")``. Scans are those of
+        `RAGPipelineEvaluation.scan`.
     metrics : str or iterable of str, optional
         The metrics; all that every pipeline has if omitted.
     weights, objectives : mapping, optional
@@ -472,12 +475,30 @@ def rank(
     >>> ranking.frame[["pipeline", "rank", "letters"]].values.tolist()
     [['hybrid', 1, 'a'], ['dense', 2, 'a'], ['bm25', 3, 'b']]
     """
+    if scans := scans_among(evaluations, "rank()"):
+        ranking: Ranking = scans[0].rank_with(
+            *scans[1:],
+            metrics=metrics,
+            weights=weights,
+            objectives=objectives,
+            correction=correction,
+            confidence_level=confidence_level,
+            missing=missing,
+            n_resamples=n_resamples,
+            seed=seed,
+            on=on,
+            test=test,
+            margins=margins,
+            clusters=clusters,
+            tried=tried,
+        )
+        return ranking
     check_correction(correction)
     level = check_level(confidence_level)
     n_draws, start = check_resamples(n_resamples), check_seed(seed)
-    runs, read_notes = read_evaluations(evaluations)
+    runs, read_notes = read_evaluations(cast("tuple[EvaluationInput, ...]", evaluations))
     lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
-    names = choose_shared_metrics(lineup, metrics)
+    names = choose_shared_metrics(lineup.runs[0].metrics, lineup.metrics, metrics)
     blocks = {name: lineup.block(name) for name in names}
     plan = LeaderboardPlan(
         test,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,12 +21,20 @@ from rageval_report.analysis.comparing.pairing import (
     unnamed_clusters,
 )
 from rageval_report.analysis.ranking.ranked_columns import MatrixColumns
-from rageval_report.errors import AlignmentError, DataError, UnknownNameError, check_choice, named
+from rageval_report.errors import (
+    MOST_NAMED,
+    AlignmentError,
+    DataError,
+    UnknownNameError,
+    check_choice,
+    named,
+)
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_queries
+from rageval_report.stats.means.moments import moments
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -146,10 +154,7 @@ class Lineup:
             The name of the run.
         """
         scores = self.scores(metric.name)[:, self.names.index(pipeline)]
-        is_missing = np.isnan(scores)
-        low, high = (
-            float(np.where(is_missing, bound, scores).mean()) for bound in require_bounds(metric)
-        )
+        low, high = (moments(column).mean for column in filled_with_bounds(scores, metric))
         return low, high
 
     def block(self, name: str) -> ScoreBlock:
@@ -192,7 +197,7 @@ class Lineup:
         return ScoreBlock(
             metric,
             tuple(pipeline for pipeline, is_scored in names if is_scored),
-            _treat_missing(with_scores, metric, self.missing, applies),
+            treat_missing(with_scores, metric, self.missing, applies),
             unscored,
             tuple(pipeline for pipeline, is_scored in names if not is_scored),
             0 if applies is None else int((~applies).sum()),
@@ -200,13 +205,30 @@ class Lineup:
         )
 
 
-def _treat_missing(
+def treat_missing(
     scores: FloatArray,
     metric: Metric,
     missing: MissingTreatment,
     applies: BoolArray | None = None,
 ) -> FloatArray:
-    """The scores with missing ones as the worst possible, or with their rows left out."""
+    """The scores with missing ones as the worst possible, or with their rows left out.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_queries, n_pipelines)
+        NaN where unscored.
+    metric : Metric
+        What decides the worst score.
+    missing : {"drop", "worst", "bounds"}
+        The treatment.
+    applies : ndarray of bool, optional
+        Whether the metric applies to each query; to all if omitted.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_pipelines)
+        A row that is left out is all NaN.
+    """
     is_missing = np.isnan(scores)
     if not is_missing.any():
         return scores
@@ -217,6 +239,13 @@ def _treat_missing(
     complete = scores.copy(order="F")
     complete[is_missing.any(axis=1)] = np.nan
     return complete
+
+
+def filled_with_bounds(scores: FloatArray, metric: Metric) -> tuple[FloatArray, FloatArray]:
+    """The scores with missing ones as low, and as high, as they can be."""
+    is_missing = np.isnan(scores)
+    low, high = (np.where(is_missing, bound, scores) for bound in require_bounds(metric))
+    return low, high
 
 
 def line_up(
@@ -264,7 +293,7 @@ def line_up(
     others = [run if on is None else match_queries(run, first, on) for run in runs[1:]]
     pairings = [pair_runs(first, run) for run in others]
     ids, moved = _common_ids(first, pairings)
-    metrics = _common_metrics(first, pairings)
+    metrics = common_metrics(first, [pairing.metrics for pairing in pairings])
     is_common = np.asarray(first.scores.index.isin(ids), dtype=bool)
     units = resolve_units(first, clusters, is_common)
     hints = unnamed_clusters(first, clusters)
@@ -281,8 +310,19 @@ def line_up(
 
 def _check_runs(runs: tuple[Scored, ...]) -> None:
     check_evaluations(runs, "rank(*runs)")
-    if len(runs) < 2:
-        got = f"only {runs[0].name!r}" if runs else "none"
+    check_several([run.name for run in runs])
+
+
+def check_several(names: Sequence[str]) -> None:
+    """Refuse fewer than two pipelines.
+
+    Raises
+    ------
+    DataError
+        If there are fewer.
+    """
+    if len(names) < 2:
+        got = f"only {names[0]!r}" if names else "none"
         raise DataError(f"rank needs at least two pipelines; got {got}")
 
 
@@ -310,8 +350,24 @@ def _common_ids(
     return common, tuple(find_rows(index, common) for index in indexes)
 
 
-def _common_metrics(first: Scored, pairings: list[Pairing]) -> dict[str, tuple[Metric, ...]]:
-    theirs = [{ours.name: metric for ours, metric in pairing.metrics} for pairing in pairings]
+def common_metrics(
+    first: Scored, pairs: Sequence[Sequence[tuple[Metric, Metric]]]
+) -> dict[str, tuple[Metric, ...]]:
+    """The metrics that all pipelines have, by the first one's name, as each pipeline knows them.
+
+    Parameters
+    ----------
+    first : Scored
+        The first pipeline.
+    pairs : sequence of sequence of (Metric, Metric)
+        The metrics that it shares with each other one.
+
+    Raises
+    ------
+    AlignmentError
+        If there are none.
+    """
+    theirs = [{ours.name: metric for ours, metric in shared} for shared in pairs]
     shared = {
         name: (metric, *(known[name] for known in theirs))
         for name, metric in first.metrics.items()
@@ -319,7 +375,7 @@ def _common_metrics(first: Scored, pairings: list[Pairing]) -> dict[str, tuple[M
     }
     if not shared:
         raise AlignmentError(
-            f"no metric is in all {len(pairings) + 1} pipelines, though each shares some with "
+            f"no metric is in all {len(pairs) + 1} pipelines, though each shares some with "
             f"{first.name!r}; rank fewer of them, or compare them two by two"
         )
     return shared
@@ -329,10 +385,37 @@ def _notes(
     runs: tuple[Scored, ...], ids: pd.Index, metrics: dict[str, tuple[Metric, ...]]
 ) -> Iterable[str]:
     if any(len(run.scores) > len(ids) for run in runs):
-        alone = pd.Index(dict.fromkeys(i for run in runs for i in run.scores.index.difference(ids)))
-        several = "queries are not in every pipeline, and are"
-        what = "query that not every pipeline has is" if len(alone) == 1 else several
-        yield f"{len(alone)} {what} left out: {named(alone)}"
+        alone = dict.fromkeys(i for run in runs for i in run.scores.index.difference(ids))
+        yield note_on_lone_queries([*alone], len(alone))
+    yield from note_on_lone_metrics(runs, metrics)
+
+
+def note_on_lone_queries(ids: Sequence[str], n: int) -> str:
+    """The note on queries that not every pipeline has.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        The ids, or the first of them.
+    n : int
+        Their number.
+
+    Examples
+    --------
+    >>> note_on_lone_queries(["q1", "q2"], 2)
+    "2 queries are not in every pipeline, and are left out: 'q1', 'q2'"
+    """
+    several = "queries are not in every pipeline, and are"
+    what = "query that not every pipeline has is" if n == 1 else several
+    shown = ids[:MOST_NAMED]
+    more = f" and {n - len(shown)} more" if n > len(shown) else ""
+    return f"{n} {what} left out: {named(shown)}{more}"
+
+
+def note_on_lone_metrics(
+    runs: Sequence[Scored], metrics: Mapping[str, tuple[Metric, ...]]
+) -> Iterator[str]:
+    """The note on metrics that not every pipeline has, if there are any."""
     shared = [{known[place].name for known in metrics.values()} for place in range(len(runs))]
     alone_in = [
         name
@@ -345,8 +428,21 @@ def _notes(
         yield f"metrics that not every pipeline has are left out: {names}"
 
 
-def choose_shared_metrics(lineup: Lineup, metrics: str | Iterable[str] | None) -> list[str]:
+def choose_shared_metrics(
+    first: Mapping[str, Metric],
+    shared: Mapping[str, tuple[Metric, ...]],
+    metrics: str | Iterable[str] | None,
+) -> list[str]:
     """The metrics by any of their names; all that the pipelines share if `metrics` is None.
+
+    Parameters
+    ----------
+    first : mapping of str to Metric
+        The metrics of the first pipeline.
+    shared : mapping of str to tuple of Metric
+        Those that every pipeline has.
+    metrics : str or iterable of str, optional
+        What the caller chose.
 
     Raises
     ------
@@ -354,11 +450,11 @@ def choose_shared_metrics(lineup: Lineup, metrics: str | Iterable[str] | None) -
         If a name is not a metric that every pipeline has.
     """
     if metrics is None:
-        return list(lineup.metrics)
+        return list(shared)
     names = [metrics] if isinstance(metrics, str) else list(metrics)
-    resolve = resolver(lineup.runs[0].metrics)
+    resolve = resolver(first)
     chosen = list(dict.fromkeys(resolve(name) for name in names))
     for name in chosen:
-        if name not in lineup.metrics:
-            raise UnknownNameError("metric of every pipeline", name, lineup.metrics)
+        if name not in shared:
+            raise UnknownNameError("metric of every pipeline", name, shared)
     return chosen

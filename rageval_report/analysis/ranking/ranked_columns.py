@@ -15,12 +15,17 @@ from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.scores import Metric
 from rageval_report.stats import PairedScores
 from rageval_report.stats.all_pairs import AllPairs, pair_tests, pairs_beyond
-from rageval_report.stats.base import TIE_TOLERANCE, Interval
+from rageval_report.stats.base import Interval
 from rageval_report.stats.means.intervals import described_intervals
 from rageval_report.stats.means.moments import Moments, moments
-from rageval_report.stats.ranks import FriedmanResult, friedman_test
+from rageval_report.stats.ranks import (
+    FriedmanResult,
+    count_alone_best,
+    friedman_test,
+    rounding_tie,
+)
 from rageval_report.stats.units import QUERIES, Units
-from rageval_report.types import BoolArray, FloatArray, IntArray
+from rageval_report.types import FloatArray, IntArray
 
 
 class Drawing(TypedDict):
@@ -122,7 +127,7 @@ class MatrixColumns:
 
     def alone_best(self, *, greater_is_better: bool) -> IntArray:
         """On how many queries each column is better than all others."""
-        return count_alone_best(self.scores, self.tie, greater_is_better=greater_is_better)
+        return count_alone_best(self.scores, greater_is_better=greater_is_better)
 
     def mean_intervals(
         self, metric: Metric, confidence_level: float, drawing: Drawing
@@ -157,31 +162,6 @@ class MatrixColumns:
         """Friedman's test."""
         # Ranks within clusters, if there are any: their sums are independent.
         return friedman_test(self.units.sums(self.scores), greater_is_better=greater_is_better)
-
-
-def rounding_tie(largest: float) -> float:
-    """The largest difference that is only rounding, of scores up to a size.
-
-    Examples
-    --------
-    >>> rounding_tie(0.5) == rounding_tie(1.0) < rounding_tie(1000.0)
-    True
-    """
-    return TIE_TOLERANCE * max(1.0, largest)
-
-
-def count_alone_best(scores: FloatArray, tie: float, *, greater_is_better: bool) -> IntArray:
-    """On how many rows each column is better than all others, by more than rounding.
-
-    Examples
-    --------
-    >>> count_alone_best(np.array([[1.0, 0.0], [1.0, 1.0]]), 1e-12, greater_is_better=True)
-    array([1, 0])
-    """
-    turned = scores if greater_is_better else -scores
-    near: BoolArray = turned >= turned.max(axis=1, keepdims=True) - tie
-    counts: IntArray = near[near.sum(axis=1) == 1].sum(axis=0)
-    return counts
 
 
 class RankedBlock(Protocol):

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Unpack, cast
 
+import numpy as np
+
+from rageval_report._argument_kinds import describe_kind
 from rageval_report.analysis.comparing.comparison import comparison_of_rows, plan_comparison
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords, PlanKeywords
-from rageval_report.analysis.comparing.metric_comparison import compare_together
+from rageval_report.analysis.comparing.metric_comparison import (
+    ComparisonPlan,
+    MetricComparison,
+    compare_together,
+)
 from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
     check_directions,
+    clusters_setting,
     shared_metrics,
 )
 from rageval_report.errors import AlignmentError, DataError, check_options
 from rageval_report.evaluation.scanning.description import DescribedScan
-from rageval_report.evaluation.scanning.needs_memory import (
-    check_without_clusters,
-    needs_memory,
-)
+from rageval_report.evaluation.scanning.group_labels import ClusterColumn, GroupColumn
+from rageval_report.evaluation.scanning.needs_memory import needs_memory
 from rageval_report.evaluation.scanning.pair_states import PairStates, facts_after, facts_before
-from rageval_report.evaluation.scanning.part_states import columns_of_states
 from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 from rageval_report.evaluation.scanning.scanned_pair import ScannedPair, ScannedTables
 from rageval_report.scale.engines.base import Engine
@@ -30,7 +36,10 @@ from rageval_report.scale.pairs import CommonIds
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.metric_scales import check_scales
-from rageval_report.stats.all_pairs import WESTFALL_YOUNG
+from rageval_report.stats.maxt import uses_midp
+from rageval_report.stats.states.flipped_sums import adjust_by_flips
+from rageval_report.stats.units import Units
+from rageval_report.types import FloatArray
 
 
 def compare_scans(
@@ -63,18 +72,17 @@ def compare_scans(
             "candidates must hold at least one scan to compare with the baseline; got none"
         )
     names = [scan.head.name for scan in (baseline, *candidates)]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise DataError(
-            f"two scans are named {twice[0]!r}; give each its own name: "
-            "RAGPipelineEvaluation.scan(source, name=...)"
-        )
+    check_distinct_names(names)
     metrics = options.get("metrics")
     listed = [metrics] if isinstance(metrics, str) else metrics
     chosen = None if listed is None else list(listed)
     plan = plan_comparison(baseline.head, len(candidates), **_plan_keywords(options))
+    clusters = _cluster_column(baseline, options.get("clusters"))
+    if clusters is not None:
+        plan = replace(plan, units=Units(np.arange(0)))  # which are those of the states
     pairs = tuple(
-        pair_scans(baseline, candidate, engine, chosen, plan.missing) for candidate in candidates
+        pair_scans(baseline, candidate, engine, chosen, plan.missing, clusters)
+        for candidate in candidates
     )
     heads = [pairs[0].baseline, *(pair.candidate for pair in pairs)]
     first = pairs[0].common
@@ -85,10 +93,31 @@ def compare_scans(
         plan,
         correction=options.get("correction", "holm"),
         n_queries=first.n_common + first.n_only_before,
-        settings={**dialect_settings(heads), "engine": engine.name},
+        settings={
+            **dialect_settings(heads),
+            **clusters_setting(options.get("clusters")),
+            "engine": engine.name,
+        },
         notes=(*doubts_of(heads), *note_on_dialects(heads)),
+        flips=lambda rows: _adjust_by_flips(rows, pairs, plan),
     )
     return ScannedComparison.of(comparison, pairs)
+
+
+def check_distinct_names(names: Sequence[str]) -> None:
+    """Refuse two scans of the same name.
+
+    Raises
+    ------
+    DataError
+        If two have one.
+    """
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise DataError(
+            f"two scans are named {twice[0]!r}; give each its own name: "
+            "RAGPipelineEvaluation.scan(source, name=...)"
+        )
 
 
 def _plan_keywords(options: ComparisonKeywords) -> PlanKeywords:
@@ -98,14 +127,36 @@ def _plan_keywords(options: ComparisonKeywords) -> PlanKeywords:
 
 def _check_options(options: ComparisonKeywords) -> None:
     check_options("compare()", options, ComparisonKeywords.__annotations__)
-    if options.get("correction") == WESTFALL_YOUNG:
-        raise DataError(
-            f"correction {WESTFALL_YOUNG!r} needs every score in memory; choose another one, such "
-            "as 'holm', or bring the scores into memory with .collect()"
-        )
     if options.get("on") is not None:
         raise needs_memory("on= of compare()")
-    check_without_clusters("compare()", options.get("clusters"))
+    clusters = options.get("clusters")
+    if clusters is not None and not isinstance(clusters, str):
+        raise DataError(
+            "clusters of scans must be the name of a column of the baseline's files; got labels "
+            f"({describe_kind(clusters)}). Add them to the files as a column, or bring the scans "
+            "into memory with .collect()"
+        )
+
+
+def _cluster_column(baseline: DescribedScan, clusters: object) -> ClusterColumn | None:
+    return ClusterColumn(GroupColumn.of(baseline, clusters)) if isinstance(clusters, str) else None
+
+
+def _adjust_by_flips(
+    rows: Sequence[MetricComparison], pairs: Sequence[ScannedPair], plan: ComparisonPlan
+) -> FloatArray:
+    """The p-values of rows, by signs that all metrics and candidates share."""
+    flipped = {pair.candidate.name: pair.flipped(plan.n_resamples, plan.seed) for pair in pairs}
+    adjusted = np.full(len(rows), np.nan)
+    # What was not tested for want of units is not a test.
+    tested = [place for place, row in enumerate(rows) if not math.isnan(row.test.pvalue)]
+    if tested:
+        chosen = [rows[place] for place in tested]
+        adjusted[tested] = adjust_by_flips(
+            [flipped[row.names[1]][row.metric.name] for row in chosen],
+            [uses_midp(row.test.test) for row in chosen],
+        )
+    return adjusted
 
 
 def pair_scans(
@@ -114,6 +165,7 @@ def pair_scans(
     engine: Engine,
     metrics: Sequence[str] | None,
     missing: MissingTreatment = "drop",
+    clusters: ClusterColumn | None = None,
 ) -> ScannedPair:
     """Read two tables side by side; a second time if all rows say more than the first ones.
 
@@ -128,17 +180,10 @@ def pair_scans(
     tables = ScannedTables(baseline, candidate, engine)
     shared = shared_metrics(baseline.head, candidate.head, metrics)
     for _ in range(2):
-        details = [columns_of_states(side.table.shape.detail_names) for side in tables.sides]
-        partial = StateOfEach(
-            (
-                CommonIds.of,
-                facts_before,
-                facts_after,
-                PairStates(tuple(shared), tables.parts, missing),
-            )
-        )
+        states = PairStates(tuple(shared), tables.parts, missing, clusters)
+        partial = StateOfEach((CommonIds.of, facts_before, facts_after, states))
         common, first, second, by_metric = tables.fold(
-            partial, shared, (details[0], details[1])
+            partial, shared, tables.columns_of(clusters)
         ).parts
         tables = replace(
             tables, before=tables.before.with_facts(first), after=tables.after.with_facts(second)
@@ -150,7 +195,7 @@ def pair_scans(
     _check_common(tables, common)
     check_directions(shared)
     check_scales(tables.names, (tables.before.head.scores, tables.after.head.scores), shared)
-    return ScannedPair(tables, shared, by_metric.states, common)
+    return ScannedPair(tables, shared, by_metric.states, common, states)
 
 
 def _check_common(tables: ScannedTables, common: CommonIds) -> None:

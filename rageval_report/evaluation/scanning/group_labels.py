@@ -12,10 +12,11 @@ import pandas as pd
 from rageval_report._registry import import_pyarrow
 from rageval_report.analysis.slice_pairs import order_of_groups
 from rageval_report.analysis.slices import NO_GROUP
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.evaluation.scanning.description import DescribedScan
 from rageval_report.scale.score_rows import ScoreRows
-from rageval_report.types import IntArray
+from rageval_report.scores.fingerprints import fingerprints_of
+from rageval_report.types import IntArray, WordArray
 
 # A group has a state of each metric, which is kept in memory.
 MOST_GROUPS = 10_000
@@ -66,10 +67,14 @@ class GroupColumn:
         """
         if not len(rows):
             return
-        codes, groups = pd.factorize(self._labels(rows.cells.column(self.column)))
+        codes, groups = pd.factorize(self.labels(rows))
         check_number(self.name, len(groups))
         places = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
         yield from zip(map(str, groups), places, strict=True)
+
+    def labels(self, rows: ScoreRows) -> pd.Series:
+        """The group of each of some rows, as text; `NO_GROUP` without one."""
+        return self._labels(rows.cells.column(self.column))
 
     def _labels(self, cells: Any) -> pd.Series:
         types = import_pyarrow().types
@@ -91,6 +96,37 @@ class GroupColumn:
             return str(int(cell)) if self.kind == "integer" else str(float(cell))
         except ValueError:
             return cell
+
+
+@dataclass(frozen=True)
+class ClusterColumn:
+    """A column of details that says which queries belong together.
+
+    Parameters
+    ----------
+    labels : GroupColumn
+        The column.
+    """
+
+    labels: GroupColumn
+
+    def keys(self, rows: ScoreRows) -> WordArray:
+        """A hash of the label of each of some rows.
+
+        Raises
+        ------
+        DataError
+            If a row has no label.
+        """
+        if not len(rows):
+            return np.empty(0, dtype=np.uint64)
+        labels = self.labels.labels(rows)
+        is_missing = ((labels == NO_GROUP) | (labels.str.strip() == "")).to_numpy(dtype=bool)
+        if is_missing.any():
+            ids = named(rows.ids.to_pylist()[place] for place in np.flatnonzero(is_missing))
+            raise DataError(f"clusters must have a label for every query; {ids} have none")
+        arrow = import_pyarrow()
+        return fingerprints_of(arrow.array(labels.tolist(), type=arrow.large_string()))
 
 
 def _kind_of_texts(cells: Any) -> GroupKind:

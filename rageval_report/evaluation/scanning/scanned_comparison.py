@@ -133,6 +133,7 @@ class ScannedComparison(Comparison):
         metrics, correction
             As in `Comparison.slices`.
         """
+        self._check_without_clusters("slices()")
         return compare_slices(self, self.pairs, by, metrics, correction)
 
     def gate(self, *rules: str | Rule, correct: Correct | None = None) -> GateResult:
@@ -146,6 +147,7 @@ class ScannedComparison(Comparison):
         correct : see `rageval_report.scores.correctness`, optional
             What a correct answer is; each candidate's own rule if omitted.
         """
+        self._check_without_clusters("gate()")
         settings = settings_of_comparison(self.plan, correct)
         subjects = [
             Subject(LaterScannedRun(pair.tables.after, pair.tables.engine, settings), self, pair)
@@ -217,6 +219,10 @@ class ScannedComparison(Comparison):
         if entry.name == "forest":
             return entry(self.with_pairings(), *args, ax=ax, **options)
         raise needs_memory(f"plot {entry.name!r}")
+
+    def _check_without_clusters(self, call: str) -> None:
+        if self.plan.units.are_clusters:
+            raise needs_memory(f"{call} of a comparison with clusters")
 
     def with_pairings(self) -> Comparison:
         """The comparison for tables and pictures that only name the runs and their metrics."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from rageval_report.analysis.comparing.metric_comparison import PairedMetric
 from rageval_report.analysis.comparing.pairing import (
@@ -12,13 +14,19 @@ from rageval_report.analysis.comparing.pairing import (
 )
 from rageval_report.errors import DataError
 from rageval_report.evaluation.scanning.description import DescribedScan, HeadEvaluation
-from rageval_report.evaluation.scanning.pair_states import MetricPairState
-from rageval_report.evaluation.scanning.part_states import PartEvaluation
+from rageval_report.evaluation.scanning.group_labels import ClusterColumn
+from rageval_report.evaluation.scanning.pair_states import (
+    FlipStates,
+    MetricPairState,
+    PairStates,
+)
+from rageval_report.evaluation.scanning.part_states import PartEvaluation, columns_of_states
 from rageval_report.scale.engines.base import Engine, PairedColumns
 from rageval_report.scale.mergeable import Partial, S
 from rageval_report.scale.pairs import CommonIds, PairedRows
 from rageval_report.scores import Metric
 from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.states.flipped_sums import FlippedSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +63,17 @@ class ScannedTables:
             for side in self.sides
         )
         return first, second
+
+    def columns_of(self, clusters: ClusterColumn | None) -> tuple[Sequence[str], Sequence[str]]:
+        """The columns of either table that say why scores are missing, and which queries cluster.
+
+        Parameters
+        ----------
+        clusters : ClusterColumn, optional
+            The column of clusters in the first table.
+        """
+        before, after = (columns_of_states(side.table.shape.detail_names) for side in self.sides)
+        return (*before, *([] if clusters is None else [clusters.labels.column])), after
 
     def fold(
         self,
@@ -103,12 +122,15 @@ class ScannedPair:
         The state of each metric.
     common : CommonIds
         The queries of both.
+    partial : PairStates
+        What made the states.
     """
 
     tables: ScannedTables
     metrics: list[tuple[Metric, Metric]]
     states: Mapping[str, MetricPairState]
     common: CommonIds
+    partial: PairStates
 
     @property
     def baseline(self) -> HeadEvaluation:
@@ -148,6 +170,25 @@ class ScannedPair:
             As the baseline knows it.
         """
         return self.states[metric.name].known().by_unit
+
+    def flipped(self, n_resamples: int, seed: int) -> dict[str, FlippedSums]:
+        """The differences of each metric under random signs; both tables are read once more.
+
+        Parameters
+        ----------
+        n_resamples, seed : int
+            The number of patterns of signs, and their seed.
+        """
+        partial = FlipStates(self.partial, n_resamples, seed)
+        sums = self.tables.fold(
+            partial, self.metrics, self.tables.columns_of(self.partial.clusters)
+        )
+        by_cluster = [self.states[ours.name].clusters for ours, _ in self.metrics]
+        if self.partial.clusters is not None:
+            squares = [float(np.square(each.differences.sums).sum()) for each in by_cluster if each]
+            sums = replace(sums, squares=np.array(squares))
+        names = [ours.name for ours, _ in self.metrics]
+        return dict(zip(names, sums.by_column(), strict=True))
 
     def paired(self) -> list[PairedMetric]:
         """Every metric, not yet tested."""

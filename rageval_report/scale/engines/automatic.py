@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rageval_report.scale.aligned_rows import AlignedRows, TableColumns
 from rageval_report.scale.engines import ENGINES
 from rageval_report.scale.engines.base import Engine, PairedColumns
 from rageval_report.scale.engines.join import JoinEngine
-from rageval_report.scale.engines.stream import StreamEngine, fold_in_order
+from rageval_report.scale.engines.stream import (
+    StreamEngine,
+    fold_aligned_in_order,
+    fold_in_order,
+)
 from rageval_report.scale.mergeable import Partial, S
 from rageval_report.scale.pairs import PairedRows, UnorderedIdsError
 from rageval_report.scale.scan_table import ScanTable
@@ -85,3 +90,18 @@ class AutomaticEngine(StreamEngine):
             self.name = JoinEngine.name
         joins = JoinEngine(memory_limit=self.memory_limit)
         return joins.fold_pairs(before, after, partial, columns)
+
+    def fold_aligned(
+        self,
+        tables: Sequence[ScanTable],
+        partial: Partial[AlignedRows, S],
+        columns: Sequence[TableColumns],
+    ) -> S | None:
+        """As in `Engine`."""
+        self.name = StreamEngine.name
+        try:
+            return fold_aligned_in_order(tables, partial, columns)
+        except UnorderedIdsError:
+            self.name = JoinEngine.name
+        joins = JoinEngine(memory_limit=self.memory_limit)
+        return joins.fold_aligned(tables, partial, columns)

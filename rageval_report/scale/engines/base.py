@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from rageval_report.scale.aligned_rows import AlignedRows, TableColumns
 from rageval_report.scale.mergeable import Partial, S
 from rageval_report.scale.pairs import PairedRows
 from rageval_report.scale.scan_table import ScanTable
@@ -84,6 +85,33 @@ class Engine(Protocol):
             Takes `PairedRows` and returns a state.
         columns : PairedColumns
             What is read.
+
+        Raises
+        ------
+        UnorderedIdsError
+            If the engine needs ids in order, and they are not.
+        DataError
+            If an id occurs twice in a table.
+        """
+
+    def fold_aligned(
+        self,
+        tables: Sequence[ScanTable],
+        partial: Partial[AlignedRows, S],
+        columns: Sequence[TableColumns],
+    ) -> S | None:
+        """The sum of what a function returns for all rows of several tables, side by side by id.
+
+        Every row of each table is in exactly one part, and all rows of a query are in the same one.
+
+        Parameters
+        ----------
+        tables : sequence of ScanTable
+            The tables.
+        partial : callable
+            Takes `AlignedRows` and returns a state.
+        columns : sequence of TableColumns
+            What is read of each.
 
         Raises
         ------

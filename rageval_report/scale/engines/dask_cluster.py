@@ -13,16 +13,24 @@ from distributed.comm.core import CommClosedError
 
 from rageval_report._version import __version__
 from rageval_report.errors import DataError, RagevalError, ReaderError
+from rageval_report.scale.aligned_rows import AlignedRows, QueryCounts, TableColumns
 from rageval_report.scale.engines.base import PairedColumns
 from rageval_report.scale.engines.dask_clients import client_of
 from rageval_report.scale.id_buckets import (
     ScatteredSide,
+    fold_aligned_bucket,
     fold_bucket,
     number_of_buckets,
     pick_bucket,
     scatter,
 )
-from rageval_report.scale.id_ranges import IdRange, RowCounts, cut_into_ranges, fold_range
+from rageval_report.scale.id_ranges import (
+    IdRange,
+    RowCounts,
+    cut_into_ranges,
+    fold_aligned_range,
+    fold_range,
+)
 from rageval_report.scale.mergeable import Partial, S, States, add_states
 from rageval_report.scale.pairs import PairedRows, UnorderedIdsError
 from rageval_report.scale.scan_table import ScanTable
@@ -112,9 +120,7 @@ class DaskEngine:
             return None
         counts: RowCounts = total.parts[0]
         state: S = total.parts[1]
-        if (counts.n_before, counts.n_after) != tuple(table.n_rows for table in tables):
-            # The statistics of a group leave out some of its ids.
-            raise UnorderedIdsError("the statistics of the files do not state the order of the ids")
+        _check_row_counts((counts.n_before, counts.n_after), tables)
         return state
 
     def _fold_buckets(
@@ -129,22 +135,59 @@ class DaskEngine:
             ScatteredSide.of(after, columns.after, columns.details_after),
         )
         n_buckets = number_of_buckets(before, after)
-        alone = [replace(side, table=replace(side.table, pieces=())) for side in sides]
+        alone = [_without_pieces(side) for side in sides]
         with self._tasks() as tasks:
-            scattered = [
-                [tasks.submit(scatter, (part, n_buckets)) for part in _groups_of(side)]
-                for side in sides
-            ]
-
-            def buckets_of(parts: Sequence[Future], bucket: int) -> list[Future]:
-                return [tasks.submit(pick_bucket, (part, bucket)) for part in parts]
-
+            scattered = tasks.scatter(sides, n_buckets)
             state: S | None = tasks.sum_of(
-                tasks.submit(
-                    fold_bucket, (*alone, *(buckets_of(s, bucket) for s in scattered), partial)
-                )
+                tasks.submit(fold_bucket, (*alone, *tasks.pick(scattered, bucket), partial))
                 for bucket in range(n_buckets)
             )
+        return state
+
+    def fold_aligned(
+        self,
+        tables: Sequence[ScanTable],
+        partial: Partial[AlignedRows, S],
+        columns: Sequence[TableColumns],
+    ) -> S | None:
+        """As in `Engine`, by ranges of ids or by their hash, as `fold_pairs`."""
+        tables = [_absolute(table) for table in tables]
+        ranges = cut_into_ranges(*tables)
+        if ranges is not None:
+            try:
+                return self._fold_aligned_ranges(ranges, tables, partial, columns)
+            except UnorderedIdsError:
+                pass
+        sides = [
+            ScatteredSide.of(table, chosen.metrics, chosen.details)
+            for table, chosen in zip(tables, columns, strict=True)
+        ]
+        n_buckets = number_of_buckets(*tables)
+        alone = [_without_pieces(side) for side in sides]
+        with self._tasks() as tasks:
+            scattered = tasks.scatter(sides, n_buckets)
+            state: S | None = tasks.sum_of(
+                tasks.submit(fold_aligned_bucket, (alone, tasks.pick(scattered, bucket), partial))
+                for bucket in range(n_buckets)
+            )
+        return state
+
+    def _fold_aligned_ranges(
+        self,
+        ranges: Sequence[IdRange],
+        tables: Sequence[ScanTable],
+        partial: Partial[AlignedRows, S],
+        columns: Sequence[TableColumns],
+    ) -> S | None:
+        with self._tasks() as tasks:
+            total: States | None = tasks.sum_of(
+                tasks.submit(fold_aligned_range, (each, partial, tuple(columns))) for each in ranges
+            )
+        if total is None:
+            return None
+        counts: QueryCounts = total.parts[0]
+        state: S = total.parts[1]
+        _check_row_counts(counts.rows, tables)
         return state
 
     @contextmanager
@@ -182,6 +225,16 @@ class _Tasks:
             waiting = [self.submit(_add_neighbours, (group,)) for group in groups]
         return waiting[0].result() if waiting else None
 
+    def scatter(self, sides: Sequence[ScatteredSide], n_buckets: int) -> list[list[Future]]:
+        """The rows of each table, divided by a hash of their ids."""
+        return [
+            [self.submit(scatter, (part, n_buckets)) for part in _groups_of(side)] for side in sides
+        ]
+
+    def pick(self, scattered: Sequence[Sequence[Future]], bucket: int) -> list[list[Future]]:
+        """One bucket of each table."""
+        return [[self.submit(pick_bucket, (part, bucket)) for part in parts] for parts in scattered]
+
     def end(self) -> None:
         """Give up what has not run, and let the workers forget the rest."""
         if self._client.status == "running":
@@ -210,6 +263,23 @@ def _absolute(table: ScanTable) -> ScanTable:
         for piece in table.pieces
     ]
     return replace(table, pieces=tuple(pieces))
+
+
+def _check_row_counts(counts: Sequence[int], tables: Sequence[ScanTable]) -> None:
+    """Check that ranges of ids have lost no row.
+
+    Raises
+    ------
+    UnorderedIdsError
+        If the statistics of a group leave out some of its ids.
+    """
+    if list(counts) != [table.n_rows for table in tables]:
+        raise UnorderedIdsError("the statistics of the files do not state the order of the ids")
+
+
+def _without_pieces(side: ScatteredSide) -> ScatteredSide:
+    """What is read, which is small where it is sent."""
+    return replace(side, table=replace(side.table, pieces=()))
 
 
 def _groups_of(side: ScatteredSide) -> Iterator[ScatteredSide]:

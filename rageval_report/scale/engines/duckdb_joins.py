@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
@@ -11,11 +13,12 @@ import duckdb
 
 from rageval_report._registry import import_pyarrow
 from rageval_report.errors import DataError
+from rageval_report.scale.aligned_rows import AlignedRows, TableColumns
 from rageval_report.scale.engines.base import PairedColumns
 from rageval_report.scale.engines.stream import StreamEngine
 from rageval_report.scale.mergeable import Partial, S, add_states
 from rageval_report.scale.pairs import PairedRows
-from rageval_report.scale.pieces import ROWS_OF_PART, ArrowTable
+from rageval_report.scale.pieces import ROWS_OF_PART, ArrowTable, read_footer
 from rageval_report.scale.scan_table import ScanTable
 from rageval_report.scale.score_rows import ScoreRows
 from rageval_report.scale.unique_ids import FingerprintFiles
@@ -64,6 +67,22 @@ class DuckDBEngine(StreamEngine):
                     side.table.check_ids()
             return state
 
+    def fold_aligned(
+        self,
+        tables: Sequence[ScanTable],
+        partial: Partial[AlignedRows, S],
+        columns: Sequence[TableColumns],
+    ) -> S | None:
+        """As in `Engine`; each table is sorted into a temporary file, one after the other."""
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="rageval-report-")))
+            connection = stack.enter_context(self._connection(stack))
+            in_order = [
+                _sorted_table(connection, table, chosen, folder / f"{place}.parquet")
+                for place, (table, chosen) in enumerate(zip(tables, columns, strict=True))
+            ]
+            return super().fold_aligned(in_order, partial, columns)
+
     def _connection(self, stack: ExitStack) -> duckdb.DuckDBPyConnection:
         folder = stack.enter_context(TemporaryDirectory(prefix="rageval-report-"))
         limit = self.memory_limit or MEMORY_LIMIT
@@ -85,6 +104,35 @@ class DuckDBEngine(StreamEngine):
             ) from exc
 
 
+def _sorted_table(
+    connection: duckdb.DuckDBPyConnection, table: ScanTable, columns: TableColumns, path: Path
+) -> ScanTable:
+    """The same table by the order of its ids, with the columns that are read, in one file."""
+    shape = table.shape
+    metrics = [shape.metric_columns[name] for name in columns.metrics]
+    side = _JoinedSide(table, columns.metrics, columns.details, "sorted")
+    names = [shape.id_column, *metrics, *columns.details]
+    try:
+        with side.alone:
+            connection.register("rows", side.reader(names))
+            # By its place, so that no name of a file is part of the query.
+            connection.sql("SELECT * FROM rows ORDER BY 1").write_parquet(str(path))
+            connection.unregister("rows")
+    except duckdb.Error as exc:
+        if side.error is not None:
+            raise side.error from exc
+        raise _lacks_room(f"could not sort {table.name!r}", exc) from exc
+    return replace(table, pieces=tuple(read_footer(path).pieces()))
+
+
+def _lacks_room(what: str, exc: duckdb.Error) -> DataError:
+    first_line = str(exc).partition("\n")[0]
+    return DataError(
+        f"DuckDB {what}: {first_line}. Give it more memory (memory_limit='4GB'), or free space on "
+        "the disk of temporary files"
+    )
+
+
 class _JoinedSide:
     """One table as DuckDB reads it: batches of ids, metrics and details."""
 
@@ -102,11 +150,14 @@ class _JoinedSide:
         n = len(self.metrics) + len(self.details)
         return [f"{self.name}_{place}" for place in range(n)]
 
-    def reader(self) -> Any:
-        """The batches of the table, read while DuckDB asks for them."""
+    def reader(self, names: Sequence[str] = ()) -> Any:
+        """The batches of the table, read while DuckDB asks for them.
+
+        ``names`` are those of the columns; if omitted, positions.
+        """
         arrow = import_pyarrow()
         kinds = self.table.stored_types(self.metrics, self.details)
-        names = [_ID, *self.columns]
+        names = names or [_ID, *self.columns]
         schema = arrow.schema(list(zip(names, [arrow.large_string(), *kinds], strict=True)))
         return arrow.RecordBatchReader.from_batches(schema, self._batches(schema))
 
@@ -147,11 +198,8 @@ def _joined_rows(
         for side in (first, second):
             if side.error is not None:
                 raise side.error from exc
-        first_line = str(exc).partition("\n")[0]
-        raise DataError(
-            f"DuckDB could not join {first.table.name!r} and {second.table.name!r}: {first_line}. "
-            "Give it more memory (memory_limit='4GB'), or free space on the disk of temporary files"
-        ) from exc
+        what = f"could not join {first.table.name!r} and {second.table.name!r}"
+        raise _lacks_room(what, exc) from exc
     for side in (first, second):
         if n_common != side.n_rows - side.n_alone:
             _raise_repeats(first, second)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +14,15 @@ import numpy as np
 from rageval_report._registry import import_pyarrow
 from rageval_report.errors import DataError
 from rageval_report.scale import pieces
+from rageval_report.scale.aligned_rows import AlignedRows, TableColumns
 from rageval_report.scale.engines.base import PairedColumns
 from rageval_report.scale.engines.stream import StreamEngine
+from rageval_report.scale.id_buckets import (
+    ScatteredSide,
+    divide_rows,
+    fold_aligned_bucket,
+    number_of_buckets,
+)
 from rageval_report.scale.id_matches import ABSENT, IdMatches, match_ids
 from rageval_report.scale.machine_memory import parse_size
 from rageval_report.scale.mergeable import Partial, S, add_states
@@ -75,6 +83,32 @@ class JoinEngine(StreamEngine):
                 state = add_states(map(partial, join.pairs(spilled)))
             join.check_sums()
             return state
+
+    def fold_aligned(
+        self,
+        tables: Sequence[ScanTable],
+        partial: Partial[AlignedRows, S],
+        columns: Sequence[TableColumns],
+    ) -> S | None:
+        """As in `Engine`; the rows of all tables are divided by a hash of their ids."""
+        most_bytes = parse_size(self.memory_limit or MEMORY_LIMIT, "memory_limit") // len(tables)
+        sides = [
+            ScatteredSide.of(table, chosen.metrics, chosen.details)
+            for table, chosen in zip(tables, columns, strict=True)
+        ]
+        n_buckets = number_of_buckets(*tables)
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="rageval-report-")))
+            divided = [
+                stack.enter_context(SpilledTables(folder / str(place), n_buckets, most_bytes))
+                for place in range(len(tables))
+            ]
+            for table, side, spilled in zip(tables, sides, divided, strict=True):
+                for part in table.stored(side.metrics, side.details):
+                    spilled.add([*divide_rows(part, n_buckets)])
+            buckets = ([[each.pop(bucket)] for each in divided] for bucket in range(n_buckets))
+            states = (fold_aligned_bucket(sides, bucket, partial) for bucket in buckets)
+            return add_states(state for state in states if state is not None)
 
 
 def _raise_repeats(before: ScanTable, after: ScanTable) -> NoReturn:

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rageval_report.errors import DataError
+from rageval_report.scale.aligned_rows import (
+    AlignedRows,
+    TableColumns,
+    ordered_rows,
+    rows_in_equal_order,
+)
 from rageval_report.scale.engines.base import PairedColumns
-from rageval_report.scale.id_order import ORDERS, IdOrder
+from rageval_report.scale.id_order import ORDERS, IdOrder, OrderName
 from rageval_report.scale.mergeable import Partial, S, add_states
 from rageval_report.scale.pairs import (
     PairedRows,
@@ -66,6 +72,20 @@ class StreamEngine:
             after.check_ids()
             raise
 
+    def fold_aligned(
+        self,
+        tables: Sequence[ScanTable],
+        partial: Partial[AlignedRows, S],
+        columns: Sequence[TableColumns],
+    ) -> S | None:
+        """As in `Engine`."""
+        try:
+            return fold_aligned_in_order(tables, partial, columns)
+        except UnorderedIdsError:
+            for table in tables:
+                table.check_ids()
+            raise
+
 
 def fold_in_order(
     before: ScanTable, after: ScanTable, partial: Partial[PairedRows, S], columns: PairedColumns
@@ -85,6 +105,24 @@ def fold_in_order(
     raise UnorderedIdsError(_advice((before.name, after.name)))
 
 
+def fold_aligned_in_order(
+    tables: Sequence[ScanTable], partial: Partial[AlignedRows, S], columns: Sequence[TableColumns]
+) -> S | None:
+    """What `Engine.fold_aligned` gives for tables whose ids are in a common order.
+
+    Raises
+    ------
+    UnorderedIdsError
+        If they are in none. Ids may then occur twice.
+    """
+    for rows in _ways_to_align(tables, columns):
+        try:
+            return add_states(map(partial, rows))
+        except UnorderedIdsError:
+            continue
+    raise UnorderedIdsError(_advice([table.name for table in tables]))
+
+
 def _ways_to_pair(
     before: ScanTable, after: ScanTable, columns: PairedColumns
 ) -> Iterator[Iterator[PairedRows]]:
@@ -97,27 +135,55 @@ def _ways_to_pair(
             after.rows(columns.after, columns.details_after),
         )
 
-    heads = [next(table.rows(()), None) for table in (before, after)]
-    known = [IdOrder.of(head.ids).orders for head in heads if head is not None]
-    for order in ORDERS:
-        if all(order in orders for orders in known):
-            yield ordered_pairs(names, *sides(), (columns.before, columns.after), order)
+    heads = _first_parts((before, after))
+    for order in _orders_of(heads):
+        yield ordered_pairs(names, *sides(), (columns.before, columns.after), order)
     if _have_equal_ids(heads):
         before.check_ids()  # equal ids are unique in both tables, or in neither
         yield rows_in_same_order(names, *sides())
 
 
+def _ways_to_align(
+    tables: Sequence[ScanTable], columns: Sequence[TableColumns]
+) -> Iterator[Iterator[AlignedRows]]:
+    """The rows side by side, in the ways of `_ways_to_pair`."""
+    names = [table.name for table in tables]
+
+    def sides() -> list[Iterator[ScoreRows]]:
+        each = zip(tables, columns, strict=True)
+        return [table.rows(chosen.metrics, chosen.details) for table, chosen in each]
+
+    heads = _first_parts(tables)
+    for order in _orders_of(heads):
+        yield ordered_rows(names, sides(), [chosen.metrics for chosen in columns], order)
+    if _have_equal_ids(heads):
+        tables[0].check_ids()  # equal ids are unique in all tables, or in none
+        yield rows_in_equal_order(names, sides())
+
+
+def _first_parts(tables: Sequence[ScanTable]) -> list[ScoreRows | None]:
+    return [next(table.rows(()), None) for table in tables]
+
+
+def _orders_of(heads: Sequence[ScoreRows | None]) -> list[OrderName]:
+    """The orders that the first parts of all tables have."""
+    known = [IdOrder.of(head.ids).orders for head in heads if head is not None]
+    return [order for order in ORDERS if all(order in orders for orders in known)]
+
+
 def _have_equal_ids(heads: Sequence[ScoreRows | None]) -> bool:
-    first, second = heads
-    if first is None or second is None:
+    known = [head for head in heads if head is not None]
+    if len(known) < len(heads):
         return False
-    n = min(len(first), len(second))
-    return bool(first.ids.slice(0, n).equals(second.ids.slice(0, n)))
+    n = min(map(len, known))
+    ids = [head.ids.slice(0, n) for head in known]
+    return all(ids[0].equals(other) for other in ids[1:])
 
 
-def _advice(names: tuple[str, str]) -> str:
+def _advice(names: Sequence[str]) -> str:
+    listed = f"{', '.join(map(repr, names[:-1]))} and {names[-1]!r}"
     return (
-        f"engine 'stream' needs the ids of {names[0]!r} and {names[1]!r} sorted, or in the same "
+        f"engine 'stream' needs the ids of {listed} sorted, or in the same "
         "order, and they are not. Sort the files by id, or use engine='join', which takes ids in "
         "any order"
     )

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rageval_report.scale import csv_pieces, pieces
-from rageval_report.stats.states import pair_state
+from rageval_report.stats.states import block_state, pair_state
 from rageval_report.stats.states.column_state import ColumnRules, ColumnState
 from rageval_report.stats.states.metric_state import MetricState
 
@@ -59,5 +59,6 @@ def kept_or_summed(request, monkeypatch):
         rules = (ColumnRules(2, 0, 0, has_bins=True),)
         monkeypatch.setattr(ColumnState.of.__func__, "__defaults__", rules)
         monkeypatch.setattr(pair_state, "FEW_VALUES", 60)
+        monkeypatch.setattr(block_state, "FEW_VALUES", 60)
         assert MetricState.of(np.array([0.123456789, 0.5])).scores.sums is not None
     return request.param

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, compare, rank
+from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords
 from rageval_report.errors import (
     AlignmentError,
@@ -174,11 +174,6 @@ def test_a_scan_and_an_evaluation_in_memory_are_not_compared(frames, tmp_path):
         scan.comparative_summary(memory)
 
 
-def test_a_ranking_of_scans_says_what_to_do(frames, tmp_path):
-    with pytest.raises(ArgumentKindError, match=r"bring a scan there with \.collect\(\)"):
-        rank(*scans_of(frames, tmp_path))
-
-
 def test_wrong_options_of_a_comparison_of_scans_are_refused(frames, tmp_path):
     first, second = scans_of(frames, tmp_path)
     with pytest.raises(UnknownOptionError, match="has no option 'corection'"):
@@ -199,7 +194,86 @@ def test_the_keywords_of_a_comparison_are_those_of_compare():
     assert sorted(ComparisonKeywords.__annotations__) == sorted(keywords)
 
 
-def test_westfall_young_needs_the_scores(frames, tmp_path):
-    first, second = scans_of(frames, tmp_path)
-    with pytest.raises(DataError, match=r"needs every score in memory.*collect"):
-        first.comparative_summary(second, correction="westfall-young")
+# -- Westfall and Young
+
+
+def test_westfall_young_of_scans_agrees_with_memory_within_monte_carlo_error(frames, tmp_path):
+    third = scores_frame(seed=4)
+    options = {"correction": "westfall-young", "n_resamples": 4000}
+    expected = compare(*memory_of(frames), RAGPipelineEvaluation("third", third), **options)
+    scan = RAGPipelineEvaluation.scan(write_parquet(third, tmp_path / "third.parquet"))
+    found = compare(*scans_of(frames, tmp_path), scan, **options)
+    assert found.notes == expected.notes
+    ours, theirs = (each.frame["pvalue_adjusted"].to_numpy() for each in (found, expected))
+    # Each of the two shares of patterns has a standard error of its own.
+    error = np.sqrt(2 * theirs * (1 - theirs) / 4000)
+    assert (np.abs(ours - theirs) <= 4 * error + 1 / 4000).all()
+    # Other seeds are other signs.
+    other = compare(*scans_of(frames, tmp_path), scan, **options, seed=1)
+    assert (other.frame["pvalue_adjusted"] != found.frame["pvalue_adjusted"]).any()
+
+
+def test_westfall_young_does_not_depend_on_order_or_engine(frames, tmp_path):
+    options = {"correction": "westfall-young", "n_resamples": 600}
+    expected = compare(*scans_of(frames, tmp_path), **options).frame["pvalue_adjusted"]
+    shuffled = [frame.sample(frac=1, random_state=place) for place, frame in enumerate(frames)]
+    found = compare(*scans_of(shuffled, tmp_path / "shuffled"), **options)
+    assert found.settings["engine"] == "join"
+    pd.testing.assert_series_equal(found.frame["pvalue_adjusted"], expected, rtol=0, atol=0)
+
+
+# -- clusters
+
+
+def clustered(frames):
+    """Queries about 40 documents, whose scores move together."""
+    shifts = np.random.default_rng(5).normal(0, 0.1, 40)
+    for place, frame in enumerate(frames):
+        document = frame["query_id"].str[1:].astype(int) % 40
+        similarity = frame["similarity"] + place * shifts[document]
+        yield frame.assign(document=[f"doc {n}" for n in document], similarity=similarity)
+
+
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
+@pytest.mark.usefixtures("kept_or_summed")
+@pytest.mark.parametrize(
+    "options", [{}, {"margin": 0.1, "metrics": LATTICES}, {"missing": "worst", "metrics": LATTICES}]
+)
+def test_a_comparison_by_clusters_is_that_of_memory(frames, tmp_path, engine, options):
+    frames = list(clustered(frames))
+    expected = compare(*memory_of(frames), clusters="document", **options)
+    assert expected.frame["test"].str.startswith("cluster-").all()
+    scans = scans_of(frames, tmp_path, engine=engine)
+    assert_same_comparison(compare(*scans, clusters="document", **options), expected, engine)
+
+
+def test_clusters_of_one_query_each_are_queries(frames, tmp_path):
+    frames = [frame.assign(row=frame["question"]) for frame in frames]
+    expected = compare(*memory_of(frames), clusters="row")
+    assert_same_comparison(compare(*scans_of(frames, tmp_path), clusters="row"), expected)
+
+
+def test_westfall_young_flips_clusters_together(frames, tmp_path):
+    frames = list(clustered(frames))
+    options = {"correction": "westfall-young", "n_resamples": 4000, "clusters": "document"}
+    theirs = compare(*memory_of(frames), **options).frame["pvalue_adjusted"].to_numpy()
+    ours = compare(*scans_of(frames, tmp_path), **options).frame["pvalue_adjusted"].to_numpy()
+    error = np.sqrt(2 * theirs * (1 - theirs) / 4000)
+    assert (np.abs(ours - theirs) <= 4 * error + 1 / 4000).all()
+
+
+def test_clusters_that_scans_cannot_have_are_refused(frames, tmp_path):
+    first, second = scans_of(list(clustered(frames)), tmp_path)
+    with pytest.raises(DataError, match=r"the name of a column of the baseline's files.*collect"):
+        compare(first, second, clusters={"q1": "doc 1"})
+    with pytest.raises(UnknownNameError, match="no detail column is named 'chapter'"):
+        compare(first, second, clusters="chapter")
+    comparison = compare(first, second, clusters="document")
+    with pytest.raises(DataError, match=r"gate\(\) of a comparison with clusters needs every"):
+        comparison.gate("no_regression(recall@5)")
+    with pytest.raises(DataError, match=r"slices\(\) of a comparison with clusters needs every"):
+        comparison.slices("topic")
+    gaps = [frame.assign(document=frame["topic"].where(frame.index != 7)) for frame in frames]
+    holes = scans_of(gaps, tmp_path / "gaps")
+    with pytest.raises(DataError, match="must have a label for every query; 'q00007' have none"):
+        compare(*holes, clusters="document")

@@ -1,0 +1,304 @@
+"""Scanned pipelines ranked: one pass over each table, and one over all tables side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NoReturn, Unpack
+
+import pandas as pd
+
+from rageval_report.analysis.arguments import check_count
+from rageval_report.analysis.comparing.pairing import (
+    MISSING_TREATMENTS,
+    MissingTreatment,
+    check_directions,
+    shared_metrics,
+)
+from rageval_report.analysis.ranking.keywords import RankingKeywords
+from rageval_report.analysis.ranking.leaderboard import RANKING_HEADLINE, ranking_title
+from rageval_report.analysis.ranking.lineup import (
+    check_several,
+    choose_shared_metrics,
+    common_metrics,
+    note_on_lone_metrics,
+    note_on_lone_queries,
+)
+from rageval_report.analysis.ranking.margins import check_margins
+from rageval_report.analysis.ranking.ranked_blocks import LeaderboardPlan, rank_blocks
+from rageval_report.errors import AlignmentError, DataError, check_choice, check_options, named
+from rageval_report.evaluation.scanning.compared import check_distinct_names
+from rageval_report.evaluation.scanning.description import HeadEvaluation
+from rageval_report.evaluation.scanning.needs_memory import (
+    check_without_clusters,
+    needs_memory,
+)
+from rageval_report.evaluation.scanning.part_states import PartEvaluation, columns_of_states
+from rageval_report.evaluation.scanning.profile import ScanProfile
+from rageval_report.evaluation.scanning.rank_states import (
+    AlignedScores,
+    MetricRankState,
+    RankStates,
+    RankSumStates,
+)
+from rageval_report.evaluation.scanning.scanned_ranking import (
+    ScannedBlock,
+    ScannedLineup,
+    ScannedRanking,
+)
+from rageval_report.scale.aligned_rows import QueryCounts, TableColumns
+from rageval_report.scale.engines.base import Engine
+from rageval_report.scale.mergeable import StateByName, StateOfEach, States
+from rageval_report.scores import Metric
+from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
+from rageval_report.scores.guard import doubts_of
+from rageval_report.scores.metric_scales import check_scales
+from rageval_report.stats.all_pairs import WESTFALL_YOUNG, check_correction
+from rageval_report.stats.base import check_level, check_resamples, check_seed
+from rageval_report.stats.ranks import RankSums
+
+# The differences of so many pairs are summed up in one pass: at half a megabyte for scores that are
+# on no lattice this is 128 MB, and of scores on a lattice little.
+_MOST_PAIRS = 256
+
+
+def rank_scans(
+    names: Sequence[str],
+    read_profiles: Callable[[], Sequence[ScanProfile]],
+    engine: Engine,
+    **options: Unpack[RankingKeywords],
+) -> ScannedRanking:
+    """The ranking of scanned pipelines, as that of evaluations in memory.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names of the pipelines.
+    read_profiles : callable
+        Reads each table once; called if the options make sense.
+    engine : Engine
+        What reads the tables side by side.
+    **options
+        As in `rageval_report.rank`.
+
+    Raises
+    ------
+    DataError
+        If an option needs every score in memory.
+    AlignmentError
+        If no query, or no metric, is in all of them.
+    """
+    plan = _plan(names, options)
+    metrics = options.get("metrics")
+    lined = _LinedTables.of(read_profiles(), engine, plan, metrics)
+    plan = replace(plan, margins=lined.margins(options.get("margins")))
+    counts, states, ranked = lined.read()
+    _check_common(names, counts)
+    lineup = ScannedLineup(lined.heads, counts.n_common, lined.shared, states, plan.missing)
+    ranks = _RanksOfAll(lined, ranked)
+    blocks = {
+        name: ScannedBlock.of(own[0], names, ranked[name], states[name], partial(ranks.of, name))
+        for name, own in lined.metrics.items()
+    }
+    tables = rank_blocks(
+        blocks, lineup, lined.metrics, plan, _refuse_flips, are_requested=metrics is not None
+    )
+    return ScannedRanking(
+        ranking_title(names),
+        pd.DataFrame(tables.rows),
+        {**tables.settings, **dialect_settings(lined.heads), "engine": engine.name},
+        (*note_on_dialects(lined.heads), *lined.notes(counts), *tables.notes),
+        headline=RANKING_HEADLINE,
+        grouped_by="metric" if len(blocks) > 1 else "",
+        blocks=blocks,
+        tests=tables.tests,
+        margins=options.get("margins"),
+        levels=tables.levels,
+    )
+
+
+def _plan(names: Sequence[str], options: RankingKeywords) -> LeaderboardPlan:
+    """The settings, after a check that they need no score in memory."""
+    check_options("rank()", options, RankingKeywords.__annotations__)
+    check_several(names)
+    check_distinct_names(names)
+    for name in ("on", "weights", "objectives"):
+        if options.get(name) is not None:
+            raise needs_memory(f"{name}= of rank()")
+    check_without_clusters("rank()", options.get("clusters"))
+    correction = check_correction(options.get("correction", "holm"))
+    if correction == WESTFALL_YOUNG:
+        raise needs_memory(f"correction={correction!r} of rank()")
+    missing = options.get("missing", "drop")
+    check_choice("missing", missing, MISSING_TREATMENTS)
+    return LeaderboardPlan(
+        options.get("test", "auto"),
+        correction,
+        check_level(options.get("confidence_level", 0.95)),
+        missing,
+        check_resamples(options.get("n_resamples", 9999)),
+        check_seed(options.get("seed", 0)),
+        tried=check_count("tried", options.get("tried", 1)),
+    )
+
+
+def _refuse_flips(*_: object, **__: object) -> NoReturn:
+    raise needs_memory(f"correction={WESTFALL_YOUNG!r} of rank()")
+
+
+def _check_common(names: Sequence[str], counts: QueryCounts) -> None:
+    if not counts.n_common:
+        firsts = "; ".join(
+            f"{name!r} has {named(ids[:3])}"
+            for name, ids in zip(names, counts.first_others, strict=True)
+        )
+        raise AlignmentError(
+            f"no query is in all {len(names)} pipelines; of the ids, {firsts}. Rank fewer of them, "
+            "or compare them two by two"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _LinedTables:
+    """Scanned tables that are read side by side.
+
+    Parameters
+    ----------
+    profiles : tuple of ScanProfile
+        What one pass over each table found.
+    engine : Engine
+        What reads them.
+    shared : dict of str to tuple of Metric
+        The metrics that all have, as each knows them.
+    metrics : dict of str to tuple of Metric
+        Those that are ranked.
+    missing : {"drop", "worst", "bounds"}
+        The treatment of an unscored query.
+    """
+
+    profiles: tuple[ScanProfile, ...]
+    engine: Engine
+    shared: Mapping[str, tuple[Metric, ...]]
+    metrics: Mapping[str, tuple[Metric, ...]]
+    missing: MissingTreatment
+
+    @classmethod
+    def of(
+        cls,
+        profiles: Sequence[ScanProfile],
+        engine: Engine,
+        plan: LeaderboardPlan,
+        metrics: str | Iterable[str] | None,
+    ) -> _LinedTables:
+        """The tables with their common metrics."""
+        first, *others = (profile.described.head for profile in profiles)
+        pairs = [shared_metrics(first, other, None) for other in others]
+        for other, pair in zip(others, pairs, strict=True):
+            check_directions(pair)
+            check_scales((first.name, other.name), (first.scores, other.scores), pair)
+        shared = common_metrics(first, pairs)
+        chosen = choose_shared_metrics(first.metrics, shared, metrics)
+        ranked = {name: shared[name] for name in chosen}
+        return cls(tuple(profiles), engine, shared, ranked, plan.missing)
+
+    @property
+    def heads(self) -> tuple[HeadEvaluation, ...]:
+        """The first rows of each table, described by all rows."""
+        return tuple(profile.described.head for profile in self.profiles)
+
+    def margins(self, margins: Mapping[str, float] | None) -> dict[str, float]:
+        """Margins by the names of the metrics."""
+        return check_margins(margins, {name: own[0] for name, own in self.shared.items()})
+
+    def notes(self, counts: QueryCounts) -> Iterator[str]:
+        """What not every table has."""
+        yield from doubts_of(self.heads)
+        if counts.n_others:
+            firsts = dict.fromkeys(query_id for ids in counts.first_others for query_id in ids)
+            yield note_on_lone_queries([*firsts], counts.n_others)
+        yield from note_on_lone_metrics(self.heads, self.shared)
+
+    def read(
+        self,
+    ) -> tuple[QueryCounts, dict[str, MetricRankState], dict[str, tuple[int, ...]]]:
+        """The counts of queries, the state of each metric, and the tables that are ranked on it.
+
+        A table without any score is not ranked: else no query would be scored by all. Which ones
+        are such is known after a pass; then the metric is read again without them.
+        """
+        places = tuple(range(len(self.profiles)))
+        ranked = dict.fromkeys(self.metrics, places)
+        counts, states = self._fold_states(ranked)
+        scored = {
+            name: tuple(place for place in places if state.n_scored[place])
+            for name, state in states.items()
+        }
+        again = {name: some for name, some in scored.items() if some and some != places}
+        if again:
+            states |= self._fold_states(again)[1]
+        return counts, states, ranked | again
+
+    def _fold_states(
+        self, ranked: Mapping[str, tuple[int, ...]]
+    ) -> tuple[QueryCounts, dict[str, MetricRankState]]:
+        n_pairs = len(self.profiles) * (len(self.profiles) - 1) // 2
+        size, names = max(1, _MOST_PAIRS // n_pairs), list(ranked)
+        states: dict[str, MetricRankState] = {}
+        for first in range(0, len(names), size):
+            some = {name: ranked[name] for name in names[first : first + size]}
+            total = self.fold((QueryCounts.of, RankStates(self.scores(some))), list(some))
+            counts: QueryCounts = total.parts[0]
+            by_metric: StateByName = total.parts[1]
+            states |= by_metric.states
+        return counts, states
+
+    def scores(self, ranked: Mapping[str, tuple[int, ...]]) -> AlignedScores:
+        """What takes the scores of some metrics out of rows."""
+        sides = tuple(
+            PartEvaluation(each.head.name, each.metrics, each.table.shape.detail_names)
+            for each in (profile.described for profile in self.profiles)
+        )
+        metrics = {name: self.metrics[name] for name in ranked}
+        return AlignedScores(metrics, dict(ranked), sides, self.missing)
+
+    def fold(self, partials: tuple[Any, ...], names: Sequence[str]) -> States:
+        """The sum of what functions return for all rows of all tables.
+
+        Parameters
+        ----------
+        partials : tuple of callable
+            Each takes `AlignedRows` and returns a state.
+        names : sequence of str
+            The metrics to read.
+        """
+        tables = [profile.described.table for profile in self.profiles]
+        columns = [
+            TableColumns(
+                tuple(self.metrics[name][place].name for name in names),
+                columns_of_states(table.shape.detail_names),
+            )
+            for place, table in enumerate(tables)
+        ]
+        total = self.engine.fold_aligned(tables, StateOfEach(partials), columns)
+        if total is None:
+            raise DataError(f"{', '.join(table.name for table in tables)}: no rows")
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class _RanksOfAll:
+    """The ranks of all metrics, read when the first of them is asked for."""
+
+    lined: _LinedTables
+    ranked: Mapping[str, tuple[int, ...]]
+
+    @cached_property
+    def _sums(self) -> Mapping[str, RankSums]:
+        partial_sums = RankSumStates(self.lined.scores(self.ranked))
+        by_metric: StateByName = self.lined.fold((partial_sums,), list(self.ranked)).parts[0]
+        return by_metric.states
+
+    def of(self, name: str) -> RankSums:
+        """The ranks of one metric."""
+        return self._sums[name]

@@ -1,0 +1,252 @@
+"""The ranking of scans: the columns that states know, and methods that read the files again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, NoReturn, Unpack
+
+import numpy as np
+
+from rageval_report.analysis.arguments import RankingReportKeywords, kind_of_mean, mean_limits
+from rageval_report.analysis.comparing.pairing import MissingTreatment
+from rageval_report.analysis.ranking.leaderboard import Ranking
+from rageval_report.analysis.ranking.ranked_columns import (
+    Drawing,
+    MatrixColumns,
+    RankedColumns,
+    RankedPair,
+)
+from rageval_report.evaluation.scanning.description import HeadEvaluation
+from rageval_report.evaluation.scanning.needs_memory import needs_memory
+from rageval_report.evaluation.scanning.rank_states import MetricRankState
+from rageval_report.plots import plot_named
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
+from rageval_report.scores import Metric
+from rageval_report.stats.all_pairs import AllPairs, beyond_margin, run_all_tests
+from rageval_report.stats.base import Interval
+from rageval_report.stats.means.intervals import described_intervals
+from rageval_report.stats.means.moments import Moments
+from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.ranks import FriedmanResult, RankSums, rounding_tie
+from rageval_report.stats.states.block_state import BlockState
+from rageval_report.stats.units import QUERIES, Units
+from rageval_report.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from rageval_report.reports.report import Report
+
+# Reads the files once more, for the ranks of all metrics.
+ReadRanks = Callable[[], Mapping[str, RankSums]]
+
+
+@dataclass(frozen=True, eq=False)
+class StateColumns:
+    """Columns of which counts or sums are known; a `RankedColumns`.
+
+    Parameters
+    ----------
+    state : BlockState
+        What is known.
+    read_ranks : callable
+        The ranks of this metric, by another pass over the files.
+    """
+
+    state: BlockState
+    read_ranks: Callable[[], RankSums]
+
+    @property
+    def n(self) -> int:
+        """The number of queries."""
+        return self.state.n
+
+    @property
+    def n_units(self) -> int:
+        """The number of independent units."""
+        return self.state.n
+
+    @cached_property
+    def _moments(self) -> list[Moments]:
+        return [column.moments for column in self.state.summarised().columns]
+
+    @cached_property
+    def _pairs(self) -> dict[tuple[int, int], PairedScores]:
+        places = combinations(range(len(self._moments)), 2)
+        return dict(zip(places, self.state.pairs(), strict=True))
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """The mean of each column."""
+        return np.array([known.mean for known in self._moments])
+
+    @cached_property
+    def tie(self) -> float:
+        """The largest difference between two scores that is only rounding."""
+        ends = (end for known in self._moments for end in (known.minimum, known.maximum))
+        return rounding_tie(max(map(abs, ends)))
+
+    def alone_best(self, *, greater_is_better: bool) -> IntArray:
+        """On how many queries each column is better than all others."""
+        del greater_is_better  # the state was made for the metric's direction
+        return self.state.summarised().alone_best
+
+    def mean_intervals(
+        self, metric: Metric, confidence_level: float, drawing: Drawing
+    ) -> Sequence[Interval]:
+        """The interval of the mean of each column."""
+        kind = kind_of_mean(metric)
+        columns = self.state.summarised().columns
+        return described_intervals(
+            [
+                column.column(mean_limits(metric, known.minimum), kind)
+                for column, known in zip(columns, self._moments, strict=True)
+            ],
+            confidence_level=confidence_level,
+            **drawing,
+        )
+
+    def pair(self, first: int, second: int) -> RankedPair:
+        """Two columns."""
+        before, after = self.means[[first, second]].tolist()
+        return RankedPair(before, after, self._pairs[first, second])
+
+    def test_pairs(self, test: str, margin: float, drawing: Drawing) -> AllPairs:
+        """The tests of all pairs."""
+        scores = list(self._pairs.values())
+        pairs = run_all_tests(scores, test=test, **drawing)
+        return beyond_margin(scores, pairs, margin, test=test, **drawing) if margin else pairs
+
+    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
+        """Friedman's test; the files are read once more."""
+        del greater_is_better
+        return self.read_ranks().test()
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedBlock:
+    """One metric of scanned pipelines; a `RankedBlock`."""
+
+    metric: Metric
+    names: tuple[str, ...]
+    unscored: IntArray
+    empty: tuple[str, ...]
+    n_not_applicable: int
+    columns: RankedColumns
+    units: Units = QUERIES
+
+    @classmethod
+    def of(
+        cls,
+        metric: Metric,
+        pipelines: Sequence[str],
+        ranked: Sequence[int],
+        state: MetricRankState,
+        read_ranks: Callable[[], RankSums],
+    ) -> ScannedBlock:
+        """The block of a state.
+
+        Parameters
+        ----------
+        metric : Metric
+            As the first pipeline knows it.
+        pipelines : sequence of str
+            Their names.
+        ranked : sequence of int
+            The places of those that have any score.
+        state : MetricRankState
+            What one pass found.
+        read_ranks : callable
+            The ranks of this metric, by another pass.
+        """
+        rows = state.block.rows
+        return cls(
+            metric,
+            tuple(pipelines[place] for place in ranked),
+            state.n_unscored[list(ranked)],
+            tuple(name for place, name in enumerate(pipelines) if place not in ranked),
+            state.n_not_applicable,
+            StateColumns(state.block, read_ranks) if rows is None else MatrixColumns(rows),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedLineup:
+    """Scanned pipelines side by side; a `RankedLineup`.
+
+    Parameters
+    ----------
+    runs : tuple of HeadEvaluation
+        The first rows of each, described by all rows.
+    n_queries : int
+        The number of queries that all have.
+    metrics : dict of str to tuple of Metric
+        The metrics that all have, as each knows them.
+    states : dict of str to MetricRankState
+        What one pass found of each metric that is ranked.
+    missing : {"drop", "worst", "bounds"}
+        The treatment of an unscored query.
+    """
+
+    runs: tuple[HeadEvaluation, ...]
+    n_queries: int
+    metrics: Mapping[str, tuple[Metric, ...]]
+    states: Mapping[str, MetricRankState]
+    missing: MissingTreatment
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The pipelines."""
+        return tuple(run.name for run in self.runs)
+
+    def extreme_means(self, metric: Metric, pipeline: str) -> tuple[float, float]:
+        """The mean of all common queries if missing scores were as low, or high, as they can be."""
+        low, high = self.states[metric.name].extremes[self.names.index(pipeline)]
+        return low.moments.mean, high.moments.mean
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScannedRanking(Ranking):
+    """Scanned pipelines in order; see `Ranking`.
+
+    Parameters
+    ----------
+    title, frame, settings, notes, headline, grouped_by, blocks, tests, levels, margins
+        As in `Ranking`; there is no lineup, which holds every score.
+    """
+
+    def weighted(self, *_: object, **__: object) -> NoReturn:
+        """Raises `DataError`: weighted scores are resampled, which needs every score."""
+        raise needs_memory("weighted() of a ranking")
+
+    def pareto(self, *_: object, **__: object) -> NoReturn:
+        """Raises `DataError`: a Pareto front is resampled, which needs every score."""
+        raise needs_memory("pareto() of a ranking")
+
+    def report(self, **_: Unpack[RankingReportKeywords]) -> Report:
+        """Raises `DataError`: the page of a ranking shows every query."""
+        raise needs_memory("report() of a ranking")
+
+    def plot(
+        self,
+        kind: RankingPlot | Plot = "leaderboard",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
+        """Draw the ranking; see `rageval_report.plots`.
+
+        Parameters
+        ----------
+        kind : {"leaderboard", "heat", "groups"}
+            Other plots need the scores in memory.
+        *args, ax, **options
+            As in `Ranking.plot`.
+        """
+        if plot_named(kind).name not in ("leaderboard", "heat", "groups"):
+            raise needs_memory(f"plot {plot_named(kind).name!r}")
+        return super().plot(kind, *args, ax=ax, **options)

@@ -1,0 +1,193 @@
+"""The ranking of scans is that of the same tables in memory."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.text import Text
+
+from rageval_report import RAGPipelineEvaluation, rank
+from rageval_report.analysis.ranking.keywords import RankingKeywords
+from rageval_report.errors import (
+    AlignmentError,
+    ArgumentKindError,
+    DataError,
+    UnknownNameError,
+)
+from rageval_report.scale.pairs import UnorderedIdsError
+from tests.evaluation.scanning.conftest import scores_frame, write_parquet
+
+NAMES = ("bm25", "dense", "hybrid")
+LATTICES = ["exact_match", "recall@5", "groundedness"]
+
+
+@pytest.fixture
+def frames():
+    first, second, third = (
+        scores_frame(seed=seed, shift=shift) for seed, shift in enumerate((0.0, 0.06, 0.06))
+    )
+    return first.drop(index=[3, 500]), second.drop(index=[8, 12, 13]), third.drop(index=[8, 600])
+
+
+def scans_of(frames, folder, **options):
+    return [
+        RAGPipelineEvaluation.scan(write_parquet(frame, folder / f"{name}.parquet"), **options)
+        for frame, name in zip(frames, NAMES, strict=False)
+    ]
+
+
+def memory_of(frames):
+    return [RAGPipelineEvaluation(name, frame) for frame, name in zip(frames, NAMES, strict=False)]
+
+
+def assert_same_ranking(scanned, expected, engine="stream", rtol=1e-9):
+    assert scanned.title == expected.title
+    assert scanned.notes == expected.notes
+    assert scanned.settings == {**expected.settings, "engine": engine}
+    pd.testing.assert_frame_equal(scanned.frame, expected.frame, rtol=rtol)
+    pd.testing.assert_frame_equal(scanned.pairs.frame, expected.pairs.frame, rtol=rtol)
+    pd.testing.assert_frame_equal(scanned.friedman.frame, expected.friedman.frame, rtol=rtol)
+    for metric in expected.metrics:
+        assert scanned.groups(metric) == expected.groups(metric)
+        assert scanned.best(metric) == expected.best(metric)
+
+
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"margins": {"latency_ms": 50, "recall@5": 0.01}, "tried": 5},
+        {"missing": "bounds", "metrics": ["recall@5", "exact_match"], "correction": "bh"},
+        {"missing": "worst", "metrics": LATTICES, "confidence_level": 0.9},
+    ],
+)
+@pytest.mark.usefixtures("kept_or_summed")
+def test_a_ranking_of_scans_is_that_of_memory(frames, tmp_path, options, engine):
+    expected = rank(*memory_of(frames), **options)
+    scanned = rank(*scans_of(frames, tmp_path, engine=engine), **options)
+    assert_same_ranking(scanned, expected, engine)
+
+
+def test_a_pipeline_without_any_score_is_not_ranked(frames, tmp_path):
+    frames = [frames[0], frames[1].assign(**{"recall@5": np.nan}), frames[2]]
+    # The only scores of the second pipeline are of a query that the others lack.
+    frames[1].loc[700] = {**frames[1].iloc[0], "query_id": "q00700", "recall@5": 0.4}
+    options = {"metrics": ["recall@5", "exact_match"]}
+    expected = rank(*memory_of(frames), **options)
+    assert "not scored at all by dense" in "; ".join(expected.notes)
+    assert_same_ranking(rank(*scans_of(frames, tmp_path), **options), expected)
+
+
+@pytest.mark.parametrize("missing", ["drop", "worst"])
+def test_queries_to_which_a_metric_does_not_apply_are_left_out(frames, tmp_path, missing):
+    stated = []
+    for place, frame in enumerate(frames):
+        is_outside = frame.index.isin([20, 30 + place, 40])
+        states = np.where(is_outside, "not applicable", "scored")
+        scores = frame["recall@5"].mask(is_outside)
+        stated.append(frame.assign(**{"recall@5": scores, "recall@5_state": states}))
+    options = {"metrics": "recall@5", "missing": missing}
+    expected = rank(*memory_of(stated), **options)
+    assert any("does not apply to" in note for note in expected.notes)
+    assert_same_ranking(rank(*scans_of(stated, tmp_path), **options), expected)
+
+
+def test_many_metrics_are_read_in_several_passes(frames, tmp_path, monkeypatch):
+    expected = rank(*memory_of(frames))
+    monkeypatch.setattr("rageval_report.evaluation.scanning.ranked._MOST_PAIRS", 6)
+    assert_same_ranking(rank(*scans_of(frames, tmp_path)), expected)
+
+
+def test_ids_in_any_order_are_joined(frames, tmp_path):
+    expected = rank(*memory_of(frames))
+    shuffled = [frame.sample(frac=1, random_state=2) for frame in frames[1:]]
+    scans = scans_of([frames[0], *shuffled], tmp_path)
+    assert_same_ranking(rank(*scans), expected, "join")
+    stream = scans_of([frames[0], *shuffled], tmp_path, engine="stream")
+    with pytest.raises(UnorderedIdsError, match=r"'bm25', 'dense' and 'hybrid' sorted.*join"):
+        rank(*stream)
+
+
+def test_equal_ids_in_no_order_need_no_sorting(frames, tmp_path):
+    order = np.random.default_rng(0).permutation(len(frames[0]))
+    same = [
+        frame.assign(query_id=frames[0]["query_id"].to_numpy()).iloc[order]
+        for frame in (frames[0], *(frame.head(len(frames[0])) for frame in frames[1:]))
+        if len(frame) == len(frames[0])
+    ]
+    assert_same_ranking(rank(*scans_of(same, tmp_path)), rank(*memory_of(same)))
+
+
+def test_the_order_of_the_scans_changes_no_number(frames, tmp_path):
+    scans = scans_of(frames, tmp_path)
+    there, back = (
+        rank(*order, metrics=LATTICES)
+        .frame.drop(columns=["verdict", "letters"])
+        .sort_values(["metric", "pipeline"], ignore_index=True)
+        for order in (scans, scans[::-1])
+    )
+    pd.testing.assert_frame_equal(there, back, rtol=1e-12)
+
+
+def test_an_id_that_occurs_twice_is_refused(frames, tmp_path):
+    twice = pd.concat([frames[1], frames[1].head(1)])
+    for engine in ("stream", "join", "duckdb"):
+        scans = scans_of([frames[0], twice, frames[2]], tmp_path, engine=engine)
+        with pytest.raises(DataError, match=r"query ids must be unique.*'q00000'"):
+            rank(*scans)
+
+
+def test_what_needs_every_score_says_so(frames, tmp_path):
+    scans = scans_of(frames, tmp_path)
+    for options, what in (
+        ({"clusters": "topic"}, r"clusters= of rank\(\)"),
+        ({"on": "question"}, r"on= of rank\(\)"),
+        ({"weights": {"quality": 1.0}}, r"weights= of rank\(\)"),
+        ({"correction": "westfall-young"}, r"correction='westfall-young' of rank\(\)"),
+    ):
+        with pytest.raises(DataError, match=what + r" needs every score .*collect"):
+            rank(*scans, **options)
+    ranking = rank(*scans, metrics="recall@5")
+    for call in (ranking.weighted, ranking.pareto, ranking.report):
+        with pytest.raises(DataError, match=r"of a ranking needs every score"):
+            call()
+    with pytest.raises(DataError, match="plot 'pareto' needs every score"):
+        ranking.plot("pareto")
+
+
+def test_the_leaderboard_of_scans_is_drawn(frames, tmp_path):
+    ranking = rank(*scans_of(frames, tmp_path), metrics="recall@5")
+    expected = rank(*memory_of(frames), metrics="recall@5")
+    for kind in ("leaderboard", "heat", "groups"):
+        drawn, known = (
+            [text.get_text() for text in each.plot(kind).findobj(Text)]
+            for each in (ranking, expected)
+        )
+        assert drawn == known
+        assert any("hybrid" in text for text in drawn)
+
+
+def test_wrong_arguments_of_a_ranking_of_scans_are_refused(frames, tmp_path):
+    scans = scans_of(frames, tmp_path)
+    with pytest.raises(DataError, match="rank needs at least two pipelines; got only 'bm25'"):
+        rank(scans[0])
+    with pytest.raises(DataError, match="two scans are named 'bm25'; give each its own name"):
+        rank(scans[0], scans[0])
+    with pytest.raises(ArgumentKindError, match="'bm25' is a scan, and 'dense' is not"):
+        rank(scans[0], memory_of(frames)[1])
+    with pytest.raises(UnknownNameError, match="no metric is named 'mrr'"):
+        rank(*scans, metrics="mrr")
+    other = frames[1].assign(query_id="x" + frames[1]["query_id"])
+    apart = scans_of([frames[0], other], tmp_path / "apart")
+    with pytest.raises(
+        AlignmentError, match=r"no query is in all 2 pipelines.*'bm25' has 'q00000'"
+    ):
+        rank(*apart)
+
+
+def test_the_keywords_of_a_ranking_are_those_of_rank():
+    parameters = inspect.signature(rank).parameters.values()
+    keywords = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    assert sorted(RankingKeywords.__annotations__) == sorted(keywords)
