@@ -14,7 +14,7 @@ from rageval_report.scores import Catalogue, Correct, Metric, Scored, resolver
 from rageval_report.scores.metric import Kind
 from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
 from rageval_report.stats.means.intervals import DescribedColumn
-from rageval_report.stats.means.moments import Moments
+from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.types import FloatArray
 
 
@@ -282,5 +282,5 @@ def _threshold_in_scores(values: FloatArray, threshold: str, method: PercentileM
     if not scored.size:
         raise DataError(f"the threshold {threshold!r} cannot be computed: nothing is scored")
     if not percentiles:
-        return float(scored.mean())
+        return moments(scored).mean
     return float(percentiles_of(scored, percentiles, method=method)[0])

@@ -24,6 +24,7 @@ from rageval_report.scores.catalogue.dialects import (
 )
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
 from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
+from rageval_report.stats.means.moments import moments
 from rageval_report.types import BoolArray, FloatArray
 
 _TEXTS = (*QUESTION, *ANSWER, *REFERENCE)
@@ -84,7 +85,7 @@ def _threshold_row(
     return {
         "metric": metric.name,
         **named_cuts,
-        "mean": scored.mean() if scored.size else np.nan,
+        "mean": moments(scored).mean,
         "n": scored.size,
         "n_unscored": values.size - scored.size,
     }

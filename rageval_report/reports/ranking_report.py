@@ -11,6 +11,7 @@ from rageval_report.analysis.headlines.ranking_headline import (
     ranking_headline,
 )
 from rageval_report.analysis.ranking.leaderboard import Ranking
+from rageval_report.analysis.ranking.lineup import ScoreBlock
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.reports.common_sections import (
     causes_section,
@@ -163,9 +164,11 @@ def _leaderboard_section(ranking: Ranking, ranked: RankedPipelines) -> Section:
 
 def _spread_section(ranking: Ranking, ranked: RankedPipelines, runs: Sequence[Scored]) -> Section:
     """The questions on which the pipelines differ most."""
+    known = ranking.blocks or {}
+    blocks = {name: block for name, block in known.items() if isinstance(block, ScoreBlock)}
     spread = (
-        WidestSpread.of(ranked, ranking.blocks, ranking.lineup.ids, runs)
-        if ranking.blocks and ranking.lineup
+        WidestSpread.of(ranked, blocks, ranking.lineup.ids, runs)
+        if blocks and ranking.lineup
         else None
     )
     return Section(

@@ -17,6 +17,7 @@ from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import History, trends
+from rageval_report.analysis.scanned import is_scan
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
 from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path
@@ -388,6 +389,10 @@ def _list_names(names: Sequence[str]) -> str:
 
 def _store_evaluations(runs: Iterable[RAGPipelineEvaluation]) -> Store:
     evaluations = list(runs)
+    if is_scan(next(iter(evaluations), None)):
+        raise DataError(
+            "history() needs every score in memory; bring each scan into memory with .collect()"
+        )
     for evaluation in evaluations:
         if not isinstance(evaluation, RAGPipelineEvaluation):
             raise DataError(

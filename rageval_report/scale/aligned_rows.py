@@ -135,11 +135,11 @@ def align_rows(parts: Sequence[ScoreRows]) -> AlignedRows:
     compute = import_arrow_module("compute")
     places = [compute.index_in(first.ids, value_set=rows.ids) for rows in rest]
     is_common = np.ones(len(first), dtype=bool)
-    for found in places:
-        is_common &= found.is_valid().to_numpy(zero_copy_only=False)
+    for rows_there in places:
+        is_common &= rows_there.is_valid().to_numpy(zero_copy_only=False)
     mask = import_pyarrow().array(is_common)
     chosen = [np.flatnonzero(is_common)]
-    chosen += [found.filter(mask).to_numpy().astype(np.intp) for found in places]
+    chosen += [rows_there.filter(mask).to_numpy().astype(np.intp) for rows_there in places]
     alone = []
     for rows, used in zip(parts, chosen, strict=True):
         is_alone = np.ones(len(rows), dtype=bool)
