@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,6 +28,9 @@ from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
+
+if TYPE_CHECKING:
+    from rageval_report.evaluation.scan import EvaluationScan
 
 
 def rank(options: RankArguments) -> None:
@@ -94,8 +98,8 @@ def _rank(options: RankArguments, view: str) -> None:
     margins = {name: margin for part in options.margins for name, margin in part.items()}
     checked = () if is_weighed else options.metrics
     loading = Loading.of(options, _named_metrics(options.metrics, weights, objectives))
-    ScanLoading(options, loading).check_whole(options.files, view)
-    evaluations = loading.load_every(options.files, checked)
+    needs_all = "the page of rank" if is_page else view if is_weighed else None
+    evaluations = _open(options, loading, checked, needs_all)
     _check_several(view, options.files, evaluations)
     ranking = leaderboard.rank(
         *evaluations,
@@ -128,8 +132,24 @@ def _rank(options: RankArguments, view: str) -> None:
     output.write({result.title: result.with_notes(*notes_of(evaluations))})
 
 
+def _open(
+    options: RankArguments, loading: Loading, metrics: tuple[str, ...], needs_all: str | None
+) -> Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan]:
+    """The pipelines of all files; as scans where these are read part by part.
+
+    `needs_all` is what is asked for, if it needs every score in memory.
+    """
+    opening = ScanLoading(options, loading)
+    if needs_all is not None:
+        opening.check_whole(options.files, needs_all)
+        return loading.load_every(options.files, metrics)
+    return opening.open(options.files, metrics) or loading.load_every(options.files, metrics)
+
+
 def _check_several(
-    view: str, files: Sequence[str], evaluations: Sequence[RAGPipelineEvaluation]
+    view: str,
+    files: Sequence[str],
+    evaluations: Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan],
 ) -> None:
     if len(evaluations) == 1:
         raise click.UsageError(

@@ -81,6 +81,10 @@ COMMANDS = [
     "slices {a} --by question_type --metric faithfulness",
     "slices {a} {b} --by question_type --metric exact_match --correction bh",
     "compare {a} {b} --by question_type --metric exact_match",
+    "compare {a} {b} --metric mrr --clusters domain",
+    "rank {a} {b} c={b} --metric mrr --metric exact_match",
+    "rank {a} {b} --metric mrr --correction bh --tried 4 --confidence-level 0.9 --margin mrr=0.01",
+    "pairs {a} {b} c={b}",
     "gate {b} --rule mean(faithfulness)>=0.5 --rule p95(latency_ms)<=3000",
     "gate {b} --baseline {a} --rule no_regression(exact_match,margin=0.1) --rule wins(mrr)>=1",
 ]
@@ -165,6 +169,9 @@ def test_the_page_of_large_files_has_the_tables_of_the_page_in_memory(
         "bm25.csv hybrid.csv --kind forest --metric mrr",
         "bm25.csv --kind slices --by question_type --metric mrr",
         "bm25.csv hybrid.csv --kind slices --by question_type --metric mrr",
+        "bm25.csv hybrid.csv --kind leaderboard",
+        "bm25.csv hybrid.csv --kind heat",
+        "bm25.csv hybrid.csv c=hybrid.csv --kind groups --metric mrr",
     ],
 )
 def test_a_picture_of_large_files_is_that_of_files_in_memory(files, run, monkeypatch, words):
@@ -180,8 +187,7 @@ def test_a_picture_of_large_files_is_that_of_files_in_memory(files, run, monkeyp
 
 WHOLE = {
     "outcomes": "outcomes bm25.csv hybrid.csv",
-    "rank": "rank bm25.csv hybrid.csv --metric mrr",
-    "pairs": "pairs bm25.csv hybrid.csv --metric mrr",
+    "the page of rank": "rank bm25.csv hybrid.csv --metric mrr -o out.html",
     "weighted": "weighted bm25.csv hybrid.csv --metric mrr",
     "pareto": "pareto bm25.csv hybrid.csv --metric mrr --metric latency_ms",
     "a history": "history bm25.csv hybrid.csv --metric mrr",
@@ -319,9 +325,9 @@ def test_of_more_queries_than_are_shown_the_number_is_said(files, run):
         ("report bm25.csv --qrels q.txt", "--qrels does not apply to files that are read part by"),
         ("report bm25.csv --option sheet=2", "--option sheet does not apply to files that are rea"),
         ("report bm25.csv --clusters question_type", "--clusters does not apply to files that are"),
-        ("compare bm25.csv hybrid.csv --clusters question_type", "use --engine memory"),
         ("compare bm25.csv hybrid.csv --on question", "use --engine memory"),
-        ("compare bm25.csv hybrid.csv --correction westfall-young", "or use --engine memory"),
+        ("rank bm25.csv hybrid.csv --clusters question_type", "use --engine memory"),
+        ("rank bm25.csv hybrid.csv --correction westfall-young", "use --engine memory"),
         (
             "failures bm25.csv --metric mrr --threshold 1 --query q1",
             "--query does not apply to f",
