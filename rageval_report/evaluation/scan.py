@@ -22,6 +22,7 @@ from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import check_options, explain_keywords_of
 from rageval_report.evaluation import delegates
 from rageval_report.evaluation.scanning.compared import compare_scans
+from rageval_report.evaluation.scanning.dated_scan import DatedScan
 from rageval_report.evaluation.scanning.description import (
     Construct,
     DescribedScan,
@@ -369,6 +370,20 @@ class EvaluationScan:
             self._engine,
             **options,
         )
+
+    # -- runs in the order of time
+
+    def dated_run(self, name: str, engine_of: EvaluationScan) -> DatedScan:
+        """The scan as a run of a history; see `rageval_report.history`.
+
+        Parameters
+        ----------
+        name : str
+            The name of the run.
+        engine_of : EvaluationScan
+            The scan whose engine reads two runs side by side.
+        """
+        return DatedScan.of_profile(self._profile, engine_of._engine, name)
 
 
 def _as_tuple(others: object) -> tuple[object, ...]:

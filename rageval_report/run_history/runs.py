@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import History, trends
-from rageval_report.analysis.scanned import is_scan
+from rageval_report.analysis.scanned import scans_among
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
 from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path
@@ -34,6 +34,9 @@ from rageval_report.sources.base import FilesArgument
 from rageval_report.sources.file_lists import is_glob, list_files
 from rageval_report.sources.opening import address_of
 from rageval_report.stats.base import check_level, check_resamples, check_seed
+
+if TYPE_CHECKING:
+    from rageval_report.evaluation.scan import EvaluationScan
 
 _RUN_FILE = "run_file"  # the reader of run files
 _SUFFIXES = (".json", ".json.gz")
@@ -59,7 +62,7 @@ class Store:
 
 @explain_keywords
 def history(
-    runs: str | Path | Store | Iterable[RAGPipelineEvaluation],
+    runs: str | Path | Store | Iterable[RAGPipelineEvaluation] | Iterable[EvaluationScan],
     *,
     baseline: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -77,12 +80,13 @@ def history(
 
     Parameters
     ----------
-    runs : str, Path, Store, or iterable of RAGPipelineEvaluation
+    runs : str, Path, Store, or iterable of RAGPipelineEvaluation or of scans
         A folder of run files, which ``evaluation.save("runs/monday.json")`` writes; a run is named
         after its file. Or a folder without run files, a glob, or an address, as for
         `rageval_report.read_scores`, with one run per file. Or a store that `read_runs` returned.
-        Or evaluations: in the order of their times if all have one, else in the order of the
-        iterable; equal names are numbered.
+        Or evaluations, or scans of files larger than the memory (`RAGPipelineEvaluation.scan`): in
+        the order of their times if all have one, else in the order of the iterable; equal names are
+        numbered.
     baseline : str, optional
         The run that later ones are compared with, by its name; if omitted, the first one.
     metrics : str or iterable of str, optional
@@ -100,7 +104,8 @@ def history(
         else it is the t interval; or a name of the table ``rageval_report.stats.PAIRED_INTERVALS``.
     clusters : str, Series or mapping, optional
         Queries that belong together and are not independent: the name of a details column, which
-        every run has, or a cluster label by query id. Tests and intervals then count clusters.
+        every run has, or a cluster label by query id. Tests and intervals then count clusters. Not
+        for scans.
 
     Returns
     -------
@@ -163,7 +168,9 @@ def history(
     return replace(result.with_notes(*origin), origin=origin)
 
 
-def to_store(runs: str | Path | Store | Iterable[RAGPipelineEvaluation]) -> Store:
+def to_store(
+    runs: str | Path | Store | Iterable[RAGPipelineEvaluation] | Iterable[EvaluationScan],
+) -> Store:
     """The runs of a folder, or evaluations, in the order of time; a store as it is.
 
     Parameters
@@ -384,26 +391,40 @@ def _list_names(names: Sequence[str]) -> str:
     return f"{first} and {more} more" if more > 0 else first
 
 
-# -- evaluations in memory
+# -- evaluations, and scans
 
 
-def _store_evaluations(runs: Iterable[RAGPipelineEvaluation]) -> Store:
-    evaluations = list(runs)
-    if is_scan(next(iter(evaluations), None)):
+def _store_evaluations(
+    runs: Iterable[RAGPipelineEvaluation] | Iterable[EvaluationScan],
+) -> Store:
+    listed = list[object](runs)
+    if scans := scans_among(listed, "history()"):
+        return _store_scans(scans)
+    evaluations = [run for run in listed if isinstance(run, RAGPipelineEvaluation)]
+    if len(evaluations) < len(listed):
+        other = next(run for run in listed if not isinstance(run, RAGPipelineEvaluation))
         raise DataError(
-            "history() needs every score in memory; bring each scan into memory with .collect()"
+            f"runs must be a folder of run files, or evaluations; got {type(other).__name__}"
         )
-    for evaluation in evaluations:
-        if not isinstance(evaluation, RAGPipelineEvaluation):
-            raise DataError(
-                "runs must be a folder of run files, or evaluations; "
-                f"got {type(evaluation).__name__}"
-            )
     names = number_repeats([evaluation.name for evaluation in evaluations])
-    dated = [
-        _to_dated_run(evaluation, name, evaluation.created)
-        for evaluation, name in zip(evaluations, names, strict=True)
-    ]
+    return _in_order_of_time(
+        [
+            _to_dated_run(evaluation, name, evaluation.created)
+            for evaluation, name in zip(evaluations, names, strict=True)
+        ]
+    )
+
+
+def _store_scans(scans: Sequence[EvaluationScan]) -> Store:
+    names = number_repeats([scan.name for scan in scans])
+    first = scans[0]
+    return _in_order_of_time(
+        [scan.dated_run(name, first) for scan, name in zip(scans, names, strict=True)]
+    )
+
+
+def _in_order_of_time(dated: Sequence[DatedRun]) -> Store:
+    """The runs in the order of their times if all have one, else as they are."""
     if all(run.created is not None for run in dated):
         return Store(tuple(sorted(dated, key=_moment)), ())
     note = "not all runs state when they were made; they are kept in the order of the call"

@@ -8,8 +8,8 @@ looked up instead of ids. Every match is then compared as a string, so the resul
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ import pandas as pd
 
 from rageval_report._registry import import_pyarrow
 from rageval_report.types import BoolArray, IndexArray, IntArray, WordArray
+
+# The n + 1 bounds of n texts, and their bytes.
+_TextBuffers: TypeAlias = Iterator[tuple[IntArray, npt.NDArray[np.uint8]]]
 
 ABSENT = -1
 
@@ -126,11 +129,55 @@ def fingerprints_and_sum(texts: Any) -> tuple[WordArray, int]:
     return np.concatenate(blocks), total % 2**64
 
 
+def two_fingerprints(texts: Any) -> tuple[WordArray, WordArray]:
+    """Two 64-bit numbers per text of an Arrow array, each equal for equal texts.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> first, second = two_fingerprints(pyarrow.array(["q1", "q2"]))
+    >>> len(first), bool(first[0] == second[0])
+    (2, False)
+    """
+    return _joined_prints(_buffers_of_array(texts))
+
+
+def fingerprints_of_texts(texts: Sequence[str]) -> tuple[WordArray, WordArray]:
+    """The numbers of `two_fingerprints` for texts of Python.
+
+    Examples
+    --------
+    >>> first, second = fingerprints_of_texts(["q1", "q2", "q1"])
+    >>> bool(first[0] == first[2]), bool(first[0] == first[1])
+    (True, False)
+    """
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+    return _joined_prints(iter([(ends, data)]))
+
+
+def _joined_prints(buffers: _TextBuffers) -> tuple[WordArray, WordArray]:
+    nothing = np.empty(0, dtype=np.uint64)
+    blocks = [
+        (nothing, nothing),
+        *_prints_of_buffers(buffers, (_MULTIPLIER, _OTHER_MULTIPLIER)),
+    ]
+    first, second = (np.concatenate(prints) for prints in zip(*blocks, strict=True))
+    return first, second
+
+
 def _prints_of_blocks(
     texts: Any, multipliers: tuple[np.uint64, ...]
 ) -> Iterator[tuple[WordArray, ...]]:
     """The fingerprints of some texts at a time by each multiplier."""
-    for bounds, data in _buffers_of_array(texts):
+    yield from _prints_of_buffers(_buffers_of_array(texts), multipliers)
+
+
+def _prints_of_buffers(
+    buffers: _TextBuffers, multipliers: tuple[np.uint64, ...]
+) -> Iterator[tuple[WordArray, ...]]:
+    for bounds, data in buffers:
         words = _words_by_end(data)
         for first in range(0, len(bounds) - 1, _BLOCK):
             block = bounds[first : first + _BLOCK + 1]
@@ -229,12 +276,12 @@ def _are_arrow_texts(dtype: object) -> bool:
     return isinstance(dtype, pd.StringDtype) and dtype.storage.startswith("pyarrow")
 
 
-def _buffers(ids: pd.Index | pd.Series) -> Iterator[tuple[IntArray, npt.NDArray[np.uint8]]]:
+def _buffers(ids: pd.Index | pd.Series) -> _TextBuffers:
     """For each piece of the ids the n + 1 bounds of its n strings, and its bytes."""
     return _buffers_of_array(import_pyarrow().array(ids.array))  # does not copy
 
 
-def _buffers_of_array(array: Any) -> Iterator[tuple[IntArray, npt.NDArray[np.uint8]]]:
+def _buffers_of_array(array: Any) -> _TextBuffers:
     arrow = import_pyarrow()
     chunks = array.chunks if isinstance(array, arrow.ChunkedArray) else [array]
     for chunk in chunks:
@@ -244,7 +291,8 @@ def _buffers_of_array(array: Any) -> Iterator[tuple[IntArray, npt.NDArray[np.uin
             _, offsets, data = piece.buffers()
             all_bounds = np.frombuffer(offsets, dtype=np.int64)
             bounds = all_bounds[piece.offset : piece.offset + len(piece) + 1]
-            text = np.frombuffer(data, dtype=np.uint8)[bounds[0] : bounds[-1]]
+            # Empty texts alone may have no bytes at all.
+            text = np.frombuffer(data or b"", dtype=np.uint8)[bounds[0] : bounds[-1]]
             yield bounds - bounds[0], text
 
 

@@ -11,7 +11,6 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,8 @@ from rageval_report.scores.correct import Correct, correct_fields, parse_correct
 from rageval_report.scores.exact_values import plain_value as plain_value
 from rageval_report.scores.metric import Catalogue, Metric
 from rageval_report.scores.metric_fields import metric_fields, metric_from_fields
-from rageval_report.scores.query_ids import QUERY_ID, first_named
+from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.query_sets import QuerySet, reference_column
 from rageval_report.scores.saved_columns import (
     SavedColumn,
     changed_cells_notes,
@@ -38,7 +38,6 @@ from rageval_report.scores.saved_columns import (
 )
 from rageval_report.scores.states import FAILED, MISSING, SCORED, states_frame
 from rageval_report.scores.table import Scored
-from rageval_report.scores.texts import REFERENCE
 from rageval_report.types import JsonObject
 
 FORMAT = "rageval_report run"
@@ -213,9 +212,7 @@ def query_set_hash(evaluation: Scored) -> str:
     evaluation : Scored
         Two evaluations of equal hash have the same queries with the same references.
     """
-    # Sorted, because the same questions in another order are the same set.
-    pairs = sorted(query_set(evaluation))
-    return blake2b("\n".join(pairs).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return QuerySet.of_evaluation(evaluation).digits
 
 
 def query_set(evaluation: Scored) -> list[str]:
@@ -233,7 +230,7 @@ def query_set(evaluation: Scored) -> list[str]:
     >>> query_set(RAGPipelineEvaluation("hybrid", rows))
     ['["a", "Paris"]']
     """
-    column = first_named(map(str, evaluation.details), REFERENCE)
+    column = reference_column(map(str, evaluation.details))
     references = (
         [None] * len(evaluation.scores)
         if column is None

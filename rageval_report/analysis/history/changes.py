@@ -6,16 +6,20 @@ A field that a run does not have is unknown, and never assumed to be equal.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
 import pandas as pd
 
-from rageval_report.analysis.comparing.pairing import twin_of
+from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
+from rageval_report.analysis.comparing.pairing import Clusters, twin_of, unnamed_clusters
+from rageval_report.analysis.history.run_pairs import LoadedPair, PairedRuns
+from rageval_report.analysis.summary import summarise
+from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
-from rageval_report.scores.run_file import plain_value, query_set, query_set_hash
+from rageval_report.scores.run_file import plain_value, query_set_hash
 
 UNKNOWN = "unknown"
 
@@ -83,7 +87,7 @@ class DatedRun:
             name or evaluation.name,
             evaluation,
             created,
-            dict(_flat(config or {})),
+            flat_config(config or {}),
             query_set_hash(evaluation),
         )
 
@@ -91,6 +95,63 @@ class DatedRun:
     def short_query_set(self) -> str:
         """The first characters of the hash, for tables."""
         return self.query_set[:_SHORT_HASH]
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return len(self.scores)
+
+    def n_unscored(self, metric: Metric) -> int:
+        """The number of queries without a score.
+
+        Parameters
+        ----------
+        metric : Metric
+            As this run knows it.
+        """
+        return int(self.scores[metric.name].isna().sum())
+
+    def summary(
+        self, metrics: Sequence[Metric], plan: ComparisonPlan, clusters: Clusters | None
+    ) -> Result:
+        """The mean of each metric with its interval.
+
+        Parameters
+        ----------
+        metrics : sequence of Metric
+            As this run knows them.
+        plan : ComparisonPlan
+            The confidence level, the number of resamples and the seed.
+        clusters : str, Series or mapping, optional
+            Queries that belong together.
+        """
+        return summarise(
+            self,
+            metrics=[metric.name for metric in metrics],
+            percentiles=(),
+            confidence_level=plan.confidence_level,
+            n_resamples=plan.n_resamples,
+            seed=plan.seed,
+            clusters=clusters,
+        )
+
+    def beside(self, after: DatedRun) -> PairedRuns:
+        """Pair the run with a later one, on the queries that are the same in both.
+
+        Parameters
+        ----------
+        after : DatedRun
+            The later run.
+        """
+        return LoadedPair(self, after)
+
+    def cluster_notes(self, clusters: Clusters | None) -> tuple[str, ...]:
+        """A note on a column that looks like clusters, if none were named."""
+        return unnamed_clusters(self, clusters)
+
+    def engine_setting(self) -> dict[str, object]:
+        """What read the files of a scan; nothing for scores in memory."""
+        return {}
 
     @property
     def scores(self) -> pd.DataFrame:
@@ -110,6 +171,17 @@ class DatedRun:
     def metric(self, known: Metric) -> Metric | None:
         """A metric as this run knows it, by its name or else its meaning; None without it."""
         return twin_of(known, self.evaluation)
+
+
+def flat_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a configuration; names of nested fields contain dots.
+
+    Examples
+    --------
+    >>> flat_config({"retriever": {"top_k": 5}})
+    {'retriever.top_k': 5}
+    """
+    return dict(_flat(config))
 
 
 def _flat(config: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -227,41 +299,6 @@ def _direction_text(metric: Metric) -> str:
     return "higher is better" if metric.greater_is_better else "lower is better"
 
 
-def query_set_change(before: DatedRun, after: DatedRun) -> str:
-    """How the gold set changed, in words; empty if it is the same.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> runs = [
-    ...     DatedRun.of(RAGPipelineEvaluation("hybrid", {"query_id": ids, "recall": [0.5, 1.0]}))
-    ...     for ids in (["a", "b"], ["b", "c"])
-    ... ]
-    >>> query_set_change(*runs)
-    'query set: 1 added, 1 removed'
-    """
-    if before.query_set == after.query_set:
-        return ""
-    ids, others = before.scores.index, after.scores.index
-    common = len(ids.intersection(others))
-    n_edited = common - len(common_queries(before, after))
-    counts = {
-        "added": len(others) - common,
-        "removed": len(ids) - common,
-        "with another reference": n_edited,
-    }
-    return "query set: " + ", ".join(f"{n} {what}" for what, n in counts.items() if n)
-
-
-def common_queries(before: DatedRun, after: DatedRun) -> pd.Index:
-    """The ids of the queries that are in both runs with the same reference."""
-    if before.query_set == after.query_set:
-        return before.scores.index
-    queries_after: Collection[str] = frozenset(query_set(after.evaluation))
-    same = [query in queries_after for query in query_set(before.evaluation)]
-    return before.scores.index[same]
-
-
 def run_row(before: DatedRun | None, run: DatedRun, fields: Sequence[str]) -> dict[str, object]:
     """The row of a run in the table of changes.
 
@@ -279,13 +316,13 @@ def run_row(before: DatedRun | None, run: DatedRun, fields: Sequence[str]) -> di
         "run": run.name,
         "created": None if moment is None else moment.isoformat(sep=" ", timespec="minutes"),
         "pipeline": run.evaluation.name,
-        "n_queries": len(run.scores),
+        "n_queries": run.n_queries,
         "query_set": run.short_query_set,
         "gold_set": None,
         "config": None if fields else UNKNOWN,
     }
     if before is not None:
-        change = query_set_change(before, run).removeprefix("query set: ")
+        change = before.beside(run).gold_set.removeprefix("query set: ")
         row["gold_set"] = change or "the same"
         if fields:
             row["config"] = config_change_text(before, run, fields) or "the same"

@@ -82,11 +82,7 @@ def _family_note(settings: Mapping[str, object]) -> str:
 
 def _unscored_notes(runs: Sequence[DatedRun], metrics: Sequence[Metric]) -> Iterator[str]:
     for metric in metrics:
-        counts = {
-            run.name: int(run.scores[mine.name].isna().sum())
-            for run in runs
-            if (mine := run.metric(metric))
-        }
+        counts = {run.name: run.n_unscored(mine) for run in runs if (mine := run.metric(metric))}
         unscored = [f"{name} {n}" for name, n in counts.items() if n]
         if unscored:
             yield f"{metric.name}: unscored queries, left out of the means: {_list_first(unscored)}"

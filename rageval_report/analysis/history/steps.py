@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -11,26 +11,16 @@ import numpy as np
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonPlan,
     MetricComparison,
-    compare_metric,
 )
-from rageval_report.analysis.comparing.pairing import (
-    Clusters,
-    Pairing,
-    compared_rows,
-    resolve_units,
-)
+from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, MetricFinding, verdict
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family
 from rageval_report.analysis.history.changes import (
     DatedRun,
     FieldChange,
-    common_queries,
     measurement_changes,
-    query_set_change,
 )
 from rageval_report.scores import Metric
-from rageval_report.scores.align import align
 
 BETTER, WORSE, NONE_SHOWN = "better", "worse", "none shown"
 IDENTICAL, TOO_FEW, NOT_COMPARED = "identical", "too few", "not compared"
@@ -181,20 +171,20 @@ def run_tests(
     pairs = [(metric, *pair) for metric in metrics for pair in _pairs_of(metric, runs, baseline)]
     if plan.interval == "auto" and len(pairs) > MOST_INVERTED:
         plan = replace(plan, interval="t")
-    # Two runs are aligned once, not once per metric.
-    pairings: dict[tuple[str, str], tuple[Pairing, str]] = {}
-    plans: dict[tuple[str, str], ComparisonPlan] = {}
-    steps: HistorySteps = {}
+    # Two runs are paired once, not once per metric.
+    metrics_by_pair: dict[tuple[DatedRun, DatedRun], list[Metric]] = {}
     for metric, before, after in pairs:
-        key = before.name, after.name
-        if key not in pairings:
-            pairing = _pair_queries(before, after)
-            pairings[key] = pairing, query_set_change(before, after)
-            units = resolve_units(before, clusters, compared_rows([pairing]))
-            plans[key] = replace(plan, units=units)
-        steps[(metric.name, *key)] = _test_step(
-            before, after, pairings[key], metric, fixed, plans[key]
+        metrics_by_pair.setdefault((before, after), []).append(metric)
+    by_key = {
+        (metric.name, step.before.name, step.after.name): step
+        for (before, after), shared in metrics_by_pair.items()
+        for metric, step in zip(
+            shared, _test_steps(before, after, shared, fixed, plan, clusters), strict=True
         )
+    }
+    # In the order of the table, which is that of the metrics.
+    keys = [(metric.name, before.name, after.name) for metric, before, after in pairs]
+    steps = {key: by_key[key] for key in keys}
     return _adjust_steps(steps, CorrectionFamily.of(metrics), plan, correction)
 
 
@@ -209,32 +199,30 @@ def _pairs_of(
     return pairs
 
 
-def _pair_queries(before: DatedRun, after: DatedRun) -> Pairing:
-    """Two runs on the queries that are the same in both."""
-    alignment = align(before.scores.index, after.scores.index)
-    same = common_queries(before, after)
-    if len(same) == len(alignment.ids):
-        return Pairing(before, after, alignment, [])
-    subset = EvaluationSubset(
-        after.name, after.scores.loc[same], after.details.loc[same], dict(after.metrics)
-    )
-    return Pairing(before, subset, align(before.scores.index, same), [])
-
-
-def _test_step(
+def _test_steps(
     before: DatedRun,
     after: DatedRun,
-    pairing_and_gold_set: tuple[Pairing, str],
-    metric: Metric,
+    metrics: Sequence[Metric],
     fixed: Sequence[str],
     plan: ComparisonPlan,
-) -> HistoryStep:
-    pairing, gold_set = pairing_and_gold_set
-    changes = measurement_changes(before, after, metric, fixed)
-    ours, theirs = before.metric(metric), after.metric(metric)
-    is_comparable = not any(change.is_known for change in changes) and len(pairing.alignment.ids)
-    row = compare_metric(pairing, ours, theirs, plan) if is_comparable and ours and theirs else None
-    return HistoryStep(before, after, gold_set, changes, row)
+    clusters: Clusters | None,
+) -> Iterator[HistoryStep]:
+    """The tests of two runs, one per metric that both have."""
+    pair = before.beside(after)
+    changes = [measurement_changes(before, after, metric, fixed) for metric in metrics]
+    rows = {}
+    if pair.n_same:
+        comparable = {
+            metric.name: (ours, theirs)
+            for metric, own in zip(metrics, changes, strict=True)
+            if not any(change.is_known for change in own)
+            and (ours := before.metric(metric))
+            and (theirs := after.metric(metric))
+        }
+        tested = pair.compare([*comparable.values()], plan, clusters) if comparable else []
+        rows = dict(zip(comparable, tested, strict=True))
+    for metric, own in zip(metrics, changes, strict=True):
+        yield HistoryStep(before, after, pair.gold_set, own, rows.get(metric.name))
 
 
 def _adjust_steps(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 import pandas as pd
 
 from rageval_report.analysis.comparing.metric_comparison import DEFAULT_PLAN, ComparisonPlan
-from rageval_report.analysis.comparing.pairing import Clusters, clusters_setting, unnamed_clusters
+from rageval_report.analysis.comparing.pairing import Clusters, clusters_setting
 from rageval_report.analysis.history.changes import DatedRun, fields_of, is_of_measurement, run_row
 from rageval_report.analysis.history.history_notes import doubts_of_runs, history_notes
 from rageval_report.analysis.history.steps import (
@@ -21,7 +21,6 @@ from rageval_report.analysis.history.steps import (
     run_tests,
 )
 from rageval_report.analysis.sentence_parts import number
-from rageval_report.analysis.summary import summarise
 from rageval_report.errors import DataError, UnknownNameError, explain_keywords_of
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
@@ -174,6 +173,7 @@ def trends(
         "correction": correction,
         "family_size": tests.family_size,
         **clusters_setting(clusters),
+        **baseline_run.engine_setting(),
     }
     return History(
         _title(runs, baseline_run),
@@ -182,7 +182,7 @@ def trends(
         (
             *doubts,
             *history_notes(runs, baseline_run, chosen, tests.steps, settings),
-            *unnamed_clusters(baseline_run, clusters),
+            *baseline_run.cluster_notes(clusters),
         ),
         headline=_HEADLINE,
         grouped_by="metric",
@@ -259,15 +259,7 @@ def _summary_rows(
     own = {metric.name: mine for metric in metrics if (mine := run.metric(metric))}
     if not own:
         return {}
-    summary = summarise(
-        run,
-        metrics=[mine.name for mine in own.values()],
-        percentiles=(),
-        confidence_level=plan.confidence_level,
-        n_resamples=plan.n_resamples,
-        seed=plan.seed,
-        clusters=clusters,
-    )
+    summary = run.summary([*own.values()], plan, clusters)
     rows = summary.frame.set_index("metric")
     return {name: cast("pd.Series", rows.loc[mine.name]) for name, mine in own.items()}
 

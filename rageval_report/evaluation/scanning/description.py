@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Protocol
 
 import pandas as pd
@@ -55,6 +56,10 @@ class HeadEvaluation(Protocol):
     @property
     def config(self) -> dict[str, Any]:
         """The configuration of the pipeline."""
+
+    @property
+    def created(self) -> datetime | None:
+        """The time of the run."""
 
     @property
     def correct_rule(self) -> Correct | None:

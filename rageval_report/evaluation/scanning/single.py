@@ -78,9 +78,50 @@ def report_of_scan(
         As in `evaluation_report`.
     """
     head = profile.described.head
+    known, summary, ranked = _summary(profile, engine, metrics, settings, with_typical=True)
+    spent = {m.name: ranked[m.name] for m in known if m.group == "performance"}
+    names = {metric.name for metric in known}
+    unscored = replace(
+        profile.unscored,
+        states={n: profile.unscored.states[n] for n in _in_order(profile, names)},
+    )
+    return report_of_summary(head, summary, unscored, spent, profile.notion, profile.right)
+
+
+def summary_of_scan(
+    profile: ScanProfile,
+    engine: Engine,
+    metrics: str | Iterable[str] | None = None,
+    **settings: Unpack[MeanKeywords],
+) -> Result:
+    """The table of means of one pipeline, as `rageval_report.analysis.summary.summarise`.
+
+    Parameters
+    ----------
+    profile, engine
+        As in `report_of_scan`.
+    metrics, **settings
+        As in `summarise`.
+    """
+    return _summary(profile, engine, metrics, settings, with_typical=False)[1]
+
+
+def _summary(
+    profile: ScanProfile,
+    engine: Engine,
+    metrics: str | Iterable[str] | None,
+    settings: MeanKeywords,
+    *,
+    with_typical: bool,
+) -> tuple[list[Metric], Result, dict[str, ScoresByRank]]:
+    """The metrics, their table of means, and the scores at the ranks that were looked up."""
+    head = profile.described.head
     known = sorted(choose_metrics(head, metrics), key=lambda m: GROUPS.index(m.group))
     plan = plan_of(head, settings)
-    ranks = {metric.name: _ranks_of_report(profile, metric, plan) for metric in known}
+    ranks = {
+        metric.name: _ranks_of_report(profile, metric, plan, with_typical=with_typical)
+        for metric in known
+    }
     ranked = ranked_scores(profile, engine, ranks)
     described = [
         describe_state(profile.states[m.name], ranked[m.name], plan.percentiles, plan.method)
@@ -93,14 +134,7 @@ def report_of_scan(
         n_resamples=plan.n_resamples,
         seed=plan.seed,
     )
-    summary = summary_of_columns(head, known, described, intervals, plan)
-    spent = {m.name: ranked[m.name] for m in known if m.group == "performance"}
-    names = {metric.name for metric in known}
-    unscored = replace(
-        profile.unscored,
-        states={n: profile.unscored.states[n] for n in _in_order(profile, names)},
-    )
-    return report_of_summary(head, summary, unscored, spent, profile.notion, profile.right)
+    return known, summary_of_columns(head, known, described, intervals, plan), ranked
 
 
 def _in_order(profile: ScanProfile, names: set[str]) -> list[str]:
@@ -111,10 +145,13 @@ def _in_order(profile: ScanProfile, names: set[str]) -> list[str]:
     return [m.name for m in by_group if m.name in names and m.name in profile.unscored.states]
 
 
-def _ranks_of_report(profile: ScanProfile, metric: Metric, plan: MeanPlan) -> IndexArray:
+def _ranks_of_report(
+    profile: ScanProfile, metric: Metric, plan: MeanPlan, *, with_typical: bool
+) -> IndexArray:
+    """The ranks of the percentiles, and of typical latencies and costs."""
     n = profile.states[metric.name].n
     ranks = percentile_ranks(n, plan.percentiles, plan.method)
-    if metric.group != "performance" or not n:
+    if not with_typical or metric.group != "performance" or not n:
         return ranks
     typical = [
         quantile_ranks(n, percentile / 100, confidence_level=plan.confidence_level)

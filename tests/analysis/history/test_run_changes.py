@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.history.changes import (
     DatedRun,
-    common_queries,
     config_changes,
     fields_of,
     is_of_measurement,
     measurement_changes,
-    query_set_change,
     run_row,
 )
+from rageval_report.analysis.history.run_pairs import common_queries, query_set_change
 
 CONFIGS = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 2))
 
