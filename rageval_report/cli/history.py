@@ -63,7 +63,8 @@ class HistoryArguments(
     after its file, and ordered by its field "created", or else by the time of the file. Each run is
     tested against the run before it and against the baseline. A folder can be replaced by files of
     scores of any kind, the oldest first, by a glob in quotes ('runs/*.csv'), or by an address such
-    as mlflow:/EXPERIMENT or phoenix://HOST:PORT?dataset=NAME.
+    as mlflow:/EXPERIMENT or phoenix://HOST:PORT?dataset=NAME. Of files that are read part by part,
+    a run may also be a folder of the parts of one table: name two or more.
 
     The command changes shows what changed between the runs.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -46,9 +47,8 @@ def changes(options: ChangesArguments) -> None:
 
 
 def _trends(options: HistoryArguments | ChangesArguments) -> History:
-    ScanLoading(options, Loading.of(options)).check_whole(options.runs, "a history")
     return run_history.history(
-        runs_of_files(options.runs, options),
+        scanned_runs(options) or runs_of_files(options.runs, options),
         baseline=options.baseline,
         metrics=options.metrics or None,
         pipeline=options.pipeline,
@@ -59,6 +59,23 @@ def _trends(options: HistoryArguments | ChangesArguments) -> History:
         seed=options.seed,
         clusters=options.clusters,
     )
+
+
+def scanned_runs(options: HistoryArguments | ChangesArguments) -> run_history.Store | None:
+    """The runs as scans; None if the files are read whole.
+
+    The files of the only folder or glob are a run each, as those that are read whole. Of several
+    arguments each is a run: a file, or a folder of the parts of one table.
+    """
+    loading = Loading.of(options)
+    is_folder = len(options.runs) == 1 and _is_several(options.runs[0])
+    if is_folder and loading.files == "auto":
+        loading = replace(loading, files="evaluations")
+    scans = ScanLoading(options, loading).open(options.runs, refused=["clusters"])
+    if not scans:
+        return None
+    store = run_history.to_store(scans)
+    return run_history.with_origin(store, options.runs[0]) if is_folder else store
 
 
 def read_run_folder(folder: str, loading: Loading) -> run_history.Store:

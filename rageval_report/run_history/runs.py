@@ -299,8 +299,20 @@ def _read_other_files(where: str | Path, files: FilesArgument, keywords: _RunKey
     """The runs of files of any format; each file is a run, unless the caller says otherwise."""
     how: FilesArgument = "evaluations" if files == "auto" else files
     runs = list(read_scores(where, files=how, **keywords).values())
-    store = _store_evaluations(runs)
-    note = f"{len(runs)} runs of {hide_password(str(where))}, in files that are not run files"
+    return with_origin(_store_evaluations(runs), where)
+
+
+def with_origin(store: Store, where: str | Path) -> Store:
+    """The same runs with a note on files that are not run files.
+
+    Parameters
+    ----------
+    store : Store
+        The runs.
+    where : str or Path
+        The folder, glob or address of their files.
+    """
+    note = f"{len(store.runs)} runs of {hide_password(str(where))}, in files that are not run files"
     return Store(store.runs, (*store.notes, note))
 
 

@@ -85,6 +85,9 @@ COMMANDS = [
     "rank {a} {b} c={b} --metric mrr --metric exact_match",
     "rank {a} {b} --metric mrr --correction bh --tried 4 --confidence-level 0.9 --margin mrr=0.01",
     "pairs {a} {b} c={b}",
+    "history {a} {b} c={b} --metric mrr --metric latency_ms",
+    "history {a} {b} c={b} --baseline c --correction bh --confidence-level 0.9 --metric mrr",
+    "changes {a} {b} c={b}",
     "gate {b} --rule mean(faithfulness)>=0.5 --rule p95(latency_ms)<=3000",
     "gate {b} --baseline {a} --rule no_regression(exact_match,margin=0.1) --rule wins(mrr)>=1",
 ]
@@ -119,6 +122,63 @@ def test_each_file_may_be_an_evaluation(files, run):
     whole, parts = run(line), run(f"{line} --engine stream")
     assert tables(parts.stdout) == tables(whole.stdout)
     assert json.loads(parts.stdout)["title"] == "hybrid against bm25"
+
+
+# -- runs in the order of time
+
+
+def test_each_file_of_the_only_folder_is_a_run(files, run):
+    Path("runs").mkdir()
+    for name in ("bm25", "hybrid"):
+        pd.read_csv(f"{name}.csv").to_parquet(f"runs/{name}.parquet")
+    for where in ("runs", "runs/*.parquet"):
+        line = f"history {where} --metric mrr --format json"
+        whole, parts = run(line), run(f"{line} --engine stream")
+        assert tables(parts.stdout) == tables(whole.stdout)
+        assert json.loads(parts.stdout)["notes"] == json.loads(whole.stdout)["notes"]
+        assert [row["run"] for row in json.loads(parts.stdout)["rows"]] == ["bm25", "hybrid"]
+
+
+def test_each_of_several_folders_is_a_run(files, run):
+    line = "--metric mrr --engine stream --format json"
+    folders, from_csv = (
+        run(f"history bm25 hybrid {line}"),
+        run(f"history bm25.csv hybrid.csv {line}"),
+    )
+    assert tables(folders.stdout) == tables(from_csv.stdout)
+
+
+def test_the_size_of_runs_decides_too(files, run, monkeypatch):
+    whole = run("history bm25.csv hybrid.csv --metric mrr --plot whole.svg --format json")
+    monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "10kB")
+    parts = run("history bm25.csv hybrid.csv --metric mrr --plot parts.svg --format json")
+    assert "so they are read part by part" in parts.stderr
+    assert json.loads(parts.stdout)["settings"]["engine"] == "stream"
+    assert tables(parts.stdout) == tables(whole.stdout)
+    assert Path("parts.svg").read_bytes() == Path("whole.svg").read_bytes()
+
+
+def test_run_files_are_read_whole(files, run, refused, monkeypatch):
+    Path("runs").mkdir()
+    for name in ("bm25", "hybrid"):
+        run(f"export {name}.csv --to json -o runs/{name}.json")
+    small = run("history runs --metric mrr")
+    told = refused("history runs --engine stream")
+    assert ".json" in told
+    assert "Parquet" in told
+    monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "10kB")
+    large = run("history runs --metric mrr")
+    assert "they are read whole all the same, because only Parquet and CSV" in large.stderr
+    assert large.stdout == small.stdout
+
+
+def test_signs_of_ids_need_no_order_and_no_engine(files, run):
+    line = "--metric mrr --metric exact_match --correction westfall-young --format json"
+    stream = run(f"compare bm25.csv hybrid.csv {line} --engine stream")
+    assert json.loads(stream.stdout)["settings"]["correction"] == "westfall-young"
+    for words in ("bm25.csv hybrid.csv", "bm25 hybrid"):
+        joined = run(f"compare {words} {line} --engine join")
+        assert tables(joined.stdout) == tables(stream.stdout)
 
 
 # -- pages and pictures
@@ -190,7 +250,6 @@ WHOLE = {
     "the page of rank": "rank bm25.csv hybrid.csv --metric mrr -o out.html",
     "weighted": "weighted bm25.csv hybrid.csv --metric mrr",
     "pareto": "pareto bm25.csv hybrid.csv --metric mrr --metric latency_ms",
-    "a history": "history bm25.csv hybrid.csv --metric mrr",
     "the plot 'strip'": "plot bm25.csv hybrid.csv --kind strip -o out.svg",
 }
 
@@ -215,8 +274,7 @@ def test_large_files_are_not_read_whole_unless_the_user_says_so(
     assert (chosen.exit_code, chosen.stdout) == (0, small.stdout)
 
 
-def test_the_changes_of_runs_need_every_score_too(files, refused):
-    assert "a history needs every score" in refused("changes bm25.csv hybrid.csv --engine duckdb")
+def test_the_memory_of_a_join_is_not_for_what_is_read_whole(files, refused):
     words = "--engine stream --memory-limit 1GB"
     assert "--memory-limit is for" in refused(f"outcomes bm25.csv hybrid.csv {words}")
 
@@ -327,6 +385,7 @@ def test_of_more_queries_than_are_shown_the_number_is_said(files, run):
         ("report bm25.csv --clusters question_type", "--clusters does not apply to files that are"),
         ("compare bm25.csv hybrid.csv --on question", "use --engine memory"),
         ("rank bm25.csv hybrid.csv --clusters question_type", "use --engine memory"),
+        ("history bm25.csv hybrid.csv --clusters question_type", "--clusters does not apply to fi"),
         ("rank bm25.csv hybrid.csv --correction westfall-young", "use --engine memory"),
         (
             "failures bm25.csv --metric mrr --threshold 1 --query q1",
