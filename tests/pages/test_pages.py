@@ -19,6 +19,7 @@ DOCS = REPOSITORY / "docs"
 PAGES = (README, *(DOCS / f"{name}.md" for name in ("reading", "results", "deciding", "pictures")))
 
 
+@pytest.mark.walked
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_block_runs_in_order_in_one_folder(page, tmp_path):
     done = walk(page, tmp_path)

@@ -131,6 +131,7 @@ def tables_of(page):
 
 
 @pytest.mark.docs
+@pytest.mark.walked
 @pytest.mark.parametrize(
     "page", [DOCS / "start.md", DOCS / "cheat_sheet.md", *RECIPES], ids=lambda page: page.stem
 )

@@ -14,7 +14,9 @@ table after such a line names commands that are not typed as they stand.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import io
 import multiprocessing
 import os
@@ -28,6 +30,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from rageval_report.cli.demo import FOLDER
+
 REPOSITORY = Path(__file__).parents[2]
 _PART = re.compile(
     r"^(?:<!-- needs: (?P<needs>[^\n]+) -->\n(?:<!-- [^\n]+ -->\n)?)?"
@@ -37,6 +41,8 @@ _PART = re.compile(
 )
 _TABLE_OF_NAMES = re.compile(r"^<!-- needs: [^\n]+ -->\n((?:\|[^\n]*\n)+)", re.MULTILINE)
 _DEMO = "rageval-report demo"
+_MADE_DEMO = "WALK_MADE_DEMO"  # the variable that names the folder to the processes of the pages
+_PRINTED = "printed.txt"
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,9 @@ def has_extra(extra: str) -> bool:
     return True
 
 
-def walk(page: Path, folder: Path, adapt: Callable[[str], str] = str) -> Walk:
+def walk(
+    page: Path, folder: Path, adapt: Callable[[str], str] = str, *, demo_runs: bool = False
+) -> Walk:
     """Run a page in a folder in which the demonstration was made.
 
     Parameters
@@ -105,6 +113,8 @@ def walk(page: Path, folder: Path, adapt: Callable[[str], str] = str) -> Walk:
         An empty folder.
     adapt : callable, optional
         Changes the text of a block before it runs, such as the address of a server.
+    demo_runs : bool, default False
+        Whether the demonstration runs on this page too, instead of being copied.
 
     Raises
     ------
@@ -123,6 +133,8 @@ def walk(page: Path, folder: Path, adapt: Callable[[str], str] = str) -> Walk:
                 printed = ""  # so that a text is never compared with what an earlier block printed
             elif block.kind in ("python", "bash"):
                 code = _as_typed(adapt(block.code))
+                if not demo_runs:
+                    code = _with_made_demo(code)
                 printed = (
                     _python(block, code, names) if block.kind == "python" else _bash(block, code)
                 )
@@ -147,6 +159,24 @@ def _as_typed(code: str) -> str:
     return "".join(
         (_DEMO + "\n" if _DEMO in line else "") if " -m venv " in line else line for line in lines
     )
+
+
+def _with_made_demo(code: str) -> str:
+    """The same block, with a copy of the demonstration where it would make it once more."""
+    made = os.environ.get(_MADE_DEMO) or _made_demo()
+    copied = f"cp -r {made}/{FOLDER} . && cat {made}/{_PRINTED}"
+    return re.sub(rf"^{_DEMO}(?= &&|$)", copied, code, flags=re.MULTILINE)
+
+
+@functools.cache
+def _made_demo() -> str:
+    """The folder in which the demonstration ran once: it computes and draws for some seconds."""
+    folder = tempfile.TemporaryDirectory(prefix="walk-")
+    atexit.register(folder.cleanup)
+    command = [sys.executable, "-m", "rageval_report", *_DEMO.split()[1:]]
+    printed = subprocess.run(command, cwd=folder.name, stdout=subprocess.PIPE, check=True).stdout
+    Path(folder.name, _PRINTED).write_bytes(printed)
+    return folder.name
 
 
 def _python(block: Block, code: str, names: dict[str, object]) -> str:
@@ -187,7 +217,7 @@ def _check_printed(block: Block, printed: str) -> None:
 def walk_in_empty_folder(page: str) -> str:
     """Walk through a page in a folder of its own; returns what happened in a line."""
     with tempfile.TemporaryDirectory() as folder:
-        done = walk(Path(page).resolve(), Path(folder))
+        done = walk(Path(page).resolve(), Path(folder), demo_runs=Path(page).stem == "README")
     return (
         f"{page}: {done.run} blocks run, {done.compared} compared, "
         f"{done.skipped} without their extra, {done.stated} that need more"
@@ -198,6 +228,7 @@ def main(pages: list[str]) -> None:
     """Walk through pages, several at a time, each in a process of its own."""
     # In the environment, so that a page that draws nothing does not import matplotlib.
     os.environ["MPLBACKEND"] = "Agg"
+    os.environ[_MADE_DEMO] = _made_demo()
     # Not by fork: a page may use threads, and what it adds to tables would stay for the next one.
     context = multiprocessing.get_context("spawn")
     with context.Pool(maxtasksperchild=1) as pool:
