@@ -1,4 +1,4 @@
-"""The options of calibrate."""
+"""The options of calibrate, and of the commands that show one part of a calibration."""
 
 from __future__ import annotations
 
@@ -40,17 +40,8 @@ def parse_errors(text: str) -> tuple[int, int, int, int]:
     return right_ones, ones, right_zeros, zeros
 
 
-class CalibrateArguments(
-    LimitOption, ConfidenceOption, ResamplingOptions, LoadingOptions, OutputOptions
-):
-    """Compare the scores of a judge with the labels of people.
-
-    Shows agreement, bias, and the mean that people would have given.
-
-    JUDGED holds the judge's scores of many queries, and PEOPLE labels of some of them: any file of
-    scores, or a sheet of export --to review, in which blank means not rated. The confusion matrix
-    follows, but not in csv and json.
-    """
+class CalibrationOptions(ConfidenceOption, ResamplingOptions, LoadingOptions, OutputOptions):
+    """The judge's scores, the labels of people, and how they are compared."""
 
     judged: str = argument(metavar="JUDGED")
     people: str = argument(metavar="PEOPLE")
@@ -97,52 +88,142 @@ class CalibrateArguments(
         help="The groups from which the labelled queries were drawn, if some got more labels than "
         'others: "judge" for groups by the judge\'s score, or a column of JUDGED.',
     )
-    to_label: int | None = option(
-        "--to-label",
-        metavar="N",
-        help="List only the N queries to label next, for the narrowest interval of the corrected "
-        "mean.",
-    )
-    confusion: bool = option("--confusion", help="Show only the confusion matrix.")
-    disagreements: bool = option(
-        "--disagreements", help="List only the queries on which they disagree."
-    )
-    planning: bool = option("--planning", help="Show only what more labels would gain.")
-    against: str | None = option(
-        "--against",
-        metavar="JUDGED2",
-        help="The scores of another pipeline: show the difference, corrected using the labels of "
-        "both.",
-    )
-    against_people: str | None = option(
-        "--against-people",
-        metavar="PEOPLE2",
-        help="The labels of the other pipeline; if omitted, PEOPLE.",
-    )
-    against_labels: tuple[str, ...] = option(
-        "--against-label",
-        multiple=True,
-        metavar="COLUMN",
-        help="The columns of its labels; if omitted, those of --label.",
-    )
+
+
+class CalibrateArguments(CalibrationOptions):
+    """Compare the scores of a judge with the labels of people.
+
+    Shows agreement, bias, and the mean that people would have given.
+
+    JUDGED holds the judge's scores of many queries, and PEOPLE labels of some of them: any file of
+    scores, or a sheet of export --to review, in which blank means not rated. The confusion matrix
+    follows, but not in csv and json.
+
+    The commands disagreements, next-labels, plan-labels and compare-judged go on from here.
+    """
+
     picture: Path | None = option(
         "--plot",
         metavar="FILE",
         help="Also draw the agreement; the suffix chooses the format: .png .svg .pdf",
     )
+    confusion: bool = option("--confusion", help="Now the command confusion.", hidden=True)
+    disagreements: bool = option(
+        "--disagreements", help="Now the command disagreements.", hidden=True
+    )
+    planning: bool = option("--planning", help="Now the command plan-labels.", hidden=True)
+    to_label: int | None = option("--to-label", help="Now the command next-labels.", hidden=True)
+    limit: int | None = option("--limit", help="Now an option of disagreements.", hidden=True)
+    against: str | None = option("--against", help="Now the command compare-judged.", hidden=True)
+    against_people: str | None = option(
+        "--against-people", help="Now an option of compare-judged.", hidden=True
+    )
+    against_labels: tuple[str, ...] = option(
+        "--against-label",
+        multiple=True,
+        help="Now an option of compare-judged.",
+        hidden=True,
+    )
 
+
+class ConfusionArguments(CalibrationOptions):
+    """Count which scores of a judge meet which labels of people.
+
+    The files are those of calibrate.
+    """
+
+
+class DisagreementsArguments(LimitOption, CalibrationOptions):
+    """List the queries on which a judge and people disagree.
+
+    The largest difference comes first, with the reason that the judge gave. The files are those of
+    calibrate.
+    """
+
+
+class NextLabelsArguments(CalibrationOptions):
+    """List the queries that people should label next.
+
+    They make the interval of the corrected mean narrower than other queries would. The files are
+    those of calibrate; pass --strata judge to calibrate when the new labels are there.
+    """
+
+    n: int = option(
+        "-n", type=click.IntRange(min=1), required=True, metavar="N", help="How many queries."
+    )
+
+
+class PlanLabelsArguments(CalibrationOptions):
+    """Show what more labels of people would gain.
+
+    The files are those of calibrate.
+    """
+
+
+class CompareJudgedArguments(CalibrationOptions):
+    """Compare two judged pipelines, using labels of people.
+
+    JUDGED and PEOPLE are those of calibrate. JUDGED2 holds the judge's scores of the other
+    pipeline.
+    """
+
+    judged: str = argument(metavar="JUDGED")
+    against: str = argument(metavar="JUDGED2")
+    people: str = argument(metavar="PEOPLE")
+    against_people: str | None = option(
+        "--other-people",
+        metavar="PEOPLE2",
+        help="The labels of the other pipeline; if omitted, PEOPLE.",
+    )
+    against_labels: tuple[str, ...] = option(
+        "--other-label",
+        multiple=True,
+        metavar="COLUMN",
+        help="The columns of its labels; if omitted, those of --label.",
+    )
+
+
+_BODY = "rageval_report.cli.calibrate_body"
+_FILES = "judged.csv people.csv --metric faithfulness"
 
 calibrate = Command(
     CalibrateArguments,
-    "rageval_report.cli.calibrate_body:calibrate",
+    f"{_BODY}:calibrate",
     examples=(
-        "rageval-report calibrate judged.csv people.csv --metric faithfulness --label human_label",
+        f"rageval-report calibrate {_FILES} --label human_label",
         "rageval-report calibrate judged.csv rated.csv --metric faithfulness",
-        "rageval-report calibrate judged.csv people.csv --metric faithfulness --label ann "
-        "--label bob --disagreements --limit 5",
-        "rageval-report calibrate judged.csv people.csv --metric faithfulness --label human_label "
-        "--against new=judged_new.csv --against-label human_new",
-        "rageval-report calibrate judged.csv people.csv --metric faithfulness --label human_label "
-        "--plot agreement.png -o calibration.md",
+        f"rageval-report calibrate {_FILES} --label human_label --plot agreement.png "
+        "-o calibration.md",
     ),
+)
+confusion = Command(
+    ConfusionArguments,
+    f"{_BODY}:confusion",
+    examples=(f"rageval-report confusion {_FILES} --label human_label",),
+)
+disagreements = Command(
+    DisagreementsArguments,
+    f"{_BODY}:disagreements",
+    examples=(f"rageval-report disagreements {_FILES} --label ann --label bob --limit 5",),
+)
+next_labels = Command(
+    NextLabelsArguments,
+    f"{_BODY}:next_labels",
+    examples=(f"rageval-report next-labels {_FILES} --label human_label -n 2",),
+    name="next-labels",
+)
+plan_labels = Command(
+    PlanLabelsArguments,
+    f"{_BODY}:plan_labels",
+    examples=("rageval-report plan-labels bm25.csv hybrid.csv --metric faithfulness",),
+    name="plan-labels",
+)
+compare_judged = Command(
+    CompareJudgedArguments,
+    f"{_BODY}:compare_judged",
+    examples=(
+        "rageval-report compare-judged judged.csv new=judged_new.csv people.csv "
+        "--metric faithfulness --label human_label --other-label human_new",
+    ),
+    name="compare-judged",
 )

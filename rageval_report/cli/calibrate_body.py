@@ -1,4 +1,4 @@
-"""calibrate: the scores of a judge beside the labels of people."""
+"""calibrate and its parts: the scores of a judge beside the labels of people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from dataclasses import replace
 import click
 
 from rageval_report.analysis.agreement import calibration as agreement
-from rageval_report.cli.calibrate import CalibrateArguments
+from rageval_report.cli.calibrate import (
+    CalibrateArguments,
+    CalibrationOptions,
+    CompareJudgedArguments,
+    ConfusionArguments,
+    DisagreementsArguments,
+    NextLabelsArguments,
+    PlanLabelsArguments,
+)
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_picture
 from rageval_report.cli.sources import Loading, PipelineSource, parse_source, parse_sources
@@ -21,28 +29,24 @@ def calibrate(options: CalibrateArguments) -> None:
     output = Output.of(options)
     views = [
         *(options.confusion, options.disagreements, options.planning),
-        options.to_label is not None,
+        *(options.to_label is not None, options.against is not None),
     ]
-    if sum(views) + (options.against is not None) > 1:
+    if sum(views) > 1:
         raise click.UsageError(
-            "Choose one of --confusion, --disagreements, --planning, --to-label and --against."
+            "Choose one of the commands confusion, disagreements, plan-labels, next-labels and "
+            "compare-judged."
         )
     if options.against is None and (options.against_people or options.against_labels):
         raise click.UsageError("--against-people and --against-label belong to --against.")
     check_files(options.picture, force=options.force)
-    against = [] if options.against is None else [options.against]
-    source, *other_source = parse_sources([options.judged, *against])
-    calibration = _calibration(options, source, options.people, options.labels)
-    if other_source:
-        other = _calibration(
-            options,
-            other_source[0],
-            options.against_people or options.people,
-            options.against_labels or options.labels,
+    if options.against is not None:
+        note("calibrate --against is now the command compare-judged")
+        calibration, difference = _difference(
+            options, options.against, options.against_people, options.against_labels
         )
-        difference = calibration.difference(other)
-        results = {difference.title: difference}
+        results: dict[str, Result] = {difference.title: difference}
     else:
+        calibration = _calibration_of(options)
         results = _results(calibration, options, output)
     output.write(results, "table")
     if options.picture is not None:
@@ -50,8 +54,56 @@ def calibrate(options: CalibrateArguments) -> None:
         note(f"wrote {options.picture}")
 
 
+def confusion(options: ConfusionArguments) -> None:
+    """Write the confusion matrix."""
+    _write(_calibration_of(options).confusion(), options)
+
+
+def disagreements(options: DisagreementsArguments) -> None:
+    """Write the queries on which judge and people disagree."""
+    table = _calibration_of(options).disagreements()
+    _write(Output.of(options).limit_rows(table, options.limit), options)
+
+
+def next_labels(options: NextLabelsArguments) -> None:
+    """Write the queries to label next."""
+    _write(_next_labels(_calibration_of(options), options, options.n), options)
+
+
+def plan_labels(options: PlanLabelsArguments) -> None:
+    """Write what more labels would gain."""
+    _write(_calibration_of(options).planning(), options)
+
+
+def compare_judged(options: CompareJudgedArguments) -> None:
+    """Write the difference of two pipelines, corrected using labels."""
+    _, difference = _difference(
+        options, options.against, options.against_people, options.against_labels
+    )
+    _write(difference, options)
+
+
+def _write(result: Result, options: CalibrationOptions) -> None:
+    Output.of(options).write({result.title: result}, "table")
+
+
+def _difference(
+    options: CalibrationOptions, judged: str, people: str | None, labels: tuple[str, ...]
+) -> tuple[agreement.Calibration, Result]:
+    """The calibration of the first pipeline, and its corrected difference from the other."""
+    source, other_source = parse_sources([options.judged, judged])
+    calibration = _calibration(options, source, options.people, options.labels)
+    other = _calibration(options, other_source, people or options.people, labels or options.labels)
+    return calibration, calibration.difference(other)
+
+
+def _calibration_of(options: CalibrationOptions) -> agreement.Calibration:
+    [source] = parse_sources([options.judged])
+    return _calibration(options, source, options.people, options.labels)
+
+
 def _calibration(
-    options: CalibrateArguments, source: PipelineSource, people: str, labels: tuple[str, ...]
+    options: CalibrationOptions, source: PipelineSource, people: str, labels: tuple[str, ...]
 ) -> agreement.Calibration:
     """The scores of one pipeline beside its labels, with notes on what was guessed in reading."""
     loading = Loading.of(options)
@@ -82,17 +134,27 @@ def _results(
 ) -> dict[str, Result]:
     """The view that was chosen; else the calibration, for people with the confusion matrix."""
     if options.disagreements:
-        disagreements = calibration.disagreements()
-        return {disagreements.title: output.limit_rows(disagreements, options.limit)}
+        note("calibrate --disagreements is now the command disagreements")
+        table = calibration.disagreements()
+        return {table.title: output.limit_rows(table, options.limit)}
     if options.to_label is not None:
-        strata = options.strata or "judge"
-        queries = calibration.to_label(options.to_label, strata=strata, seed=options.seed)
+        note("calibrate --to-label N is now the command next-labels -n N")
+        queries = _next_labels(calibration, options, options.to_label)
         return {queries.title: queries}
-    if options.confusion or options.planning:
-        table = calibration.confusion() if options.confusion else calibration.planning()
-        return {table.title: table}
+    if options.confusion:
+        note("calibrate --confusion is now the command confusion")
+        matrix = calibration.confusion()
+        return {matrix.title: matrix}
+    if options.planning:
+        note("calibrate --planning is now the command plan-labels")
+        plan = calibration.planning()
+        return {plan.title: plan}
     results: dict[str, Result] = {calibration.title: calibration}
     if not output.renderer.for_programs and calibration.scale.kind != "continuous":
         matrix = calibration.confusion()
         results[matrix.title] = matrix
     return results
+
+
+def _next_labels(calibration: agreement.Calibration, options: CalibrationOptions, n: int) -> Result:
+    return calibration.to_label(n, strata=options.strata or "judge", seed=options.seed)

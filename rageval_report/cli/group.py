@@ -73,6 +73,11 @@ _SECTIONS: dict[str, dict[str, str]] = {
     },
     "Judges and golden sets": {
         "calibrate": f"{_CLI}.calibrate:calibrate",
+        "confusion": f"{_CLI}.calibrate:confusion",
+        "disagreements": f"{_CLI}.calibrate:disagreements",
+        "next-labels": f"{_CLI}.calibrate:next_labels",
+        "plan-labels": f"{_CLI}.calibrate:plan_labels",
+        "compare-judged": f"{_CLI}.calibrate:compare_judged",
         "golden": f"{_CLI}.golden.golden:golden",
         "cache": f"{_CLI}.judge.cache:cache",
     },

@@ -308,7 +308,8 @@ def test_golden_generate_writes_no_key(room, mode):
 
 RAG = "--url '{url}/${PATH_KEY}/ask?key=${QUERY_KEY}'"
 MODEL = "--provider openai --model m --base-url '{url}/${PATH_KEY}/v1'"
-HUMAN = "out/scores.json labels.csv --metric answer_correctness --label human_label"
+LABELS = "labels.csv --metric answer_correctness --label human_label"
+HUMAN = f"out/scores.json {LABELS}"
 BOTH = "out/scores.json again/scores.json"
 # Each command at least once, on files that the commands before it wrote, in this order: `out` and
 # `again` are runs of a server that repeats every key, with verdicts of a model that does so too.
@@ -345,7 +346,12 @@ EVERY_COMMAND = {
     "plan-interval": [f"{BOTH} -o plan_interval.html"],
     "plan": ["out/scores.json --candidate again/scores.json -o plan.html"],
     "audit": ["-n 10 0.7 1.0 -o audit.html"],
-    "calibrate": [f"{HUMAN} --disagreements", f"{HUMAN} --plot a.png -o calibration.md"],
+    "calibrate": [f"{HUMAN} --plot a.png -o calibration.md"],
+    "confusion": [f"{HUMAN} -o confusion.md"],
+    "disagreements": [f"{HUMAN} -o disagreements.html"],
+    "next-labels": [f"{HUMAN} -n 1 -o next.csv"],
+    "plan-labels": [f"{HUMAN} -o labels.html"],
+    "compare-judged": [f"{BOTH} {LABELS} -o corrected.html"],
     "gate": [
         "out/scores.json --rule 'mean(answer_correctness) >= 1' --junit g.xml --comment gates.md",
         "out/scores.json --baseline again/scores.json "
@@ -393,7 +399,7 @@ def test_every_command_is_run_with_canaries():
 
 def test_no_command_writes_a_key(room):
     write_settings(room)
-    labels = "".join(f"q{n},{n % 2}\n" for n in range(3))
+    labels = "".join(f"q{n},{n % 2}\n" for n in range(2))
     (room.folder / "labels.csv").write_text(f"query_id,human_label\n{labels}")
     found = {}
     for command, calls in EVERY_COMMAND.items():

@@ -39,10 +39,10 @@ def plain(*names: str) -> list[str]:
 
 
 def test_commands_are_completed(suggested):
-    assert suggested("comp") == plain("compare", "completion")
+    assert suggested("comp") == plain("compare", "compare-judged", "completion")
     assert suggested("golden", "ch") == plain("check")
     assert suggested("golden", "e") == plain("evaluate")
-    assert suggested("plan-") == plain("plan-repeats", "plan-interval")
+    assert suggested("plan-") == plain("plan-repeats", "plan-interval", "plan-labels")
 
 
 def test_options_are_completed(suggested):

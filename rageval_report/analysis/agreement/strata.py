@@ -114,7 +114,7 @@ def queries_to_label(
     Raises
     ------
     DataError
-        If `n` is below 1, or above the number of queries without a label.
+        If `n` is below 1, or above the number of queries without a label, or every query has one.
 
     Notes
     -----
@@ -124,6 +124,10 @@ def queries_to_label(
     needs.
     """
     free = ratings.is_judged & ~ratings.both
+    if not free.any():
+        raise DataError(
+            "every query with a score of the judge has a label; there is none to choose"
+        )
     if isinstance(n, bool) or not 1 <= int(n) == n <= free.sum():
         raise DataError(
             f"n must be an integer from 1 to {int(free.sum())}, the number of queries without a "

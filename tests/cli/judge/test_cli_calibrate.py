@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-WITH = "calibrate judged.csv people.csv --metric faithfulness"
+FILES = "judged.csv people.csv --metric faithfulness"
+WITH = f"calibrate {FILES}"
 
 
 def test_agreement_bias_and_means_are_shown_with_the_matrix(demo_folder, run):
@@ -39,19 +40,19 @@ def test_several_labels_are_several_raters(demo_folder, run):
 
 
 def test_the_queries_of_disagreement_are_listed(demo_folder, run):
-    result = run(f"{WITH} --label human_label --disagreements --format csv")
+    result = run(f"disagreements {FILES} --label human_label --format csv")
     lines = result.stdout.splitlines()
     assert lines[0] == "query_id,people,judge,difference,question,reason"
     assert lines[1:] == ["q2,0.0,1.0,1.0,What is two?,all there"]
 
 
 def test_the_matrix_alone(demo_folder, run):
-    result = run(f"{WITH} --label human_label --confusion --format csv")
+    result = run(f"confusion {FILES} --label human_label --format csv")
     assert result.stdout.splitlines() == ["people,judge 0,judge 1,total", "0,2,1,3", "1,0,1,1"]
 
 
 def test_the_plan_of_labels(demo_folder, run, refused):
-    result = run("calibrate bm25.csv hybrid.csv --metric faithfulness --planning --format json")
+    result = run("plan-labels bm25.csv hybrid.csv --metric faithfulness --format json")
     rows = json.loads(result.stdout)["rows"]
     assert [row["labels"] for row in rows] == [25, 50, 100]
 
@@ -59,7 +60,7 @@ def test_the_plan_of_labels(demo_folder, run, refused):
 def test_the_queries_to_label_next_are_listed(demo_folder, run):
     words = "calibrate bm25.csv hybrid.csv --metric faithfulness --strata judge --format json"
     assert json.loads(run(words).stdout)["settings"]["strata"] == "judge"
-    result = run(f"{WITH} --label human_label --to-label 2 --format csv")
+    result = run(f"next-labels {FILES} --label human_label -n 2 --format csv")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("query_id,stratum,judge")
     assert len(lines) == 3
@@ -81,11 +82,32 @@ def test_every_format_is_written(demo_folder, run, suffix):
 
 def test_two_pipelines_are_compared_by_judge_and_people(demo_folder, run):
     result = run(
-        f"{WITH} --label human_label --against new=judged_new.csv --against-label human_new"
+        "compare-judged judged.csv new=judged_new.csv people.csv --metric faithfulness "
+        "--label human_label --other-label human_new"
     )
     assert result.exit_code == 0, result.stderr
     assert "new against judged on faithfulness" in result.stdout
     assert "corrected (PPI++)" in result.stdout
+
+
+EARLIER = {
+    "--disagreements": f"disagreements {FILES}",
+    "--confusion": f"confusion {FILES}",
+    "--planning": f"plan-labels {FILES}",
+    "--to-label 2": f"next-labels {FILES} -n 2",
+    "--against new=judged_new.csv --against-label human_new": (
+        "compare-judged judged.csv new=judged_new.csv people.csv --metric faithfulness "
+        "--other-label human_new"
+    ),
+}
+
+
+@pytest.mark.parametrize(("flag", "command"), EARLIER.items(), ids=lambda text: text.split()[0])
+def test_an_earlier_flag_shows_what_its_command_shows_and_names_it(demo_folder, run, flag, command):
+    earlier = run(f"{WITH} --label human_label {flag} --format csv")
+    assert earlier.exit_code == 0, earlier.stderr
+    assert f"is now the command {command.split()[0]}" in earlier.stderr
+    assert earlier.stdout == run(f"{command} --label human_label --format csv").stdout
 
 
 def test_errors_of_another_set_are_taken(demo_folder, run):
@@ -142,6 +164,10 @@ REFUSED = {
     "bounds": (f"{WITH} --label ann --label-bounds 5", "expected LOW:HIGH"),
     "two tables": (f"{WITH} --label ann --confusion --planning", "Choose one of"),
     "against what": (f"{WITH} --label ann --against-label bob", "belong to --against"),
+    "nothing to label": (
+        "next-labels bm25.csv bm25.csv --metric exact_match --label exact_match -n 2",
+        "every query with a score of the judge has a label",
+    ),
     "no such file": ("calibrate judged.csv none.csv --metric faithfulness", "none.csv"),
 }
 
