@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -15,6 +14,7 @@ from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_picture
 from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
+from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.inputs import hide_password
 from rageval_report.plots import save_plot
@@ -64,18 +64,27 @@ def _trends(options: HistoryArguments | ChangesArguments) -> History:
 def scanned_runs(options: HistoryArguments | ChangesArguments) -> run_history.Store | None:
     """The runs as scans; None if the files are read whole.
 
-    The files of the only folder or glob are a run each, as those that are read whole. Of several
-    arguments each is a run: a file, or a folder of the parts of one table.
+    The files of the only folder or glob are a run each, or the folders in it. Of several arguments
+    each is a run: a file, or a folder of the parts of one table.
     """
     loading = Loading.of(options)
-    is_folder = len(options.runs) == 1 and _is_several(options.runs[0])
-    if is_folder and loading.files == "auto":
-        loading = replace(loading, files="evaluations")
-    scans = ScanLoading(options, loading).open(options.runs, refused=["clusters"])
+    texts = options.runs
+    is_folder = len(texts) == 1 and _is_several(texts[0])
+    if is_folder and loading.files != "parts" and address_of(texts[0]) is None:
+        texts = _tables_of(texts[0])
+    scans = ScanLoading(options, loading).open(texts, refused=["clusters"])
     if not scans:
         return None
     store = run_history.to_store(scans)
     return run_history.with_origin(store, options.runs[0]) if is_folder else store
+
+
+def _tables_of(where: str) -> tuple[str, ...]:
+    """The tables of a folder or glob; itself if it holds none, for whoever reads it says why."""
+    try:
+        return tuple(run_history.list_tables(where))
+    except DataError:
+        return (where,)
 
 
 def read_run_folder(folder: str, loading: Loading) -> run_history.Store:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.comparing.pairing import Clusters
@@ -31,8 +31,14 @@ from rageval_report.scores.run_file import FORMAT
 from rageval_report.scores.saved_tables import COMPANION
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.sources.base import FilesArgument
-from rageval_report.sources.file_lists import is_glob, list_files
-from rageval_report.sources.opening import address_of
+from rageval_report.sources.file_lists import (
+    is_glob,
+    is_partition_name,
+    is_score_file,
+    is_visible_name,
+    list_files,
+)
+from rageval_report.sources.opening import address_of, name_of
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 
 if TYPE_CHECKING:
@@ -83,7 +89,8 @@ def history(
     runs : str, Path, Store, or iterable of RAGPipelineEvaluation or of scans
         A folder of run files, which ``evaluation.save("runs/monday.json")`` writes; a run is named
         after its file. Or a folder without run files, a glob, or an address, as for
-        `rageval_report.read_scores`, with one run per file. Or a store that `read_runs` returned.
+        `rageval_report.read_scores`, with one run per file. Or a store that `read_runs` returned,
+        which with ``engine="auto"`` reads runs larger than the memory.
         Or evaluations, or scans of files larger than the memory (`RAGPipelineEvaluation.scan`): in
         the order of their times if all have one, else in the order of the iterable; equal names are
         numbered.
@@ -196,6 +203,9 @@ def read_runs(
     roles: Roles | None = None,
     allow: str | Iterable[str] = (),
     files: FilesArgument = "auto",
+    engine: str | None = None,
+    memory_limit: str | None = None,
+    scheduler: str | None = None,
     **options: Unpack[ReaderOptions],
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
@@ -207,6 +217,13 @@ def read_runs(
         scores are read, as those of a glob or an address are.
     query_id, metrics, correct, duplicates, strict, allow, totals, roles, files, **options
         As for `RAGPipelineEvaluation.load`; with "auto" each file is a run.
+    engine : str, optional
+        Read Parquet and CSV files part by part, for runs larger than the memory: "auto", "stream",
+        "join", "duckdb" or "dask", as for `RAGPipelineEvaluation.scan`. Each file of the folder is
+        a run. If it holds only folders, each of them is a run, and its files are the parts of one
+        table.
+    memory_limit, scheduler
+        As for `RAGPipelineEvaluation.scan`.
 
     Returns
     -------
@@ -246,6 +263,13 @@ def read_runs(
         "allow": allow,
         **options,
     }
+    if engine is not None:
+        reading: _ScanKeywords = {
+            "engine": engine,
+            "memory_limit": memory_limit,
+            "scheduler": scheduler,
+        }
+        return _scan_runs(folder, files, keywords, reading)
     where = Path(folder)
     if _is_elsewhere(str(folder)):
         return _read_other_files(folder, files, keywords)
@@ -278,6 +302,80 @@ class _RunKeywords(ReaderOptions, total=False):
     strict: bool
     roles: Roles | None
     allow: str | Iterable[str]
+
+
+class _ScanKeywords(TypedDict):
+    """What reads files part by part."""
+
+    engine: str
+    memory_limit: str | None
+    scheduler: str | None
+
+
+# What a scan does not do with rows, and what it is if the caller does not ask for it.
+_WHOLE_ONLY = {"duplicates": "error", "totals": "auto"}
+_OF_SCANS = ("query_id", "metrics", "correct", "roles", "strict", "allow")
+
+
+def _scan_runs(
+    where: str | Path, files: FilesArgument, keywords: _RunKeywords, reading: _ScanKeywords
+) -> Store:
+    """The runs of files that are read part by part."""
+    unscanned = dict[str, Any](keywords)
+    described = {name: unscanned.pop(name) for name in _OF_SCANS}
+    refused = [name for name, value in unscanned.items() if value != _WHOLE_ONLY.get(name)]
+    if refused:
+        raise DataError(
+            f"{refused[0]}= does not apply to runs that are read part by part "
+            f"(engine={reading['engine']!r}); leave it out, or read them whole without engine="
+        )
+    tables = [str(where)] if files == "parts" else list_tables(where)
+    scans = [
+        RAGPipelineEvaluation.scan(table, name=name_of(table), **described, **reading)
+        for table in tables
+    ]
+    return with_origin(_store_scans(scans), where)
+
+
+def list_tables(where: str | Path) -> list[str]:
+    """The tables of a folder or a glob, each of which is a run.
+
+    Parameters
+    ----------
+    where : str or Path
+        A folder of files, a folder of folders, or a glob.
+
+    Returns
+    -------
+    list of str
+        The files, in the order of their names; the folders if there are no files of scores beside
+        them, because each then holds the parts of one table.
+
+    Raises
+    ------
+    DataError
+        If the folder does not exist, or there is no file of scores.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as runs:
+    ...     for night in ("monday", "tuesday"):
+    ...         Path(runs, night).mkdir()
+    ...         _ = Path(runs, night, "part-0.csv").write_text("query_id,recall")
+    ...     [Path(table).name for table in list_tables(runs)]
+    ['monday', 'tuesday']
+    """
+    if not is_glob(str(where)) and not Path(where).exists():
+        raise _no_folder(Path(where))
+    if is_folder(Path(where)):
+        members = sorted(path for path in Path(where).iterdir() if is_visible_name(path.name))
+        folders = [str(path) for path in members if path.is_dir()]
+        is_flat = any(is_score_file(path.name) for path in members if path.is_file())
+        are_partitions = any(is_partition_name(Path(path).name) for path in folders)
+        if folders and not is_flat and not are_partitions:
+            return folders
+    return [str(path) for path in list_files(where).files]
 
 
 def _is_elsewhere(text: str) -> bool:
@@ -331,8 +429,7 @@ def _list_files(folder: Path) -> list[Path]:
     if is_file(folder):
         raise DataError(f"{folder}: expected a folder of run files; this is a file")
     if not is_folder(folder):
-        shown = shorten_path(str(folder))
-        raise DataError(f"{shown}: expected a folder of run files; it does not exist")
+        raise _no_folder(folder)
     try:
         # A companion belongs to a table, which is named in its place.
         return sorted(
@@ -342,6 +439,11 @@ def _list_files(folder: Path) -> list[Path]:
         )
     except OSError as exc:
         raise DataError(f"{folder}: the folder cannot be read: {exc.strerror}") from exc
+
+
+def _no_folder(folder: Path) -> DataError:
+    shown = shorten_path(str(folder))
+    return DataError(f"{shown}: expected a folder of run files; it does not exist")
 
 
 def _read_file(path: Path, load: Callable[[Path], RAGPipelineEvaluation]) -> _FolderFile:

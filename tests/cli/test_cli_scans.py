@@ -146,6 +146,10 @@ def test_each_of_several_folders_is_a_run(files, run):
         run(f"history bm25.csv hybrid.csv {line}"),
     )
     assert tables(folders.stdout) == tables(from_csv.stdout)
+    Path("nights").mkdir()
+    for name in ("bm25", "hybrid"):
+        shutil.move(name, "nights")
+    assert tables(run(f"history nights {line}").stdout) == tables(from_csv.stdout)
 
 
 def test_the_size_of_runs_decides_too(files, run, monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, history
 from rageval_report.errors import ArgumentKindError, DataError, UnknownNameError
 from rageval_report.run_history.monitoring import monitor
+from rageval_report.run_history.runs import read_runs
 from tests.evaluation.scanning.conftest import scores_frame, write_parquet
 
 NIGHTS = ("monday", "tuesday", "wednesday", "thursday")
@@ -154,6 +155,36 @@ def test_a_history_of_scans_is_drawn(frames, tmp_path):
     )
     assert drawn == expected
     assert drawn
+
+
+@pytest.mark.parametrize("engine", ["auto", "join"])
+def test_a_folder_of_tables_is_read_part_by_part(frames, tmp_path, engine):
+    scans_of(frames, tmp_path / "files")
+    for name, frame in zip(NIGHTS, frames, strict=True):
+        for place in range(3):
+            part = frame.iloc[place * 300 : (place + 1) * 300]
+            write_parquet(part, tmp_path / "folders" / name / f"part-{place}.parquet")
+    expected = history(tmp_path / "files")
+    files, folders, glob = (
+        history(read_runs(where, engine=engine))
+        for where in (tmp_path / "files", tmp_path / "folders", f"{tmp_path}/files/*.parquet")
+    )
+    for found in (files, folders, glob):
+        pd.testing.assert_frame_equal(found.frame, expected.frame, rtol=1e-9)
+        assert found.settings["engine"] == ("stream" if engine == "auto" else engine)
+    assert files.notes == expected.notes
+    one = history(read_runs(tmp_path / "folders" / "monday", engine=engine, files="parts"))
+    assert one.frame["n"].tolist() == history(memory_of(frames[:1])).frame["n"].tolist()
+
+
+def test_what_does_not_apply_to_a_folder_of_scans_is_an_error(frames, tmp_path):
+    scans_of(frames[:2], tmp_path)
+    for options in ({"duplicates": "mean"}, {"totals": "keep"}, {"sheet": "1"}):
+        (name,) = options
+        with pytest.raises(DataError, match=rf"{name}= does not apply to runs.*without engine="):
+            read_runs(tmp_path, engine="stream", **options)
+    with pytest.raises(DataError, match="does not exist"):
+        read_runs(tmp_path / "other", engine="stream")
 
 
 def test_what_needs_every_score_says_so(frames, tmp_path):
