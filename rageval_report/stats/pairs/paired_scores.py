@@ -295,6 +295,12 @@ class PairedScores:
         """Many differences as sums of powers, for the sign-flip test; None of few or of clusters.
 
         None also where a test needs the differences one by one, as some dominate the others.
+
+        Examples
+        --------
+        >>> few = PairedScores(np.array([0.25, 0.5]), np.array([0.5, 0.25]))
+        >>> print(few.large_sample)
+        None
         """
         if self.n <= MOST_AT_ONCE or self.sizes is not None or self.unit != 1.0:
             return None
