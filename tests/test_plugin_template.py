@@ -35,7 +35,8 @@ def test_its_own_tests_pass_where_it_is_installed(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        # Options of the run around it, such as a second -q, would change what it prints.
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,

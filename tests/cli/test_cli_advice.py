@@ -252,8 +252,8 @@ def scan_failures(folder):
     )
     return [
         lambda: compare(one, same),
-        lambda: compare(one, other, clusters="topic"),
-        lambda: compare(one, other, correction="westfall-young"),
+        lambda: rank(one, other, clusters="topic"),
+        lambda: rank(one, other, correction="westfall-young"),
     ]
 
 

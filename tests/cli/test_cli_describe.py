@@ -51,7 +51,12 @@ def test_a_table_fits_a_hundred_columns(folder, run, command):
 
 def test_report_says_what_the_python_report_says(folder, run):
     told = json.loads(run("report old.csv --format json").stdout)
-    assert told == RAGPipelineEvaluation.load("old", "old.csv").evaluation_report().to_dict()
+    result = RAGPipelineEvaluation.load("old", "old.csv").evaluation_report().to_dict()
+    # Advice is in the terms of each side.
+    by_keyword, by_option = "the option correct overrules it", "--correct RULE overrules it"
+    result["notes"] = [note.replace(by_keyword, by_option) for note in result["notes"]]
+    assert told == result
+    assert by_option in " ".join(told["notes"])
 
 
 def test_report_of_a_mean_by_hand(folder, run):
