@@ -53,3 +53,4 @@ html_css_files = ["site.css"]
 html_search_scorer = str(Path(__file__).parent / "_extensions" / "search_scorer.js")
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
