@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, history
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, ReaderError
 from tests.evaluation.scanning.conftest import scores_frame, write_parquet
 
@@ -256,9 +256,3 @@ def test_a_row_without_an_id_is_refused(frame, tmp_path, query_id):
     path = write_parquet(frame, tmp_path / "a.parquet")
     with pytest.raises(ReaderError, match=r"a\.parquet: every row needs a query id"):
         RAGPipelineEvaluation.scan(path).evaluation_report()
-
-
-def test_a_history_of_scans_says_what_to_do(frame, tmp_path):
-    scan = RAGPipelineEvaluation.scan(write_parquet(frame, tmp_path / "a.parquet"))
-    with pytest.raises(DataError, match=r"history\(\) needs every score in memory.*collect"):
-        history([scan])
