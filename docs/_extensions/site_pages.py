@@ -72,7 +72,7 @@ def public_path(name: str, module: str | None = None, holder: str | None = None)
 
 
 def _reference(target: str, *content: nodes.Node) -> addnodes.pending_xref:
-    """A link to a public name that is left out if there is no such page."""
+    """A link to a public name; plain text if the name has no page."""
     node = addnodes.pending_xref(
         "", *content, refdomain="py", reftype="obj", reftarget=target, refexplicit=True
     )

@@ -180,6 +180,8 @@ def test_a_terminal_that_is_gone_is_no_error(terminal, clock):
     clock.seconds = 2
     line.draw()
     line.end()
+    assert closed.closed
+    assert _Process.clearing == b""
 
 
 @pytest.mark.parametrize(
