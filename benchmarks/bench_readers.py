@@ -1,6 +1,7 @@
 """What it costs to read a file of scores: CPU time of `read` beside that of pandas.
 
     OMP_NUM_THREADS=1 python benchmarks/bench_readers.py [--sizes 1000 100000 400000] [--rounds 5]
+        [--digits 6]
 
 The files are made by the script: an id and ten metrics, without texts and with a question and an
 answer. `read` recognises the format, checks every line, and gives the frame that is then scored;
@@ -21,8 +22,8 @@ from rageval_report.readers import read
 PEERS = {"csv": pd.read_csv, "jsonl": lambda path: pd.read_json(path, lines=True)}
 
 
-def rows(n: int, *, has_texts: bool) -> pd.DataFrame:
-    columns = {f"metric_{k}": column.round(6) for k, column in enumerate(score_columns(n))}
+def rows(n: int, *, has_texts: bool, digits: int = 6) -> pd.DataFrame:
+    columns = {f"metric_{k}": column.round(digits) for k, column in enumerate(score_columns(n))}
     ids = [f"query-{row:07d}" for row in range(n)]
     texts = {
         "question": [f"What is said of the number {row}, and by whom?" for row in range(n)],
@@ -31,8 +32,8 @@ def rows(n: int, *, has_texts: bool) -> pd.DataFrame:
     return pd.DataFrame({"query_id": ids, **(texts if has_texts else {}), **columns})
 
 
-def compare(folder: Path, n: int, rounds: int, *, has_texts: bool) -> list[list[str]]:
-    frame = rows(n, has_texts=has_texts)
+def compare(folder: Path, n: int, rounds: int, *, has_texts: bool, digits: int) -> list[list[str]]:
+    frame = rows(n, has_texts=has_texts, digits=digits)
     paths = {suffix: folder / f"scores-{n}-{has_texts}.{suffix}" for suffix in PEERS}
     frame.to_csv(paths["csv"], index=False)
     frame.to_json(paths["jsonl"], orient="records", lines=True)
@@ -55,13 +56,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 100_000, 400_000])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--digits", type=int, default=6, help="decimals of the scores, 17 for all")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         table_rows = [
             row
             for n in options.sizes
             for has_texts in (False, True)
-            for row in compare(Path(folder), n, options.rounds, has_texts=has_texts)
+            for row in compare(
+                Path(folder), n, options.rounds, has_texts=has_texts, digits=options.digits
+            )
         ]
     print(markdown(["rows", "file", "columns", "pandas", "read", "ratio"], table_rows))
 

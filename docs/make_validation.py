@@ -208,7 +208,8 @@ def speed() -> str:
         raise ValueError('docs/speed.md: expected "Measured on ..." and "(load ...)"')
     header, rows = tables_of(section_of("speed.md", "The exact test, its interval"))[0]
     words = " ".join(machine[0].split())
-    return f"{words} The machine was busy {load[0]}.\n\n{markdown(header, rows, len(header) - 1)}"
+    stated = load[0].removeprefix("(load ").removesuffix(")")
+    return f"{words} The load was {stated}.\n\n{markdown(header, rows, len(header) - 1)}"
 
 
 def kept_numbers() -> str:

@@ -15,6 +15,7 @@ UNDERSTAND = sorted(f"understand/{page.name}" for page in (DOCS / "understand").
 PAGES = ("clusters.md", "margins.md", "planning.md", "which_test.md", *UNDERSTAND)
 
 
+@pytest.mark.walked
 @pytest.mark.parametrize("page", PAGES)
 def test_the_examples_print_what_the_page_shows(page):
     text = (DOCS / page).read_text(encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,13 @@ from rageval_report.analysis.arguments import mean_limits
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval
-from rageval_report.stats.clusters import clustered_interval
+from rageval_report.stats.clusters import (
+    ClusteredStandardError,
+    clustered_interval,
+    interval_of_error,
+)
+from rageval_report.stats.means.moments import Moments
+from rageval_report.stats.states.cluster_sums import ClusterSums
 from rageval_report.stats.units import Units
 from rageval_report.types import FloatArray
 
@@ -55,26 +62,93 @@ def cluster_intervals(
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.118, 0.954)
     """
-    if method not in METHODS:
-        raise DataError(
-            f'interval must be "auto" or "t" with clusters; got {method!r}, which assumes '
-            "independent queries"
-        )
+    _check_method(method)
     return [
         _cluster_interval(metric, column, units, method, confidence_level)
         for metric, column in zip(metrics, columns, strict=True)
     ]
 
 
+@dataclass(frozen=True, eq=False)
+class ClusteredMean:
+    """The mean of one metric whose scores are known by the sums of their clusters.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    moments : Moments
+        The moments of all scores.
+    sums : ClusterSums
+        The sums of the scores, less `centre`, by cluster.
+    centre : float
+        What was subtracted from each score.
+    """
+
+    metric: Metric
+    moments: Moments
+    sums: ClusterSums
+    centre: float
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters that have a score."""
+        return int(self.sums.keys.size)
+
+    def error(self) -> ClusteredStandardError:
+        """The standard error of the mean; there is at least one score."""
+        return self.sums.error(self.moments.mean, self.moments.std, centre=self.centre)
+
+    def interval(self, *, method: str = "auto", confidence_level: float = 0.95) -> Interval:
+        """The interval of the mean, as `cluster_intervals` gives it.
+
+        Parameters
+        ----------
+        method, confidence_level
+            As there.
+
+        Examples
+        --------
+        >>> from rageval_report.stats.means.moments import moments
+        >>> scores, keys = np.array([1.0, 1, 0, 0, 1, 0, 1, 1]), np.arange(8, dtype=np.uint64) // 2
+        >>> recall = Metric("recall", bounds=(0, 1))
+        >>> mean = ClusteredMean(recall, moments(scores), ClusterSums.of(keys, scores), 0.0)
+        >>> round(mean.interval().low, 3)
+        0.118
+        """
+        _check_method(method)
+        if not self.moments.n:
+            return _no_interval(confidence_level)
+        bounds = _bounds_of_mean(self.metric, self.moments.minimum, method)
+        return interval_of_error(self.error(), confidence_level, bounds)
+
+
+def _check_method(method: str) -> None:
+    if method not in METHODS:
+        raise DataError(
+            f'interval must be "auto" or "t" with clusters; got {method!r}, which assumes '
+            "independent queries"
+        )
+
+
+def _no_interval(level: float) -> Interval:
+    nan = math.nan
+    return Interval(nan, nan, nan, nan, "cr2", level)
+
+
+def _bounds_of_mean(metric: Metric, lowest: float, method: str) -> tuple[float, float] | None:
+    limits = None if method == "t" else mean_limits(metric, lowest)
+    # Latency and cost are limited on one side only, which the interval within bounds cannot use.
+    return limits if limits is not None and math.isfinite(limits[1] - limits[0]) else None
+
+
 def _cluster_interval(
     metric: Metric, column: FloatArray, units: Units, method: str, level: float
 ) -> Interval:
     is_scored = ~np.isnan(column)
-    scores, nan = column[is_scored], math.nan
+    scores = column[is_scored]
     if not scores.size:
-        return Interval(nan, nan, nan, nan, "cr2", level)
-    limits = None if method == "t" else mean_limits(metric, float(scores.min()))
-    # Latency and cost are limited on one side only, which the interval within bounds cannot use.
-    bounds = limits if limits is not None and math.isfinite(limits[1] - limits[0]) else None
+        return _no_interval(level)
+    bounds = _bounds_of_mean(metric, float(scores.min()), method)
     codes = np.asarray(units.select(is_scored).codes)
     return clustered_interval(scores, codes, confidence_level=level, bounds=bounds)

@@ -151,6 +151,20 @@ def join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def filled_notes(n: int) -> tuple[str, ...]:
+    """A note on missing scores that count as the worst possible ones; none if there are none.
+
+    Examples
+    --------
+    >>> filled_notes(2)
+    ('2 unscored queries count as the worst possible score',)
+    """
+    if not n:
+        return ()
+    queries = "query counts" if n == 1 else "queries count"
+    return (f"{n} unscored {queries} as the worst possible score",)
+
+
 def group_notes(notes: Iterable[tuple[str, str]], n_metrics: int) -> list[str]:
     """Notes on metrics, each text once with all metrics to which it applies.
 

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan, PairedMetric
+from rageval_report.analysis.comparing.metric_comparison import (
+    KEPT_TESTS,
+    ComparisonPlan,
+    MetricPairs,
+    PairedMetric,
+)
 from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.scores import Metric
+from rageval_report.stats.base import paired_differences
+from rageval_report.stats.states.column_state import FEW_VALUES
 from rageval_report.stats.states.counted_steps import StepRuler
+from rageval_report.stats.states.grouped_steps import summarise_groups
+from rageval_report.stats.states.pair_state import NO_LONE_SCORES
+from rageval_report.stats.states.state_pairs import PairSummary, StatePairs
+from rageval_report.stats.units import QUERIES
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
 
@@ -39,6 +52,8 @@ class GroupedRows:
         The rows, group by group.
     ends : ndarray of int, shape (n_groups,)
         Where each group ends among them.
+    codes : ndarray of int, shape (n_rows,)
+        For each row the place of its group among the labels.
 
     Examples
     --------
@@ -50,6 +65,7 @@ class GroupedRows:
     labels: tuple[str, ...]
     rows: IntArray
     ends: IntArray
+    codes: npt.NDArray[np.integer[Any]]
 
     @classmethod
     def of(cls, labels: pd.Series) -> GroupedRows:
@@ -63,9 +79,10 @@ class GroupedRows:
         ranks = np.empty_like(largest_first)
         ranks[largest_first] = np.arange(largest_first.size)
         # Small numbers are sorted by their digits, in a sixth of the time.
-        rows = np.argsort(ranks.astype(np.min_scalar_type(ranks.size))[codes], kind="stable")
+        small = ranks.astype(np.min_scalar_type(ranks.size))[codes]
+        rows = np.argsort(small, kind="stable")
         names = tuple(str(groups[place]) for place in largest_first.tolist())
-        return cls(names, rows, np.cumsum(sizes[largest_first]))
+        return cls(names, rows, np.cumsum(sizes[largest_first]), small)
 
     def __iter__(self) -> Iterator[tuple[str, IntArray]]:
         """Each group and its rows."""
@@ -76,6 +93,55 @@ class GroupedRows:
         """Where each group lies among the sorted rows."""
         ends = self.ends.tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+
+class CountedGroup(StatePairs):
+    """The pairs of a group, counted; the scores themselves are gathered if something asks for them.
+
+    Parameters
+    ----------
+    summary : PairSummary
+        The counts.
+    gather : callable
+        Gives the scores of both sides.
+
+    Examples
+    --------
+    >>> scores = np.array([0.5, 0.25]), np.array([1.0, 0.25])
+    >>> [summary] = summarise_groups(*scores, np.zeros(2, dtype=np.intp), 1)
+    >>> pairs = CountedGroup(summary, lambda: scores)
+    >>> pairs.n, pairs.mean, pairs.differences, pairs.baseline, pairs.candidate
+    (2, 0.25, array([0.5, 0. ]), array([0.5 , 0.25]), array([1.  , 0.25]))
+    """
+
+    def __init__(self, summary: PairSummary, gather: Callable[[], tuple[FloatArray, FloatArray]]):
+        super().__init__(summary)
+        object.__setattr__(self, "_gather", gather)
+
+    @functools.cached_property
+    def n(self) -> int:
+        """The number of pairs, which is asked for some thirty times."""
+        return self.summary.differences.n
+
+    @functools.cached_property
+    def _scores(self) -> tuple[FloatArray, FloatArray]:
+        gather: Callable[[], tuple[FloatArray, FloatArray]] = self.__dict__["_gather"]
+        return gather()
+
+    @property
+    def baseline(self) -> FloatArray:
+        """The scores of the baseline."""
+        return self._scores[0]
+
+    @property
+    def candidate(self) -> FloatArray:
+        """The scores of the candidate."""
+        return self._scores[1]
+
+    @functools.cached_property
+    def differences(self) -> FloatArray:
+        """Candidate minus baseline, with rounding noise set to exactly zero."""
+        return paired_differences(*self._scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,15 +168,15 @@ class SortedScores:
 
     def paired(self) -> list[PairedMetric]:
         """The metric in each group."""
-        names = self.pairing.baseline.name, self.pairing.candidate.name
+        counted = self._counted
+        if counted is not None:
+            return counted
         before, after = self._sorted
-        rows = self.grouped.rows
-        places = self.pairing.alignment.baseline_rows
-        rows = rows if places is None else places[rows]
+        rows = self._rows
         rulers = ruler_of(before), ruler_of(after)
         return [
             PairedMetric.of_scores(
-                names,
+                self._names,
                 self.ours,
                 (before[part], after[part]),
                 self.plan.units,
@@ -121,10 +187,46 @@ class SortedScores:
             for part in self.grouped.parts
         ]
 
+    @property
+    def _counted(self) -> list[PairedMetric] | None:
+        """The metric in large groups, if its scores are on a lattice and only counts are needed."""
+        sizes = np.diff(self.grouped.ends, prepend=0)
+        if not sizes.size or sizes.min() <= FEW_VALUES or not _needs_counts(self.plan):
+            return None
+        before, after = self._scores
+        summaries = summarise_groups(before, after, self.grouped.codes, sizes.size)
+        if summaries is None:
+            return None
+        rows = self._rows
+        known = []
+        for summary, part in zip(summaries, self.grouped.parts, strict=True):
+            pairs = CountedGroup(summary, functools.partial(self._scores_in, part))
+            known.append(
+                MetricPairs(pairs, pairs, NO_LONE_SCORES, QUERIES, baseline_rows=rows[part])
+            )
+        return [PairedMetric(self._names, self.ours, each) for each in known]
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        return self.pairing.baseline.name, self.pairing.candidate.name
+
+    @property
+    def _rows(self) -> IntArray:
+        """The rows of the baseline, group by group."""
+        places = self.pairing.alignment.baseline_rows
+        return self.grouped.rows if places is None else places[self.grouped.rows]
+
+    @functools.cached_property
+    def _scores(self) -> tuple[FloatArray, FloatArray]:
+        return self.pairing.treated(self.ours, self.theirs, self.plan.missing)
+
+    def _scores_in(self, part: slice) -> tuple[FloatArray, FloatArray]:
+        rows = self.grouped.rows[part]
+        return self._scores[0].take(rows), self._scores[1].take(rows)
+
     @functools.cached_property
     def _sorted(self) -> tuple[FloatArray, FloatArray]:
-        before, after = self.pairing.treated(self.ours, self.theirs, self.plan.missing)
-        return before.take(self.grouped.rows), after.take(self.grouped.rows)
+        return self._scores_in(slice(None))
 
     def _applies_in(self, part: slice) -> BoolArray:
         return self._applies[part]
@@ -132,6 +234,12 @@ class SortedScores:
     @functools.cached_property
     def _applies(self) -> BoolArray:
         return self.pairing.applies(self.ours, self.theirs)[self.grouped.rows]
+
+
+def _needs_counts(plan: ComparisonPlan) -> bool:
+    """Whether the test and the interval of large groups need no scores one by one."""
+    is_usual = plan.test in KEPT_TESTS and plan.interval_method in KEPT_TESTS
+    return is_usual and not plan.units.are_clusters
 
 
 def ruler_of(scores: FloatArray) -> StepRuler | None:

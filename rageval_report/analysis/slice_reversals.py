@@ -23,7 +23,10 @@ from rageval_report.analysis.sentence_parts import correction_text, pvalue_text
 from rageval_report.scores import Metric
 from rageval_report.scores.align import Alignment
 from rageval_report.stats.base import PairedResult
+from rageval_report.stats.means.score_bins import CountedScores
 from rageval_report.stats.pairs.paired import run_test
+from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray, IntArray
 
 # Of these tests Hoeffding's inequality bounds the p-value: half ties only lower it.
@@ -100,11 +103,9 @@ class AllQueries:
         plan: ComparisonPlan,
     ) -> AllQueries:
         """What all slices of a metric are together."""
-        every = np.concatenate([row.differences for row in rows])
-        mean = float(every.mean()) if every.size else math.nan
-        with np.errstate(over="ignore"):  # then nothing is bounded
-            squares = float(np.square(every).sum())
-        return cls(pairing, metric, plan, mean, every.size, float(every.sum()), squares)
+        totals, squares = zip(*(_total_and_squares(row.pairs) for row in rows), strict=True)
+        n, total = sum(row.pairs.n for row in rows), math.fsum(totals)
+        return cls(pairing, metric, plan, total / n if n else math.nan, n, total, sum(squares))
 
     @property
     def are_bounded(self) -> bool:
@@ -128,6 +129,16 @@ class AllQueries:
         if pairs.n < plan.fewest_units:
             return None
         return run_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
+
+
+def _total_and_squares(pairs: PairedScores) -> tuple[float, float]:
+    """The sum of the differences, and the sum of their squares; infinite if nothing is bounded."""
+    counted = pairs.counted
+    with np.errstate(over="ignore"):
+        if isinstance(counted, CountedScores):
+            values, counts = counted.scores, counted.counts
+            return sum_of_products(values, counts), sum_of_products(np.square(values), counts)
+        return float(counted.sum()), float(np.square(counted).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,9 +194,9 @@ class ComparedSlice:
         if is_known or not self.whole.are_bounded:
             exact = self.reversal_pvalue
             return exact, exact
-        differences = self.row.differences
-        total = abs(self.whole.total - float(differences.sum())) * (1.0 - _ROUNDING)
-        squares = self.whole.squares - float(np.square(differences).sum())
+        own_total, own_squares = _total_and_squares(self.row.pairs)
+        total = abs(self.whole.total - own_total) * (1.0 - _ROUNDING)
+        squares = self.whole.squares - own_squares
         bound = 2.0 * math.exp(-((total / math.sqrt(squares)) ** 2) / 2.0) if squares > 0 else 1.0
         low = self.row.test.pvalue
         return low, max(low, min(bound, 1.0))

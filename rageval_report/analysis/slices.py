@@ -39,9 +39,13 @@ from rageval_report.analysis.summary import summarise
 from rageval_report.errors import DataError, UnknownNameError, check_options
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
-from rageval_report.stats.clusters import clustered_standard_error, mean_error
+from rageval_report.stats.clusters import (
+    ClusteredStandardError,
+    clustered_standard_error,
+    mean_error,
+)
 from rageval_report.stats.pairs.heterogeneity import HeterogeneityResult, heterogeneity_of_moments
-from rageval_report.stats.units import QUERIES, Units
+from rageval_report.stats.units import Units
 from rageval_report.types import FloatArray, IntArray
 
 NO_GROUP = "(none)"
@@ -198,7 +202,7 @@ def summary_of_slices(
 
 
 def _mean_of_queries(_label: str, _metric: Metric, row: pd.Series) -> SliceMean:
-    return _slice_mean(row, np.empty(0), QUERIES)
+    return slice_mean_of(row)
 
 
 def slice_comparison(
@@ -424,12 +428,27 @@ def _shared_cluster_notes(
     if units.codes is None:
         return
     groups = labels.groupby(units.codes).nunique()
-    n_shared = int((groups > 1).sum())
-    if n_shared:
-        yield (
-            f"{n_shared} of {len(groups)} clusters have queries in several groups of {by}, so the "
-            f"groups are not independent, as {assumption}"
-        )
+    yield from shared_clusters_note(int((groups > 1).sum()), len(groups), by, assumption)
+
+
+def shared_clusters_note(n_shared: int, n: int, by: str, assumption: str) -> tuple[str, ...]:
+    """That groups depend on each other, if some clusters have queries in several of them.
+
+    Parameters
+    ----------
+    n_shared, n : int
+        The number of such clusters, and of all.
+    by : str
+        The column of the groups.
+    assumption : str
+        What assumes that groups are independent, such as "the pooling assumes".
+    """
+    if not n_shared:
+        return ()
+    return (
+        f"{n_shared} of {n} clusters have queries in several groups of {by}, so the groups are not "
+        f"independent, as {assumption}",
+    )
 
 
 def _compare_groups(
@@ -500,12 +519,25 @@ def _pool_means(
 
 
 def _slice_mean(row: pd.Series, scores: FloatArray, units: Units) -> SliceMean:
-    """The mean of a slice by its row in the table, and its standard error by units."""
+    if units.codes is None or not row["n"]:
+        return slice_mean_of(row)
+    return slice_mean_of(row, clustered_standard_error(scores, units.codes))
+
+
+def slice_mean_of(row: pd.Series, spread: ClusteredStandardError | None = None) -> SliceMean:
+    """The mean of a slice by its row in the table, and its standard error by units.
+
+    Parameters
+    ----------
+    row : Series
+        The row.
+    spread : ClusteredStandardError, optional
+        The standard error by clusters; if omitted, queries are independent.
+    """
     mean, low, high = (float(row[name]) for name in ("mean", "ci_low", "ci_high"))
-    n = int(row["n"])
-    if units.codes is not None and n:
-        spread = clustered_standard_error(scores, units.codes)
+    if spread is not None:
         return SliceMean(mean, spread.standard_error, spread.n_clusters, spread.df, low, high)
+    n = int(row["n"])
     error = float(row["std"]) / math.sqrt(n) if n > 1 else math.nan
     return SliceMean(mean, error, n, n - 1.0, low, high)
 

@@ -136,11 +136,27 @@ def summarise(
         )
     plan = MeanPlan(checked, method, interval, confidence_level, n_resamples, seed)
     summary = summary_of_columns(evaluation, known, described, intervals, plan)
-    if units.are_clusters:
-        summary.frame["n_clusters"] = [
-            units.select(~np.isnan(column)).count(0) for column in columns
-        ]
-    return replace(summary, settings={**summary.settings, **clusters_setting(clusters)})
+    if clusters is None:
+        return summary
+    counts = [units.select(~np.isnan(column)).count(0) for column in columns]
+    return with_cluster_counts(summary, counts, clusters)
+
+
+def with_cluster_counts(summary: Result, counts: Sequence[int], clusters: Clusters) -> Result:
+    """The table of `summarise` with the number of clusters of each metric.
+
+    Parameters
+    ----------
+    summary : Result
+        The table without it.
+    counts : sequence of int
+        The number of clusters that have a score, by row.
+    clusters : str, Series or mapping
+        As in `summarise`.
+    """
+    frame = summary.frame.assign(n_clusters=counts)
+    settings = {**summary.settings, **clusters_setting(clusters)}
+    return replace(summary, frame=frame, settings=settings)
 
 
 @dataclass(frozen=True)
@@ -330,8 +346,11 @@ def evaluation_report(
         name: ScoresByRank.of(scores_of(evaluation, evaluation.metrics[name]))
         for name in names[summary.frame["group"] == "performance"]
     }
-    unscored = UnscoredQueries.of(evaluation, names)
-    return report_of_summary(evaluation, summary, unscored, spent, notion, right, clusters=clusters)
+    return report_of_summary(
+        *(evaluation, summary, UnscoredQueries.of(evaluation, names), spent, notion, right),
+        clusters=clusters,
+        hints=unnamed_clusters(evaluation, clusters),
+    )
 
 
 def report_of_summary(
@@ -343,6 +362,7 @@ def report_of_summary(
     right: CorrectCounts | None,
     *,
     clusters: Clusters | None = None,
+    hints: Sequence[str] = (),
 ) -> EvaluationReport:
     """The report of one pipeline whose numbers are known.
 
@@ -362,6 +382,8 @@ def report_of_summary(
         How many queries are correct.
     clusters : optional
         As in `summarise`.
+    hints : sequence of str
+        A note on a column that looks like clusters, if none were named.
     """
     rule_note = why_unknown(evaluation) if notion is None else notion.note
     percentiles = [name for name in summary.frame.columns if name.startswith("p")]
@@ -374,7 +396,7 @@ def report_of_summary(
             *summary.notes,
             *_typical_notes(evaluation, summary, spent, has_clusters=clusters is not None),
             *([rule_note] if rule_note else []),
-            *unnamed_clusters(evaluation, clusters),
+            *hints,
         ),
         headline=(
             *("title", "n", *([] if clusters is None else ["n_clusters"]), "n_unscored", "mean"),

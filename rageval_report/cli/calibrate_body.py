@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import click
 
@@ -27,11 +28,8 @@ from rageval_report.stats import JudgeErrors
 def calibrate(options: CalibrateArguments) -> None:
     """Calibrate the judge, and write the view that was chosen."""
     output = Output.of(options)
-    views = [
-        *(options.confusion, options.disagreements, options.planning),
-        *(options.to_label is not None, options.against is not None),
-    ]
-    if sum(views) > 1:
+    chosen = [earlier for earlier in _EARLIER_OPTIONS if earlier.is_chosen(options)]
+    if len(chosen) + (options.against is not None) > 1:
         raise click.UsageError(
             "Choose one of the commands confusion, disagreements, plan-labels, next-labels and "
             "compare-judged."
@@ -47,7 +45,7 @@ def calibrate(options: CalibrateArguments) -> None:
         results: dict[str, Result] = {difference.title: difference}
     else:
         calibration = _calibration_of(options)
-        results = _results(calibration, options, output)
+        results = _results(calibration, options, chosen, output)
     output.write(results, "table")
     if options.picture is not None:
         write_picture(options.picture, lambda path: save_plot(calibration, "agreement", path))
@@ -130,25 +128,16 @@ def _calibration(
 
 
 def _results(
-    calibration: agreement.Calibration, options: CalibrateArguments, output: Output
+    calibration: agreement.Calibration,
+    options: CalibrateArguments,
+    chosen: Sequence[_EarlierOption],
+    output: Output,
 ) -> dict[str, Result]:
     """The view that was chosen; else the calibration, for people with the confusion matrix."""
-    if options.disagreements:
-        note("calibrate --disagreements is now the command disagreements")
-        table = calibration.disagreements()
-        return {table.title: output.limit_rows(table, options.limit)}
-    if options.to_label is not None:
-        note("calibrate --to-label N is now the command next-labels -n N")
-        queries = _next_labels(calibration, options, options.to_label)
-        return {queries.title: queries}
-    if options.confusion:
-        note("calibrate --confusion is now the command confusion")
-        matrix = calibration.confusion()
-        return {matrix.title: matrix}
-    if options.planning:
-        note("calibrate --planning is now the command plan-labels")
-        plan = calibration.planning()
-        return {plan.title: plan}
+    for earlier in chosen:
+        note(f"calibrate {earlier.flag} is now the command {earlier.command}")
+        table = earlier.table(calibration, options)
+        return {table.title: table}
     results: dict[str, Result] = {calibration.title: calibration}
     if not output.renderer.for_programs and calibration.scale.kind != "continuous":
         matrix = calibration.confusion()
@@ -158,3 +147,43 @@ def _results(
 
 def _next_labels(calibration: agreement.Calibration, options: CalibrationOptions, n: int) -> Result:
     return calibration.to_label(n, strata=options.strata or "judge", seed=options.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _EarlierOption:
+    """An earlier option of calibrate, whose table is that of a command of its own."""
+
+    flag: str
+    command: str
+    is_chosen: Callable[[CalibrateArguments], bool]
+    table: Callable[[agreement.Calibration, CalibrateArguments], Result]
+
+
+_EARLIER_OPTIONS = (
+    _EarlierOption(
+        "--disagreements",
+        "disagreements",
+        lambda options: options.disagreements,
+        lambda calibration, options: Output.of(options).limit_rows(
+            calibration.disagreements(), options.limit
+        ),
+    ),
+    _EarlierOption(
+        "--to-label N",
+        "next-labels -n N",
+        lambda options: options.to_label is not None,
+        lambda calibration, options: _next_labels(calibration, options, options.to_label or 0),
+    ),
+    _EarlierOption(
+        "--confusion",
+        "confusion",
+        lambda options: options.confusion,
+        lambda calibration, _: calibration.confusion(),
+    ),
+    _EarlierOption(
+        "--planning",
+        "plan-labels",
+        lambda options: options.planning,
+        lambda calibration, _: calibration.planning(),
+    ),
+)

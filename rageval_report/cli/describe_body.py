@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
 import rageval_report
-from rageval_report.analysis.scanned import is_scan
 from rageval_report.cli.describe import FailuresArguments, ReportArguments, ThresholdsArguments
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
@@ -30,9 +29,6 @@ Runs: TypeAlias = "list[RAGPipelineEvaluation] | list[EvaluationScan]"
 # Of scans, for programs, which get all rows of tables in memory.
 _MOST_WORST = 1000
 
-# What the report of files that are read part by part cannot do.
-_NEEDS_MEMORY = ("clusters",)
-
 
 def report(options: ReportArguments) -> None:
     """Write the report of each pipeline and their comparison, or one page of all of them."""
@@ -41,9 +37,7 @@ def report(options: ReportArguments) -> None:
         raise click.UsageError("--name is for one file; write NAME=FILE for several.")
     is_page = goes_to_page(options, output)
     loading = Loading.of(options)
-    scans = ScanLoading(options, loading).open(
-        options.files, options.metrics, name=options.name, refused=_NEEDS_MEMORY
-    )
+    scans = ScanLoading(options, loading).open(options.files, options.metrics, name=options.name)
     evaluations: Runs = scans or loading.load_every(
         options.files, options.metrics, name=options.name
     )
@@ -61,10 +55,6 @@ def report(options: ReportArguments) -> None:
 def _write_page(evaluations: Runs, options: ReportArguments, output: Output) -> None:
     """Write the page of one pipeline, or of the first pipeline and its candidates."""
     if len(evaluations) == 1:
-        # Scans have no such keyword; where they are opened, the option is refused.
-        clusters: dict[str, Any] = (
-            {} if options.clusters is None else {"clusters": options.clusters}
-        )
         page: Report = evaluations[0].report(
             by=options.by,
             pictures=not options.no_pictures,
@@ -75,7 +65,7 @@ def _write_page(evaluations: Runs, options: ReportArguments, output: Output) -> 
             interval=options.interval,
             n_resamples=options.n_resamples,
             seed=options.seed,
-            **clusters,
+            clusters=options.clusters,
         )
         write_page(page, output, evaluations[0].notes)
         return
@@ -126,10 +116,7 @@ def _report(run: RAGPipelineEvaluation | EvaluationScan, options: ReportArgument
     if options.by is not None:
         groups = run.slices(options.by, metrics=metrics, clusters=options.clusters, **settings)
         return groups.with_notes(*run.notes)
-    if is_scan(run):
-        return run.evaluation_report(metrics=metrics, **settings)
-    evaluation = cast("RAGPipelineEvaluation", run)
-    return evaluation.evaluation_report(metrics=metrics, clusters=options.clusters, **settings)
+    return run.evaluation_report(metrics=metrics, clusters=options.clusters, **settings)
 
 
 def thresholds(options: ThresholdsArguments) -> None:
@@ -148,9 +135,8 @@ def failures(options: FailuresArguments) -> None:
     options, list_file = split_list_file(options)
     output = Output.of(options)
     loading = Loading.of(options, [options.metric])
-    scans = ScanLoading(options, loading).open(
-        [options.file], name=options.name, refused=("query_ids", "query_file")
-    )
+    scans = ScanLoading(options, loading).open([options.file], name=options.name)
+    ids = read_query_ids(options.query_ids, options.query_file)
     check_list_file(list_file, is_scanned=bool(scans))
     if scans:
         [scan] = scans
@@ -159,12 +145,12 @@ def failures(options: FailuresArguments) -> None:
             options.threshold,
             k=output.most_rows(options.limit) or _MOST_WORST,
             method=options.method,
+            query_ids=ids or None,
             path=list_file,
         )
         output.write({scan.name: worst.with_notes(*scan.notes)})
         return
     [evaluation] = loading.load_all([options.file], name=options.name)
-    ids = read_query_ids(options.query_ids, options.query_file)
     listed = evaluation.failures(
         options.metric, options.threshold, method=options.method, query_ids=ids or None
     )

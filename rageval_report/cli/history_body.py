@@ -72,7 +72,7 @@ def scanned_runs(options: HistoryArguments | ChangesArguments) -> run_history.St
     is_folder = len(texts) == 1 and _is_several(texts[0])
     if is_folder and loading.files != "parts" and address_of(texts[0]) is None:
         texts = _tables_of(texts[0])
-    scans = ScanLoading(options, loading).open(texts, refused=["clusters"])
+    scans = ScanLoading(options, loading).open(texts)
     if not scans:
         return None
     store = run_history.to_store(scans)

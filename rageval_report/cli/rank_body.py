@@ -98,8 +98,7 @@ def _rank(options: RankArguments, view: str) -> None:
     margins = {name: margin for part in options.margins for name, margin in part.items()}
     checked = () if is_weighed else options.metrics
     loading = Loading.of(options, _named_metrics(options.metrics, weights, objectives))
-    needs_all = "the page of rank" if is_page else view if is_weighed else None
-    evaluations = _open(options, loading, checked, needs_all)
+    evaluations = _open(options, loading, checked)
     _check_several(view, options.files, evaluations)
     ranking = leaderboard.rank(
         *evaluations,
@@ -133,16 +132,10 @@ def _rank(options: RankArguments, view: str) -> None:
 
 
 def _open(
-    options: RankArguments, loading: Loading, metrics: tuple[str, ...], needs_all: str | None
+    options: RankArguments, loading: Loading, metrics: tuple[str, ...]
 ) -> Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan]:
-    """The pipelines of all files; as scans where these are read part by part.
-
-    `needs_all` is what is asked for, if it needs every score in memory.
-    """
+    """The pipelines of all files; as scans where these are read part by part."""
     opening = ScanLoading(options, loading)
-    if needs_all is not None:
-        opening.check_whole(options.files, needs_all)
-        return loading.load_every(options.files, metrics)
     return opening.open(options.files, metrics) or loading.load_every(options.files, metrics)
 
 

@@ -43,6 +43,8 @@ class JudgeSetup:
         Whether a progress bar is shown if standard error is a terminal.
     tell : callable, optional
         Is called with each note that should be known before the first request.
+    is_rehearsal : bool
+        Whether nobody will be asked, so that no key is needed.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class JudgeSetup:
     models: tuple[Chat, ...] = ()
     progress: bool = True
     tell: Callable[[str], object] | None = None
+    is_rehearsal: bool = False
 
     @property
     def repeats(self) -> int:
@@ -114,6 +117,8 @@ class JudgeSetup:
             settings["extra_body"] = section.extra_body
         if not section.structured:
             settings["structured"] = False
+        if self.is_rehearsal:
+            settings["check_key"] = False
         # The chats over HTTP need an extra, which a run without a judge does not.
         return judges.chat_from_environment(
             provider, model, base_url=base_url, api_key_env=api_key_env, **settings

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 import pandas as pd
 
-from rageval_report.analysis.arguments import MeanKeywords
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords
+from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.gates.columns import RunGateKeywords
 from rageval_report.analysis.gates.gate import gate_run, gate_settings
 from rageval_report.analysis.gates.grammar import Rule
@@ -21,6 +21,7 @@ from rageval_report.analysis.scanned import scans_among
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import check_options, explain_keywords_of
 from rageval_report.evaluation import delegates
+from rageval_report.evaluation.scanning.clustered import OwnClusters
 from rageval_report.evaluation.scanning.compared import compare_scans
 from rageval_report.evaluation.scanning.dated_scan import DatedScan
 from rageval_report.evaluation.scanning.description import (
@@ -31,10 +32,10 @@ from rageval_report.evaluation.scanning.description import (
 )
 from rageval_report.evaluation.scanning.drawn_scan import MOST_DRAWN, DrawnScan, drawn_scan
 from rageval_report.evaluation.scanning.gates import ScannedRun
+from rageval_report.evaluation.scanning.group_labels import clusters_of
 from rageval_report.evaluation.scanning.needs_memory import (
     ClusteredMeanKeywords,
     ScanReportKeywords,
-    check_without_clusters,
     needs_memory,
 )
 from rageval_report.evaluation.scanning.profile import ScanProfile, profile_of
@@ -51,7 +52,7 @@ from rageval_report.results import Result
 from rageval_report.scale.engines.automatic import AUTO, engine_of
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.opening import OpenedTable, ScanSource, open_table
-from rageval_report.scores import Metric
+from rageval_report.scores import Metric, resolver
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
 from rageval_report.stats.means.column_description import PercentileMethod
 
@@ -145,13 +146,15 @@ class EvaluationScan:
         confidence_level: float = 0.95,
         n_resamples: int = 9999,
         seed: int = 0,
+        clusters: Clusters | None = None,
     ) -> EvaluationReport:
         """The report, as `RAGPipelineEvaluation.evaluation_report`.
 
         Parameters
         ----------
-        metrics, percentiles, interval, confidence_level, n_resamples, seed
-            As there. An interval that draws random numbers needs the scores in memory.
+        metrics, percentiles, interval, confidence_level, n_resamples, seed, clusters
+            As there. An interval that draws random numbers needs the scores in memory; clusters
+            take another pass over the files.
         """
         report = report_of_scan(
             self._profile,
@@ -162,11 +165,31 @@ class EvaluationScan:
             confidence_level=confidence_level,
             n_resamples=n_resamples,
             seed=seed,
+            clusters=clusters,
         )
         counted = count_roles(ColumnRole(*row) for row in self.roles.itertuples(index=False))
         return self._with_engine(report, *self.notes, *([counted] if counted else []))
 
     classification_report = evaluation_report
+
+    @overload
+    def get_aggregated_scores(self, metric: None = None) -> pd.Series: ...
+
+    @overload
+    def get_aggregated_scores(self, metric: str) -> float: ...
+
+    def get_aggregated_scores(self, metric: str | None = None) -> float | pd.Series:
+        """The mean of one metric, or of all, as `RAGPipelineEvaluation.get_aggregated_scores`.
+
+        Parameters
+        ----------
+        metric : str, optional
+            A metric, by any of its names; if omitted, all.
+        """
+        if metric is not None:
+            return self._profile.states[resolver(self.metrics)(metric)].moments.mean
+        means = {name: self._profile.states[name].moments.mean for name in self.metrics}
+        return pd.Series(list(means.values()), index=pd.Index(means, name="metric"), name="mean")
 
     def find_thresholds(
         self,
@@ -192,7 +215,9 @@ class EvaluationScan:
         *,
         k: int = MOST_WORST,
         method: PercentileMethod | None = None,
+        query_ids: Iterable[str] | None = None,
         path: str | Path | None = None,
+        cause: str | None = None,
     ) -> Result:
         """The queries on the wrong side of a threshold: how many they are, and the k worst.
 
@@ -206,17 +231,27 @@ class EvaluationScan:
             How many queries the table has.
         method : {"linear", "exclusive", "upper"}, optional
             The rule of percentiles, as in `find_thresholds`.
+        query_ids : iterable of str, optional
+            Only these queries; the threshold is computed from all.
         path : str or Path, optional
             A Parquet file for all of them, written part by part in the order of the table.
+        cause : None
+            Why queries fail is known of scores in memory only.
 
         Returns
         -------
         Result
             With question, answer and reasons if the details have them.
         """
+        if cause is not None:
+            raise needs_memory("cause= of failures()")
         return self._with_engine(
             failures_of_scan(
-                self._profile, self._engine, metric, threshold, k=k, method=method, path=path
+                *(self._profile, self._engine, metric, threshold),
+                k=k,
+                method=method,
+                query_ids=query_ids,
+                path=path,
             )
         )
 
@@ -235,12 +270,12 @@ class EvaluationScan:
         metrics : str or iterable of str, optional
             The metrics, by any of their names; if omitted, all.
         **settings
-            As in `evaluation_report`; clusters need the scores in memory.
+            As in `evaluation_report`.
         """
         check_options("slices()", settings, ClusteredMeanKeywords.__annotations__)
-        check_without_clusters("slices()", settings.pop("clusters", None))
-        means: MeanKeywords = settings
-        return self._with_engine(slices_of_scan(self._profile, self._engine, by, metrics, **means))
+        return self._with_engine(
+            slices_of_scan(self._profile, self._engine, by, metrics, **settings)
+        )
 
     def gate(self, *rules: str | Rule, **options: Unpack[RunGateKeywords]) -> GateResult:
         """Test the pipeline against rules, as `RAGPipelineEvaluation.gate`.
@@ -251,13 +286,15 @@ class EvaluationScan:
             As there. A rule on a percentile or on a share of scores that are no lattice reads the
             files once more.
         **options
-            ``missing``, ``confidence_level``, ``n_resamples``, ``seed`` and ``correct``, as there;
-            clusters need the scores in memory.
+            ``missing``, ``confidence_level``, ``n_resamples``, ``seed``, ``correct`` and
+            ``clusters``, as there. Clusters take another pass, and one for each rule on a share.
         """
         check_options("gate()", options, RunGateKeywords.__annotations__)
-        check_without_clusters("gate()", options.get("clusters"))
-        run = ScannedRun(self._profile, self._engine, gate_settings(**options))
-        return self._with_engine(gate_run(run, rules))
+        profile, engine, clusters = self._profile, self._engine, options.get("clusters")
+        column = clusters_of(profile.described, clusters)
+        reader = None if column is None else OwnClusters(engine, column)
+        run = ScannedRun(profile, engine, gate_settings(**options), reader)
+        return self._with_engine(gate_run(run, rules, profile.unnamed_clusters(clusters)))
 
     def report(self, **options: Unpack[ScanReportKeywords]) -> ReportPage:
         """The report page: tables and pictures of all queries, and the worst 1,000 of each metric.
@@ -409,12 +446,13 @@ def scan_table(
 
 
 def _name_of(opened: OpenedTable) -> str:
-    """The name of a file, or of the folder of several."""
+    """The name of a file, or of the folder of several; a computed frame has none."""
     files = opened.files.files
-    if len(files) == 1 and opened.stored is None:
-        return files[0].name.partition(".")[0]
     folder = files[0].parent
+    if opened.stored is not None and folder == opened.stored.path:
+        return "pipeline"
+    if len(files) == 1:
+        return files[0].name.partition(".")[0]
     while "=" in folder.name:
         folder = folder.parent
-    is_nameless = opened.stored is not None or not folder.name
-    return "pipeline" if is_nameless else folder.name
+    return folder.name or "pipeline"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from io import BytesIO
 from itertools import islice
 from typing import Any, NamedTuple
@@ -26,7 +27,6 @@ from rageval_report.readers.delimited_rows import (
     FieldCountError,
     RowCount,
     cell_text,
-    count_plain_rows,
     count_rows,
     line_ends,
     rows,
@@ -50,6 +50,13 @@ from rageval_report.readers.headers import check_no_data_in_header
 from rageval_report.readers.neutralised_formulas import (
     find_neutralised_formulas,
     restore_formulas,
+)
+from rageval_report.readers.parsed_pieces import (
+    Lines,
+    has_plain_line_ends,
+    joined_pieces,
+    parse_lines,
+    records_at_a_time,
 )
 from rageval_report.readers.swallowed_rows import (
     DelimitedText,
@@ -242,7 +249,7 @@ def read_delimited(
     try:
         delimited, frame = first_table.parse_queries(kept, query_id)
     except ReaderError:
-        if not first_table.row_count.needs_parser:
+        if not first_table.is_by_line:
             raise
         first_table = first_table.with_counted_rows()
         delimited, frame = first_table.parse_queries(kept, query_id)
@@ -307,7 +314,8 @@ def _check_complete(table: _DelimitedTable) -> list[str]:
         A note if the last cell may be cut.
     """
     source, physical = table.source, table.physical()
-    swallowed = find_swallowed_rows(physical) if table.row_count.has_quotes else None
+    may_span_lines = table.row_count.has_quotes and not table.is_by_line
+    swallowed = find_swallowed_rows(physical) if may_span_lines else None
     if swallowed is not None:
         lines = swallowed_lines(swallowed, source.line_of)
         raise source.error(
@@ -382,7 +390,11 @@ def header_names(source: Source) -> list[str]:
 
 
 class _DelimitedTable(NamedTuple):
-    """A table whose rows are all as wide as its header; other lines are overwritten with blanks."""
+    """A table whose rows are all as wide as its header; other lines are overwritten with blanks.
+
+    If `is_by_line`, each line is taken for a row, and the table is refused when it is parsed if
+    that is wrong.
+    """
 
     source: Source
     text: bytes
@@ -392,6 +404,7 @@ class _DelimitedTable(NamedTuple):
     start: int
     row_count: RowCount
     left_out: tuple[ForeignLine, ...]
+    is_by_line: bool = False
 
     @classmethod
     def open(cls, source: Source, delimiter: str) -> _DelimitedTable:
@@ -400,13 +413,14 @@ class _DelimitedTable(NamedTuple):
         ends = line_ends(text, delimiter)
         header, start = _header(source, text, delimiter, ends)
         _, left_out = table_start(text, delimiter)
-        row_count = count_plain_rows(text, delimiter, len(header), start)
+        is_by_line = len(header) > 1 and start < len(text) and has_plain_line_ends(text, start)
         table = cls(
             *(source, text, delimiter, ends, header, start),
-            row_count or RowCount(0),
+            RowCount(0),
             tuple(left_out),
+            is_by_line,
         )
-        return table if row_count else table.with_counted_rows()
+        return table if is_by_line else table.with_counted_rows()
 
     def with_counted_rows(self) -> _DelimitedTable:
         """The same table after the fields of each row were counted, without lines of others."""
@@ -421,7 +435,7 @@ class _DelimitedTable(NamedTuple):
             row_count = _count(self.source, text, *layout)
         if not row_count.n_rows:
             raise self.source.error("the file has column names, but no rows")
-        return self._replace(text=text, row_count=row_count, left_out=left_out)
+        return self._replace(text=text, row_count=row_count, left_out=left_out, is_by_line=False)
 
     def parse_queries(
         self, kept: list[str], query_id: str | None
@@ -445,7 +459,12 @@ class _DelimitedTable(NamedTuple):
         if not row_count.n_rows:
             raise self.source.error("the file has column names, but no rows")
         # Parsed again, because a single text in a column of numbers changes how all are read.
-        table = self._replace(text=text, row_count=row_count, left_out=(*self.left_out, *lines))
+        table = self._replace(
+            text=text,
+            row_count=row_count,
+            left_out=(*self.left_out, *lines),
+            is_by_line=False,
+        )
         return table, table.parse(kept, query_id)
 
     def line_of_row(self, row: int) -> int:
@@ -469,10 +488,16 @@ class _DelimitedTable(NamedTuple):
 
     def physical(self) -> DelimitedText:
         """The table as text."""
+        # Of lines that are rows, nobody asks where they begin if the last one is whole.
+        is_whole = self.is_by_line and self.text.endswith(b"\n")
         return DelimitedText(
             *(self.text, self.delimiter, len(self.header), self.start, self.ends),
-            self.row_count.starts,
+            None if is_whole else self._starts(),
         )
+
+    def _starts(self) -> np.ndarray | None:
+        """The offsets of the rows, if they are known."""
+        return Lines(self.text, self.start).starts() if self.is_by_line else self.row_count.starts
 
     def parse(self, kept: list[str], query_id: str | None) -> pd.DataFrame:
         """The columns to keep; ids and answers are texts as they are written."""
@@ -501,7 +526,7 @@ class _DelimitedTable(NamedTuple):
 
         It does if the delimiter comes right after as many characters as the number has digits.
         """
-        starts = self.row_count.starts
+        starts = self._starts()
         if starts is None or len(starts) != len(numbers) or numbers.min() < 0:
             return False
         text = np.frombuffer(self.text, np.uint8)
@@ -510,42 +535,53 @@ class _DelimitedTable(NamedTuple):
         return bool((text[after] == ord(self.delimiter)).all())
 
     def _parse_with_pandas(self, kept: list[str], dtype: type[str] | None = None) -> pd.DataFrame:
-        """The columns as pandas parses them; only a blank cell is missing: "None" is an answer."""
-        content = BytesIO(self.text)
-        content.seek(self.start)
+        """The columns as pandas parses them, piece by piece."""
+        parse = partial(self._open_parser, kept, dtype)
         try:
-            frame: pd.DataFrame = pd.read_csv(
-                content,
-                sep=self.delimiter,
-                # None lets pandas accept all three line ends; it takes only one character, so
-                # "\r\n" cannot be named.
-                lineterminator="\n" if self.ends == b"\n" else None,
-                header=None,
-                names=self.header,
-                # With `usecols` pandas accepts rows that have too many fields.
-                usecols=None if len(kept) == len(self.header) else kept,
-                # Otherwise pandas takes the first column for an index if every row has one field
-                # too many.
-                index_col=False,
-                dtype=dtype,
-                # pandas would read "None", "NA" and "null" as missing, but they can be ids and
-                # answers.
-                keep_default_na=False,
-                na_values=[""],
-                # In pieces pandas may give one column two types; as texts there is only one.
-                low_memory=dtype is not None,
-                encoding="utf-8",
-                **_EXACT,
-            )
-        except (pd.errors.ParserError, ValueError, OverflowError) as exc:
+            if self.is_by_line and dtype is None:
+                return parse_lines(self.text, self.delimiter, self.start, parse, parse)
+            n_rows = Lines(self.text, self.start).n if self.is_by_line else self.row_count.n_rows
+            pieces = list(parse(records_at_a_time(n_rows, len(self.text) - self.start)))
+            frame = joined_pieces(pieces, parse)
+        except (ValueError, OverflowError) as exc:
             raise self.source.error(f"the table cannot be parsed: {exc}") from exc
         # pandas joins or drops rows at a stray quote without a word.
-        if len(frame) != self.row_count.n_rows and len(self.header) > 1:
+        if len(frame) != n_rows and len(self.header) > 1:
             raise self.source.error(
-                f"the file has {self.row_count.n_rows} rows by its line ends, but {len(frame)} by "
-                "its cells; is a quote missing?"
+                f"the file has {n_rows} rows by its line ends, but {len(frame)} by its cells; is a "
+                "quote missing?"
             )
         return frame
+
+    def _open_parser(
+        self, kept: list[str], dtype: type[str] | None, n_records: int | None = None
+    ) -> Any:
+        """The whole table, or some records at a time; only a blank cell is missing."""
+        content = BytesIO(self.text)
+        content.seek(self.start)
+        return pd.read_csv(
+            content,
+            sep=self.delimiter,
+            # None lets pandas accept all three line ends; it takes only one character, so "\r\n"
+            # cannot be named.
+            lineterminator="\n" if self.ends == b"\n" else None,
+            header=None,
+            names=self.header,
+            # With `usecols` pandas accepts rows that have too many fields.
+            usecols=None if len(kept) == len(self.header) else kept,
+            # Otherwise pandas takes the first column for an index if every row has one field too
+            # many.
+            index_col=False,
+            dtype=dtype,
+            # pandas would read "None", "NA" and "null" as missing, but they can be ids and answers.
+            keep_default_na=False,
+            na_values=[""],
+            # In steps of its own pandas may give one column two types.
+            low_memory=False,
+            chunksize=n_records,
+            encoding="utf-8",
+            **_EXACT,
+        )
 
 
 def _count(

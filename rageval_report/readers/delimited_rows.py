@@ -120,62 +120,11 @@ def cell_text(cell: bytes) -> str:
 
 
 class RowCount(NamedTuple):
-    """The number of records, their offsets if arrays could find them, and if one has a quote.
-
-    `needs_parser` means that no record has too few fields if none has too many, which a parser
-    finds.
-    """
+    """The number of records, their offsets if arrays could find them, and if one has a quote."""
 
     n_rows: int
     starts: np.ndarray | None = None
     has_quotes: bool = True
-    needs_parser: bool = False
-
-
-def count_plain_rows(text: bytes, delimiter: str, n_fields: int, start: int) -> RowCount | None:
-    r"""The number of records of a text without quotes, carriage returns and blank lines.
-
-    Only the delimiters of the whole text are counted, which takes a tenth of the time of counting
-    those of each record. If their number is right and no record has too many fields, then none has
-    too few.
-
-    Parameters
-    ----------
-    text, delimiter, n_fields, start
-        As in `count_rows`.
-
-    Returns
-    -------
-    RowCount or None
-        None if the text is not so plain, or the number of delimiters is wrong.
-
-    Examples
-    --------
-    >>> count_plain_rows(b"id,recall\nq1,1\nq2,0\n", ",", 2, start=10).n_rows
-    2
-    >>> count_plain_rows(b"id,recall\nq1,1\nq2\n", ",", 2, start=10) is None
-    True
-    """
-    if n_fields < 2 or text.find(b'"', start) >= 0 or text.find(b"\r", start) >= 0:
-        return None
-    every = np.frombuffer(text, np.uint8)
-    ends, n_separators = [], 0
-    for begin in range(start, len(every), _CHUNK):
-        chunk = every[begin : begin + _CHUNK]
-        ends.append(np.flatnonzero(chunk == _LINE_FEED) + begin)
-        n_separators += int(np.count_nonzero(chunk == ord(delimiter)))
-    starts = np.concatenate([[start], *ends]).astype(np.int64)
-    starts[1:] += 1
-    if starts[-1] >= len(text):  # the last record has a line end
-        starts = starts[:-1]
-    has_blank_lines = bool((np.diff(starts) < n_fields).any())
-    if not len(starts) or has_blank_lines or n_separators != len(starts) * (n_fields - 1):
-        return None
-    first = next(rows(text, delimiter, start), None)
-    # A parser does not look whether the first record has too many fields.
-    if first is None or len(first.cells) != n_fields:
-        return None
-    return RowCount(len(starts), starts, has_quotes=False, needs_parser=True)
 
 
 def count_rows(

@@ -10,8 +10,7 @@ from rageval_report.files.outgoing_text import is_neutralised, restore_formula
 from rageval_report.files.source import Source
 from rageval_report.scores.review_sheets import BLANKS
 
-# Whether it is worth looking at each cell. The expression begins with one character, so that it
-# is searched as fast as that character.
+# Whether it is worth looking at each cell.
 _APOSTROPHE = re.compile(rb"'\s*(?:[=+@-]|\xef\xbc)")
 
 
@@ -46,7 +45,8 @@ def find_neutralised_formulas(
     frame : DataFrame
         Its cells. The apostrophes are removed from a sheet for reviewers, which always has them.
     """
-    if not _APOSTROPHE.search(source.utf8):
+    # One character is found four times as fast as by an expression that begins with it.
+    if b"'" not in source.utf8 or not _APOSTROPHE.search(source.utf8):
         return frame, []
     if set(BLANKS) <= set(frame.columns):
         return restore_formulas(frame), []

@@ -16,9 +16,11 @@ from rageval_report.names.widths import cut_to_width as cut_to_width
 from rageval_report.names.widths import display_width as display_width
 
 # Pieces of text that are kept on one line if they fit: words, the parts of a name such as
-# exact_match, the settings of a signature.
+# exact_match, recall@5 or all-minilm, the settings of a signature. A "-" that is not between two
+# letters may be a sign, and stays with its number.
 WORDS = re.compile(r"\S+\s*")
-NAMES = re.compile(r"[^\s_/]+[_/]*\s*|[_/]+\s*")
+_HYPHEN = r"(?<=[^\W\d_])-(?=[^\W\d_])"
+NAMES = re.compile(rf"(?:(?!{_HYPHEN})[^\s_/@])+(?:[_/@]|{_HYPHEN})*\s*|[_/@]+\s*")
 SETTINGS = re.compile(r"[^|,\s]+[|,\s]*|[|,\s]+")
 
 # Of a long text only this many characters per shown column are cleaned: a megabyte costs nothing.

@@ -107,9 +107,17 @@ def _least_widths(columns: tuple[TextColumn, ...]) -> list[int]:
     """The smallest widths: numbers stay on one line, texts and headings may be broken."""
     narrowest = [_NARROWEST_LABEL, *[_NARROWEST_TEXT] * (len(columns) - 1)]
     return [
-        min(_unbroken_width(column), max(_number_width(column), most))
+        min(_unbroken_width(column), max(_number_width(column), _word_width(column), most))
         for column, most in zip(columns, narrowest, strict=True)
     ]
+
+
+def _word_width(column: TextColumn) -> int:
+    """The width at which the heading is broken between words, or at the parts of a name."""
+    widest = max(
+        (display_width(part.rstrip()) for part in NAMES.findall(column.heading)), default=0
+    )
+    return min(widest, _NARROWEST_TEXT)
 
 
 def _unbroken_width(column: TextColumn) -> int:
@@ -128,7 +136,7 @@ def _body_width(column: TextColumn) -> int:
 
 def _head(block: _TableBlock) -> list[str]:
     headings = [
-        wrap(column.heading, width)
+        wrap(column.heading, width, at=NAMES)
         for column, width in zip(block.columns, block.widths, strict=True)
     ]
     highest = max(map(len, headings))

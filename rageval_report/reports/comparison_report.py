@@ -253,7 +253,7 @@ def _plain_outcomes(runs: Sequence[Scored], outcomes: Sequence[pd.Series]) -> tu
 
 def _means_settings(comparison: Comparison, level: float) -> tuple[MeansSettings, tuple[str, ...]]:
     """How each pipeline's own means are computed, and a note if that differs from the whole."""
-    named, notes = _named_clusters(comparison)
+    named, notes = named_clusters(comparison)
     settings: MeansSettings = {
         "interval": "auto",
         "confidence_level": level,
@@ -290,12 +290,13 @@ def metrics_of_comparison(comparison: Comparison) -> tuple[dict[int, Metric], ..
     return tuple(metrics.values())
 
 
-def _named_clusters(comparison: Comparison) -> tuple[str | None, tuple[str, ...]]:
+def named_clusters(comparison: Comparison) -> tuple[str | None, tuple[str, ...]]:
     """The column of clusters of the comparison; a note if it had labels by query instead."""
     named = comparison.settings.get("clusters")
     if named is None:
         return None, ()
     column = str(named)
+    # Only the names of the columns are needed, which the first rows of a scan have too.
     if all(column in run.details for run in _runs(comparison)):
         return column, ()
     return None, ("the intervals of each pipeline's own means assume independent queries",)
@@ -307,11 +308,18 @@ def _names_in(metrics: Iterable[dict[int, Metric]], place: int) -> list[str]:
 
 
 def _comparison_slices(comparison: Comparison, columns: Iterable[str]) -> tuple[Result, ...]:
+    correction = correction_of_slices(comparison)
+    return tuple(comparison.slices(column, correction=correction) for column in columns)
+
+
+def correction_of_slices(comparison: Result) -> str:
+    """The correction of the slices of a comparison: its own, or Holm's.
+
+    Westfall and Young's correction needs the joint distribution of all tests; slices are tested
+    apart from each other.
+    """
     correction = str(comparison.settings["correction"])
-    # Westfall and Young's correction needs the joint distribution of all tests; slices are tested
-    # apart from each other.
-    stepwise = "holm" if correction == "westfall-young" else correction
-    return tuple(comparison.slices(column, correction=stepwise) for column in columns)
+    return "holm" if correction == "westfall-young" else correction
 
 
 def _outcomes(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> list[pd.Series]:

@@ -12,6 +12,7 @@ from rageval_report.analysis.headlines.ranking_headline import (
 )
 from rageval_report.analysis.ranking.leaderboard import Ranking
 from rageval_report.analysis.ranking.lineup import ScoreBlock
+from rageval_report.analysis.ranking.ranked_columns import RankedLineup
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.reports.common_sections import (
     causes_section,
@@ -92,10 +93,10 @@ def report_ranking(
     pairs = pair_verdicts(ranking, wording.labels)
     correction = str(ranking.settings["correction"])
     sections = (
-        _leaderboard_section(ranking, ranked),
-        _front_section(ranking, pictures=pictures),
+        leaderboard_section(ranking, ranked),
+        front_section(ranking, pictures=pictures),
         _effects_section(ranking, ranked, runs),
-        _pairs_section(ranking, ranked, pairs),
+        pairs_section(ranking, ranked, pairs),
         _spread_section(ranking, ranked, runs),
         causes_section(causes, runs, wording),
         origin_section(runs),
@@ -111,7 +112,7 @@ def report_ranking(
         sections=without_empty(sections),
         queries=queries_of(
             runs,
-            _metrics(ranking, runs),
+            metrics_by_place(lineup, ranking.metrics, runs),
             slice_columns_of(runs, by),
             by_run,
             causes,
@@ -125,20 +126,29 @@ def report_ranking(
     )
 
 
-def _metrics(ranking: Ranking, runs: Sequence[Scored]) -> tuple[dict[int, Metric], ...]:
-    """Each metric as each run knows it, by the run's place on the page."""
-    if ranking.lineup is None:
-        return ()
+def metrics_by_place(
+    lineup: RankedLineup, shown: Sequence[str], runs: Sequence[Scored]
+) -> tuple[dict[int, Metric], ...]:
+    """Each metric as each run knows it, by the run's place on the page.
+
+    Parameters
+    ----------
+    lineup : RankedLineup
+        The pipelines in the order of the ranking's evaluations.
+    shown : sequence of str
+        The metrics that are ranked.
+    runs : sequence of Scored
+        The pipelines in the order of the page.
+    """
     places = {run.name: place for place, run in enumerate(runs)}
-    shown = set(ranking.metrics)
     return tuple(
         {
             places[name]: metric
             for name, metric in sorted(
-                zip(ranking.lineup.names, known, strict=True), key=lambda pair: places[pair[0]]
+                zip(lineup.names, known, strict=True), key=lambda pair: places[pair[0]]
             )
         }
-        for name, known in ranking.lineup.metrics.items()
+        for name, known in lineup.metrics.items()
         if name in shown
     )
 
@@ -147,7 +157,8 @@ def _described(ranking: Ranking) -> Mapping[str, Metric]:
     return {name: block.metric for name, block in (ranking.blocks or {}).items()}
 
 
-def _leaderboard_section(ranking: Ranking, ranked: RankedPipelines) -> Section:
+def leaderboard_section(ranking: Ranking, ranked: RankedPipelines) -> Section:
+    """Which pipeline is best on each metric."""
     views = (
         (Leaderboard.of(ranked, _described(ranking), level=ranking.settings["confidence_level"]),)
         if ranked.metrics
@@ -176,7 +187,7 @@ def _spread_section(ranking: Ranking, ranked: RankedPipelines, runs: Sequence[Sc
     )
 
 
-def _front_section(ranking: Ranking, *, pictures: bool) -> Section:
+def front_section(ranking: Ranking, *, pictures: bool) -> Section:
     """What quality costs, if the pipelines have a metric of cost or speed."""
     costs = [
         own
@@ -214,9 +225,10 @@ def _effects_section(ranking: Ranking, ranked: RankedPipelines, runs: Sequence[S
     )
 
 
-def _pairs_section(
+def pairs_section(
     ranking: Ranking, ranked: RankedPipelines, pairs: Sequence[Sequence[MetricVerdict]]
 ) -> Section:
+    """Every pair of pipelines."""
     if not pairs or not ranked.metrics:
         return Section("pairs", "Compare any two")
     return Section(

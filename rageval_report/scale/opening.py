@@ -14,9 +14,9 @@ from rageval_report._registry import import_arrow_module, import_parquet, import
 from rageval_report.errors import ArgumentKindError, DataError, ReaderError, named
 from rageval_report.scale.csv_pieces import open_csv_files
 from rageval_report.scale.pieces import (
-    SAMPLE_ROWS,
     ArrowTable,
     FileSchema,
+    ParquetPiece,
     Piece,
     read_footer,
     with_partition,
@@ -53,7 +53,8 @@ class OpenedTable:
     extremes : dict of str to (value, value)
         The smallest and the largest value of columns, where the files state them.
     stored : TemporaryFolder, optional
-        The folder of the files, if they were made here.
+        What holds the files, if they were computed or copied; those of a computed frame are at its
+        top.
     """
 
     files: FileList
@@ -138,8 +139,7 @@ def open_table(source: ScanSource, *, delimiter: str | None = None) -> OpenedTab
     stored = None
     address = address_of(source)
     if address is not None:
-        stored = _copy_files(address)
-        source = stored.path
+        stored, source = _copy_files(address)
     elif not _is_path_or_list(source):
         stored = _store(source)
         source = stored.path
@@ -154,10 +154,10 @@ def open_table(source: ScanSource, *, delimiter: str | None = None) -> OpenedTab
     if all(kinds.values()):
         return _open_parquet_files(files, stored)
     pieces, head, columns = open_csv_files(files.files, delimiter)
-    return OpenedTable(files, pieces, columns, head, "csv", {})
+    return OpenedTable(files, pieces, columns, head, "csv", {}, stored)
 
 
-def _copy_files(address: SourceAddress) -> TemporaryFolder:
+def _copy_files(address: SourceAddress) -> tuple[TemporaryFolder, Path]:
     """The files of another machine, copied to this one: they are read several times."""
     if address.scheme in REMOTE_SCHEMES:
         return copy_remote_files(address)
@@ -218,10 +218,9 @@ def _check_columns(footer: FileSchema, first: FileSchema) -> None:
         )
 
 
-def _head_of(piece: Piece, footer: FileSchema) -> ArrowTable:
+def _head_of(piece: ParquetPiece, footer: FileSchema) -> ArrowTable:
     """The first rows with what the file states about them, such as a description of metrics."""
-    part = next(iter(piece.read(footer.schema.names))).slice(0, SAMPLE_ROWS)
-    stated = with_partition(part, piece.partition)
+    stated = with_partition(piece.head(footer.schema.names), piece.partition)
     return stated.replace_schema_metadata(footer.schema.metadata)
 
 

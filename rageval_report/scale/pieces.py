@@ -82,6 +82,20 @@ class ParquetPiece:
         ReaderError
             If the file is damaged, or has changed.
         """
+        return self._parts(columns, ROWS_OF_PART)
+
+    def head(self, columns: Sequence[str]) -> ArrowTable:
+        """The first rows, at most `SAMPLE_ROWS`, without the pages of later rows.
+
+        Raises
+        ------
+        ReaderError
+            As `read`.
+        """
+        return next(self._parts(columns, SAMPLE_ROWS))
+
+    def _parts(self, columns: Sequence[str], n_rows: int) -> Iterator[ArrowTable]:
+        """The rows in parts of at most so many."""
         arrow = import_pyarrow()
         # Now, because a generator may be closed when Python ends and nothing can be imported.
         errors = damage_errors()
@@ -89,7 +103,7 @@ class ParquetPiece:
             with open_parquet(self.path) as file:
                 # One thread: engines decide how many pieces are read at once.
                 for batch in file.iter_batches(
-                    ROWS_OF_PART, self.groups, list(columns), use_threads=False
+                    n_rows, self.groups, list(columns), use_threads=False
                 ):
                     yield arrow.Table.from_batches([batch])
         except errors as exc:

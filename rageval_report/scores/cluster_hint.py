@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from rageval_report.scores.roles.usual_names import cluster_noun
 
 if TYPE_CHECKING:
@@ -37,9 +35,19 @@ def cluster_hint(run: Scored) -> str | None:
     "12 queries come from 6 documents; if these are not independent, pass clusters='document'"
     """
     clusters = likely_clusters(run)
-    if clusters is None:
-        return None
-    column, counted = clusters
+    return None if clusters is None else hint_of(*clusters)
+
+
+def hint_of(column: str, counted: str) -> str:
+    """The note on a column that looks like clusters.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    counted : str
+        What it counts, such as "12 queries come from 6 documents".
+    """
     return f"{counted}; if these are not independent, pass clusters={column!r}"
 
 
@@ -57,18 +65,43 @@ def likely_clusters(run: Scored) -> tuple[str, str] | None:
         Such as "document" and "12 queries come from 6 documents".
     """
     for column in run.details.columns:
-        noun = cluster_noun(str(column))
-        if noun is not None and (counts := _counts(run.details[column])):
-            n_queries, n_clusters = counts
-            return str(column), f"{n_queries} queries come from {n_clusters} {noun}"
+        if cluster_noun(str(column)) is None:
+            continue
+        # As texts, because a cell may be a list, which has no hash.
+        labels = run.details[column]
+        sizes = labels[labels.notna()].map(str).value_counts()
+        n_shared = int(sizes[sizes > 1].sum())
+        counted = counted_clusters(str(column), int(sizes.sum()), len(sizes), n_shared)
+        if counted is not None:
+            return str(column), counted
     return None
 
 
-def _counts(labels: pd.Series) -> tuple[int, int] | None:
-    """The number of labelled queries and of their clusters, if most queries share one."""
-    # As texts, because a cell may be a list, which has no hash.
-    sizes = labels[labels.notna()].map(str).value_counts()
-    n_queries, n_shared = int(sizes.sum()), int(sizes[sizes > 1].sum())
-    if len(sizes) < _FEWEST or n_shared < _LEAST_SHARED * n_queries:
+def counted_clusters(
+    column: str, n_queries: int, n_clusters: int, n_shared: int, *, is_estimate: bool = False
+) -> str | None:
+    """What a column counts if it looks like clusters; None if it does not.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    n_queries, n_clusters : int
+        The number of labelled queries and of their labels.
+    n_shared : int
+        The number of queries that share their label with another one.
+    is_estimate : bool
+        Whether the number of labels is an estimate, of which three digits are shown.
+
+    Examples
+    --------
+    >>> counted_clusters("document", 12, 6, 12), counted_clusters("topic", 12, 6, 12)
+    ('12 queries come from 6 documents', None)
+    >>> counted_clusters("document", 10**7, 2_468_013, 10**7, is_estimate=True)
+    '10000000 queries come from about 2470000 documents'
+    """
+    noun = cluster_noun(column)
+    if noun is None or n_clusters < _FEWEST or n_shared < _LEAST_SHARED * n_queries:
         return None
-    return n_queries, len(sizes)
+    shown = f"about {int(float(f'{n_clusters:.3g}'))}" if is_estimate else str(n_clusters)
+    return f"{n_queries} queries come from {shown} {noun}"

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 import numpy as np
 import pandas as pd
 
+from rageval_report.scores.extremes import extremes_of
 from rageval_report.types import FloatArray
 
 _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[AaPp][Mm])?"
@@ -31,6 +32,7 @@ _FIRST, _LAST = 946_684_800, 4_102_444_800
 _TICKS = (1, 1_000, 1_000_000, 1_000_000_000)
 # Days since 1900 in a spreadsheet, from 2000 to 2100: too small to be known without the name.
 _FIRST_DAY, _LAST_DAY = 36_526, 73_050
+_SAMPLE = 64
 _SPREADSHEET_ZERO = datetime(1899, 12, 30, tzinfo=UTC)
 _DATE_NAMES = frozenset(
     "at created date datetime day ended finished modified started timestamp updated".split()
@@ -81,11 +83,11 @@ def date_in_numbers(name: str, numbers: FloatArray) -> str | None:
     words = set(re.findall(r"[a-z]+", name.lower()))
     if not len(numbers) or words & _COUNTS:
         return None
-    low = float(np.fmin.reduce(numbers))
-    if not low >= _FIRST_DAY:  # also without any number
+    # Nearly every column of scores shows by a few cells that not all of them are so large.
+    if bool((numbers[:_SAMPLE] < _FIRST_DAY).any()):
         return None
-    high = float(np.fmax.reduce(numbers))
-    if not high < np.inf:
+    low, high = extremes_of(numbers)
+    if not (low >= _FIRST_DAY and high < np.inf):  # also without any number
         return None
     first = float(numbers[~np.isnan(numbers)][0])
     for tick in _TICKS:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DOUBT, DataError, check_choice, doubts_about, is_doubt
+from rageval_report.scores.extremes import extremes_of
 from rageval_report.scores.metric import Metric
 from rageval_report.scores.table import Scored
 
@@ -328,8 +329,8 @@ def _constant(values: np.ndarray) -> float | None:
     head = head[~np.isnan(head)]
     if head.size and bool((head != head[0]).any()):
         return None
-    low, high = np.fmin.reduce(values), np.fmax.reduce(values)  # both ignore NaN
-    return float(low) if low == high else None
+    low, high = extremes_of(values)
+    return low if low == high else None
 
 
 SCORE_CHECKS: dict[str, Callable[[ScoreColumns], Iterator[Doubt]]] = {

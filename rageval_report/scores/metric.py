@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -13,6 +13,7 @@ import numpy as np
 
 from rageval_report._registry import Registry, resolve
 from rageval_report.errors import DataError, UnknownNameError, check_choice
+from rageval_report.scores.extremes import extremes_of
 from rageval_report.types import FloatArray
 
 # A view of the records and a cutoff become one score per query, NaN where unscored.
@@ -57,6 +58,7 @@ _LOWER_IS_BETTER = frozenset(
 
 _UNIT = (0.0, 1.0)
 _FIRST = 64  # scores that are looked at before all others are
+_PART = 1 << 15
 _UNIT_KINDS: tuple[Kind, ...] = ("binary", "proportion")
 
 
@@ -286,7 +288,7 @@ def infer_metric(name: str, values: np.ndarray) -> Metric:
 
 
 def _infer_kind(values: np.ndarray) -> tuple[Kind, tuple[float, float] | None]:
-    low, high = (float(find(values, initial=np.nan)) for find in (np.fmin.reduce, np.fmax.reduce))
+    low, high = extremes_of(values)
     if math.isnan(low):  # no score at all
         return "real", None
     if low >= 0.0 and high <= 1.0:
@@ -305,16 +307,21 @@ def is_binary(values: np.ndarray) -> bool:
     >>> is_binary(np.array([0.0, 1.0, np.nan]))
     True
     """
-    # Other scores show one that is neither among the first: then the rest need not be read.
-    return not any(
-        bool(np.any((part != 0.0) & (part != 1.0) & ~np.isnan(part)))
-        for part in (values[:_FIRST], values[_FIRST:])
+    return all(
+        bool(((part == 0.0) | (part == 1.0) | np.isnan(part)).all()) for part in _parts(values)
     )
 
 
 def _all_whole(values: np.ndarray) -> bool:
-    finite = values[~np.isnan(values)]
-    return bool((finite == np.round(finite)).all())
+    """Whether every score is an integer or NaN."""
+    return all(bool(((part == np.round(part)) | np.isnan(part)).all()) for part in _parts(values))
+
+
+def _parts(values: np.ndarray) -> Iterator[np.ndarray]:
+    """The scores in parts that stay in the cache; other scores than expected end the search."""
+    yield values[:_FIRST]
+    for first in range(_FIRST, len(values), _PART):
+        yield values[first : first + _PART]
 
 
 Override = Metric | Mapping[str, Any] | Literal["higher", "lower"]

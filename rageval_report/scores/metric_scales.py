@@ -17,6 +17,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError
 from rageval_report.scores.column_scale import ScoreRange
+from rageval_report.scores.extremes import extremes_of
 from rageval_report.scores.metric import Kind, Metric, Override, normalise_name
 from rageval_report.types import FloatArray
 
@@ -112,9 +113,9 @@ def fit_scale(
     """
     if not len(values):
         return FittedMetric(metric, None)
-    low, high = float(np.fmin.reduce(values)), float(np.fmax.reduce(values))
     if not is_known:
-        return _fit_unknown(metric, low, high)
+        return _fit_unknown(metric, values)
+    low, high = extremes_of(values)
     if metric.bounds != _UNIT or not _LEAST_TOP <= high <= _PERCENT[1] or low < 0:
         return FittedMetric(metric, None)
     is_judged = metric.compute is None and metric.kind == "proportion"
@@ -142,10 +143,12 @@ def fit_scale(
     )
 
 
-def _fit_unknown(metric: Metric, low: float, high: float) -> FittedMetric:
+def _fit_unknown(metric: Metric, values: FloatArray) -> FittedMetric:
     words = set(re.split(r"[^a-z]+", metric.name))
-    is_graded = metric.kind == "ordinal" and metric.bounds is None and words & _GRADED
-    if is_graded and low >= _MARKS[0] and high <= _MARKS[1]:
+    if not (metric.kind == "ordinal" and metric.bounds is None and words & _GRADED):
+        return FittedMetric(metric, None)
+    low, high = extremes_of(values)
+    if low >= _MARKS[0] and high <= _MARKS[1]:
         return FittedMetric(replace(metric, bounds=_MARKS), _marks_note(metric))
     return FittedMetric(metric, None)
 

@@ -32,7 +32,7 @@ from rageval_report.scores.cells import read_cells
 from rageval_report.scores.fingerprints import rows_ending_in
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of, question_text
-from rageval_report.types import BoolArray
+from rageval_report.types import BoolArray, IndexArray
 
 Totals = Literal["auto", "drop", "keep"]
 TOTALS: tuple[Totals, ...] = ("auto", "drop", "keep")
@@ -567,7 +567,7 @@ def _labelled_rows(table: _LabelledTable) -> dict[int, str]:
         return {}
     # Few ids end like a label; only those are compared with all its spellings.
     likely = rows_ending_in(labels, _ENDS_OF_LABELS)
-    some = labels if likely is None else labels.iloc[likely]
+    some = labels if likely is None else _some_rows(labels, likely)
     numbers = range(len(labels)) if likely is None else likely.tolist()
     # Not Series.isin, which converts all spellings for every table.
     rows = {
@@ -578,6 +578,11 @@ def _labelled_rows(table: _LabelledTable) -> dict[int, str]:
     rows |= set(_rows_at_ends(len(labels)))
     cells = dict(zip(sorted(rows), labels.iloc[sorted(rows)].tolist(), strict=True))
     return {row: cell for row, cell in cells.items() if table.is_open[row] and kinds_of_label(cell)}
+
+
+def _some_rows(cells: pd.Series, rows: IndexArray) -> pd.Series:
+    # To take even no row of texts that are in many pieces costs a copy of all of them.
+    return cells.iloc[rows] if len(rows) else cells.iloc[:0]
 
 
 def _rows_at_ends(n: int) -> list[int]:

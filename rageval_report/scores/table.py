@@ -12,6 +12,7 @@ import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, check_choice, named
 from rageval_report.scores.ambiguous_names import decide_f1, with_distinct_titles
+from rageval_report.scores.extremes import Extremes, extremes_of
 from rageval_report.scores.fingerprints import all_different
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.metric import (
@@ -50,6 +51,8 @@ from rageval_report.scores.roles.pipelines import split_pipelines
 _ROUNDING = 1e-6
 _LARGEST = float(np.finfo(np.float64).max)
 _NEAR = 1e-3
+# From 3 on pandas copies what two frames share before one of them changes.
+_IS_COPY_ON_WRITE = int(pd.__version__.split(".")[0]) >= 3
 
 Duplicates = Literal["error", "mean"]
 DUPLICATES: tuple[Duplicates, ...] = ("error", "mean")
@@ -228,13 +231,16 @@ def score_table(
         unreadable=unreadable,
     )
     attach_states(columns)
-    block = _score_block(columns, len(frame))
+    block = _score_block(columns, frame)
     descriptions, kind_notes = _describe_metrics(
         *(columns, block, metrics, described, ids), by_name=only is None, scales=scales or {}
     )
-    bound_notes = _check_scores(block, descriptions, ids, near=_ROUNDING if strict else _NEAR)
+    block, bound_notes = _check_scores(
+        block, descriptions, ids, near=_ROUNDING if strict else _NEAR
+    )
     index = pd.Index(ids, name=QUERY_ID)
-    scores = pd.DataFrame(block, index=index, columns=list(descriptions), copy=False)
+    scores = _score_frame(block, columns, frame).set_axis(index, axis=0)
+    scores.columns = pd.Index(list(descriptions))
     details = _make_details(frame, columns).set_axis(index, axis=0)
     notes = (*rows.notes, *id_notes, *columns.notes, *kind_notes, *bound_notes)
     decided = (*_id_role(id_column, id_notes, stated), *columns.decided)
@@ -345,13 +351,45 @@ def _average_repeats(table: ScoreTable) -> ScoreTable:
 # -- metrics and scores
 
 
-def _score_block(columns: ColumnRoles, n_queries: int) -> np.ndarray:
-    """All scores in one column-major block, the only copy of the numbers that is made."""
+def _score_block(columns: ColumnRoles, frame: pd.DataFrame) -> np.ndarray:
+    """All scores in one column-major block: that of the frame, or the only copy that is made."""
+    own = _own_columns(columns, frame)
+    if own is not None:
+        return own.to_numpy()
     # Column-major, because every summary and comparison reads whole columns.
-    block = np.empty((n_queries, len(columns.sources)), dtype=np.float64, order="F")
+    block = np.empty((len(frame), len(columns.sources)), dtype=np.float64, order="F")
     for position, cells in enumerate(columns.sources.values()):
         block[:, position] = numbers_of(cells)
     return block
+
+
+def _score_frame(block: np.ndarray, columns: ColumnRoles, frame: pd.DataFrame) -> pd.DataFrame:
+    """The scores as a frame that shares their block.
+
+    If it is that of the caller's frame, the result must come from that frame: pandas then copies
+    what is shared before either of them changes.
+    """
+    own = _own_columns(columns, frame)
+    is_own = own is not None and np.shares_memory(own.to_numpy(), block)
+    # Neither the attributes of the caller's frame nor its subclass.
+    return pd.DataFrame(own if is_own else block, copy=False)
+
+
+def _own_columns(columns: ColumnRoles, frame: pd.DataFrame) -> pd.DataFrame | None:
+    """The metrics as columns of the frame, if these are one block that can be shared."""
+    if not _IS_COPY_ON_WRITE:
+        return None
+    sources = list(columns.sources.values())
+    if any(cells.dtype != np.float64 for cells in sources):
+        return None
+    own = frame[[cells.name for cells in sources]]
+    # Of columns in several blocks pandas makes a copy in each call.
+    block = own.to_numpy()
+    is_shared = block.flags.f_contiguous and all(
+        np.shares_memory(block[:, position], cells.to_numpy())
+        for position, cells in enumerate(sources)
+    )
+    return own if is_shared else None
 
 
 def _describe_metrics(
@@ -434,13 +472,21 @@ def _match_kind(metric: Metric, values: pd.Series | np.ndarray) -> Metric:
 
 def _check_scores(
     block: np.ndarray, metrics: dict[str, Metric], ids: pd.Series, near: float
-) -> list[str]:
+) -> tuple[np.ndarray, list[str]]:
+    """The scores, all finite and within the bounds of their metrics, and notes on moved ones."""
     notes = []
     for position, metric in enumerate(metrics.values()):
         column = block[:, position]
-        _check_finite(column, metric, ids)
-        notes += _move_into_bounds(column, metric, ids, near)
-    return notes
+        extremes = extremes_of(column)  # they show what is wrong without a copy of the column
+        if _is_outside(extremes, -_LARGEST, _LARGEST):
+            raise _infinity_error(column, metric, ids)
+        if metric.bounds is None or not _is_outside(extremes, *metric.bounds):
+            continue
+        notes += _notes_on_moved(column, metric.bounds, metric, ids, near)
+        if not block.flags.writeable:  # it is that of the caller's frame
+            block = block.copy(order="F")
+        np.clip(column, *metric.bounds, out=block[:, position])
+    return block, notes
 
 
 def _list_scores(is_wrong: np.ndarray, column: np.ndarray, ids: pd.Series) -> str:
@@ -450,21 +496,22 @@ def _list_scores(is_wrong: np.ndarray, column: np.ndarray, ids: pd.Series) -> st
     return f"{listed} and {more} more" if more > 0 else listed
 
 
-def _check_finite(column: np.ndarray, metric: Metric, ids: pd.Series) -> None:
-    # The smallest and the largest show it without a copy of the column.
-    if len(column) and _is_outside(column, -_LARGEST, _LARGEST):
-        wrong = np.isinf(column)
-        raise DataError(
-            f"scores must be finite, or NaN where unscored; {metric.name!r} has "
-            f"{_list_scores(wrong, column, ids)}"
-        )
+def _infinity_error(column: np.ndarray, metric: Metric, ids: pd.Series) -> DataError:
+    return DataError(
+        f"scores must be finite, or NaN where unscored; {metric.name!r} has "
+        f"{_list_scores(np.isinf(column), column, ids)}"
+    )
 
 
-def _move_into_bounds(column: np.ndarray, metric: Metric, ids: pd.Series, near: float) -> list[str]:
-    """Move scores that lie slightly outside the bounds to the bounds, and note visible moves."""
-    if metric.bounds is None or not _is_outside(column, *metric.bounds):
-        return []
-    low, high = metric.bounds
+def _notes_on_moved(
+    column: np.ndarray,
+    bounds: tuple[float, float],
+    metric: Metric,
+    ids: pd.Series,
+    near: float,
+) -> list[str]:
+    """The notes on scores that lie visibly outside the bounds, and are moved to the bounds."""
+    low, high = bounds
     width = high - low if math.isfinite(high - low) else 1.0
     outside = np.fmax(low - column, column - high) / width
     wrong = outside > near
@@ -479,11 +526,8 @@ def _move_into_bounds(column: np.ndarray, metric: Metric, ids: pd.Series, near: 
         f"{int(moved.sum())} scores of {metric.name!r} lie slightly outside {low:g} to {high:g} "
         f"and are moved to the bounds: {_list_scores(moved, column, ids)}"
     )
-    notes = [note] if moved.any() else []
-    np.clip(column, low, high, out=column)
-    return notes
+    return [note] if moved.any() else []
 
 
-def _is_outside(column: np.ndarray, low: float, high: float) -> bool:
-    # fmin and fmax ignore NaN, and need no copy of the column.
-    return bool(np.fmin.reduce(column) < low or np.fmax.reduce(column) > high)
+def _is_outside(extremes: Extremes, low: float, high: float) -> bool:
+    return extremes.low < low or extremes.high > high

@@ -153,13 +153,18 @@ def open_remote_files(address: SourceAddress) -> OpenedSources:
     )
 
 
-def copy_remote_files(address: SourceAddress) -> TemporaryFolder:
-    """A folder of this machine with the files that an address stands for.
+def copy_remote_files(address: SourceAddress) -> tuple[TemporaryFolder, Path]:
+    """The files that an address stands for, copied to this machine.
 
     Parameters
     ----------
     address : SourceAddress
         Of a scheme that `is_remote` knows.
+
+    Returns
+    -------
+    tuple of TemporaryFolder and Path
+        What the copies last as long as, and the folder of the copies in it, named as the place is.
 
     Raises
     ------
@@ -168,10 +173,11 @@ def copy_remote_files(address: SourceAddress) -> TemporaryFolder:
     """
     with _remote_place(address) as place:
         folder = TemporaryFolder()
+        # An address of the web may have a signature, and stands for one file, which has a name.
+        inside = folder.path / ("file" if place.is_on_the_web else _safe_name(_stem_of(place.path)))
         for path in place.files()[0]:
-            inside = folder.path.joinpath(*map(_safe_name, place.folders_below(path)))
-            place.copy(path, inside)
-    return folder
+            place.copy(path, inside.joinpath(*map(_safe_name, place.folders_below(path))))
+    return folder, inside
 
 
 @contextmanager

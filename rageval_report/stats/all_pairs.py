@@ -93,6 +93,11 @@ class AllPairs:
         square[self.first, self.second] = square[self.second, self.first] = values
         return square
 
+    def scores_in(self, matrix: FloatArray) -> list[PairedScores]:
+        """The two columns of each pair, of a matrix with one column per pipeline."""
+        columns = zip(self.first.tolist(), self.second.tolist(), strict=True)
+        return [PairedScores(matrix[:, i], matrix[:, j]) for i, j in columns]
+
 
 def all_pairs_test(
     scores: npt.ArrayLike,
@@ -229,8 +234,8 @@ def pair_tests(
     return _test_pair_by_pair(matrix, units, run_on_pair)
 
 
-def pairs_beyond(
-    matrix: FloatArray,
+def beyond_margin(
+    scores: Sequence[PairedScores],
     pairs: AllPairs,
     margin: float,
     *,
@@ -243,14 +248,14 @@ def pairs_beyond(
 
     Parameters
     ----------
-    matrix : ndarray of shape (n_queries, n_pipelines)
-        As for `pair_tests`.
+    scores : sequence of PairedScores
+        The columns of each pair of `pairs`, which need not be in memory, by query or by unit.
     pairs : AllPairs
         The tests without a margin.
     margin : float
         The difference of the means that is too small to matter, above 0.
     units : Units
-        The independent units of the queries.
+        The independent units of the queries; omitted if `scores` are by unit already.
     test, n_resamples, seed
         As in `all_pairs_test`; McNemar's tests, which know no margin, become the default one.
 
@@ -264,34 +269,9 @@ def pairs_beyond(
     --------
     >>> matrix = np.array([[0.0, 0.0], [0.0, 0.25], [0.0, 0.5], [0.25, 0.5]] * 4)
     >>> pairs = pair_tests(matrix)
-    >>> pairs.pvalue.round(4), pairs_beyond(matrix, pairs, 0.2).pvalue.round(4)
+    >>> beyond = beyond_margin(pairs.scores_in(matrix), pairs, 0.2)
+    >>> pairs.pvalue.round(4), beyond.pvalue.round(4)
     (array([0.0002]), array([0.2954]))
-    """
-    columns = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
-    scores = [PairedScores(matrix[:, i], matrix[:, j]) for i, j in columns]
-    return beyond_margin(
-        scores, pairs, margin, units=units, test=test, n_resamples=n_resamples, seed=seed
-    )
-
-
-def beyond_margin(
-    scores: Sequence[PairedScores],
-    pairs: AllPairs,
-    margin: float,
-    *,
-    units: Units = QUERIES,
-    test: str = "auto",
-    n_resamples: int = 9999,
-    seed: int = 0,
-) -> AllPairs:
-    """`pairs_beyond` of pairs of columns, which need not have their scores in memory.
-
-    Parameters
-    ----------
-    scores : sequence of PairedScores
-        The columns of each pair of `pairs`.
-    pairs, margin, units, test, n_resamples, seed
-        As in `pairs_beyond`.
     """
     is_default = test == "auto" or test.startswith("mcnemar")
     pvalues, tests = pairs.pvalue.tolist(), list(pairs.tests)
@@ -305,7 +285,9 @@ def beyond_margin(
             beyond = pvalue_of_shift(gains, margin, "greater")
             tests[place] = "sign-flip" if gains.step is None else "sign-flip-midp"
         else:
-            shifted = PairedScores(gaining.baseline + margin, gaining.candidate)
+            # A pair that is a cluster of several queries takes the margin of all of them.
+            shift = margin if gaining.weights is None else margin * gaining.weights
+            shifted = PairedScores(gaining.baseline + shift, gaining.candidate, gaining.sizes)
             options = {"n_resamples": n_resamples, "seed": seed}
             by_unit = units.collapse(shifted)
             beyond = run_test(by_unit, test=test, alternative="greater", **options).pvalue
@@ -315,6 +297,7 @@ def beyond_margin(
 
 def run_all_tests(
     scores: Sequence[PairedScores],
+    by_unit: Sequence[PairedScores] | None = None,
     *,
     test: str = "auto",
     n_resamples: int = 9999,
@@ -326,6 +309,8 @@ def run_all_tests(
     ----------
     scores : sequence of PairedScores
         The columns of each pair, in the order of `AllPairs`, on the same queries.
+    by_unit : sequence of PairedScores, optional
+        The same by independent unit, which is tested; each query is one if omitted.
     test, n_resamples, seed
         As in `all_pairs_test`.
 
@@ -335,7 +320,8 @@ def run_all_tests(
     >>> pairs.tests, pairs.pvalue.tolist(), pairs.wins.tolist()
     (('mcnemar-midp',), [0.015625], [6])
     """
-    results = [run_test(p, test=test, n_resamples=n_resamples, seed=seed) for p in scores]
+    tested = scores if by_unit is None else by_unit
+    results = [run_test(p, test=test, n_resamples=n_resamples, seed=seed) for p in tested]
     n_columns = round((1 + math.sqrt(1 + 8 * len(scores))) / 2)
     first, second = np.triu_indices(n_columns, 1)
     pvalue = np.array([result.pvalue for result in results])
@@ -343,9 +329,9 @@ def run_all_tests(
         first=first,
         second=second,
         n=scores[0].n,
-        n_units=scores[0].n,
+        n_units=tested[0].n,
         difference=np.array([pairs.mean for pairs in scores]),
-        standard_deviation=np.array([pairs.standard_deviation for pairs in scores]),
+        standard_deviation=np.array([pairs.standard_deviation for pairs in tested]),
         pvalue=pvalue,
         pvalue_adjusted=pvalue,
         wins=np.array([pairs.n_positive for pairs in scores]),
@@ -353,7 +339,7 @@ def run_all_tests(
         losses=np.array([pairs.n_negative for pairs in scores]),
         tests=tuple(result.test for result in results),
         smallest=np.array(
-            [smallest_pvalue(p, r.test) for p, r in zip(scores, results, strict=True)]
+            [smallest_pvalue(p, r.test) for p, r in zip(tested, results, strict=True)]
         ),
     )
 
@@ -396,13 +382,52 @@ def shared_flips(
     """
     # Centring by query changes no difference, and the sums lose fewer digits.
     centred = [_sums_of_units(block - block.mean(axis=1, keepdims=True), units) for block in blocks]
-    flipped = sign_flip_means(np.hstack(centred), n_resamples=n_resamples, seed=seed)
-    ends = np.cumsum([block.shape[1] for block in centred])
-    places = [_pairs_of(block.shape[1], int(end)) for block, end in zip(centred, ends, strict=True)]
+    return adjust_flipped_columns(
+        np.concatenate([np.nanmean(block, axis=0) for block in centred]),
+        sign_flip_means(np.hstack(centred), n_resamples=n_resamples, seed=seed),
+        [_scales(block) for block in centred],
+        [block.shape[1] for block in centred],
+        half_ties,
+    )
+
+
+def adjust_flipped_columns(
+    totals: FloatArray,
+    flipped: FloatArray,
+    scales: Sequence[FloatArray],
+    sizes: Sequence[int],
+    half_ties: Sequence[bool] | None = None,
+) -> list[FloatArray]:
+    """Step-down adjusted p-values of all pairs of columns within each block.
+
+    Parameters
+    ----------
+    totals : ndarray of shape (n_columns,)
+        The sum, or the mean, of each column of all blocks.
+    flipped : ndarray of shape (n_resamples, n_columns)
+        The same under each pattern of signs.
+    scales : sequence of ndarray
+        For each block the scale of each of its pairs.
+    sizes : sequence of int
+        The number of columns of each block.
+    half_ties : sequence of bool, optional
+        For each pair of each block whether ties count half; if omitted, none do.
+
+    Returns
+    -------
+    list of ndarray
+        For each block one value per pair, in the order of `AllPairs`.
+
+    Examples
+    --------
+    >>> flipped = np.array([[0.0, 3.0], [0.0, -0.5], [0.0, 0.5]])
+    >>> adjust_flipped_columns(np.array([0.0, 2.0]), flipped, [np.ones(1)], [2])
+    [array([0.5])]
+    """
+    places = [_pairs_of(size, int(end)) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
     first, second = (np.concatenate(side) for side in zip(*places, strict=True))
-    scale = np.concatenate([_scales(block) for block in centred])
-    means = np.concatenate([np.nanmean(block, axis=0) for block in centred])
-    observed = np.abs(means[second] - means[first]) / scale
+    scale = np.concatenate(scales)
+    observed = np.abs(totals[second] - totals[first]) / scale
     half = np.zeros(first.size, dtype=bool) if half_ties is None else np.asarray(half_ties)
     adjusted = _adjust_step_down(observed, flipped, _FlippedPairs(first, second, scale, half))
     return np.split(adjusted, np.cumsum([len(side) for side, _ in places])[:-1])
@@ -545,17 +570,37 @@ def _flip_steps(moves: IntArray, differences: FloatArray) -> _TestAndPvalue:
 
 def _scales(block: FloatArray) -> FloatArray:
     """For each pair the root of the sum of squared differences, over the number of queries."""
-    first, second = np.triu_indices(block.shape[1], 1)
     unit = max(1.0, unit_of(block))
     filled = np.where(np.isnan(block), 0.0, block / unit)
     n = max(int((~np.isnan(block[:, 0])).sum()), 1)
+    return np.asarray(pair_scales(filled.T @ filled) / n * unit)
+
+
+def pair_scales(products: FloatArray) -> FloatArray:
+    """For each pair of columns the root of the sum of their squared differences.
+
+    Parameters
+    ----------
+    products : ndarray of shape (k, k)
+        The sums of the products of the columns.
+
+    Returns
+    -------
+    ndarray
+        In the order of `AllPairs`; infinite if there is no difference, so that a sum over it is 0.
+
+    Examples
+    --------
+    >>> columns = np.array([[0.0, 3.0, 3.0], [0.0, 4.0, 4.0]])
+    >>> pair_scales(columns.T @ columns)
+    array([ 5.,  5., inf])
+    """
+    first, second = np.triu_indices(len(products), 1)
     # One matrix product gives the squared differences of all pairs: |a - b|^2 = a.a + b.b - 2 a.b.
-    products = filled.T @ filled
     squares = np.diag(products)[first] + np.diag(products)[second] - 2 * products[first, second]
     largest = float(np.abs(products).max(initial=0.0))
     squares[squares <= TIE_TOLERANCE * largest] = math.inf  # no difference: the statistic is 0
-    scale: FloatArray = np.sqrt(squares) / n * unit
-    return scale
+    return np.asarray(np.sqrt(squares))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

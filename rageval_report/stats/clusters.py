@@ -104,19 +104,53 @@ def clustered_standard_error(
         error, estimate = in_units.standard_error * unit, in_units.estimate * unit
         return replace(in_units, standard_error=error, estimate=estimate)
     estimate = float(scores.mean())
-    sizes: FloatArray = np.bincount(codes).astype(np.float64)
+    return error_of_deviations(
+        _sums(scores - estimate, codes),
+        np.bincount(codes).astype(np.float64),
+        estimate,
+        standard_deviation(scores, rounding_tolerance(scores)),
+        kind=kind,
+    )
+
+
+def error_of_deviations(
+    deviations: FloatArray,
+    sizes: FloatArray,
+    estimate: float,
+    deviation: float,
+    *,
+    kind: ClusteredErrorKind = "CR2",
+) -> ClusteredStandardError:
+    """The standard error of a mean, from what each cluster adds to it.
+
+    Parameters
+    ----------
+    deviations : ndarray of shape (n_clusters,)
+        The sum of the deviations of the scores of each cluster from the mean of all.
+    sizes : ndarray of float64
+        The number of its scores.
+    estimate, deviation : float
+        The mean and the standard deviation of all scores.
+    kind : {"CR0", "CR1", "CR2"}
+        As in `clustered_standard_error`.
+
+    Examples
+    --------
+    >>> sizes = np.array([2.0, 2.0, 2.0])
+    >>> result = error_of_deviations(np.array([1.0, -1.0, 0.0]), sizes, 0.5, 0.5**0.5)
+    >>> round(result.standard_error, 4), round(result.df, 4)
+    (0.2887, 2.0)
+    """
     if sizes.size == 1:
         return ClusteredStandardError(math.nan, 0.0, 1, kind, estimate, math.nan)
-    deviations = _sums(scores - estimate, codes)
     standard_error = math.sqrt(_variance(deviations, sizes, kind))
-    deviation = standard_deviation(scores, rounding_tolerance(scores))
     return ClusteredStandardError(
         standard_error,
         _bell_mccaffrey(sizes) if kind == "CR2" else sizes.size - 1.0,
         sizes.size,
         kind,
         estimate,
-        standard_error**2 * scores.size / deviation**2 if deviation > 0.0 else math.nan,
+        standard_error**2 * float(sizes.sum()) / deviation**2 if deviation > 0.0 else math.nan,
     )
 
 
@@ -168,7 +202,30 @@ def clustered_interval(
         values = _clip_to_bounds(np.asarray(values, dtype=np.float64), bounds)
     # CR2, because the normal interval on CR0 covered 70 to 94 % in simulations of 5 to 50 clusters;
     # CR2 with Bell and McCaffrey's degrees of freedom was never worse than CR1.
-    spread = clustered_standard_error(values, clusters)
+    return interval_of_error(clustered_standard_error(values, clusters), level, bounds)
+
+
+def interval_of_error(
+    spread: ClusteredStandardError, level: float, bounds: tuple[float, float] | None = None
+) -> Interval:
+    """The interval of `clustered_interval`, of a standard error that is known.
+
+    Parameters
+    ----------
+    spread : ClusteredStandardError
+        Of the kind "CR2".
+    level : float
+        The confidence level.
+    bounds : (float, float), optional
+        The smallest and the largest possible score.
+
+    Examples
+    --------
+    >>> spread = clustered_standard_error([1, 1, 0, 0, 1, 0, 1, 1], list("aabbccdd"))
+    >>> interval = interval_of_error(spread, 0.95, (0, 1))
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.118, 0.954)
+    """
     estimate, standard_error = spread.estimate, spread.standard_error
     if spread.n_clusters == 1:
         nan = math.nan

@@ -16,6 +16,7 @@ import scipy
 
 from rageval_report.errors import DataError, UnknownValueError
 from rageval_report.stats.base import check_resamples, check_seed
+from rageval_report.stats.row_order import canonical_order, canonical_units
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import FloatArray
 
@@ -94,6 +95,7 @@ def resampled_statistics(
     """
     matrices = [np.asarray(block, dtype=np.float64) for block in blocks]
     _check_blocks(matrices)
+    matrices, units = _in_canonical_order(matrices, units)
     n, k = matrices[0].shape
     resamples, start = check_resamples(n_resamples), check_seed(seed)
     computations = [
@@ -108,6 +110,19 @@ def resampled_statistics(
             result[rows, place] = compute(counts)
         done += len(counts)
     return result
+
+
+def _in_canonical_order(
+    matrices: Sequence[FloatArray], units: Units
+) -> tuple[list[FloatArray], Units]:
+    """The rows, and the units that are drawn, so that no order in which they are stored counts."""
+    rows = np.hstack(matrices)
+    if units.codes is None:
+        order = canonical_order(rows)
+        return [matrix[order] for matrix in matrices], units
+    codes = canonical_units(rows, units.codes)
+    order = canonical_order(rows, codes)
+    return [matrix[order] for matrix in matrices], Units(codes[order])
 
 
 def bootstrap_counts(n: int, n_resamples: int, seed: int) -> Iterator[FloatArray]:

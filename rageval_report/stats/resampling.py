@@ -2,7 +2,8 @@
 
 A resample is drawn once and used for every column, as a row of weights; the means of a whole block
 of resamples are one matrix product. Blocks are small: nothing but the means grows with the number
-of resamples.
+of resamples. Rows are first brought into an order of their own, so that shuffled rows give the same
+means.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import check_resamples, check_seed
+from rageval_report.stats.row_order import canonical_order
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
 # Resamples and queries of a tile: 64 x 1024 weights stay in the cache from the draw to the product.
@@ -58,6 +60,7 @@ def bootstrap_means(
     scores = _matrix(columns)
     resamples = check_resamples(n_resamples)
     rng = np.random.default_rng(check_seed(seed))
+    scores = scores[canonical_order(scores)]
     scored = ~np.isnan(scores)
     if scored.all():
         offset = scores.mean(axis=0)  # sums of centred scores lose no digits
@@ -98,8 +101,9 @@ def bootstrap_means_of_tables(
     >>> np.array_equal(both[0], bootstrap_means(scores, n_resamples=7)), both[1].shape
     (True, (7, 1))
     """
-    offsets = [table.mean(axis=0) for table in tables]
-    centred = [table - offset for table, offset in zip(tables, offsets, strict=True)]
+    ordered = [table[canonical_order(table)] for table in tables]
+    offsets = [table.mean(axis=0) for table in ordered]
+    centred = [table - offset for table, offset in zip(ordered, offsets, strict=True)]
     sums = _bootstrap_sums(centred, n_resamples, np.random.default_rng(seed))
     n = len(tables[0])
     return [each / n + offset for each, offset in zip(sums, offsets, strict=True)]
@@ -135,6 +139,7 @@ def sign_flip_means(
     rng = np.random.default_rng(check_seed(seed))
     scored = ~np.isnan(scores)
     present = np.where(scored, scores, 0.0)
+    present = present[canonical_order(present)]
     pairs = scored.sum(axis=0).astype(np.float64)
     pairs[pairs == 0] = np.nan
     result = np.zeros((resamples, scores.shape[1]))

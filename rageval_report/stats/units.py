@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.sums import sums_by_group
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
 # With n units the exact sign-flip test has no p-value below 2 ** (1 - n): from 6 units on, 0.05 is
@@ -103,8 +104,10 @@ class Units:
         if self.codes is None:
             return np.asarray(values)
         present, codes = np.unique(self.codes, return_inverse=True)
-        sums = np.zeros((present.size, *values.shape[1:]))
-        np.add.at(sums, codes, values)
+        sums = np.empty((present.size, *values.shape[1:]))
+        for column in np.ndindex(values.shape[1:]):
+            place = (slice(None), *column)
+            sums[place] = sums_by_group(values[place].astype(np.float64), codes, present.size)
         return sums
 
     def means(self, values: FloatArray) -> FloatArray:

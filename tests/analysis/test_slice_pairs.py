@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.slice_pairs import GroupedRows
+from rageval_report.analysis.slice_pairs import CountedGroup, GroupedRows, paired_groups
+from rageval_report.stats import PairedScores
 
 
 def test_the_largest_group_is_first_and_rows_keep_their_order():
@@ -46,3 +47,73 @@ def test_a_slice_has_the_numbers_of_its_queries_compared_alone():
         ).frame.iloc[0]
         for name in ("n", "n_dropped", "difference", "ci_low", "ci_high", "pvalue", "wins"):
             assert table.loc[topic, name] == alone[name], (topic, name)
+
+
+def large_runs(seed=0):
+    """Two groups of more than 4,096 queries, in which ratings move in opposite directions."""
+    rng = np.random.default_rng(seed)
+    n = 10_000
+    topics = np.where(np.arange(n) < 4_600, "law", "tax")
+    rating = rng.integers(2, 5, n)
+    moved = rating + np.where(topics == "tax", 1, -1) * (rng.random(n) < 0.1)
+    hit = (rng.random((2, n)) < 0.6).astype(float)
+    order = rng.permutation(n)
+    ids = np.array([f"q{i}" for i in range(n)])
+    before = {"query_id": ids, "topic": topics, "rating": rating.astype(float), "hit": hit[0]}
+    after = {"query_id": ids[order], "rating": moved[order].astype(float), "hit": hit[1][order]}
+    return (
+        RAGPipelineEvaluation("a", pd.DataFrame(before)),
+        RAGPipelineEvaluation("b", pd.DataFrame(after)),
+    )
+
+
+def test_large_groups_on_lattices_are_counted_and_not_sorted():
+    comparison = compare(*large_runs())
+    [pairing] = comparison.pairings
+    labels = pairing.baseline.details["topic"].reindex(pairing.alignment.ids)
+    grouped = GroupedRows.of(labels)
+    for metric in paired_groups(pairing, pairing.metrics, grouped, comparison.plan):
+        assert isinstance(metric.known.pairs, CountedGroup)
+        sides = metric.known.pairs.baseline, metric.known.pairs.candidate
+        expected = PairedScores(*sides)
+        assert np.array_equal(metric.known.pairs.differences, expected.differences)
+        assert metric.known.pairs.mean == expected.mean
+        assert metric.known.pairs.lattice.total == expected.lattice.total
+
+
+def test_a_counted_slice_has_the_numbers_of_its_queries_compared_alone():
+    baseline, candidate = large_runs()
+    table = compare(baseline, candidate).slices("topic").frame
+    ids = baseline.details.index
+    for topic in ("law", "tax"):
+        chosen = ids[baseline.details["topic"] == topic]
+        runs = (
+            RAGPipelineEvaluation(run.name, run.scores.loc[chosen].reset_index())
+            for run in (baseline, candidate)
+        )
+        alone = compare(*runs).frame.set_index("metric")
+        rows = table[table["topic"] == topic].set_index("metric")
+        same = ["n", "baseline_mean", "candidate_mean", "difference", "pvalue", "ci_low", "ci_high"]
+        same += ["wins", "ties", "losses"]
+        for metric in ("rating", "hit"):
+            for name in same:
+                assert rows.loc[metric, name] == alone.loc[metric, name], (topic, metric, name)
+
+
+def test_a_reversal_between_counted_slices_is_found():
+    """One group gains as surely as the other loses: the smaller effect goes against all queries."""
+    table = compare(*large_runs()).slices("topic").frame
+    ratings = table[table["metric"] == "rating"].set_index("topic")
+    assert ratings.loc["tax", "difference"] > 0 > ratings.loc["law", "difference"]
+    assert ratings.loc["law", "reversal_pvalue_adjusted"] < 1e-10
+    assert "law" in ratings.loc["law", "verdict"]
+    assert ratings.loc["tax", "verdict"] is None
+
+
+def test_another_test_or_clusters_take_the_scores_themselves():
+    comparison = compare(*large_runs(), test="t")
+    [pairing] = comparison.pairings
+    labels = pairing.baseline.details["topic"].reindex(pairing.alignment.ids)
+    grouped = GroupedRows.of(labels)
+    metrics = paired_groups(pairing, pairing.metrics, grouped, comparison.plan)
+    assert not any(isinstance(metric.known.pairs, CountedGroup) for metric in metrics)

@@ -252,8 +252,7 @@ def scan_failures(folder):
     )
     return [
         lambda: compare(one, same),
-        lambda: rank(one, other, clusters="topic"),
-        lambda: rank(one, other, correction="westfall-young"),
+        lambda: rank(one, other, on="topic"),
     ]
 
 

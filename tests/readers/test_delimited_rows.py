@@ -12,7 +12,6 @@ from rageval_report.readers import delimited_rows
 from rageval_report.readers.delimited_rows import (
     FieldCountError,
     cell_text,
-    count_plain_rows,
     count_rows,
     rows,
 )
@@ -119,34 +118,3 @@ def test_a_line_that_begins_with_a_carriage_return_has_mixed_ends():
     text = b"query_id,recall\nq1,0.5\n\rq2,1\nq3,0\n"
     found = [row.cells for row in rows(text, ",", ends=delimited_rows.line_ends(text, ","))]
     assert [cells[0] for cells in found] == [b"query_id", b"q1", b"q2", b"q3"]
-
-
-@settings(max_examples=400)
-@given(st.lists(st.lists(CELLS, min_size=1, max_size=3), max_size=5), st.sampled_from(["", "\n"]))
-@example([["a", "b"], ["c"], ["d", "e", "f"]], "\n")
-def test_rows_that_were_not_counted_singly_are_right_unless_one_is_too_long(records, end):
-    """Two fields a row; rows of one and of three add up to the same number of delimiters."""
-    text, n_fields = "\n".join(["x,y", *(",".join(record) for record in records)]) + end, 2
-    content = text.encode()
-    found = count_plain_rows(content, ",", n_fields, 0)
-    if found is None:
-        return
-    assert found.needs_parser
-    is_too_long = any(len(row) > n_fields for row in by_the_csv_module(text))
-    try:
-        expected = count_rows(content, ",", n_fields, 0)
-    except FieldCountError:
-        assert is_too_long
-    else:
-        assert not is_too_long
-        assert found.starts.tolist() == expected.starts.tolist()
-        assert found.n_rows == expected.n_rows == len(by_the_csv_module(text))
-
-
-def test_a_plain_table_is_counted_in_chunks(monkeypatch):
-    text = "".join(f"q{row},{row},0.5\n" for row in range(1000)).encode()
-    for chunk in (7, 1 << 22):
-        monkeypatch.setattr(delimited_rows, "_CHUNK", chunk)
-        plain, counted = count_plain_rows(text, ",", 3, 0), count_rows(text, ",", 3, 0)
-        assert plain.n_rows == counted.n_rows == 1000
-        assert plain.starts.tolist() == counted.starts.tolist()

@@ -1,3 +1,5 @@
+import re
+
 import pandas as pd
 import pytest
 
@@ -158,3 +160,22 @@ def test_a_narrow_page_is_kept_to():
     notes = ("再現率 " * 40,)
     told = render(Result("t" * 300, FRAME, SETTINGS, notes, grouped_by="group"), width=60)
     assert max(map(display_width, told.splitlines())) <= 60
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "configuration heterogeneity",
+        "context_entity_recall@10",
+        "all-pipelines share-of-resamples",
+        "min. detectable",
+    ],
+)
+def test_a_narrow_heading_breaks_between_words_or_parts_of_a_name(heading):
+    frame = pd.DataFrame({name: [0.5] for name in (heading, *(f"{heading} {n}" for n in range(6)))})
+    lines = lines_of(Result("t", frame), width=60)
+    parts = {*re.findall(r"[^\s_@-]+[_@-]?", heading), *map(str, range(6))}
+    headings = [line for line in lines[2:-1] if re.search("[a-z]", line)]
+    assert headings
+    for line in headings:
+        assert set(re.findall(r"[^\s_@-]+[_@-]?", line)) <= parts

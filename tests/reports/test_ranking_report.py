@@ -336,3 +336,20 @@ def test_a_phone_shows_every_metric_of_the_leaderboard(opened, runs, tmp_path, n
     for box in cells.evaluate_all("(all) => all.map((cell) => cell.getBoundingClientRect().right)"):
         assert box <= 390
     assert page.locator(".leaderboard.cards").count() == (n_metrics > 3)
+
+
+@pytest.mark.browser
+def test_a_phone_shows_the_effect_of_each_setting_as_a_card(opened, runs, tmp_path):
+    more = {f"long name of score {place}": 0.5 for place in range(3)}
+    wider = [RAGPipelineEvaluation(run.name, run.to_frame().assign(**more)) for run in runs]
+    report = rank(*wider).report(pictures=False)
+    [effects] = section_of(report, "effects").views
+    page = opened(report.save(tmp_path / "ranking.html"), viewport={"width": 390, "height": 844})
+    table = page.locator(".matrix.cards")
+    assert table.evaluate("(table) => table.scrollWidth <= table.parentElement.clientWidth")
+    cells = table.locator("tbody td")
+    assert cells.count() == len(effects.rows) * len(effects.metrics)
+    labels = cells.evaluate_all("(all) => all.map((cell) => cell.dataset.label)")
+    assert tuple(labels[: len(effects.metrics)]) == effects.metrics
+    for box in cells.evaluate_all("(all) => all.map((cell) => cell.getBoundingClientRect().right)"):
+        assert box <= 390

@@ -14,6 +14,7 @@ from rageval_report.scale.engines.automatic import engine_of
 from rageval_report.scale.id_ranges import cut_into_ranges
 from rageval_report.scale.mergeable import StateOfEach
 from rageval_report.scale.pairs import UnorderedIdsError
+from tests.scale.two_workers import two_workers
 
 ORDERS = {
     "sorted": lambda frame: frame,
@@ -124,9 +125,7 @@ def test_names_of_columns_do_not_reach_the_query_of_duckdb(three, make_table):
 
 # -- Dask
 
-distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
-cloudpickle = pytest.importorskip("cloudpickle")
-dask_clients = pytest.importorskip("rageval_report.scale.engines.dask_clients")
+cloudpickle = pytest.importorskip("cloudpickle", reason="needs the extra 'dask'")
 # The workers do not have this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -134,12 +133,8 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])
 @pytest.fixture(scope="module")
 def scheduler():
     """The address of a scheduler with two worker processes."""
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-    )
-    with cluster:
-        yield cluster.scheduler_address
-        dask_clients._close((cluster.scheduler_address, None))
+    with two_workers() as address:
+        yield address
 
 
 @pytest.mark.parametrize("order", ["sorted", "shuffled"])

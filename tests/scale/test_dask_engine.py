@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import RAGPipelineEvaluation
+from rageval_report import RAGPipelineEvaluation, compare, history, rank
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.scale import id_buckets, id_ranges
 from rageval_report.scale.engines.automatic import engine_of
@@ -21,10 +21,10 @@ from rageval_report.scale.id_ranges import cut_into_ranges, fold_range
 from rageval_report.scale.mergeable import StateOfEach, add_states
 from rageval_report.scale.pairs import CommonIds, UnorderedIdsError
 from rageval_report.scale.pieces import FileSchema
+from tests.scale.two_workers import two_workers
 
-distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
-cloudpickle = pytest.importorskip("cloudpickle")
-dask_clients = pytest.importorskip("rageval_report.scale.engines.dask_clients")
+cloudpickle = pytest.importorskip("cloudpickle", reason="needs the extra 'dask'")
+dask_cluster = pytest.importorskip("rageval_report.scale.engines.dask_cluster")
 
 COLUMNS = PairedColumns(("recall",), ("recall",), ("topic",))
 # The workers do not have this file.
@@ -46,12 +46,8 @@ ORDERS = {
 @pytest.fixture(scope="module")
 def scheduler():
     """The address of a scheduler with two worker processes."""
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-    )
-    with cluster:
-        yield cluster.scheduler_address
-        dask_clients._close((cluster.scheduler_address, None))
+    with two_workers() as address:
+        yield address
 
 
 @pytest.fixture(autouse=True)
@@ -124,12 +120,17 @@ class DiesOnce:
     mark: Path
 
     def __call__(self, rows):
-        try:
-            os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))
-            os.kill(os.getpid(), signal.SIGKILL)
-        except FileExistsError:
-            pass
+        die_once(self.mark)
         return count_pairs(rows)
+
+
+def die_once(mark):
+    """Kill this process, unless another one was killed for the same mark."""
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        os.kill(os.getpid(), signal.SIGKILL)
+    except FileExistsError:
+        pass
 
 
 @pytest.mark.parametrize("order", ["sorted", "shuffled"])
@@ -143,11 +144,13 @@ def test_a_worker_that_is_killed_changes_nothing(frames, make_table, scheduler, 
 
 
 @pytest.fixture
-def scans(tmp_path, scheduler):
-    """The same two pipelines, scanned by Dask and by one process."""
+def scans(tmp_path, scheduler, monkeypatch):
+    """The same three pipelines, scanned by Dask and by one process; the last is in no order."""
+    monkeypatch.setattr(id_ranges, "_ROWS_OF_RANGE", 3000)
+    monkeypatch.setattr(id_buckets, "_ROWS_OF_BUCKET", 3000)
     rng = np.random.default_rng(8)
     n = 9000
-    for name, shift in (("bm25", 0.0), ("hybrid", 0.03)):
+    for name, shift in (("bm25", 0.0), ("dense", 0.01), ("hybrid", 0.03)):
         rows = np.sort(rng.permutation(n)[: n - 50])
         frame = pd.DataFrame(
             {
@@ -156,36 +159,83 @@ def scans(tmp_path, scheduler):
                 "faithfulness": rng.integers(0, 6, len(rows)) / 5,
                 "similarity": rng.beta(4, 2, len(rows)) * 0.9 + shift,
                 "question": [f"What is {number}?" for number in rows],
+                "document": [f"doc {number % 300}" for number in rows],
             }
         )
         frame.loc[::97, "faithfulness"] = np.nan
+        frame = frame.sample(frac=1, random_state=2) if name == "hybrid" else frame
         frame.to_parquet(tmp_path / f"{name}.parquet", index=False, row_group_size=2500)
 
     def open_scans(**options):
-        paths = (tmp_path / f"{name}.parquet" for name in ("bm25", "hybrid"))
-        return [RAGPipelineEvaluation.scan(path, **options) for path in paths]
+        names = ("bm25", "dense", "hybrid")
+        return [RAGPipelineEvaluation.scan(tmp_path / f"{n}.parquet", **options) for n in names]
 
-    return open_scans(engine="dask", scheduler=scheduler), open_scans(engine="stream")
+    return open_scans(engine="dask", scheduler=scheduler), open_scans(engine="auto")
 
 
+WESTFALL_YOUNG = {"correction": "westfall-young", "n_resamples": 199}
 METHODS = {
-    "report": lambda first, second: first.evaluation_report(),
-    "thresholds": lambda first, second: first.find_thresholds(),
-    "failures": lambda first, second: first.failures("faithfulness", "p25", k=40),
-    "comparison": lambda first, second: first.comparative_summary(second),
+    "report": lambda runs: runs[0].evaluation_report(),
+    "thresholds": lambda runs: runs[0].find_thresholds(),
+    "failures": lambda runs: runs[0].failures("faithfulness", "p25", k=40),
+    "sorted comparison": lambda runs: compare(*runs[:2]),
+    "comparison": lambda runs: compare(runs[0], runs[2]),
+    "clusters": lambda runs: compare(*runs[:2], clusters="document"),
+    "westfall-young": lambda runs: compare(*runs, **WESTFALL_YOUNG),
+    "ranking": lambda runs: rank(*runs),
+    "ranking by flips": lambda runs: rank(*runs, **WESTFALL_YOUNG),
+    "pairs": lambda runs: rank(*runs).pairs,
+    "friedman": lambda runs: rank(*runs).friedman,
+    "history": lambda runs: history(list(runs)),
 }
+
+
+# Sums of clusters are added in another order, and the limits of an interval are searched.
+SEARCHED = {"clusters": ("hit@5", "faithfulness", "similarity")}
+
+
+def assert_same_result(ours, expected, searched=()):
+    """Lattice metrics equal to the last bit, others up to 1e-12; what is searched up to 1e-9."""
+    assert list(ours.notes) == list(expected.notes)
+    exact = {"hit@5", "faithfulness"} - set(searched) if "metric" in ours.frame else set()
+    if exact:
+        frames = [result.frame[result.frame["metric"].isin(exact)] for result in (ours, expected)]
+        pd.testing.assert_frame_equal(*frames, check_exact=True)
+    rtol = 1e-9 if searched else 1e-12
+    pd.testing.assert_frame_equal(ours.frame, expected.frame, rtol=rtol)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_results_are_those_of_one_process(scans, method):
-    ours, streamed = (METHODS[method](*pair) for pair in scans)
-    assert ours.settings["engine"] == "dask"
-    assert list(ours.notes) == list(streamed.notes)
-    exact = [name for name in ("hit@5", "faithfulness") if "metric" in ours.frame]
-    if exact:
-        frames = [result.frame.set_index("metric") for result in (ours, streamed)]
-        pd.testing.assert_frame_equal(*(f.loc[exact] for f in frames), check_exact=True)
-    pd.testing.assert_frame_equal(ours.frame, streamed.frame, rtol=1e-12)
+    ours, expected = (METHODS[method](runs) for runs in scans)
+    assert ours.settings.get("engine", "dask") == "dask"
+    assert_same_result(ours, expected, SEARCHED.get(method, ()))
+
+
+@dataclass(frozen=True)
+class DiesFirst:
+    """A function whose first call kills the process of its worker."""
+
+    mark: Path
+    function: object
+
+    def __call__(self, *arguments):
+        die_once(self.mark)
+        return self.function(*arguments)
+
+
+@pytest.mark.parametrize("method", ["clusters", "westfall-young", "ranking", "history"])
+def test_results_are_the_same_if_a_worker_is_killed(scans, tmp_path, monkeypatch, method):
+    mark = tmp_path / "killed"
+    submit = dask_cluster._Tasks.submit
+
+    def submit_deadly(tasks, function, arguments):
+        return submit(tasks, DiesFirst(mark, function), arguments)
+
+    monkeypatch.setattr(dask_cluster._Tasks, "submit", submit_deadly)
+    ours, expected = (METHODS[method](runs) for runs in scans)
+    assert mark.exists()
+    assert_same_result(ours, expected, SEARCHED.get(method, ()))
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -285,6 +335,39 @@ def test_without_a_scheduler_workers_start_here_and_need_no_main_guard(tmp_path)
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert done.stdout.strip() == "0.75", done.stderr
+
+
+def test_workers_that_start_here_keep_memory_and_have_loaded_the_packages(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, sys\n"
+        "from rageval_report.scale.engines.dask_clients import client_of\n"
+        "NAMES = ('MALLOC_ARENA_MAX', 'MIMALLOC_PURGE_DELAY', 'MALLOC_TRIM_THRESHOLD_')\n"
+        "def look():\n"
+        "    loaded = 'rageval_report.scale.engines.base' in sys.modules\n"
+        "    return [*map(os.environ.get, NAMES), loaded]\n"
+        "import rageval_report.scale.engines.base\n"
+        "workers = client_of(None).run(look)\n"
+        "print(len(workers) >= 1, *{tuple(seen) for seen in workers.values()})\n"
+        "print(*map(os.environ.get, NAMES))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        # Dask's own setting, and ours where the environment has another one.
+        env={
+            **{name: value for name, value in os.environ.items() if "MALLOC" not in name},
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "MIMALLOC_PURGE_DELAY": "50",
+        },
+    )
+    assert done.stdout.splitlines() == [
+        f"True {('1', '50', str(2**28), True)}",
+        "None 50 None",
+    ], done.stderr
 
 
 # -- ranges of ids, without a cluster

@@ -86,6 +86,19 @@ def test_a_scan_of_copied_files_gives_the_numbers_of_memory(memory, tmp_path):
         RAGPipelineEvaluation.scan("sqlite:///scores.db?table=scores")
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_scan_of_copied_files_has_the_name_of_the_place(memory, tmp_path, ending):
+    pytest.importorskip("pyarrow")
+    parts = [evaluation(f"part-{n}", [0.5, 1, 0, 0.25], n * 4) for n in range(2)]
+    put(memory, tmp_path, parts, "/lake/hybrid", ending)
+    for address in (f"memory://lake/hybrid/*{ending}", "memory://lake/hybrid"):
+        scan = RAGPipelineEvaluation.scan(address)
+        # The copies last as long as the scan.
+        assert (scan.name, scan.n_queries) == ("hybrid", 8)
+    one = RAGPipelineEvaluation.scan(f"memory://lake/hybrid/part-1{ending}")
+    assert (one.name, one.evaluation_report()["Recall@5"]) == ("part-1", 0.4375)
+
+
 def test_local_files_have_addresses_too(tmp_path):
     evaluation("hybrid", [1, 0.5]).save(tmp_path / "hybrid.parquet")
     [read] = read_scores((tmp_path / "hybrid.parquet").as_uri()).values()

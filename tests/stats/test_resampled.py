@@ -14,6 +14,7 @@ from rageval_report.stats.resampled import (
     expanded_limits,
     resampled_statistics,
 )
+from rageval_report.stats.row_order import canonical_order
 
 RNG = np.random.default_rng(2)
 SCORES = RNG.random((11, 3))
@@ -33,6 +34,7 @@ WITNESSES = {
 def test_each_resample_is_what_numpy_says_of_its_rows(scores, name):
     drawn = resampled_statistics([scores], [name], n_resamples=60, seed=4)
     [counts] = bootstrap_counts(11, 60, 4)
+    scores = scores[canonical_order(scores)]
     for row, count in zip(drawn[:, 0], counts.astype(int), strict=True):
         kept = np.repeat(scores, count, axis=0)
         kept = kept[~np.isnan(kept).any(axis=1)]

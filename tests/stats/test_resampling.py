@@ -80,9 +80,8 @@ def test_the_spread_of_the_means_is_the_standard_error():
 
 def test_unscored_rows_are_left_out_of_a_columns_mean():
     scores = np.array([[1.0, 5.0], [3.0, NAN], [2.0, 7.0], [4.0, NAN]])
-    full = bootstrap_means(np.eye(4), n_resamples=200, seed=4) * 4
-    means = bootstrap_means(scores, n_resamples=200, seed=4)
-    weights = np.rint(full)
+    drawn = bootstrap_means(np.hstack([np.eye(4), scores]), n_resamples=200, seed=4)
+    weights, means = np.rint(drawn[:, :4] * 4), drawn[:, 4:]
     counted = weights[:, [0, 2]].sum(axis=1)
     some = counted > 0
     expected = weights[some][:, [0, 2]] @ [5.0, 7.0] / counted[some]

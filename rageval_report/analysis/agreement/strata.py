@@ -134,11 +134,13 @@ def queries_to_label(
             f"label; got {n!r}"
         )
     rng = np.random.default_rng(check_seed(seed))
-    names = list(dict.fromkeys(groups[ratings.is_judged].tolist()))
+    # By id, so that the order in which the queries stand does not decide which ones are drawn.
+    by_id = np.argsort(ratings.ids.astype(str).to_numpy(), kind="stable")
+    names = list(dict.fromkeys(groups[by_id][ratings.is_judged[by_id]].tolist()))
     counts = allocate(_pull(ratings, groups, names, lam), _state(ratings, groups, names), n)
     chosen: list[int] = []
     for name, count in zip(names, counts, strict=True):
-        members = np.flatnonzero(free & (groups == name))
+        members = by_id[(free & (groups == name))[by_id]]
         chosen.extend(rng.choice(members, count, replace=False).tolist())
     rows = np.array(chosen)[rng.permutation(len(chosen))]
     texts = text_columns(evaluation, metric)

@@ -591,10 +591,9 @@ def compare(
         )
         return comparison
     evaluations = check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
-    baseline, *others = evaluations
     plan = plan_comparison(
-        baseline,
-        len(others),
+        evaluations[0],
+        len(candidates),
         test=test,
         interval=interval,
         confidence_level=confidence_level,
@@ -607,6 +606,22 @@ def compare(
         tried=tried,
         n_jobs=n_jobs,
     )
+    return _compare_runs(
+        evaluations, plan, correction=correction, metrics=metrics, clusters=clusters, on=on
+    )
+
+
+def _compare_runs(
+    evaluations: Sequence[Scored],
+    plan: ComparisonPlan,
+    *,
+    correction: str,
+    metrics: str | Iterable[str] | None,
+    clusters: Clusters | None,
+    on: str | None,
+) -> Comparison:
+    """Pair the queries of each candidate with those of the baseline, and compare the pairs."""
+    baseline, *others = evaluations
     runs = others if on is None else [match_queries(run, baseline, on) for run in others]
     pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
     plan = replace(plan, units=resolve_units(baseline, clusters, compared_rows(pairings)))

@@ -29,7 +29,7 @@ from rageval_report.analysis.comparing.verdicts import (
     MetricFinding,
     NeededUnits,
 )
-from rageval_report.analysis.sentence_parts import number
+from rageval_report.analysis.sentence_parts import filled_notes, number
 from rageval_report.analysis.sizes import usual_sizes
 from rageval_report.scores import Metric
 from rageval_report.stats import EFFECTS, PairedScores
@@ -61,7 +61,7 @@ Margin = float | Mapping[str, float]
 _MANY_DROPPED = 0.05
 
 # The tests, and intervals, of which those of many metrics are computed together.
-_KEPT_TESTS = ("auto", "sign-flip")
+KEPT_TESTS = ("auto", "sign-flip")
 
 # The name of the test, and of the interval, where there are too few units for one.
 UNTESTED = "none"
@@ -163,6 +163,8 @@ class MetricComparison:
         The scores of the common queries to which the metric applies and that one side scored.
     n_not_applicable : int
         The number of common queries to which it does not apply.
+    n_filled : int
+        The number of missing scores, of both sides, that count as the worst possible one.
     pairs : PairedScores
         Both sides' scores of the queries that both scored.
     by_unit : PairedScores
@@ -190,6 +192,7 @@ class MetricComparison:
     baseline_rows: IntArray | None
     lone: LoneScores
     n_not_applicable: int
+    n_filled: int
     pairs: PairedScores
     by_unit: PairedScores
     test: PairedResult
@@ -309,6 +312,8 @@ class MetricPairs:
         Their rows in the baseline, if they are in memory.
     n_not_applicable : int
         The number of common queries to which the metric does not apply.
+    n_filled : int
+        The number of missing scores, of both sides, that count as the worst possible one.
     logarithms : PairedScores, optional
         The logarithms of the scores, where they cannot be taken of `pairs`.
     """
@@ -319,6 +324,7 @@ class MetricPairs:
     units: Units = QUERIES
     baseline_rows: IntArray | None = None
     n_not_applicable: int = 0
+    n_filled: int = 0
     logarithms: PairedScores | None = None
 
     @classmethod
@@ -327,6 +333,7 @@ class MetricPairs:
         state: PairState,
         *,
         n_not_applicable: int = 0,
+        n_filled: int = 0,
         logarithms: PairState | None = None,
         clusters: ClusteredPairs | None = None,
     ) -> MetricPairs:
@@ -338,6 +345,8 @@ class MetricPairs:
             The state of all common queries.
         n_not_applicable : int
             The number of common queries to which the metric does not apply, which the state lacks.
+        n_filled : int
+            The number of missing scores that the state counts as the worst possible one.
         logarithms : PairState, optional
             The state of the logarithms of the scores, for the ratio of latencies and costs.
         clusters : ClusteredPairs, optional
@@ -364,6 +373,7 @@ class MetricPairs:
         return cls(
             *(pairs, by_unit, state.lone, units),
             n_not_applicable=n_not_applicable,
+            n_filled=n_filled,
             logarithms=logs,
         )
 
@@ -398,6 +408,7 @@ class PairedMetric:
             plan.units,
             np.arange(before.size) if rows is None else rows,
             applies=lambda: pairing.applies(ours, theirs),
+            n_filled=pairing.count_filled(ours, theirs, plan.missing),
         )
 
     @classmethod
@@ -411,6 +422,7 @@ class PairedMetric:
         *,
         applies: Callable[[], BoolArray],
         rulers: SideRulers = NO_RULERS,
+        n_filled: int = 0,
     ) -> Self:
         """The metric on some queries of the runs.
 
@@ -430,12 +442,16 @@ class PairedMetric:
             Gives whether the metric applies to each query; called only if a score is missing.
         rulers : (StepRuler, StepRuler), optional
             What fits the columns of which the scores are a part, see `PairedScores`.
+        n_filled : int
+            The number of these scores that were missing and count as the worst possible one.
         """
         complete, pairs = split_complete(*scores, rulers)
         if complete.all():
             units = units.select(rows)
             known = MetricPairs(
-                pairs, units.collapse(pairs), NO_LONE_SCORES, units, baseline_rows=rows
+                *(pairs, units.collapse(pairs), NO_LONE_SCORES, units),
+                baseline_rows=rows,
+                n_filled=n_filled,
             )
             return cls(names, metric, known)
         units = units.select(rows[complete])
@@ -447,6 +463,7 @@ class PairedMetric:
             units,
             baseline_rows=rows[complete],
             n_not_applicable=int((~concerned).sum()),
+            n_filled=n_filled,
         )
         return cls(names, metric, known)
 
@@ -487,9 +504,9 @@ def compare_together(
     tested = [pairs for pairs in by_unit if pairs.n >= plan.fewest_units]
     if plan.n_jobs > 1:  # each sample keeps its step, which all of them are asked for next
         map_in_threads(lambda pairs: pairs.step, tested, plan.n_jobs)
-    if plan.test in _KEPT_TESTS:
+    if plan.test in KEPT_TESTS:
         keep_pvalues(tested)
-    if plan.interval_method in _KEPT_TESTS:
+    if plan.interval_method in KEPT_TESTS:
         keep_limits(tested, plan.level_of_one)
     return map_in_threads(
         lambda metric: compare_pairs(metric.names, metric.metric, plan, metric.known),
@@ -530,6 +547,7 @@ def compare_pairs(
         baseline_rows=known.baseline_rows,
         lone=lone,
         n_not_applicable=known.n_not_applicable,
+        n_filled=known.n_filled,
         pairs=pairs,
         by_unit=by_unit,
         test=test,
@@ -571,6 +589,7 @@ def notes_of(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
     return (
         *_applicability_notes(row),
         *_dropped_notes(row),
+        *filled_notes(row.n_filled),
         *row.interval.notes,
         *_contradiction_notes(row, plan),
         *_ratio_notes(row, plan),

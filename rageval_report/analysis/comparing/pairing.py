@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, cast, get_args
 
@@ -98,6 +98,12 @@ class Pairing:
             return before, after
         applies = self.applies(ours, theirs)
         return np.where(applies, before, np.nan), np.where(applies, after, np.nan)
+
+    def count_filled(self, ours: Metric, theirs: Metric, missing: MissingTreatment) -> int:
+        """The number of scores that `treated` replaces by the worst possible one."""
+        if missing != "worst":
+            return 0
+        return count_missing(*self.both(ours, theirs), lambda: self.applies(ours, theirs))
 
     def baseline_rows(self, compared: BoolArray) -> IntArray:
         """The rows of some common queries in the baseline."""
@@ -258,6 +264,32 @@ def fill_missing(
     return np.where(np.isnan(baseline), worst, baseline), np.where(
         np.isnan(candidate), worst, candidate
     )
+
+
+def count_missing(
+    baseline: FloatArray, candidate: FloatArray, applies: Callable[[], BoolArray | None]
+) -> int:
+    """The number of missing scores of both sides, where the metric applies.
+
+    Parameters
+    ----------
+    baseline, candidate : ndarray of shape (n,)
+        The scores of the same queries, NaN if unscored.
+    applies : callable
+        Gives whether the metric applies to each query, or None if it applies to all; called only if
+        a score is missing.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> count_missing(np.array([0.5, nan, nan]), np.array([nan, nan, nan]), lambda: None)
+    5
+    """
+    n_missing = np.isnan(baseline).astype(np.int64) + np.isnan(candidate)
+    if not n_missing.any():
+        return 0
+    where = applies()
+    return int(n_missing.sum() if where is None else n_missing[where].sum())
 
 
 def require_bounds(metric: Metric) -> tuple[float, float]:

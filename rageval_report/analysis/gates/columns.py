@@ -271,12 +271,14 @@ class ScoreColumn(GateColumn):
         """Their mean with its interval."""
         settings = self.settings
         if self.units.are_clusters and self.scores.size:
-            return cluster_intervals(
+            [interval] = cluster_intervals(
                 [self.metric],
                 [self.scores],
                 self.units.select(slice(self.scores.size)),
                 confidence_level=settings.confidence_level,
-            )[0]
+            )
+            # Clusters move no mean, not even by its last digit.
+            return replace(interval, estimate=self.moments.mean)
         return described_intervals(
             [column_of_mean(self.metric, self.scores, self.moments)],
             confidence_level=settings.confidence_level,

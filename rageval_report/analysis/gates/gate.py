@@ -36,6 +36,7 @@ from rageval_report.analysis.gates.result import COLUMNS, HEADLINE, GateResult, 
 from rageval_report.analysis.gates.rule_outcomes import Outcome
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject, resolve_rule
 from rageval_report.analysis.scanned import ScoredOrScanned, scans_among
+from rageval_report.analysis.sentence_parts import filled_notes
 from rageval_report.errors import DataError, check_choice
 from rageval_report.scores import Correct
 from rageval_report.scores.catalogue.dialects import (
@@ -385,7 +386,7 @@ def _missing_notes(outcome: Outcome) -> Iterator[str]:
     fills_missing = outcome.subject.run.settings.missing == "worst"
     if fills_missing and n and not request.figure.counts_missing and request.figure.of != "pair":
         what = request.name if request.metric is None else request.metric.name
-        yield f"{what}: {n} unscored {'query counts' if n == 1 else 'queries count'} as the worst"
+        yield from (f"{what}: {note}" for note in filled_notes(n))
 
 
 def _correct_notes(outcome: Outcome) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol, TypedDict
 
@@ -14,7 +14,7 @@ from rageval_report.analysis.cluster_means import cluster_intervals
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.scores import Metric
 from rageval_report.stats import PairedScores
-from rageval_report.stats.all_pairs import AllPairs, pair_tests, pairs_beyond
+from rageval_report.stats.all_pairs import AllPairs, beyond_margin, pair_tests
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.intervals import described_intervals
 from rageval_report.stats.means.moments import Moments, moments
@@ -112,13 +112,14 @@ class MatrixColumns:
         return self.units.count(len(self.scores))
 
     @cached_property
-    def _moments(self) -> list[Moments]:
+    def moments_of_each(self) -> list[Moments]:
+        """The moments of each column."""
         return [moments(column) for column in self.scores.T]
 
     @cached_property
     def means(self) -> FloatArray:
         """The mean of each column."""
-        return np.array([known.mean for known in self._moments])
+        return np.array([known.mean for known in self.moments_of_each])
 
     @cached_property
     def tie(self) -> float:
@@ -135,10 +136,13 @@ class MatrixColumns:
         """The interval of the mean of each column."""
         columns = list(self.scores.T)
         if self.units.are_clusters:
-            return cluster_intervals(
+            intervals = cluster_intervals(
                 [metric] * len(columns), columns, self.units, confidence_level=confidence_level
             )
-        described = zip(columns, self._moments, strict=True)
+            # On a lattice these means are rounded once, so that no order of the rows moves them.
+            means = self.means.tolist()
+            return [replace(each, estimate=m) for each, m in zip(intervals, means, strict=True)]
+        described = zip(columns, self.moments_of_each, strict=True)
         return described_intervals(
             [column_of_mean(metric, column, known) for column, known in described],
             confidence_level=confidence_level,
@@ -156,7 +160,8 @@ class MatrixColumns:
         pairs = pair_tests(self.scores, units=self.units, test=test, **drawing)
         if not margin:
             return pairs
-        return pairs_beyond(self.scores, pairs, margin, units=self.units, test=test, **drawing)
+        scores = pairs.scores_in(self.scores)
+        return beyond_margin(scores, pairs, margin, units=self.units, test=test, **drawing)
 
     def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
         """Friedman's test."""
@@ -206,6 +211,10 @@ class RankedLineup(Protocol):
     @property
     def n_queries(self) -> int:
         """The number of queries that all have."""
+
+    @property
+    def metrics(self) -> Mapping[str, tuple[Metric, ...]]:
+        """The metrics that all have, by the first one's name, as each pipeline knows them."""
 
     @property
     def missing(self) -> MissingTreatment:

@@ -17,7 +17,13 @@ from rageval_report.analysis.ranking.standing import (
     drawing_of,
     margin_in,
 )
-from rageval_report.analysis.sentence_parts import correction_note, group_notes, number, pvalue_text
+from rageval_report.analysis.sentence_parts import (
+    correction_note,
+    filled_notes,
+    group_notes,
+    number,
+    pvalue_text,
+)
 from rageval_report.results import Result
 from rageval_report.stats import PairedScores
 from rageval_report.stats.all_pairs import AllPairs
@@ -212,8 +218,7 @@ def _block_notes(block: RankedBlock, lineup: RankedLineup, alpha: float) -> list
             f"scored; at least {fewest} are needed"
         )
     if not left_out and lineup.missing == "worst" and block.unscored.any():
-        n_filled = int(block.unscored.sum())
-        notes.append(f"{n_filled} unscored queries count as the worst possible score")
+        notes += filled_notes(int(block.unscored.sum()))
     return notes
 
 

@@ -172,10 +172,7 @@ def weighted_scores(
     effective = np.array([aim.weight for aim in with_data])
     effective /= effective.sum()
     scores, spread = values @ effective, drawn @ effective
-    terms = [share_terms(aim.parts, 1.0) for aim in with_data]
-    limits = np.array(
-        [margin_of([aim.name], part, checked) for aim, part in zip(with_data, terms, strict=True)]
-    )
+    limits = _margins_of_aims(with_data, checked)
     margin = checked.get(SCORE, float(limits @ effective))
     figure = Figure(
         *(_NAME, scores, spread, True),
@@ -200,19 +197,18 @@ def weighted_scores(
     frame["share_of_weights"] = simplex_shares(values, n_draws=resamples, seed=start)
     frame["share_of_weights_shown"] = shares_best
     frame = _sort_by_rank(frame, [aim.name for aim in with_data])
-    settings = {
-        "weights": {aim.name: aim.weight for aim in aims},
-        "confidence_level": level,
-        "missing": lineup.missing,
-        "correction": tests.correction,
-        **({"margins": checked} if checked else {}),
-        "n_resamples": resamples,
-        "seed": start,
-    }
     result = WeightedScores(
         "Weighted scores",
         frame,
-        settings,
+        {
+            "weights": {aim.name: aim.weight for aim in aims},
+            "confidence_level": level,
+            "missing": lineup.missing,
+            "correction": tests.correction,
+            **({"margins": checked} if checked else {}),
+            "n_resamples": resamples,
+            "seed": start,
+        },
         (*_notes(lineup, aims, effective, resampled), *_test_notes(tests, weight_shares)),
         headline=(*_FRONT, *_SHARES, *(aim.name for aim in with_data)),
         objectives=_contributions(lineup.names, aims, values, effective),
@@ -226,6 +222,13 @@ def weighted_scores(
 
 def _metrics(lineup: Lineup) -> dict[str, Metric]:
     return {name: metrics[0] for name, metrics in lineup.metrics.items()}
+
+
+def _margins_of_aims(aims: Sequence[Aim], margins: Mapping[str, float]) -> FloatArray:
+    """The difference in each objective that its margins, and those of its metrics, can cause."""
+    terms = (share_terms(aim.parts, 1.0) for aim in aims)
+    limits = [margin_of([aim.name], part, margins) for aim, part in zip(aims, terms, strict=True)]
+    return np.array(limits)
 
 
 def _weighted_terms(aims: Sequence[Aim], effective: FloatArray) -> tuple[Term, ...]:

@@ -41,7 +41,7 @@ def judge(options: JudgeArguments) -> int:
     output = Output.of(options)
     if options.queries is not None:
         check_files(Path(options.queries), force=options.force)
-    setup = judge_setup(options)
+    setup = judge_setup(options, is_rehearsal=options.dry_run)
     if options.dry_run:
         output.write({"estimate": _estimate(options, setup)})
         return OK

@@ -17,7 +17,9 @@ from rageval_report.judges.chats.base import Chat
 from rageval_report.results import Result
 
 
-def judge_setup(options: JudgingOptions, section: JudgeSection | None = None) -> JudgeSetup:
+def judge_setup(
+    options: JudgingOptions, section: JudgeSection | None = None, *, is_rehearsal: bool = False
+) -> JudgeSetup:
     """The judge of a section of settings, overridden by the command line.
 
     Parameters
@@ -26,6 +28,8 @@ def judge_setup(options: JudgingOptions, section: JudgeSection | None = None) ->
         The command line.
     section : JudgeSection, optional
         The file.
+    is_rehearsal : bool
+        Whether nobody will be asked.
     """
     if options.judge_models and options.model is not None:
         raise click.UsageError("Give --model, or --judge-model for each of several judges.")
@@ -39,6 +43,7 @@ def judge_setup(options: JudgingOptions, section: JudgeSection | None = None) ->
         price=options.price,
         progress=not options.quiet,
         tell=note,
+        is_rehearsal=is_rehearsal,
     )
 
 

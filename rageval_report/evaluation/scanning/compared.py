@@ -9,7 +9,6 @@ from typing import Unpack, cast
 
 import numpy as np
 
-from rageval_report._argument_kinds import describe_kind
 from rageval_report.analysis.comparing.comparison import comparison_of_rows, plan_comparison
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords, PlanKeywords
 from rageval_report.analysis.comparing.metric_comparison import (
@@ -24,8 +23,12 @@ from rageval_report.analysis.comparing.pairing import (
     shared_metrics,
 )
 from rageval_report.errors import AlignmentError, DataError, check_options
+from rageval_report.evaluation.scanning.cluster_labels import (
+    LabelsOfBaseline,
+    unnamed_clusters_of,
+)
 from rageval_report.evaluation.scanning.description import DescribedScan
-from rageval_report.evaluation.scanning.group_labels import ClusterColumn, GroupColumn
+from rageval_report.evaluation.scanning.group_labels import ScanClusters, clusters_of
 from rageval_report.evaluation.scanning.needs_memory import needs_memory
 from rageval_report.evaluation.scanning.pair_states import PairStates, facts_after, facts_before
 from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
@@ -77,7 +80,8 @@ def compare_scans(
     listed = [metrics] if isinstance(metrics, str) else metrics
     chosen = None if listed is None else list(listed)
     plan = plan_comparison(baseline.head, len(candidates), **_plan_keywords(options))
-    clusters = _cluster_column(baseline, options.get("clusters"))
+    named_clusters = options.get("clusters")
+    clusters = clusters_of(baseline, named_clusters)
     if clusters is not None:
         plan = replace(plan, units=Units(np.arange(0)))  # which are those of the states
     pairs = tuple(
@@ -95,10 +99,14 @@ def compare_scans(
         n_queries=first.n_common + first.n_only_before,
         settings={
             **dialect_settings(heads),
-            **clusters_setting(options.get("clusters")),
+            **clusters_setting(named_clusters),
             "engine": engine.name,
         },
-        notes=(*doubts_of(heads), *note_on_dialects(heads)),
+        notes=(
+            *doubts_of(heads),
+            *unnamed_clusters_of(pairs[0].labels, named_clusters),
+            *note_on_dialects(heads),
+        ),
         flips=lambda rows: _adjust_by_flips(rows, pairs, plan),
     )
     return ScannedComparison.of(comparison, pairs)
@@ -129,17 +137,6 @@ def _check_options(options: ComparisonKeywords) -> None:
     check_options("compare()", options, ComparisonKeywords.__annotations__)
     if options.get("on") is not None:
         raise needs_memory("on= of compare()")
-    clusters = options.get("clusters")
-    if clusters is not None and not isinstance(clusters, str):
-        raise DataError(
-            "clusters of scans must be the name of a column of the baseline's files; got labels "
-            f"({describe_kind(clusters)}). Add them to the files as a column, or bring the scans "
-            "into memory with .collect()"
-        )
-
-
-def _cluster_column(baseline: DescribedScan, clusters: object) -> ClusterColumn | None:
-    return ClusterColumn(GroupColumn.of(baseline, clusters)) if isinstance(clusters, str) else None
 
 
 def _adjust_by_flips(
@@ -165,7 +162,7 @@ def pair_scans(
     engine: Engine,
     metrics: Sequence[str] | None,
     missing: MissingTreatment = "drop",
-    clusters: ClusterColumn | None = None,
+    clusters: ScanClusters | None = None,
 ) -> ScannedPair:
     """Read two tables side by side; a second time if all rows say more than the first ones.
 
@@ -179,12 +176,13 @@ def pair_scans(
     """
     tables = ScannedTables(baseline, candidate, engine)
     shared = shared_metrics(baseline.head, candidate.head, metrics)
+    labels = LabelsOfBaseline.of(baseline, are_named=clusters is not None)
+    before, after = tables.columns_of(clusters)
+    columns = (*before, *labels.columns), after
     for _ in range(2):
-        states = PairStates(tuple(shared), tables.parts, missing, clusters)
-        partial = StateOfEach((CommonIds.of, facts_before, facts_after, states))
-        common, first, second, by_metric = tables.fold(
-            partial, shared, tables.columns_of(clusters)
-        ).parts
+        states = PairStates(tuple(shared), tables.parts_of_states, missing, clusters)
+        partial = StateOfEach((CommonIds.of, facts_before, facts_after, labels, states))
+        common, first, second, counts, by_metric = tables.fold(partial, shared, columns).parts
         tables = replace(
             tables, before=tables.before.with_facts(first), after=tables.after.with_facts(second)
         )
@@ -195,7 +193,7 @@ def pair_scans(
     _check_common(tables, common)
     check_directions(shared)
     check_scales(tables.names, (tables.before.head.scores, tables.after.head.scores), shared)
-    return ScannedPair(tables, shared, by_metric.states, common, states)
+    return ScannedPair(tables, shared, by_metric.states, common, states, counts.states)
 
 
 def _check_common(tables: ScannedTables, common: CommonIds) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
+import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.comparing.metric_comparison import (
@@ -19,7 +20,8 @@ from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.history.changes import DatedRun, flat_config
 from rageval_report.analysis.history.run_pairs import PairedRuns, query_set_text
 from rageval_report.errors import ArgumentKindError
-from rageval_report.evaluation.scanning.needs_memory import check_without_clusters, needs_memory
+from rageval_report.evaluation.scanning.group_labels import clusters_of
+from rageval_report.evaluation.scanning.needs_memory import needs_memory
 from rageval_report.evaluation.scanning.pair_states import PairStates
 from rageval_report.evaluation.scanning.profile import ScanProfile
 from rageval_report.evaluation.scanning.query_set_states import (
@@ -38,6 +40,7 @@ from rageval_report.scale.mergeable import Partial, StateByName
 from rageval_report.scale.pairs import PairedRows
 from rageval_report.scores import Metric
 from rageval_report.scores.query_sets import QuerySet
+from rageval_report.stats.units import Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +100,6 @@ class DatedScan(DatedRun):
         self, metrics: Sequence[Metric], plan: ComparisonPlan, clusters: Clusters | None
     ) -> Result:
         """The mean of each metric with its interval, as `DatedRun.summary`."""
-        check_without_clusters("history()", clusters)
         return summary_of_scan(
             self.profile,
             self.engine,
@@ -106,6 +108,7 @@ class DatedScan(DatedRun):
             confidence_level=plan.confidence_level,
             n_resamples=plan.n_resamples,
             seed=plan.seed,
+            clusters=clusters,
         )
 
     def beside(self, after: DatedRun) -> PairedRuns:
@@ -118,9 +121,8 @@ class DatedScan(DatedRun):
         return DatedScanPair(self, after)
 
     def cluster_notes(self, clusters: Clusters | None) -> tuple[str, ...]:
-        """Nothing, because a history of scans takes no clusters."""
-        check_without_clusters("history()", clusters)
-        return ()
+        """A note on a column that looks like clusters, if none were named."""
+        return self.profile.unnamed_clusters(clusters)
 
     def engine_setting(self) -> dict[str, object]:
         """What read the files, for the signature of a result."""
@@ -177,14 +179,16 @@ class DatedScanPair:
             The metrics, as either run knows them.
         plan : ComparisonPlan
             The settings.
-        clusters : None
-            Clusters need the scores in memory.
+        clusters : str, Series or mapping, optional
+            Queries of the first run that belong together.
         """
-        check_without_clusters("history()", clusters)
+        column = clusters_of(self._tables.before, clusters)
         states: Partial[PairedRows, StateByName] = PairStates(
-            tuple(metrics), self._tables.parts, plan.missing
+            tuple(metrics), self._tables.parts_of_states, plan.missing, column
         )
-        before, after = self._tables.columns_of(None)
+        before, after = self._tables.columns_of(column)
+        if column is not None:
+            plan = replace(plan, units=Units(np.arange(0)))  # which are those of the states
         if not self._has_same_set:
             states = OnSameQueries(self._same, states)
             first, second = self._same.columns

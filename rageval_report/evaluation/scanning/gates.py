@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,6 +19,16 @@ from rageval_report.analysis.gates.columns import (
     ScoresBeyond,
 )
 from rageval_report.errors import DataError
+from rageval_report.evaluation.scanning.clustered import (
+    SCORED,
+    UNSCORED,
+    AnswerStates,
+    ClusteredColumn,
+    ClusterReader,
+    ShareStates,
+    clustered_columns,
+    share_of_clusters,
+)
 from rageval_report.evaluation.scanning.description import DescribedScan
 from rageval_report.evaluation.scanning.part_states import (
     CorrectInPart,
@@ -89,18 +100,33 @@ class ScannedColumn(GateColumn):
         What one pass over the table found.
     engine : Engine
         The engine of another pass, for scores that are known by sums only.
+    reader : ClusterReader, optional
+        What reads the table with its clusters.
+    clusters : callable, optional
+        Gives the sums by cluster; the files are read when it is first called.
     """
 
     profile: ScanProfile = field(kw_only=True)
     engine: Engine = field(kw_only=True)
+    reader: ClusterReader | None = field(kw_only=True, default=None)
+    clusters: Callable[[], ClusteredColumn] | None = field(kw_only=True, default=None)
+
+    @cached_property
+    def _worst(self) -> float | None:
+        """The score of each query without one, with missing="worst"; None if these do not count."""
+        if self.settings.missing != "worst" or not self.n_unscored:
+            return None
+        return require_bounds(self.metric)[0 if self.metric.greater_is_better else 1]
 
     @cached_property
     def _filled(self) -> FloatArray:
         """The worst score for each missing one, with missing="worst"."""
-        if self.settings.missing != "worst" or not self.n_unscored:
-            return np.empty(0)
-        worst = require_bounds(self.metric)[0 if self.metric.greater_is_better else 1]
-        return np.full(self.n_unscored, worst)
+        return np.empty(0) if self._worst is None else np.full(self.n_unscored, self._worst)
+
+    @property
+    def n_clusters(self) -> int:
+        """The number of clusters of the scored queries; 0 if each query counts by itself."""
+        return 0 if self.clusters is None else int(self.clusters().scored.keys.size)
 
     @cached_property
     def state(self) -> MetricState:
@@ -124,6 +150,9 @@ class ScannedColumn(GateColumn):
     def mean_interval(self) -> Interval:
         """Their mean with its interval."""
         settings = self.settings
+        if self.clusters is not None and self.state.n:
+            mean = self.clusters().mean(self.metric, self.moments, self._worst)
+            return mean.interval(confidence_level=settings.confidence_level)
         return described_intervals(
             [column_of_state(self.metric, self.state)],
             confidence_level=settings.confidence_level,
@@ -134,6 +163,8 @@ class ScannedColumn(GateColumn):
     def share_interval(self, holds: ScoresBeyond) -> Interval:
         """The share of the scores that lie beyond a threshold, with its interval."""
         scores, level = self.state.scores, self.settings.confidence_level
+        if self.clusters is not None and self.reader is not None:
+            return self._share_of_clusters(self.clusters(), self.reader, holds)
         if scores.sums is None:
             counted = scores.counted()
             n_true = int(counted.counts[holds(counted.scores)].sum())
@@ -144,8 +175,23 @@ class ScannedColumn(GateColumn):
             n_true = (counted_rows or 0) + int(np.count_nonzero(holds(self._filled)))
         return interval_of_count(n_true, scores.n, level)
 
+    def _share_of_clusters(
+        self, clusters: ClusteredColumn, reader: ClusterReader, holds: ScoresBeyond
+    ) -> Interval:
+        name, table = self.metric.name, self.profile.described.table
+        sums = reader.fold(table, ShareStates(name, holds), [name], [])
+        if sums is None:
+            return interval_of_count(0, 0, self.settings.confidence_level)
+        if self._worst is not None:
+            sums = sums + clusters.unscored.times(float(holds(np.array([self._worst]))[0]))
+        return share_of_clusters(sums, self.settings.confidence_level)
+
     def unscored_interval(self) -> Interval:
         """The share of the queries without a score, with its interval."""
+        if self.clusters is not None:
+            known = self.clusters()
+            sums = known.scored.times(0.0) + known.unscored.times(1.0)
+            return share_of_clusters(sums, self.settings.confidence_level)
         n = self.n + self.n_unscored
         return interval_of_count(self.n_unscored, n, self.settings.confidence_level)
 
@@ -209,15 +255,25 @@ class ScannedRun(GatedRun):
         What reads it again, where a rule needs it.
     settings : GateSettings
         The settings of the gate.
+    reader : ClusterReader, optional
+        What reads it with its clusters.
     """
 
-    def __init__(self, profile: ScanProfile, engine: Engine, settings: GateSettings):
+    def __init__(
+        self,
+        profile: ScanProfile,
+        engine: Engine,
+        settings: GateSettings,
+        reader: ClusterReader | None = None,
+    ):
         super().__init__(profile.described.head, settings)
         object.__setattr__(self, "profile", profile)
         object.__setattr__(self, "engine", engine)
+        object.__setattr__(self, "reader", reader)
 
     profile: ScanProfile
     engine: Engine
+    reader: ClusterReader | None
 
     most_rows: ClassVar[int | None] = MOST_WORST
 
@@ -245,13 +301,24 @@ class ScannedRun(GatedRun):
         states: Mapping[str, int] = profile.unscored.states.get(metric.name, {})
         n_not_applicable = states.get(NOT_APPLICABLE, 0)
         state = profile.states[metric.name]
+        clusters = None if self.reader is None else lambda: self._clusters[metric.name]
         return ScannedColumn(
             *(metric, state.n, state.n_unscored - n_not_applicable, n_not_applicable),
             self.settings,
             percentile_method(self.evaluation),
             profile=profile,
             engine=self.engine,
+            reader=self.reader,
+            clusters=clusters,
         )
+
+    @cached_property
+    def _clusters(self) -> dict[str, ClusteredColumn]:
+        """The sums by cluster of all metrics."""
+        if self.reader is None:
+            return {}
+        metrics = list(self.profile.described.metrics.values())
+        return clustered_columns(self.profile, self.reader, metrics)
 
     @cached_property
     def _notion(self) -> CorrectNotion | None:
@@ -282,10 +349,33 @@ class ScannedRun(GatedRun):
         """The share of correct answers, with its interval."""
         counts = self._correct_counts
         n = counts.n_correct + counts.n_incorrect
+        if self.reader is not None and self._notion is not None:
+            return self._correct_share_of_clusters(self.reader, self._notion, counts)
         n_judged = n + (counts.n_unscored if self.settings.missing == "worst" else 0)
         level = self.settings.confidence_level
         interval = interval_of_count(counts.n_correct, n_judged, level)
         return Measurement(interval.estimate, interval.low, interval.high, n, counts.n_unscored)
+
+    def _correct_share_of_clusters(
+        self, reader: ClusterReader, notion: CorrectNotion, counts: CorrectCounts
+    ) -> Measurement:
+        described, level = self.profile.described, self.settings.confidence_level
+        columns = columns_of_notion(notion, described.table.shape.detail_names)
+        parts = replace(self._parts, columns=columns)
+        total = reader.fold(
+            described.table, AnswerStates(parts, notion), list(described.metrics), columns
+        )
+        n = counts.n_correct + counts.n_incorrect
+        if total is None:
+            return Measurement(math.nan, n=n, n_unscored=counts.n_unscored)
+        known, unknown = total.states[SCORED], total.states[UNSCORED]
+        # An answer that nobody judged counts as wrong, and not as scored.
+        sums = known + unknown if self.settings.missing == "worst" else known
+        interval = share_of_clusters(sums, level)
+        return Measurement(
+            *(interval.estimate, interval.low, interval.high, n, counts.n_unscored),
+            n_clusters=int(known.keys.size),
+        )
 
     def declare_correct(self) -> str | None:
         """What is correct, and how many queries are; None if nothing says so."""
@@ -305,12 +395,21 @@ class LaterScannedRun(ScannedRun):
         What reads it.
     settings : GateSettings
         The settings of the gate.
+    reader : ClusterReader, optional
+        What reads it with its clusters.
     """
 
-    def __init__(self, described: DescribedScan, engine: Engine, settings: GateSettings):
+    def __init__(
+        self,
+        described: DescribedScan,
+        engine: Engine,
+        settings: GateSettings,
+        reader: ClusterReader | None = None,
+    ):
         GatedRun.__init__(self, described.head, settings)
         object.__setattr__(self, "described", described)
         object.__setattr__(self, "engine", engine)
+        object.__setattr__(self, "reader", reader)
 
     described: DescribedScan
 

@@ -11,7 +11,9 @@ import pandas as pd
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.evaluation.scanning.description import DescribedScan
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
+from rageval_report.evaluation.scanning.rank_states import AlignedScores
 from rageval_report.evaluation.scanning.worst import MOST_WORST, like_memory
+from rageval_report.scale.aligned_rows import AlignedRows
 from rageval_report.scale.mergeable import StateByName
 from rageval_report.scale.pairs import PairedRows
 from rageval_report.scale.score_rows import ArrowTexts, ScoreRows
@@ -116,6 +118,43 @@ class WorseOfEach:
         )
 
 
+@dataclass(frozen=True)
+class WidestOfEach:
+    """Selects the rows of several tables on which these differ most, by metric.
+
+    Parameters
+    ----------
+    ranked : AlignedScores
+        What takes the scores out of rows.
+    most : int
+        How many rows are kept of each metric.
+    """
+
+    ranked: AlignedScores
+    most: int = MOST_WORST
+
+    def __call__(self, rows: AlignedRows) -> StateByName:
+        """Those of some rows, by metric."""
+        return _worst_of_each(
+            {name: self._spread(rows, name) for name in self.ranked.metrics},
+            rows.common[0].ids,
+            self.most,
+            lambda places: [
+                side.of(part.take(places), with_ids=True)
+                for side, part in zip(self.ranked.sides, rows.common, strict=True)
+            ],
+        )
+
+    def _spread(self, rows: AlignedRows, name: str) -> FloatArray:
+        """The best score of each query less the worst one; NaN where all are equal."""
+        scores = self.ranked.treated(
+            self.ranked.scores(rows, name), name, self.ranked.applies(rows, name)
+        )
+        spread = np.asarray(np.ptp(scores, axis=1), dtype=np.float64)
+        spread[~(spread > 0)] = np.nan
+        return spread
+
+
 def _losses(before: FloatArray, after: FloatArray, metric: Metric) -> FloatArray:
     """How much worse each query became; NaN where it did not."""
     complete = ~(np.isnan(before) | np.isnan(after))
@@ -177,7 +216,7 @@ def kept_evaluations(
     Parameters
     ----------
     state : StateByName, optional
-        What `WorstOfEach` or `WorseOfEach` gave.
+        What `WorstOfEach`, `WorseOfEach` or `WidestOfEach` gave.
     scans : sequence of DescribedScan
         The tables.
     """

@@ -10,12 +10,12 @@ from rageval_report.errors import DataError
 
 
 class ClusteredMeanKeywords(MeanKeywords, total=False):
-    """The keywords of means, and clusters, which a scan refuses."""
+    """The keywords of means, and clusters."""
 
     clusters: Clusters | None
 
 
-class ScanReportKeywords(MeanKeywords, total=False):
+class ScanReportKeywords(ClusteredMeanKeywords, total=False):
     """The keywords of the page of a scan."""
 
     title: str | None
@@ -31,25 +31,13 @@ def needs_memory(what: str) -> DataError:
     Parameters
     ----------
     what : str
-        What needs the scores, such as "clusters= of gate()".
+        What needs the scores, such as "weights= of rank()".
 
     Examples
     --------
-    >>> print(needs_memory("clusters= of gate()"))
-    clusters= of gate() needs every score in memory; bring the scan into memory with .collect()
+    >>> print(needs_memory("weights= of rank()"))
+    weights= of rank() needs every score in memory; bring the scan into memory with .collect()
     """
     return DataError(
         f"{what} needs every score in memory; bring the scan into memory with .collect()"
     )
-
-
-def check_without_clusters(call: str, clusters: object) -> None:
-    """Refuse clusters.
-
-    Raises
-    ------
-    DataError
-        If there are any.
-    """
-    if clusters is not None:
-        raise needs_memory(f"clusters= of {call}")

@@ -9,7 +9,13 @@ import pandas as pd
 from rageval_report.analysis.comparing.comparison import Comparison
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.headlines.comparison_headline import comparison_headline
+from rageval_report.analysis.headlines.ranking_headline import (
+    RankedPipelines,
+    pair_verdicts,
+    ranking_headline,
+)
 from rageval_report.analysis.summary import EvaluationReport
+from rageval_report.errors import DataError
 from rageval_report.evaluation.scanning.drawn_scan import MOST_DRAWN, DrawnScan
 from rageval_report.evaluation.scanning.kept_rows import (
     WorseOfEach,
@@ -19,6 +25,7 @@ from rageval_report.evaluation.scanning.kept_rows import (
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
 from rageval_report.evaluation.scanning.profile import ScanProfile
 from rageval_report.evaluation.scanning.scanned_pair import ScannedPair
+from rageval_report.evaluation.scanning.scanned_ranking import ScannedRanking
 from rageval_report.evaluation.scanning.worst import MOST_WORST
 from rageval_report.plots.subjects import of_one_scale
 from rageval_report.reports.common_sections import (
@@ -44,7 +51,13 @@ from rageval_report.reports.parts import (
 )
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.query_table import QueryTable
+from rageval_report.reports.ranking_report import (
+    leaderboard_section,
+    metrics_by_place,
+    pairs_section,
+)
 from rageval_report.reports.report import Report
+from rageval_report.reports.views.pair_matrix import pairs_document
 from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 from rageval_report.scale.engines.base import Engine
@@ -52,6 +65,8 @@ from rageval_report.scores import Metric
 
 # The characters of the texts of queries on a page, so that it stays below five megabytes.
 MOST_CHARACTERS = 2_500_000
+# The scores of queries on a page: 1,000 queries for each of ten metrics of three pipelines.
+_MOST_SCORES = 300_000
 _LENGTHS = (2000, 1000, 500, 250, 120, 60, 30)
 
 
@@ -120,7 +135,9 @@ def page_of_scan(
             (None,),
         ),
         notes=(
-            _queries_note(len(kept.scores), profile.n_queries, "worst"),
+            _queries_note(
+                len(kept.scores), profile.n_queries, f"the {MOST_WORST} worst on each metric"
+            ),
             *notes_of((head,), None if notion is None else (notion,), longest),
         ),
         longest_text=longest,
@@ -138,6 +155,7 @@ def page_of_compared(
     by: str | Iterable[str] | None = None,
     pictures: bool = True,
     longest_text: int | None = None,
+    cluster_notes: Sequence[str] = (),
 ) -> Report:
     """The page of scanned candidates beside a scanned baseline.
 
@@ -155,6 +173,8 @@ def page_of_compared(
         Gives the table of slices by a column.
     title, by, pictures, longest_text
         As in `rageval_report.reports.report_comparison`.
+    cluster_notes : sequence of str
+        That the means of each pipeline do not take the clusters of the comparison.
     """
     check_longest(longest_text)
     slices = [slice_by(column) for column in slice_columns_of([pairs[0].baseline], by)]
@@ -162,8 +182,8 @@ def page_of_compared(
     metrics = metrics_of_comparison(comparison)
     first = pairs[0].tables
     shared = pairs[0].metrics
-    names = tuple(tuple(side.table.shape.detail_names) for side in first.sides)
-    state = first.fold(WorseOfEach(first.parts, tuple(shared)), shared, (names[0], names[1]))
+    # All metrics: one that is not compared may say which answers are right.
+    state = first.fold_whole(WorseOfEach(first.parts, tuple(shared)))
     kept = kept_evaluations(state, first.sides)
     longest = _longest_text(kept, longest_text)
     known = [profile.notion for profile in profiles if profile.notion is not None]
@@ -201,14 +221,100 @@ def page_of_compared(
             wording,
         ),
         notes=(
-            _queries_note(len(kept[0].scores), n_common, f"worst of {heads[1].name}"),
+            _queries_note(
+                len(kept[0].scores),
+                n_common,
+                f"the {MOST_WORST} worst of {heads[1].name} on each metric",
+            ),
             *comparison.notes,
             *notes_of(tuple(heads), notions, longest),
+            *cluster_notes,
         ),
         longest_text=longest,
         headline=comparison_headline(comparison, slices, labels=wording.labels),
         wording=wording,
     )
+
+
+def page_of_ranked(
+    ranking: ScannedRanking,
+    *,
+    title: str | None = None,
+    by: str | Iterable[str] | None = None,
+    longest_text: int | None = None,
+) -> Report:
+    """The page of ranked scans.
+
+    Parameters
+    ----------
+    ranking : ScannedRanking
+        What `rank` gives of scans.
+    title, by, longest_text
+        As in `rageval_report.reports.report_ranking`.
+
+    Raises
+    ------
+    DataError
+        If the ranking was not made by `rank`.
+    """
+    check_longest(longest_text)
+    lineup = ranking.scanned
+    if lineup is None or ranking.engine is None or ranking.read_widest is None:
+        raise DataError("a report needs the pipelines; make the ranking with rank(...)")
+    wording = Wording.of(lineup.runs, [known[0] for known in lineup.metrics.values()])
+    ranked = RankedPipelines.of(ranking, wording.labels)
+    # The best stands first, as on the page of a ranking in memory.
+    order = [lineup.names.index(name) for name in ranked.pipelines]
+    heads = [lineup.runs[place] for place in order]
+    profiles = [ranking.profiles[place] for place in order]
+    most = _most_of_each(len(ranking.metrics), len(heads))
+    read = ranking.read_widest(most)
+    kept = tuple(read[place] for place in order)
+    longest = _longest_text(kept, longest_text)
+    notions = [profile.notion for profile in profiles if profile.notion is not None]
+    is_known = len(notions) == len(profiles)
+    pairs = pair_verdicts(ranking, wording.labels)
+    level, correction = (ranking.settings[name] for name in ("confidence_level", "correction"))
+    document = pairs_document(ranked, pairs, level=float(str(level)), correction=str(correction))
+    sections = (
+        leaderboard_section(ranking, ranked),
+        pairs_section(ranking, ranked, pairs),
+        _origin(profiles, ranking.engine),
+    )
+    return Report(
+        title=title or ranking.title,
+        subtitle=(
+            f"{len(heads)} pipelines, {lineup.n_queries} queries, {len(lineup.metrics)} metrics"
+        ),
+        verdicts=(*doubts_in(tuple(heads)), *map(ReportVerdict, ranking.sentences)),
+        sections=without_empty(sections),
+        queries=QueryTable(
+            kept,
+            metrics_by_place(lineup, ranking.metrics, heads),
+            tuple(name for name in slice_columns_of(heads, by) if name in kept[0].details),
+            tuple(map(answers_of, kept, notions)) if is_known else (),
+            (None,) * len(kept),
+            wording,
+            tuple(document),
+        ),
+        notes=(
+            _queries_note(
+                len(kept[0].scores),
+                lineup.n_queries,
+                f"the {most} of each metric on which the pipelines differ most",
+            ),
+            *ranking.notes,
+            *notes_of(tuple(heads), tuple(notions) if is_known else None, longest),
+        ),
+        longest_text=longest,
+        headline=ranking_headline(ranking, labels=wording.labels),
+        wording=wording,
+    )
+
+
+def _most_of_each(n_metrics: int, n_pipelines: int) -> int:
+    """How many queries of each metric are kept, so that a page does not hold too many scores."""
+    return max(1, min(MOST_WORST, _MOST_SCORES // (n_metrics**2 * n_pipelines)))
 
 
 def _pictures(
@@ -251,10 +357,7 @@ def _queries_note(n_shown: int, n: int, which: str) -> str:
     """Which queries the page shows."""
     if n_shown >= n:
         return f"the page shows all {n} queries"
-    return (
-        f"the page shows {n_shown} of {n} queries: the {MOST_WORST} {which} on each metric; "
-        "tables and pictures are of all"
-    )
+    return f"the page shows {n_shown} of {n} queries: {which}; tables and pictures are of all"
 
 
 def _longest_text(kept: Sequence[EvaluationSubset], longest: int | None) -> int | None:

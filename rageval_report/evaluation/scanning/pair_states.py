@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rageval_report.analysis.comparing.metric_comparison import ClusteredPairs, MetricPairs
-from rageval_report.analysis.comparing.pairing import MissingTreatment, fill_missing
-from rageval_report.evaluation.scanning.group_labels import ClusterColumn
+from rageval_report.analysis.comparing.pairing import MissingTreatment, count_missing, fill_missing
+from rageval_report.evaluation.scanning.group_labels import ScanClusters
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
 from rageval_report.scale.facts import TableFacts
 from rageval_report.scale.mergeable import StateByName
@@ -34,6 +34,8 @@ class MetricPairState:
         The scores of the queries to which the metric applies.
     n_not_applicable : int
         The number of the others.
+    n_filled : int
+        The number of missing scores that count as the worst possible one.
     logarithms : PairState, optional
         The logarithms of the scores, of latency and cost.
     clusters : ClusteredPairs, optional
@@ -42,6 +44,7 @@ class MetricPairState:
 
     pairs: PairState
     n_not_applicable: int = 0
+    n_filled: int = 0
     logarithms: PairState | None = None
     clusters: ClusteredPairs | None = None
 
@@ -56,6 +59,7 @@ class MetricPairState:
         return MetricPairState(
             self.pairs + other.pairs,
             self.n_not_applicable + other.n_not_applicable,
+            self.n_filled + other.n_filled,
             logarithms,
             clusters,
         )
@@ -65,6 +69,7 @@ class MetricPairState:
         return MetricPairs.of_state(
             self.pairs,
             n_not_applicable=self.n_not_applicable,
+            n_filled=self.n_filled,
             logarithms=self.logarithms,
             clusters=self.clusters,
         )
@@ -82,18 +87,25 @@ class PairStates:
         What makes evaluations of rows, for the states of scores.
     missing : {"drop", "worst", "bounds"}
         The treatment of a missing score.
-    clusters : ClusterColumn, optional
-        The column of the first table that says which queries belong together.
+    clusters : ClusterColumn or ClusterLabels, optional
+        What says which queries of the first table belong together.
     """
 
     metrics: tuple[tuple[Metric, Metric], ...]
     sides: tuple[PartEvaluation, PartEvaluation]
     missing: MissingTreatment = "drop"
-    clusters: ClusterColumn | None = None
+    clusters: ScanClusters | None = None
 
     def __call__(self, rows: PairedRows) -> StateByName:
         """The states of some rows, by the name of the metric in the first table."""
-        keys = None if self.clusters is None else self.clusters.keys(rows.before)
+        return self.of(rows, self.keys(rows))
+
+    def keys(self, rows: PairedRows) -> WordArray | None:
+        """The key of the cluster of each common query; None without clusters."""
+        return None if self.clusters is None else self.clusters.keys(rows.before)
+
+    def of(self, rows: PairedRows, keys: WordArray | None) -> StateByName:
+        """The states of some rows whose clusters are known."""
         return StateByName(
             {ours.name: self._state_of(rows, ours, theirs, keys) for ours, theirs in self.metrics}
         )
@@ -110,9 +122,19 @@ class PairStates:
         return MetricPairState(
             PairState.of(before, after),
             0 if applies is None else int((~applies).sum()),
+            self._count_filled(rows, ours, theirs, applies),
             PairState.of(*_logarithms(before, after)) if is_spent else None,
             None if keys is None else _by_cluster(keys, before, after, is_spent=is_spent),
         )
+
+    def _count_filled(
+        self, rows: PairedRows, ours: Metric, theirs: Metric, applies: BoolArray | None
+    ) -> int:
+        """The number of missing scores of some rows that count as the worst possible one."""
+        if self.missing != "worst":
+            return 0
+        before, after = rows.before.scores[ours.name], rows.after.scores[theirs.name]
+        return count_missing(before, after, lambda: applies)
 
     def scores(
         self, rows: PairedRows, ours: Metric, theirs: Metric
@@ -151,7 +173,7 @@ class PairStates:
 
 def does_not_apply(side: PartEvaluation, rows: ScoreRows, name: str) -> BoolArray | None:
     """Whether a metric does not apply to each row; None if no row says so."""
-    if rows.cells is None or not np.isnan(rows.scores[name]).any():
+    if side.cells_of(rows) is None or not np.isnan(rows.scores[name]).any():
         return None
     part = side.of(rows)
     return not_applicable(part.scores[name], part.details, name)

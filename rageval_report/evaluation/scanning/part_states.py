@@ -13,6 +13,7 @@ from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.summary import UnscoredQueries
 from rageval_report.scale.id_order import IdOrder
 from rageval_report.scale.mergeable import StateByName
+from rageval_report.scale.pieces import ArrowTable
 from rageval_report.scale.score_rows import ScoreRows
 from rageval_report.scores import Metric
 from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion, answers_by
@@ -44,19 +45,29 @@ class PartEvaluation:
         The descriptions.
     detail_names : dict of str to str
         The name of each column among the details.
+    columns: tuple of str, optional
+        The columns of the file that the details have; all that were read if omitted.
     """
 
     name: str
     metrics: Mapping[str, Metric]
     detail_names: Mapping[str, str]
+    columns: tuple[str, ...] | None = None
+
+    def cells_of(self, rows: ScoreRows) -> ArrowTable | None:
+        """The cells of the details; None if there are none."""
+        if rows.cells is None or self.columns is None:
+            return rows.cells
+        return rows.cells.select(list(self.columns)) if self.columns else None
 
     def of(self, rows: ScoreRows, *, with_ids: bool = False) -> EvaluationSubset:
         """The evaluation of some rows; without ids, which cost time, the index has numbers."""
         index = rows.index() if with_ids else pd.RangeIndex(len(rows))
         scores = pd.DataFrame(rows.scores, index=index, copy=False)
         details = pd.DataFrame(index=index)
-        if rows.cells is not None:
-            frame = rows.cells.to_pandas().rename(columns=dict(self.detail_names))
+        cells = self.cells_of(rows)
+        if cells is not None:
+            frame = cells.to_pandas().rename(columns=dict(self.detail_names))
             details = frame.set_axis(index, axis=0)
         if rows.states is not None:
             reasons = rows.states.set_axis(index, axis=0)
@@ -73,7 +84,7 @@ class UnscoredInPart:
 
     def __call__(self, rows: ScoreRows) -> UnscoredQueries:
         """The counts of some rows."""
-        if rows.cells is None and rows.states is None:
+        if self.parts.cells_of(rows) is None and rows.states is None:
             n_missing = {name: int(np.isnan(v).sum()) for name, v in rows.scores.items()}
             states = {name: Counter({MISSING: n}) for name, n in n_missing.items() if n}
             return UnscoredQueries(len(rows), states, {name: Counter() for name in states})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
 from rageval_report.analysis.summary import ScoresByRank, UnscoredQueries
 from rageval_report.errors import DataError
+from rageval_report.evaluation.scanning.cluster_labels import LabelsInPart, unnamed_clusters_of
 from rageval_report.evaluation.scanning.description import DescribedScan
 from rageval_report.evaluation.scanning.part_states import (
     CorrectInPart,
@@ -25,6 +26,7 @@ from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.facts import TableFacts
 from rageval_report.scale.mergeable import StateByName, StateOfEach, States
 from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion, find_notion
+from rageval_report.stats.states.label_counts import LabelCounts
 from rageval_report.stats.states.metric_state import MetricState
 from rageval_report.stats.states.order_brackets import bracket_ranks, in_brackets
 from rageval_report.types import IndexArray
@@ -48,6 +50,8 @@ class ScanProfile:
         What a correct answer is.
     right : CorrectCounts, optional
         How many queries are correct.
+    labels : dict of str to LabelCounts
+        The labels of each column of details whose name is usual for clusters.
     """
 
     described: DescribedScan
@@ -56,6 +60,11 @@ class ScanProfile:
     unscored: UnscoredQueries
     notion: CorrectNotion | None
     right: CorrectCounts | None
+    labels: Mapping[str, LabelCounts] = field(default_factory=dict)
+
+    def unnamed_clusters(self, clusters: object | None) -> tuple[str, ...]:
+        """A note on a column that looks like clusters, if none were named."""
+        return unnamed_clusters_of(self.labels, clusters)
 
 
 def profile_of(described: DescribedScan, engine: Engine) -> ScanProfile:
@@ -75,7 +84,7 @@ def profile_of(described: DescribedScan, engine: Engine) -> ScanProfile:
     # Which rule applies may depend on all rows, and clipped scores are other scores.
     if settled.table.shape.bounds or _notion(settled) != _notion(described):
         states = _read(settled, engine)
-    _, _, by_metric, unscored, *right = states.parts
+    _, _, by_metric, unscored, labels, *right = states.parts
     return ScanProfile(
         settled,
         cast("StateByName", by_metric).states,
@@ -83,6 +92,7 @@ def profile_of(described: DescribedScan, engine: Engine) -> ScanProfile:
         cast("UnscoredQueries", unscored),
         _notion(settled),
         cast("CorrectCounts", right[0]) if right else None,
+        cast("StateByName", labels).states,
     )
 
 
@@ -91,19 +101,22 @@ def _notion(described: DescribedScan) -> CorrectNotion | None:
 
 
 def _read(described: DescribedScan, engine: Engine) -> States:
-    shape = described.table.shape
-    parts = PartEvaluation(described.head.name, described.metrics, shape.detail_names)
-    partials: list[Any] = [TableFacts.of, id_order, metric_states, UnscoredInPart(parts)]
-    details = columns_of_states(shape.detail_names)
-    notion = _notion(described)
+    names, notion = described.table.shape.detail_names, _notion(described)
+    details = list(columns_of_states(names))
+    if notion is not None:
+        details += columns_of_notion(notion, names)
+    details = list(dict.fromkeys(details))
+    # The labels of clusters are counted as Arrow has them, and not made texts of Python.
+    parts = PartEvaluation(described.head.name, described.metrics, names, tuple(details))
+    labels = LabelsInPart.of(described)
+    partials: list[Any] = [TableFacts.of, id_order, metric_states, UnscoredInPart(parts), labels]
     if notion is not None:
         partials.append(CorrectInPart(parts, notion))
-        details = (*details, *columns_of_notion(notion, shape.detail_names))
     states = engine.fold(
         described.table,
         StateOfEach(tuple(partials)),
         list(described.metrics),
-        list(dict.fromkeys(details)),
+        list(dict.fromkeys((*details, *labels.columns))),
     )
     if states is None:
         raise DataError(f"{described.head.name}: the table has no rows")

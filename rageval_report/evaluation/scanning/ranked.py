@@ -5,40 +5,53 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NoReturn, Unpack
+from typing import Any, Unpack
 
 import pandas as pd
 
 from rageval_report.analysis.arguments import check_count
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
+    Clusters,
     MissingTreatment,
     check_directions,
+    clusters_setting,
     shared_metrics,
 )
+from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.ranking.keywords import RankingKeywords
 from rageval_report.analysis.ranking.leaderboard import RANKING_HEADLINE, ranking_title
 from rageval_report.analysis.ranking.lineup import (
+    Lineup,
     check_several,
     choose_shared_metrics,
     common_metrics,
+    line_up,
     note_on_lone_metrics,
     note_on_lone_queries,
 )
 from rageval_report.analysis.ranking.margins import check_margins
 from rageval_report.analysis.ranking.ranked_blocks import LeaderboardPlan, rank_blocks
 from rageval_report.errors import AlignmentError, DataError, check_choice, check_options, named
+from rageval_report.evaluation.scanning.clustered import centres_of
+from rageval_report.evaluation.scanning.collected_scores import (
+    CollectedParts,
+    RowsOfEach,
+    columns_of_scores,
+    evaluations_of,
+)
 from rageval_report.evaluation.scanning.compared import check_distinct_names
 from rageval_report.evaluation.scanning.description import HeadEvaluation
-from rageval_report.evaluation.scanning.needs_memory import (
-    check_without_clusters,
-    needs_memory,
-)
+from rageval_report.evaluation.scanning.group_labels import ScanClusters, clusters_of
+from rageval_report.evaluation.scanning.kept_rows import WidestOfEach, kept_evaluations
+from rageval_report.evaluation.scanning.needs_memory import needs_memory
 from rageval_report.evaluation.scanning.part_states import PartEvaluation, columns_of_states
 from rageval_report.evaluation.scanning.profile import ScanProfile
 from rageval_report.evaluation.scanning.rank_states import (
     AlignedScores,
     MetricRankState,
+    RankClusters,
+    RankFlipStates,
     RankStates,
     RankSumStates,
 )
@@ -54,9 +67,11 @@ from rageval_report.scores import Metric
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.metric_scales import check_scales
-from rageval_report.stats.all_pairs import WESTFALL_YOUNG, check_correction
+from rageval_report.stats.all_pairs import check_correction
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.ranks import RankSums
+from rageval_report.stats.states.flipped_blocks import FlippedBlocks
+from rageval_report.types import FloatArray
 
 # The differences of so many pairs are summed up in one pass: at half a megabyte for scores that are
 # on no lattice this is 128 MB, and of scores on a lattice little.
@@ -91,30 +106,43 @@ def rank_scans(
     """
     plan = _plan(names, options)
     metrics = options.get("metrics")
-    lined = _LinedTables.of(read_profiles(), engine, plan, metrics)
+    lined = _LinedTables.of(
+        read_profiles(), engine, plan, metrics, named_clusters=options.get("clusters")
+    )
     plan = replace(plan, margins=lined.margins(options.get("margins")))
     counts, states, ranked = lined.read()
     _check_common(names, counts)
     lineup = ScannedLineup(lined.heads, counts.n_common, lined.shared, states, plan.missing)
     ranks = _RanksOfAll(lined, ranked)
+    notes = tuple(lined.notes(counts))
     blocks = {
         name: ScannedBlock.of(own[0], names, ranked[name], states[name], partial(ranks.of, name))
         for name, own in lined.metrics.items()
     }
     tables = rank_blocks(
-        blocks, lineup, lined.metrics, plan, _refuse_flips, are_requested=metrics is not None
+        blocks,
+        lineup,
+        lined.metrics,
+        plan,
+        _FlipsOfAll(lined, ranked, states, plan),
+        are_requested=metrics is not None,
     )
     return ScannedRanking(
         ranking_title(names),
         pd.DataFrame(tables.rows),
         {**tables.settings, **dialect_settings(lined.heads), "engine": engine.name},
-        (*note_on_dialects(lined.heads), *lined.notes(counts), *tables.notes),
+        (*note_on_dialects(lined.heads), *notes, *tables.notes),
         headline=RANKING_HEADLINE,
         grouped_by="metric" if len(blocks) > 1 else "",
         blocks=blocks,
         tests=tables.tests,
         margins=options.get("margins"),
         levels=tables.levels,
+        scanned=lineup,
+        profiles=lined.profiles,
+        engine=engine,
+        read_widest=partial(lined.widest, ranked),
+        read_lineup=partial(lined.lineup, notes),
     )
 
 
@@ -126,10 +154,8 @@ def _plan(names: Sequence[str], options: RankingKeywords) -> LeaderboardPlan:
     for name in ("on", "weights", "objectives"):
         if options.get(name) is not None:
             raise needs_memory(f"{name}= of rank()")
-    check_without_clusters("rank()", options.get("clusters"))
     correction = check_correction(options.get("correction", "holm"))
-    if correction == WESTFALL_YOUNG:
-        raise needs_memory(f"correction={correction!r} of rank()")
+    clusters = options.get("clusters")
     missing = options.get("missing", "drop")
     check_choice("missing", missing, MISSING_TREATMENTS)
     return LeaderboardPlan(
@@ -140,11 +166,8 @@ def _plan(names: Sequence[str], options: RankingKeywords) -> LeaderboardPlan:
         check_resamples(options.get("n_resamples", 9999)),
         check_seed(options.get("seed", 0)),
         tried=check_count("tried", options.get("tried", 1)),
+        clusters=None if clusters is None else str(clusters_setting(clusters)["clusters"]),
     )
-
-
-def _refuse_flips(*_: object, **__: object) -> NoReturn:
-    raise needs_memory(f"correction={WESTFALL_YOUNG!r} of rank()")
 
 
 def _check_common(names: Sequence[str], counts: QueryCounts) -> None:
@@ -175,6 +198,10 @@ class _LinedTables:
         Those that are ranked.
     missing : {"drop", "worst", "bounds"}
         The treatment of an unscored query.
+    clusters : ClusterColumn or ClusterLabels, optional
+        What says which queries of the first table belong together.
+    named_clusters : str, Series or mapping, optional
+        The same as the caller named it.
     """
 
     profiles: tuple[ScanProfile, ...]
@@ -182,6 +209,8 @@ class _LinedTables:
     shared: Mapping[str, tuple[Metric, ...]]
     metrics: Mapping[str, tuple[Metric, ...]]
     missing: MissingTreatment
+    clusters: ScanClusters | None = None
+    named_clusters: Clusters | None = None
 
     @classmethod
     def of(
@@ -190,6 +219,8 @@ class _LinedTables:
         engine: Engine,
         plan: LeaderboardPlan,
         metrics: str | Iterable[str] | None,
+        *,
+        named_clusters: Clusters | None,
     ) -> _LinedTables:
         """The tables with their common metrics."""
         first, *others = (profile.described.head for profile in profiles)
@@ -200,7 +231,11 @@ class _LinedTables:
         shared = common_metrics(first, pairs)
         chosen = choose_shared_metrics(first.metrics, shared, metrics)
         ranked = {name: shared[name] for name in chosen}
-        return cls(tuple(profiles), engine, shared, ranked, plan.missing)
+        return cls(
+            *(tuple(profiles), engine, shared, ranked, plan.missing),
+            clusters_of(profiles[0].described, named_clusters),
+            named_clusters,
+        )
 
     @property
     def heads(self) -> tuple[HeadEvaluation, ...]:
@@ -214,6 +249,7 @@ class _LinedTables:
     def notes(self, counts: QueryCounts) -> Iterator[str]:
         """What not every table has."""
         yield from doubts_of(self.heads)
+        yield from self.profiles[0].unnamed_clusters(self.named_clusters)
         if counts.n_others:
             firsts = dict.fromkeys(query_id for ids in counts.first_others for query_id in ids)
             yield note_on_lone_queries([*firsts], counts.n_others)
@@ -247,7 +283,8 @@ class _LinedTables:
         states: dict[str, MetricRankState] = {}
         for first in range(0, len(names), size):
             some = {name: ranked[name] for name in names[first : first + size]}
-            total = self.fold((QueryCounts.of, RankStates(self.scores(some))), list(some))
+            partial_states = RankStates(self.scores_of_states(some), self._summed_clusters(some))
+            total = self.fold((QueryCounts.of, partial_states), self.columns(some))
             counts: QueryCounts = total.parts[0]
             by_metric: StateByName = total.parts[1]
             states |= by_metric.states
@@ -262,24 +299,75 @@ class _LinedTables:
         metrics = {name: self.metrics[name] for name in ranked}
         return AlignedScores(metrics, dict(ranked), sides, self.missing)
 
-    def fold(self, partials: tuple[Any, ...], names: Sequence[str]) -> States:
+    def scores_of_states(self, ranked: Mapping[str, tuple[int, ...]]) -> AlignedScores:
+        """The same, with details that only say why scores are missing."""
+        scores = self.scores(ranked)
+        sides = (
+            replace(side, columns=columns_of_states(side.detail_names)) for side in scores.sides
+        )
+        return replace(scores, sides=tuple(sides))
+
+    def _summed_clusters(self, names: Iterable[str]) -> RankClusters | None:
+        if self.clusters is None:
+            return None
+        metrics = [self.metrics[name][0] for name in names]
+        return RankClusters(self.clusters, centres_of(self.profiles[0], metrics))
+
+    def widest(
+        self, ranked: Mapping[str, tuple[int, ...]], most: int
+    ) -> tuple[EvaluationSubset, ...]:
+        """The queries of each metric on which the tables differ most, with their details."""
+        partials = (WidestOfEach(self.scores(ranked), most),)
+        described = [profile.described for profile in self.profiles]
+        columns = [
+            TableColumns(tuple(each.metrics), tuple(each.table.shape.detail_names))
+            for each in described
+        ]
+        state: StateByName = self.fold(partials, columns).parts[0]
+        return kept_evaluations(state, described)
+
+    def lineup(self, notes: tuple[str, ...]) -> Lineup:
+        """The scores of all tables in memory, with the notes on what not every table has."""
+        states = self.scores(dict.fromkeys(self.metrics, ()))
+        columns = self._with_clusters([columns_of_scores(profile) for profile in self.profiles])
+        parts: CollectedParts = self.fold((RowsOfEach(states.sides),), columns).parts[0]
+        lineup = line_up(
+            evaluations_of(parts, self.profiles),
+            missing=self.missing,
+            clusters=self.named_clusters,
+        )
+        return replace(lineup, notes=notes)
+
+    def columns(self, names: Iterable[str]) -> list[TableColumns]:
+        """Some metrics of each table, and the columns that say why scores are missing."""
+        shapes = [profile.described.table.shape for profile in self.profiles]
+        chosen = [self.metrics[name] for name in names]
+        return self._with_clusters(
+            TableColumns(
+                tuple(known[place].name for known in chosen), columns_of_states(shape.detail_names)
+            )
+            for place, shape in enumerate(shapes)
+        )
+
+    def _with_clusters(self, columns: Iterable[TableColumns]) -> list[TableColumns]:
+        """The same columns, and of the first table those of the clusters."""
+        first, *others = columns
+        if self.clusters is not None:
+            details = dict.fromkeys((*first.details, *self.clusters.columns))
+            first = replace(first, details=tuple(details))
+        return [first, *others]
+
+    def fold(self, partials: tuple[Any, ...], columns: Sequence[TableColumns]) -> States:
         """The sum of what functions return for all rows of all tables.
 
         Parameters
         ----------
         partials : tuple of callable
             Each takes `AlignedRows` and returns a state.
-        names : sequence of str
-            The metrics to read.
+        columns : sequence of TableColumns
+            What is read of each table.
         """
         tables = [profile.described.table for profile in self.profiles]
-        columns = [
-            TableColumns(
-                tuple(self.metrics[name][place].name for name in names),
-                columns_of_states(table.shape.detail_names),
-            )
-            for place, table in enumerate(tables)
-        ]
         total = self.engine.fold_aligned(tables, StateOfEach(partials), columns)
         if total is None:
             raise DataError(f"{', '.join(table.name for table in tables)}: no rows")
@@ -295,10 +383,41 @@ class _RanksOfAll:
 
     @cached_property
     def _sums(self) -> Mapping[str, RankSums]:
-        partial_sums = RankSumStates(self.lined.scores(self.ranked))
-        by_metric: StateByName = self.lined.fold((partial_sums,), list(self.ranked)).parts[0]
+        partial_sums = RankSumStates(self.lined.scores_of_states(self.ranked))
+        by_metric: StateByName = self.lined.fold(
+            (partial_sums,), self.lined.columns(self.ranked)
+        ).parts[0]
         return by_metric.states
 
     def of(self, name: str) -> RankSums:
         """The ranks of one metric."""
         return self._sums[name]
+
+
+@dataclass(frozen=True, eq=False)
+class _FlipsOfAll:
+    """The correction by flips of signs that all pairs share; all tables are read once more."""
+
+    lined: _LinedTables
+    ranked: Mapping[str, tuple[int, ...]]
+    states: Mapping[str, MetricRankState]
+    plan: LeaderboardPlan
+
+    @cached_property
+    def _blocks(self) -> FlippedBlocks:
+        scores = self.lined.scores_of_states(self.ranked)
+        partial_sums = RankFlipStates(
+            scores, self.plan.n_resamples, self.plan.seed, self.lined.clusters
+        )
+        blocks: FlippedBlocks = self.lined.fold(
+            (partial_sums,), self.lined.columns(self.ranked)
+        ).parts[0]
+        by_cluster = [self.states[name].clusters for name in self.ranked]
+        if self.lined.clusters is None:
+            return blocks
+        # The scale is that of whole clusters, which parts of the rows do not know.
+        return replace(blocks, products=tuple(each.products() for each in by_cluster if each))
+
+    def __call__(self, names: Sequence[str], half_ties: Sequence[bool]) -> list[FloatArray]:
+        every = list(self.ranked)
+        return self._blocks.adjust([every.index(name) for name in names], half_ties)

@@ -23,6 +23,7 @@ from rageval_report.errors import (
 )
 from rageval_report.evaluation import delegates
 from rageval_report.evaluation.scanning.changed_queries import MOST_CHANGED, changed_queries
+from rageval_report.evaluation.scanning.cluster_labels import unnamed_clusters_of
 from rageval_report.evaluation.scanning.gates import LaterScannedRun
 from rageval_report.evaluation.scanning.needs_memory import needs_memory
 from rageval_report.evaluation.scanning.profile import profile_of
@@ -133,7 +134,6 @@ class ScannedComparison(Comparison):
         metrics, correction
             As in `Comparison.slices`.
         """
-        self._check_without_clusters("slices()")
         return compare_slices(self, self.pairs, by, metrics, correction)
 
     def gate(self, *rules: str | Rule, correct: Correct | None = None) -> GateResult:
@@ -147,14 +147,21 @@ class ScannedComparison(Comparison):
         correct : see `rageval_report.scores.correctness`, optional
             What a correct answer is; each candidate's own rule if omitted.
         """
-        self._check_without_clusters("gate()")
         settings = settings_of_comparison(self.plan, correct)
         subjects = [
-            Subject(LaterScannedRun(pair.tables.after, pair.tables.engine, settings), self, pair)
+            Subject(
+                LaterScannedRun(
+                    pair.tables.after, pair.tables.engine, settings, pair.cluster_reader
+                ),
+                self,
+                pair,
+            )
             for pair in self.pairs
         ]
         heads = [head for pair in self.pairs for head in (pair.baseline, pair.candidate)]
-        result = gate_candidates(self, subjects, rules, tuple(dict.fromkeys(doubts_of(heads))))
+        hints = unnamed_clusters_of(self.pairs[0].labels, self.settings.get("clusters"))
+        notes = (*dict.fromkeys(doubts_of(heads)), *hints)
+        result = gate_candidates(self, subjects, rules, notes)
         settings_with_engine = {**result.settings, "engine": self.settings["engine"]}
         return replace(result, settings=settings_with_engine)
 
@@ -176,6 +183,8 @@ class ScannedComparison(Comparison):
         title, by = chosen.pop("title", None), chosen.pop("by", None)
         pictures, longest = chosen.pop("pictures", True), chosen.pop("longest_text", None)
         chosen.setdefault("confidence_level", self.plan.confidence_level)
+        compared = self.with_pairings()
+        chosen["clusters"], cluster_notes = delegates.named_clusters(compared)
         tables = [self.pairs[0].tables.before, *(pair.tables.after for pair in self.pairs)]
         engine = self.pairs[0].tables.engine
         profiles = [profile_of(table, engine) for table in tables]
@@ -184,9 +193,9 @@ class ScannedComparison(Comparison):
             report_of_scan(profile, engine, [pair[place > 0].name for pair in own], **chosen)
             for place, (profile, own) in enumerate(zip(profiles, metrics, strict=True))
         ]
-        correction = str(self.settings["correction"])
+        correction = delegates.correction_of_slices(self)
         return delegates.page_of_compared(
-            self.with_pairings(),
+            compared,
             self.pairs,
             profiles,
             summaries,
@@ -195,6 +204,7 @@ class ScannedComparison(Comparison):
             by=by,
             pictures=pictures,
             longest_text=longest,
+            cluster_notes=cluster_notes,
         )
 
     def plot(
@@ -219,10 +229,6 @@ class ScannedComparison(Comparison):
         if entry.name == "forest":
             return entry(self.with_pairings(), *args, ax=ax, **options)
         raise needs_memory(f"plot {entry.name!r}")
-
-    def _check_without_clusters(self, call: str) -> None:
-        if self.plan.units.are_clusters:
-            raise needs_memory(f"{call} of a comparison with clusters")
 
     def with_pairings(self) -> Comparison:
         """The comparison for tables and pictures that only name the runs and their metrics."""

@@ -13,8 +13,9 @@ from rageval_report.analysis.comparing.pairing import (
     notes_on_lone_metrics,
 )
 from rageval_report.errors import DataError
+from rageval_report.evaluation.scanning.clustered import ClusterReader, ClustersOfBaseline
 from rageval_report.evaluation.scanning.description import DescribedScan, HeadEvaluation
-from rageval_report.evaluation.scanning.group_labels import ClusterColumn
+from rageval_report.evaluation.scanning.group_labels import ScanClusters
 from rageval_report.evaluation.scanning.pair_states import (
     FlipStates,
     MetricPairState,
@@ -27,6 +28,7 @@ from rageval_report.scale.pairs import CommonIds, PairedRows
 from rageval_report.scores import Metric
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.states.flipped_sums import FlippedSums
+from rageval_report.stats.states.label_counts import LabelCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,16 +66,24 @@ class ScannedTables:
         )
         return first, second
 
-    def columns_of(self, clusters: ClusterColumn | None) -> tuple[Sequence[str], Sequence[str]]:
+    @property
+    def parts_of_states(self) -> tuple[PartEvaluation, PartEvaluation]:
+        """The same, whose details only say why scores are missing."""
+        first, second = (
+            replace(part, columns=columns_of_states(part.detail_names)) for part in self.parts
+        )
+        return first, second
+
+    def columns_of(self, clusters: ScanClusters | None) -> tuple[Sequence[str], Sequence[str]]:
         """The columns of either table that say why scores are missing, and which queries cluster.
 
         Parameters
         ----------
-        clusters : ClusterColumn, optional
-            The column of clusters in the first table.
+        clusters : ClusterColumn or ClusterLabels, optional
+            What says which queries of the first table belong together.
         """
         before, after = (columns_of_states(side.table.shape.detail_names) for side in self.sides)
-        return (*before, *([] if clusters is None else [clusters.labels.column])), after
+        return (*before, *(() if clusters is None else clusters.columns)), after
 
     def fold(
         self,
@@ -102,6 +112,15 @@ class ScannedTables:
             tuple(theirs.name for _, theirs in metrics),
             *(tuple(dict.fromkeys(names)) for names in details),
         )
+        return self._fold(partial, columns)
+
+    def fold_whole(self, partial: Partial[PairedRows, S]) -> S:
+        """As `fold`, with all metrics and all details of both tables."""
+        details = (tuple(side.table.shape.detail_names) for side in self.sides)
+        columns = PairedColumns(tuple(self.before.metrics), tuple(self.after.metrics), *details)
+        return self._fold(partial, columns)
+
+    def _fold(self, partial: Partial[PairedRows, S], columns: PairedColumns) -> S:
         state = self.engine.fold_pairs(self.before.table, self.after.table, partial, columns)
         if state is None:
             raise DataError(f"{' and '.join(self.names)}: no rows")
@@ -124,6 +143,8 @@ class ScannedPair:
         The queries of both.
     partial : PairStates
         What made the states.
+    labels : mapping of str to LabelCounts
+        The labels of columns of the baseline that may be clusters.
     """
 
     tables: ScannedTables
@@ -131,6 +152,7 @@ class ScannedPair:
     states: Mapping[str, MetricPairState]
     common: CommonIds
     partial: PairStates
+    labels: Mapping[str, LabelCounts]
 
     @property
     def baseline(self) -> HeadEvaluation:
@@ -151,6 +173,14 @@ class ScannedPair:
     def n_alone(self) -> int:
         """The number of queries that one run has alone."""
         return self.common.n_only_before + self.common.n_only_after
+
+    @property
+    def cluster_reader(self) -> ClusterReader | None:
+        """What reads the candidate with the clusters of the baseline; None without clusters."""
+        clusters, tables = self.partial.clusters, self.tables
+        if clusters is None:
+            return None
+        return ClustersOfBaseline(tables.engine, clusters, tables.before.table)
 
     def notes(self) -> tuple[str, ...]:
         """The ids and the metrics that only one run has."""

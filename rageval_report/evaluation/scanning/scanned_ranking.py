@@ -6,25 +6,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, NoReturn, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from rageval_report.analysis.arguments import RankingReportKeywords, kind_of_mean, mean_limits
 from rageval_report.analysis.comparing.pairing import MissingTreatment
+from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.ranking.leaderboard import Ranking
+from rageval_report.analysis.ranking.lineup import Lineup
 from rageval_report.analysis.ranking.ranked_columns import (
     Drawing,
     MatrixColumns,
     RankedColumns,
     RankedPair,
 )
+from rageval_report.errors import DataError, check_options
+from rageval_report.evaluation import delegates
+from rageval_report.evaluation.scanning.clustered_ranking import ClusteredColumns
+from rageval_report.evaluation.scanning.collected_scores import check_size
 from rageval_report.evaluation.scanning.description import HeadEvaluation
 from rageval_report.evaluation.scanning.needs_memory import needs_memory
+from rageval_report.evaluation.scanning.profile import ScanProfile
 from rageval_report.evaluation.scanning.rank_states import MetricRankState
 from rageval_report.plots import plot_named
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
+from rageval_report.scale.engines.base import Engine
 from rageval_report.scores import Metric
 from rageval_report.stats.all_pairs import AllPairs, beyond_margin, run_all_tests
 from rageval_report.stats.base import Interval
@@ -41,6 +49,8 @@ if TYPE_CHECKING:
 
     from rageval_report.reports.report import Report
 
+# Reads the files once more, for so many queries of each metric.
+ReadWidest = Callable[[int], tuple[EvaluationSubset, ...]]
 # Reads the files once more, for the ranks of all metrics.
 ReadRanks = Callable[[], Mapping[str, RankSums]]
 
@@ -71,23 +81,24 @@ class StateColumns:
         return self.state.n
 
     @cached_property
-    def _moments(self) -> list[Moments]:
+    def moments_of_each(self) -> list[Moments]:
+        """The moments of each column."""
         return [column.moments for column in self.state.summarised().columns]
 
     @cached_property
     def _pairs(self) -> dict[tuple[int, int], PairedScores]:
-        places = combinations(range(len(self._moments)), 2)
+        places = combinations(range(len(self.moments_of_each)), 2)
         return dict(zip(places, self.state.pairs(), strict=True))
 
     @cached_property
     def means(self) -> FloatArray:
         """The mean of each column."""
-        return np.array([known.mean for known in self._moments])
+        return np.array([known.mean for known in self.moments_of_each])
 
     @cached_property
     def tie(self) -> float:
         """The largest difference between two scores that is only rounding."""
-        ends = (end for known in self._moments for end in (known.minimum, known.maximum))
+        ends = (end for known in self.moments_of_each for end in (known.minimum, known.maximum))
         return rounding_tie(max(map(abs, ends)))
 
     def alone_best(self, *, greater_is_better: bool) -> IntArray:
@@ -104,7 +115,7 @@ class StateColumns:
         return described_intervals(
             [
                 column.column(mean_limits(metric, known.minimum), kind)
-                for column, known in zip(columns, self._moments, strict=True)
+                for column, known in zip(columns, self.moments_of_each, strict=True)
             ],
             confidence_level=confidence_level,
             **drawing,
@@ -163,14 +174,17 @@ class ScannedBlock:
         read_ranks : callable
             The ranks of this metric, by another pass.
         """
-        rows = state.block.rows
+        rows, clusters = state.block.rows, state.clusters
+        columns = StateColumns(state.block, read_ranks) if rows is None else MatrixColumns(rows)
         return cls(
             metric,
             tuple(pipelines[place] for place in ranked),
             state.n_unscored[list(ranked)],
             tuple(name for place, name in enumerate(pipelines) if place not in ranked),
             state.n_not_applicable,
-            StateColumns(state.block, read_ranks) if rows is None else MatrixColumns(rows),
+            columns if clusters is None else ClusteredColumns(columns, clusters),
+            # Clusters are summed up already, and have no rows here.
+            QUERIES if clusters is None else Units(np.arange(0)),
         )
 
 
@@ -217,19 +231,57 @@ class ScannedRanking(Ranking):
     ----------
     title, frame, settings, notes, headline, grouped_by, blocks, tests, levels, margins
         As in `Ranking`; there is no lineup, which holds every score.
+    scanned : ScannedLineup
+        The pipelines side by side.
+    profiles : tuple of ScanProfile
+        What one pass over each table found.
+    engine : Engine
+        What reads the tables.
+    read_widest : callable
+        Reads, for each metric, as many queries as it is told on which the pipelines differ most.
+    read_lineup : callable
+        Reads all scores, without texts, for `weighted` and `pareto`.
     """
 
-    def weighted(self, *_: object, **__: object) -> NoReturn:
-        """Raises `DataError`: weighted scores are resampled, which needs every score."""
-        raise needs_memory("weighted() of a ranking")
+    scanned: ScannedLineup | None = None
+    profiles: tuple[ScanProfile, ...] = ()
+    engine: Engine | None = None
+    read_widest: ReadWidest | None = None
+    read_lineup: Callable[[], Lineup] | None = None
 
-    def pareto(self, *_: object, **__: object) -> NoReturn:
-        """Raises `DataError`: a Pareto front is resampled, which needs every score."""
-        raise needs_memory("pareto() of a ranking")
+    @property
+    def _lineup(self) -> Lineup:
+        """The scores of all tables, read when they are first resampled."""
+        return self._collected
 
-    def report(self, **_: Unpack[RankingReportKeywords]) -> Report:
-        """Raises `DataError`: the page of a ranking shows every query."""
-        raise needs_memory("report() of a ranking")
+    @cached_property
+    def _collected(self) -> Lineup:
+        if self.scanned is None or self.read_lineup is None:
+            raise DataError("this Ranking has no scores; create it with rank()")
+        what = "weighted() or pareto() of a ranking"
+        check_size(what, self.scanned.n_queries, self.profiles)
+        return self.read_lineup()
+
+    def report(self, **options: Unpack[RankingReportKeywords]) -> Report:
+        """The report page: the leaderboard, every pair, and the queries that differ most.
+
+        Parameters
+        ----------
+        **options
+            ``title``, ``by`` and ``longest_text``, as in `Ranking.report`. The page has no pictures
+            that ``pictures`` could leave out. Which answers are right, and why queries fail, is not
+            on it: ``correct`` and ``k`` need the scores in memory.
+        """
+        check_options("Ranking.report()", options, RankingReportKeywords.__annotations__)
+        for name in ("correct", "k"):
+            if options.get(name) is not None:
+                raise needs_memory(f"{name}= of report()")
+        return delegates.page_of_ranked(
+            self,
+            title=options.get("title"),
+            by=options.get("by"),
+            longest_text=options.get("longest_text"),
+        )
 
     def plot(
         self,

@@ -16,13 +16,18 @@ from rageval_report.analysis.arguments import (
     mean_limits,
     percentile_column,
 )
+from rageval_report.analysis.cluster_means import ClusteredMean
+from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.summary import (
     EvaluationReport,
     MeanPlan,
     ScoresByRank,
     report_of_summary,
     summary_of_columns,
+    with_cluster_counts,
 )
+from rageval_report.evaluation.scanning.clustered import OwnClusters, clustered_columns
+from rageval_report.evaluation.scanning.group_labels import clusters_of
 from rageval_report.evaluation.scanning.profile import ScanProfile, merge_ranks, ranked_scores
 from rageval_report.results import Result
 from rageval_report.scale.engines.base import Engine
@@ -33,6 +38,7 @@ from rageval_report.scores.catalogue.dialects import (
     percentile_method,
 )
 from rageval_report.scores.metric import GROUPS
+from rageval_report.stats.base import Interval, check_level
 from rageval_report.stats.means.column_description import (
     QUARTILES,
     ColumnDescription,
@@ -64,6 +70,8 @@ def report_of_scan(
     profile: ScanProfile,
     engine: Engine,
     metrics: str | Iterable[str] | None = None,
+    *,
+    clusters: Clusters | None = None,
     **settings: Unpack[MeanKeywords],
 ) -> EvaluationReport:
     """The report of one pipeline, as `rageval_report.analysis.summary.evaluation_report`.
@@ -73,25 +81,34 @@ def report_of_scan(
     profile : ScanProfile
         What one pass found.
     engine : Engine
-        The engine of a second pass, for percentiles of scores that are no lattice.
-    metrics, **settings
+        The engine of a second pass, for percentiles of scores that are no lattice, and of one for
+        clusters.
+    metrics, clusters, **settings
         As in `evaluation_report`.
     """
     head = profile.described.head
-    known, summary, ranked = _summary(profile, engine, metrics, settings, with_typical=True)
+    known, summary, ranked = _summary(
+        profile, engine, metrics, clusters, settings, with_typical=True
+    )
     spent = {m.name: ranked[m.name] for m in known if m.group == "performance"}
     names = {metric.name for metric in known}
     unscored = replace(
         profile.unscored,
         states={n: profile.unscored.states[n] for n in _in_order(profile, names)},
     )
-    return report_of_summary(head, summary, unscored, spent, profile.notion, profile.right)
+    return report_of_summary(
+        *(head, summary, unscored, spent, profile.notion, profile.right),
+        clusters=clusters,
+        hints=profile.unnamed_clusters(clusters),
+    )
 
 
 def summary_of_scan(
     profile: ScanProfile,
     engine: Engine,
     metrics: str | Iterable[str] | None = None,
+    *,
+    clusters: Clusters | None = None,
     **settings: Unpack[MeanKeywords],
 ) -> Result:
     """The table of means of one pipeline, as `rageval_report.analysis.summary.summarise`.
@@ -100,16 +117,17 @@ def summary_of_scan(
     ----------
     profile, engine
         As in `report_of_scan`.
-    metrics, **settings
+    metrics, clusters, **settings
         As in `summarise`.
     """
-    return _summary(profile, engine, metrics, settings, with_typical=False)[1]
+    return _summary(profile, engine, metrics, clusters, settings, with_typical=False)[1]
 
 
 def _summary(
     profile: ScanProfile,
     engine: Engine,
     metrics: str | Iterable[str] | None,
+    clusters: Clusters | None,
     settings: MeanKeywords,
     *,
     with_typical: bool,
@@ -127,14 +145,36 @@ def _summary(
         describe_state(profile.states[m.name], ranked[m.name], plan.percentiles, plan.method)
         for m in known
     ]
-    intervals = described_intervals(
-        [column_of_state(metric, profile.states[metric.name]) for metric in known],
+    column = clusters_of(profile.described, clusters)
+    states = [profile.states[metric.name] for metric in known]
+    if column is None or clusters is None:
+        intervals = intervals_of_states(known, states, plan)
+        return known, summary_of_columns(head, known, described, intervals, plan), ranked
+    by_cluster = clustered_columns(profile, OwnClusters(engine, column), known)
+    means = [by_cluster[m.name].mean(m, s.moments) for m, s in zip(known, states, strict=True)]
+    intervals = intervals_of_clusters(means, plan)
+    summary = summary_of_columns(head, known, described, intervals, plan)
+    counts = [mean.n_clusters for mean in means]
+    return known, with_cluster_counts(summary, counts, clusters), ranked
+
+
+def intervals_of_states(
+    metrics: Sequence[Metric], states: Sequence[MetricState], plan: MeanPlan
+) -> list[Interval]:
+    """The interval of the mean of each metric, by independent queries."""
+    return described_intervals(
+        [column_of_state(metric, state) for metric, state in zip(metrics, states, strict=True)],
         method=plan.interval,
         confidence_level=plan.confidence_level,
         n_resamples=plan.n_resamples,
         seed=plan.seed,
     )
-    return known, summary_of_columns(head, known, described, intervals, plan), ranked
+
+
+def intervals_of_clusters(means: Sequence[ClusteredMean], plan: MeanPlan) -> list[Interval]:
+    """The interval of each mean, by clusters."""
+    level = check_level(plan.confidence_level)
+    return [mean.interval(method=plan.interval, confidence_level=level) for mean in means]
 
 
 def _in_order(profile: ScanProfile, names: set[str]) -> list[str]:

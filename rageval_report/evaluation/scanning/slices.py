@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import accumulate
@@ -11,14 +11,18 @@ from operator import add
 from typing import Unpack
 
 import numpy as np
+import pandas as pd
 
 from rageval_report.analysis.arguments import MeanKeywords, choose_metrics
+from rageval_report.analysis.cluster_means import ClusteredMean
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonPlan,
     PairedMetric,
     compare_together,
 )
+from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.family import family_of_pairings
+from rageval_report.analysis.slice_pooling import SliceMean
 from rageval_report.analysis.slice_reversals import ComparedSlice
 from rageval_report.analysis.slices import (
     NO_GROUP,
@@ -27,19 +31,33 @@ from rageval_report.analysis.slices import (
     choose_pairs,
     comparison_of_slices,
     group_notes_of,
+    shared_clusters_note,
+    slice_mean_of,
     summary_of_slices,
 )
-from rageval_report.analysis.summary import ScoresByRank, summary_of_columns
+from rageval_report.analysis.summary import (
+    ScoresByRank,
+    summary_of_columns,
+    with_cluster_counts,
+)
+from rageval_report.evaluation.scanning.clustered import SCORED, centres_of, scored_sums
 from rageval_report.evaluation.scanning.group_labels import (
     GroupColumn,
+    ScanClusters,
     check_number,
+    clusters_of,
     ordered_groups,
 )
 from rageval_report.evaluation.scanning.pair_states import MetricPairState, PairStates
-from rageval_report.evaluation.scanning.part_states import ScoreList, columns_of_states
+from rageval_report.evaluation.scanning.part_states import ScoreList
 from rageval_report.evaluation.scanning.profile import ScanProfile
 from rageval_report.evaluation.scanning.scanned_pair import ScannedPair
-from rageval_report.evaluation.scanning.single import column_of_state, describe_state, plan_of
+from rageval_report.evaluation.scanning.single import (
+    describe_state,
+    intervals_of_clusters,
+    intervals_of_states,
+    plan_of,
+)
 from rageval_report.results import Result
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.mergeable import StateByName
@@ -49,12 +67,12 @@ from rageval_report.scores import Metric
 from rageval_report.scores.metric import GROUPS
 from rageval_report.stats.base import PairedResult
 from rageval_report.stats.means.column_description import percentile_ranks
-from rageval_report.stats.means.intervals import described_intervals
 from rageval_report.stats.pairs.paired import run_test
+from rageval_report.stats.states.keyed_sums import merge_keyed
 from rageval_report.stats.states.metric_state import MetricState
 from rageval_report.stats.states.order_brackets import OrderBracket, bracket_ranks, in_brackets
 from rageval_report.stats.states.pair_state import PairState
-from rageval_report.types import IntArray
+from rageval_report.types import IntArray, WordArray
 
 
 @dataclass(frozen=True)
@@ -65,26 +83,62 @@ class GroupStates:
     ----------
     by : GroupColumn
         The groups.
-    metrics : tuple of str
-        The metrics.
+    centres : dict of str to float
+        What is subtracted from the scores of each metric before they are added up by cluster.
+    clusters : ClusterColumn or ClusterLabels, optional
+        The clusters.
     """
 
     by: GroupColumn
-    metrics: tuple[str, ...]
+    centres: Mapping[str, float]
+    clusters: ScanClusters | None = None
 
     def __call__(self, rows: ScoreRows) -> StateOfGroups:
         """The states of some rows, by group; the number of its rows beside them."""
+        keys = None if self.clusters is None else self.clusters.keys(rows)
         groups = {}
         for label, places in self.by.rows_by_group(rows):
-            states: dict[str, object] = {
-                name: MetricState.of(rows.scores[name][places]) for name in self.metrics
+            scores = {name: rows.scores[name][places] for name in self.centres}
+            states: dict[object, object] = {
+                name: MetricState.of(values) for name, values in scores.items()
             }
+            if keys is not None:
+                own = keys[places]
+                states |= {
+                    (name, SCORED): scored_sums(values, own, self.centres[name])
+                    for name, values in scores.items()
+                }
+                states[_CLUSTERS] = KeySet.of(own)
             groups[label] = StateByName({**states, _SIZE: places.size})
         return StateOfGroups(self.by.name, groups)
 
 
-# The name of the number of rows among the states of a group; no metric has an empty name.
+# The names of the number of rows, and of their clusters, among the states of a group; no metric has
+# an empty name, or one of two parts.
 _SIZE = ""
+_CLUSTERS = ("", "clusters")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeySet:
+    """Different keys of clusters.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64
+        In ascending order.
+    """
+
+    keys: WordArray
+
+    @classmethod
+    def of(cls, keys: WordArray) -> KeySet:
+        """Those of some rows."""
+        return cls(np.unique(keys))
+
+    def __add__(self, other: KeySet) -> KeySet:
+        """Those of both parts."""
+        return KeySet(merge_keyed(self.keys, (), other.keys, ())[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +166,24 @@ class StateOfGroups:
         """The number of rows of each group."""
         return {label: int(group.states[_SIZE]) for label, group in self.states.items()}
 
+    def shared_clusters(self, assumption: str) -> tuple[str, ...]:
+        """A note if clusters have rows in several groups; nothing without clusters.
+
+        Parameters
+        ----------
+        assumption : str
+            What assumes that groups are independent, such as "the pooling assumes".
+        """
+        keys = [
+            group.states[_CLUSTERS].keys
+            for group in self.states.values()
+            if _CLUSTERS in group.states
+        ]
+        if not keys:
+            return ()
+        n_groups = np.unique(np.concatenate(keys), return_counts=True)[1]
+        return shared_clusters_note(int((n_groups > 1).sum()), n_groups.size, self.by, assumption)
+
 
 # -- one pipeline
 
@@ -121,6 +193,8 @@ def slices_of_scan(
     engine: Engine,
     by: str,
     metrics: str | Iterable[str] | None = None,
+    *,
+    clusters: Clusters | None = None,
     **settings: Unpack[MeanKeywords],
 ) -> Result:
     """The report for each group of queries, as `rageval_report.analysis.slices.slice_summary`.
@@ -134,20 +208,27 @@ def slices_of_scan(
         are known by sums.
     by : str
         A column of the details.
-    metrics, **settings
+    metrics, clusters, **settings
         As there.
     """
     described = profile.described
     head, column = described.head, GroupColumn.of(described, by)
     known = sorted(choose_metrics(head, metrics), key=lambda m: GROUPS.index(m.group))
     names = [metric.name for metric in known]
-    plan = plan_of(head, settings)
+    plan, labels = plan_of(head, settings), clusters_of(described, clusters)
+    centres = centres_of(profile, known)
     state = engine.fold(
-        described.table, GroupStates(column, tuple(names)), names, [column.column], with_ids=False
+        described.table,
+        GroupStates(column, centres, labels),
+        names,
+        list(dict.fromkeys((column.column, *(() if labels is None else labels.columns)))),
+        # Errors on clusters name queries.
+        with_ids=labels is not None,
     )
     groups = StateOfGroups(by, {}) if state is None else state
     sizes = groups.sizes()
     ranked = _ranked_by_group(profile, engine, column, groups, known, settings)
+    means = {} if labels is None else _clustered_means(groups, known, centres)
     parts = {}
     for label in ordered_groups(by, sizes):
         states: Mapping[str, MetricState] = groups.states[label].states
@@ -155,15 +236,49 @@ def slices_of_scan(
             describe_state(states[n], ranked[label, n], plan.percentiles, plan.method)
             for n in names
         ]
-        intervals = described_intervals(
-            [column_of_state(metric, states[metric.name]) for metric in known],
-            method=plan.interval,
-            confidence_level=plan.confidence_level,
-            n_resamples=plan.n_resamples,
-            seed=plan.seed,
+        if clusters is None:
+            intervals = intervals_of_states(known, [states[name] for name in names], plan)
+            parts[label] = summary_of_columns(head, known, described_columns, intervals, plan)
+        else:
+            own = [means[label, name] for name in names]
+            table = summary_of_columns(
+                head, known, described_columns, intervals_of_clusters(own, plan), plan
+            )
+            parts[label] = with_cluster_counts(table, [mean.n_clusters for mean in own], clusters)
+    return summary_of_slices(
+        *(head, by, parts, sizes.get(NO_GROUP, 0)),
+        slice_mean=_mean_of_clusters(means) if means else None,
+        shared=groups.shared_clusters("the pooling assumes"),
+        are_clusters=labels is not None,
+    )
+
+
+def _clustered_means(
+    groups: StateOfGroups, metrics: Sequence[Metric], centres: Mapping[str, float]
+) -> dict[tuple[str, str], ClusteredMean]:
+    """The mean of each metric in each group, by clusters."""
+    return {
+        (label, metric.name): ClusteredMean(
+            metric,
+            group.states[metric.name].moments,
+            group.states[metric.name, SCORED],
+            centres[metric.name],
         )
-        parts[label] = summary_of_columns(head, known, described_columns, intervals, plan)
-    return summary_of_slices(head, by, parts, sizes.get(NO_GROUP, 0))
+        for label, group in groups.states.items()
+        for metric in metrics
+    }
+
+
+def _mean_of_clusters(
+    means: Mapping[tuple[str, str], ClusteredMean],
+) -> Callable[[str, Metric, pd.Series], SliceMean]:
+    """What pooling needs of a group and a metric."""
+
+    def slice_mean(label: str, metric: Metric, row: pd.Series) -> SliceMean:
+        mean = means[label, metric.name]
+        return slice_mean_of(row, mean.error() if mean.moments.n else None)
+
+    return slice_mean
 
 
 @dataclass(frozen=True)
@@ -252,10 +367,14 @@ class GroupPairStates:
 
     def __call__(self, rows: PairedRows) -> StateOfGroups:
         """The states of some rows."""
-        groups = {}
+        keys, groups = self.states.keys(rows), {}
         for label, places in self.by.rows_by_group(rows.before):
             part = PairedRows.complete(rows.before.take(places), rows.after.take(places))
-            groups[label] = StateByName({**self.states(part).states, _SIZE: places.size})
+            own = None if keys is None else keys[places]
+            states: dict[object, object] = {**self.states.of(part, own).states, _SIZE: places.size}
+            if own is not None:
+                states[_CLUSTERS] = KeySet.of(own)
+            groups[label] = StateByName(states)
         return StateOfGroups(self.by.name, groups)
 
 
@@ -288,6 +407,7 @@ def compare_slices(
         states = _states_of_groups(pair, shared, by, comparison.plan)
         order = ordered_groups(by, states.sizes())
         notes += group_notes_of(states.sizes().get(NO_GROUP, 0), by)
+        notes += states.shared_clusters("the test of heterogeneity and the pooling assume")
         all_groups += [
             _compare_groups(
                 pair,
@@ -312,11 +432,11 @@ class _Compared:
 def _states_of_groups(
     pair: ScannedPair, metrics: Sequence[tuple[Metric, Metric]], by: str, plan: ComparisonPlan
 ) -> StateOfGroups:
-    tables = pair.tables
+    tables, clusters = pair.tables, pair.partial.clusters
     column = GroupColumn.of(tables.before, by)
-    before, after = (columns_of_states(side.table.shape.detail_names) for side in tables.sides)
-    partial = GroupPairStates(column, PairStates(tuple(metrics), tables.parts, plan.missing))
-    return tables.fold(partial, metrics, ((*before, column.column), after))
+    before, after = tables.columns_of(clusters)
+    states = PairStates(tuple(metrics), tables.parts_of_states, plan.missing, clusters)
+    return tables.fold(GroupPairStates(column, states), metrics, ((*before, column.column), after))
 
 
 def _compare_groups(

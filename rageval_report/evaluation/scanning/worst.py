@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from rageval_report._registry import import_parquet, import_pyarrow
+from rageval_report._registry import import_arrow_module, import_parquet, import_pyarrow
 from rageval_report.analysis.arguments import choose_metrics, is_percentile, threshold_value
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.thresholds import failures
@@ -19,7 +20,8 @@ from rageval_report.results import Result
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.score_rows import ScoreRows
 from rageval_report.scores import Metric
-from rageval_report.scores.catalogue.dialects import percentile_method
+from rageval_report.scores.catalogue.dialects import note_on_percentiles, percentile_method
+from rageval_report.scores.query_ids import check_known_ids
 from rageval_report.stats.means.column_description import (
     PercentileMethod,
     percentile_ranks,
@@ -45,6 +47,8 @@ class WorstRows:
         The metric.
     ascending : bool
         Whether the smallest score is the worst.
+    named : frozenset of str
+        The queries that the caller names and that the rows have, whatever their score.
     """
 
     n: int
@@ -52,39 +56,54 @@ class WorstRows:
     most: int
     column: str
     ascending: bool
+    named: frozenset[str] = frozenset()
 
     def __add__(self, other: WorstRows) -> WorstRows:
         """Those of both parts; of equal scores the earlier rows go first."""
+        total = replace(self, n=self.n + other.n, named=self.named | other.named)
         both = [part.rows for part in (self, other) if len(part.rows)]
         if not both:
-            return replace(self, n=self.n + other.n)
+            return total
         rows = pd.concat(both) if len(both) > 1 else both[0]
         rows = rows.sort_values(self.column, ascending=self.ascending, kind="stable")
-        return replace(self, n=self.n + other.n, rows=rows.head(self.most))
+        return replace(total, rows=rows.head(self.most))
 
 
 @dataclass(frozen=True)
 class WorstInPart:
-    """Selects the rows on the wrong side of a threshold."""
+    """Selects the rows on the wrong side of a threshold, or those of them that are named."""
 
     parts: PartEvaluation
     metric: Metric
     threshold: float
     most: int
+    ids: frozenset[str] | None = None
 
     def __call__(self, rows: ScoreRows) -> WorstRows:
         """The worst of some rows."""
-        listed = self.failures(rows)
+        chosen = self._named(rows)
+        listed = self._wrong(chosen)
         return WorstRows(
             len(listed),
             listed.head(self.most),
             self.most,
             self.metric.name,
             self.metric.greater_is_better,
+            frozenset() if self.ids is None else frozenset(chosen.ids.to_pylist()),
         )
 
     def failures(self, rows: ScoreRows) -> pd.DataFrame:
         """All rows on the wrong side, the worst first."""
+        return self._wrong(self._named(rows))
+
+    def _named(self, rows: ScoreRows) -> ScoreRows:
+        if self.ids is None:
+            return rows
+        wanted = import_pyarrow().array(sorted(self.ids), type=rows.ids.type)
+        is_named = import_arrow_module("compute").is_in(rows.ids, value_set=wanted)
+        return rows.take(is_named.to_numpy(zero_copy_only=False))
+
+    def _wrong(self, rows: ScoreRows) -> pd.DataFrame:
         values = rows.scores[self.metric.name]
         is_better = self.metric.greater_is_better
         wrong = values < self.threshold if is_better else values > self.threshold
@@ -102,12 +121,13 @@ def threshold_of(
 ) -> float:
     """A threshold as a number: itself, or a statistic of all scores."""
     state = profile.states[metric.name]
+    nothing = np.empty(0)
     if not isinstance(threshold, str):
-        return threshold_value(metric, state.scores.listed()[:0], threshold)
+        return threshold_value(metric, nothing, threshold)
     if threshold.strip().lower() == "mean" and state.n:
         return state.moments.mean
     if not is_percentile(threshold) or not state.n:
-        return threshold_value(metric, state.scores.listed()[:0], threshold)  # which refuses it
+        return threshold_value(metric, nothing, threshold)  # which refuses it
     spelled = threshold.strip().lower()
     percentile = 50.0 if spelled == "median" else float(spelled[1:])
     ranks = percentile_ranks(state.n, (percentile,), method)
@@ -123,6 +143,7 @@ def failures_of_scan(
     *,
     k: int = MOST_WORST,
     method: PercentileMethod | None = None,
+    query_ids: Iterable[str] | None = None,
     path: str | Path | None = None,
 ) -> Result:
     """The queries on the wrong side of a threshold: their number, and the k worst.
@@ -137,6 +158,8 @@ def failures_of_scan(
         As in `rageval_report.analysis.thresholds.failures`.
     k : int
         How many are in the table.
+    query_ids : iterable of str, optional
+        Only these queries; the threshold is computed from all.
     path : str or Path, optional
         A Parquet file for all of them, in the order of the rows of the table.
     """
@@ -146,9 +169,14 @@ def failures_of_scan(
     cut = threshold_of(profile, engine, known, threshold, rule)
     shape = profile.described.table.shape
     parts = PartEvaluation(head.name, profile.described.metrics, shape.detail_names)
-    partial = WorstInPart(parts, known, cut, k)
+    ids = None if query_ids is None else list(dict.fromkeys(map(str, query_ids)))
+    partial = WorstInPart(parts, known, cut, k, None if ids is None else frozenset(ids))
     names, details = list(profile.described.metrics), list(shape.detail_names)
     worst = engine.fold(profile.described.table, partial, names, details)
+    only = []
+    if ids is not None:
+        check_known_ids(ids, frozenset() if worst is None else worst.named)
+        only.append(f"only {len(ids)} named {'query' if len(ids) == 1 else 'queries'}")
     if path is not None:
         _write_all(profile, partial, Path(path))
     nothing = EvaluationSubset(
@@ -157,12 +185,14 @@ def failures_of_scan(
     shown = failures(nothing, known.name, cut)
     frame = shown.frame if worst is None or not worst.n else like_memory(worst.rows, head.details)
     n_failed = 0 if worst is None else worst.n
+    percentile_notes = note_on_percentiles(head, rule) if is_percentile(threshold) else ()
+    rest = _note_on_rest(n_failed, len(frame), path)
     return replace(
         shown,
         frame=frame,
         settings={**shown.settings, "threshold_rule": str(threshold)}
         | ({"percentile_method": rule} if is_percentile(threshold) else {}),
-        notes=tuple(_notes(profile, known, cut, n_failed, len(frame), path)),
+        notes=(*_counts(profile, known, cut, n_failed), *percentile_notes, *only, *rest),
     )
 
 
@@ -178,23 +208,20 @@ def like_memory(rows: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(**{str(name): pd.to_numeric(rows[name]) for name in numeric})
 
 
-def _notes(
-    profile: ScanProfile,
-    metric: Metric,
-    cut: float,
-    n_failed: int,
-    n_shown: int,
-    path: str | Path | None,
-) -> Iterator[str]:
+def _counts(profile: ScanProfile, metric: Metric, cut: float, n_failed: int) -> Iterator[str]:
     state = profile.states[metric.name]
     side = "below" if metric.greater_is_better else "above"
     yield f"{n_failed} of {state.n} scored queries lie {side} {cut:.4g} on {metric.name}"
     if state.n_unscored:
         verb = "query is" if state.n_unscored == 1 else "queries are"
         yield f"{state.n_unscored} {verb} unscored on {metric.name}, and not listed"
-    if n_shown < n_failed:
-        where = f"all are in {path}" if path else 'path="failures.parquet" writes all'
-        yield f"the table has the {n_shown} worst; {where}"
+
+
+def _note_on_rest(n_failed: int, n_shown: int, path: str | Path | None) -> tuple[str, ...]:
+    if n_shown >= n_failed:
+        return ()
+    where = f"all are in {path}" if path else 'path="failures.parquet" writes all'
+    return (f"the table has the {n_shown} worst; {where}",)
 
 
 def _write_all(profile: ScanProfile, partial: WorstInPart, path: Path) -> None:

@@ -32,6 +32,9 @@ class ChatOptions(TypedDict, total=False):
         The longest wait between two attempts, in seconds.
     sleep : callable
         Waits for a number of seconds.
+    check_key : bool, default True
+        Whether a missing key is an error now; use False for an estimate, which asks nobody. A call
+        without its key is an error in any case.
     """
 
     max_tokens: int
@@ -42,3 +45,4 @@ class ChatOptions(TypedDict, total=False):
     max_attempts: int
     max_wait: float
     sleep: Sleep
+    check_key: bool

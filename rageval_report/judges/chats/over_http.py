@@ -73,6 +73,7 @@ class CheckedOptions:
     max_attempts: int = 5
     max_wait: float = 60.0
     sleep: Sleep = field(default=time.sleep, repr=False)
+    check_key: bool = field(default=True, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.max_tokens, bool) or not (
@@ -140,10 +141,10 @@ class HttpChat(ABC):
     def __post_init__(self) -> None:
         if not isinstance(self.model, str) or not self.model.strip():
             raise DataError(f"model must be the name of a model; got {self.model!r}")
-        # A missing key is reported now, not at the first call.
-        self.headers()
-        self.signer()
-        self.named_keys()
+        if self.options.check_key:  # a missing one is reported now, not at the first call
+            self.headers()
+            self.signer()
+            self.named_keys()
 
     @classmethod
     def connect(

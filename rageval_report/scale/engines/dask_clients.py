@@ -5,7 +5,8 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Iterator
+import sysconfig
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -14,14 +15,25 @@ from dask.utils import parse_bytes
 from distributed import Client, LocalCluster
 from distributed.deploy.subprocess import SubprocessCluster
 
+from rageval_report._registry import load
 from rageval_report.errors import DataError
 
 # How long a scheduler may take to answer, in seconds.
 _PATIENCE = 15
-# Dask's workers give freed memory back to the system at once, from 64 KB on, and glibc gets each
-# column of a part anew: the workers of a comparison took 1.9 times the CPU time of one process, and
-# with these settings 1.4 times.
-_KEEPS_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 1 << 28, "MALLOC_MMAP_THRESHOLD_": 1 << 25}
+# Dask's workers give freed memory back to the system at once, from 64 KB on, glibc gets each column
+# of a part anew, and Arrow's mimalloc gives its own back after some milliseconds: the workers of a
+# comparison took 1.9 times the CPU time of one process, and with these settings 1.1 times. A worker
+# computes in one thread, so it needs one arena; those of threads shrink whatever the threshold is.
+# The profile of every 10 ms is for a dashboard that nobody opens.
+_SETTINGS_OF_WORKERS = {
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 28),
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
+    "MALLOC_ARENA_MAX": "1",
+    "MIMALLOC_PURGE_DELAY": "-1",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+}
+_PACKAGE = __name__.partition(".")[0]
+_ARROW = ("pyarrow.parquet", "pyarrow.compute")
 # A client of distributed, which types it in part only.
 DaskClient: TypeAlias = Any
 
@@ -51,6 +63,8 @@ def client_of(scheduler: str | None, memory_limit: str | None = None) -> DaskCli
         client = _connect(scheduler if cluster is None else cluster)
         _open[key] = client, cluster
         atexit.register(_close, key)
+        if cluster is not None:
+            _load_packages(client)
     return client
 
 
@@ -66,6 +80,25 @@ def _connect(scheduler: Any) -> DaskClient:
         ) from None
 
 
+def _load_packages(client: DaskClient) -> None:
+    """Load in each worker what this process has loaded to read files and to make states.
+
+    Else the first table, if it is one task, leaves that to the others' first tasks.
+    """
+    floors = tuple(f"{_PACKAGE}.{floor}." for floor in ("scale", "evaluation"))
+    modules = [name for name in sys.modules if name.startswith(floors) or name in _ARROW]
+    try:
+        client.wait_for_workers(CPU_COUNT, timeout=_PATIENCE)
+        client.run(_load, modules)
+    except (TimeoutError, ImportError):
+        return  # the first task says what is missing
+
+
+def _load(modules: Sequence[str]) -> None:
+    for name in modules:
+        load(name)
+
+
 def _start(memory_limit: str | None) -> Any:
     """A scheduler and its workers on this machine."""
     options: dict[str, Any] = {
@@ -74,7 +107,7 @@ def _start(memory_limit: str | None) -> Any:
         "dashboard_address": "127.0.0.1:0",  # any free port
     }
     limit = {"memory_limit": "auto" if memory_limit is None else _bytes_of(memory_limit)}
-    with _keeping_memory():
+    with _environment_of_workers():
         if sys.platform == "win32":
             return LocalCluster(**options, **limit)
         # Not forked: a script needs no "if __name__ == '__main__'".
@@ -82,15 +115,25 @@ def _start(memory_limit: str | None) -> Any:
 
 
 @contextmanager
-def _keeping_memory() -> Iterator[None]:
-    """Processes that start meanwhile keep freed memory, unless the environment says otherwise."""
-    ours = {name: str(n) for name, n in _KEEPS_MEMORY.items() if name not in os.environ}
-    os.environ.update(ours)
+def _environment_of_workers() -> Iterator[None]:
+    """Processes that start meanwhile run this Python with the settings of workers.
+
+    Settings that the environment has stay as they are.
+    """
+    kept = {name: os.environ.get(name) for name in ("PATH", *_SETTINGS_OF_WORKERS)}
+    for name, value in _SETTINGS_OF_WORKERS.items():
+        os.environ.setdefault(name, value)
+    # Older versions of distributed start the command `dask` that they find: it must be the one of
+    # this environment, which need not be activated.
+    commands = sysconfig.get_path("scripts")
+    os.environ["PATH"] = os.pathsep.join([commands, kept["PATH"] or os.defpath])
     try:
         yield
     finally:
-        for name in ours:
+        for name, before in kept.items():
             os.environ.pop(name, None)
+            if before is not None:
+                os.environ[name] = before
 
 
 def _bytes_of(memory_limit: str) -> int:

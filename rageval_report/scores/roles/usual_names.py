@@ -205,6 +205,9 @@ def meaning_of_numbers(cells: pd.Series) -> str | None:
     is_bool = pd.api.types.is_bool_dtype(cells.dtype)
     if is_bool or len(first) < _FEWEST_ROWS or not (first == np.round(first)).all():
         return None
+    # Small numbers are no times, and equal ones no row numbers.
+    if first.min() < _EPOCH_SECONDS and len(np.unique(first)) < len(first):
+        return None
     low, high = float(cells.min()), float(cells.max())
     if low >= _EPOCH_SECONDS:
         return "times or other numbers above a billion"

@@ -14,6 +14,7 @@ from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.agreement.ratings import encode_ratings, is_missing
 from rageval_report.stats.base import Interval, check_level, check_resamples, check_seed
 from rageval_report.stats.resampling import bootstrap_means
+from rageval_report.stats.row_order import canonical_order
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 
 MeasurementLevel: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -162,7 +163,8 @@ def _level_counts(codes: IndexArray, is_used: BoolArray, q: int) -> FloatArray:
     """How many raters gave each level, one row per query with ratings in use."""
     queries, row = np.unique(np.nonzero(is_used)[0], return_inverse=True)
     flat = np.bincount(row * q + codes, minlength=queries.size * q)
-    return flat.reshape(queries.size, q).astype(np.float64)
+    counts = flat.reshape(queries.size, q).astype(np.float64)
+    return counts[canonical_order(counts)]
 
 
 def _check_levels(levels: npt.NDArray[Any], level: MeasurementLevel) -> None:

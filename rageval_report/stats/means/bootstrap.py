@@ -20,6 +20,7 @@ from rageval_report.stats.means.closed_forms import interval_without_spread, stu
 from rageval_report.stats.means.exact_bootstrap import BootstrapLaw, bootstrap_law
 from rageval_report.stats.means.moments import Moments, moments
 from rageval_report.stats.resampling import bootstrap_means_of_tables
+from rageval_report.stats.row_order import canonical_order
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
@@ -103,7 +104,9 @@ def studentised(
     (1.375, True, True)
     """
     intervals: dict[int, Interval] = {}
-    known = [moments(values) for values in columns]
+    # In this order the sums too are the same to the last bit however the scores are shuffled.
+    ordered = [values[canonical_order(values)] for values in columns]
+    known = [moments(values) for values in ordered]
     places_by_size: dict[int, list[int]] = {}
     for place, each in enumerate(known):
         if degenerate := interval_without_spread(each, "studentised", confidence_level):
@@ -111,7 +114,7 @@ def studentised(
         else:
             places_by_size.setdefault(each.n, []).append(place)
     for places in places_by_size.values():
-        deviations = [columns[place] - known[place].mean for place in places]
+        deviations = [ordered[place] - known[place].mean for place in places]
         for place, ratios in zip(
             places, _studentised_means(deviations, n_resamples, seed), strict=True
         ):

@@ -228,7 +228,8 @@ class PairedScores:
         """
         if self.weights is None:
             return self.differences
-        mean = float(self.differences.mean())
+        # Rounded only once, so that no order of the clusters moves a value.
+        mean = math.fsum(self.differences.tolist()) / self.n
         values = self.differences - mean * (self.weights - 1.0)
         # What is left of equal differences is rounding.
         return np.where(np.abs(values - mean) <= self.tolerance, mean, values)

@@ -255,9 +255,10 @@ def _relevant_nodes(
 ) -> IntArray:
     """The nodes from first to last at which the characteristic function may not be negligible.
 
-    The logarithm of its tilted form is at most -N**2 / 4 with N**2 = sum of w (1 - cos(2 t v)) and
-    weights w = 1 / cosh(tilt v)**2. N is the length of a vector, so it changes little between the
-    points of a grid, and little when the magnitudes are put into bins.
+    Its tilted form is a product of n factors whose squares are 1 - w (1 - cos(2 t v)) / 2, with
+    weights w = 1 / cosh(tilt v)**2. They are 1 - N**2 / 2n on average, N**2 = sum of
+    w (1 - cos(2 t v)), and their geometric mean is below that. N is the length of a vector, so it
+    changes little between the points of a grid, and little when the magnitudes are put into bins.
     """
     bins, width = _choose_bins(sums.top, distance * last, line.step)
     counts = _count_bins(sums, width, bins)
@@ -274,7 +275,8 @@ def _relevant_nodes(
     length = np.sqrt(np.maximum(weight - np.fft.rfft(weights, points).real[:end], 0.0))
     # What N can change between a node and its grid point, and by the binning.
     slack = slope * spacing / 2 + math.sqrt(2 * weight) * moved * spacing * np.arange(length.size)
-    dead = np.maximum(length - slack, 0.0) ** 2 >= -4 * math.log(_NEGLIGIBLE)
+    needed = -2 * sums.size * math.expm1(2 * math.log(_NEGLIGIBLE) / sums.size)
+    dead = np.maximum(length - slack, 0.0) ** 2 >= needed
     if length.size == end and dead[round(distance * first / spacing) :].all():
         return np.zeros(0, dtype=np.int64)
     nodes = np.arange(first, last + 1)

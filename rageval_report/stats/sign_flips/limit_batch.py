@@ -8,7 +8,6 @@ search of `inversion`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -172,9 +171,7 @@ def _follow_far(search: FoundShifts[SmoothTails], z: float, reach: FloatArray) -
     """The limits, from tails that include their far terms."""
     shift, slope = search.shift, search.slope
     known = np.isfinite(shift) & np.isfinite(slope)
-    at_least = np.array(
-        [search.tails.settled(row, _FAR) if known[row] else math.nan for row in range(shift.size)]
-    )
+    at_least = np.where(known, search.tails.settled_rows(_FAR), np.nan)
     step = -_excess(at_least, z) / slope
     is_near: BoolArray = np.abs(step) <= _NEAR * reach
     return np.where(is_near, shift + step, np.nan)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -99,7 +100,7 @@ def listed_law(values: FloatArray, counts: FloatArray) -> SumLaw:
 
 
 def lattice_law(steps: IntArray, counts: FloatArray) -> SumLaw:
-    """The law of a sum of signed whole numbers, by convolution: one addition per number and sum.
+    """The law of a sum of signed whole numbers, by one convolution per distinct number.
 
     Examples
     --------
@@ -108,16 +109,37 @@ def lattice_law(steps: IntArray, counts: FloatArray) -> SumLaw:
     """
     # weights[k] is the probability that the numbers with a plus sign add up to k. Only positive
     # numbers are added, so that the far tail keeps its relative accuracy (Pagano, Tritchler 1983).
-    total = round(sum_of_products(steps, counts))
-    weights = np.zeros(total + 1)
-    weights[0] = 1.0
-    reached = 0
-    for step in np.repeat(steps, counts.astype(np.int64)).tolist():
-        before = 0.5 * weights[: reached + 1]
-        weights[: reached + 1] = before
-        weights[step : reached + step + 1] += before
-        reached += step
-    return SumLaw(np.arange(-total, total + 1, 2.0), weights)
+    weights = np.ones(1)
+    for step, count in zip(steps.tolist(), counts.tolist(), strict=True):
+        weights = _add_tosses(weights, step, _toss_chances(round(count)))
+    return SumLaw(np.arange(1.0 - weights.size, weights.size, 2.0), weights)
+
+
+@lru_cache(maxsize=256)
+def _toss_chances(tosses: int) -> FloatArray:
+    """`binomial_weights`, each rounded only once: the law of many numbers is a product of them."""
+    chances, ways, patterns = np.empty(tosses + 1), 1, 2**tosses
+    for heads in range(tosses // 2 + 1):
+        chances[heads] = chances[tosses - heads] = ways / patterns
+        ways = ways * (tosses - heads) // (heads + 1)
+    chances.flags.writeable = False
+    return chances
+
+
+def _add_tosses(weights: FloatArray, step: int, chances: FloatArray) -> FloatArray:
+    """The law of a sum and a number of tosses that add a step each, whose chances are known."""
+    size = weights.size + step * (chances.size - 1)
+    added = np.zeros(size)
+    if step <= chances.size:
+        # Sums with the same remainder mix only with each other.
+        for rest in range(min(step, weights.size)):
+            added[rest::step][: (size - rest - 1) // step + 1] = np.convolve(
+                weights[rest::step], chances
+            )
+    else:
+        for tosses, chance in enumerate(chances.tolist()):
+            added[step * tosses :][: weights.size] += chance * weights
+    return added
 
 
 def combine_laws(a: SumLaw, b: SumLaw, threshold: float, tolerance: float) -> Tail:

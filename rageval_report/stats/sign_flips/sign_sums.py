@@ -123,11 +123,10 @@ class SignSums:
         """
         radius = math.hypot(c, distance * float(nodes[-1]))
         parts = self._parts if radius <= self._parts.radius else self._split(radius)
-        squares = np.append(np.square(c + 1j * distance * nodes), c * c)
-        series = np.zeros_like(squares)
-        for coefficient in (coefficients_of_log_cosh() * parts.power_sums)[::-1]:
-            series = (series + coefficient) * squares
-        result: ComplexArray = np.exp(series[:-1] - series[-1])
+        if not parts.power_sums.any():  # no value is small, as at far nodes
+            result: ComplexArray = np.ones(nodes.size, dtype=np.complex128)
+        else:
+            result = _exponential_of_series(parts.power_sums, c, distance, nodes)
         if parts.large.size:
             result *= _product(parts.large, parts.counts, c, distance, nodes)
         return result
@@ -183,6 +182,17 @@ def _power_sums(values: FloatArray, counts: FloatArray | None) -> FloatArray:
             np.multiply(rows[k - 1], squares, out=rows[k])
         sums += rows.sum(axis=1)
     return sums
+
+
+def _exponential_of_series(
+    power_sums: FloatArray, c: float, distance: float, nodes: IntArray
+) -> ComplexArray:
+    """exp(K(c + it) - K(c)) from the power series of log cosh, at t = distance * nodes."""
+    squares = np.append(np.square(c + 1j * distance * nodes), c * c)
+    series = np.zeros_like(squares)
+    for coefficient in (coefficients_of_log_cosh() * power_sums)[::-1]:
+        series = (series + coefficient) * squares
+    return np.asarray(np.exp(series[:-1] - series[-1]))
 
 
 def _product(

@@ -50,6 +50,9 @@ from rageval_report.types import FloatArray, IntArray
 _MOST_ADDITIONS = 9e6
 # A call of NumPy costs as much as this many additions.
 _ADDITIONS_PER_CALL = 12_000
+# Of few distinct numbers, each of which occurs often, a convolution multiplies faster than that: up
+# to this many products, and as many for each call.
+_MOST_PRODUCTS, _PRODUCTS_PER_CALL = 4e6, 40_000
 # Below this the saddlepoint formula answers: no decision depends on the third digit of 1e-10.
 _FAR_TAIL = 1e-10
 # The share of the tail that the series may leave undecided. Half of it is counted, so the result is
@@ -119,8 +122,7 @@ def scattered_tails(values: FloatArray, thresholds: FloatArray) -> FloatArray:
     suits = np.flatnonzero(np.count_nonzero(apart, axis=1) > _THOROUGH.most_sums)
     if suits.size:
         rows = TailRows(ordered[suits, ::-1], thresholds[suits], np.zeros(suits.size))
-        tails = smooth_tails(rows)
-        at_least[suits] = [tails.settled(row, _THOROUGH.far) for row in range(suits.size)]
+        at_least[suits] = smooth_tails(rows).settled_rows(_THOROUGH.far)
     return at_least
 
 
@@ -146,7 +148,7 @@ def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
         return _coin_tail(size, (size - threshold / float(steps[0])) / 2)
     if size <= math.log2(total + 1):  # fewer patterns of signs than numbers up to the total
         return listed_tail(steps.astype(np.float64), counts, float(threshold))
-    if size * (total + _ADDITIONS_PER_CALL) <= _MOST_ADDITIONS:
+    if _is_short(steps, counts, total):
         weights = lattice_law(steps, counts).weights[round(total + threshold) // 2 :]
         return Tail(float(weights.sum()), float(weights[0]))
     if threshold >= total:  # only the pattern of equal signs reaches the sum of all magnitudes
@@ -161,6 +163,15 @@ def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
     if _is_undecided(series):
         series = _longer_series(sums, reached, line)
     return Tail(float(series.at_least[0]), float(series.equal[0]))
+
+
+def _is_short(steps: IntArray, counts: FloatArray, total: float) -> bool:
+    """Whether a convolution is the cheapest way to the law of the sum."""
+    size = float(counts.sum())
+    if size * (total + _ADDITIONS_PER_CALL) <= _MOST_ADDITIONS:
+        return True
+    calls = float(np.minimum(steps, counts + 1.0).sum())
+    return size * total + _PRODUCTS_PER_CALL * calls <= _MOST_PRODUCTS
 
 
 def scattered_tail(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rageval_report.stats.sign_flips.far_bounds import FarRows, bound_far_terms
 from rageval_report.stats.sign_flips.far_nodes import FarRange, find_far_terms
 from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT
 from rageval_report.stats.sign_flips.trapezoid import shortest_period
@@ -108,6 +109,27 @@ class SmoothTails:
     at_least: FloatArray
     lines: _TiltedLines
     values: FloatArray
+
+    def settled_rows(self, far: float) -> FloatArray:
+        """The tail of each row once its far terms are known to be few; NaN if they are not.
+
+        Parameters
+        ----------
+        far : float
+            As in `settled`, which answers for the rows that have far terms.
+        """
+        tails, lines = self.at_least.copy(), self.lines
+        last = np.ceil(far * lines.tilt / lines.distance).astype(np.int64)
+        followed = np.flatnonzero((tails > 0) & (last >= lines.n_body))
+        if not followed.size:
+            return np.where(tails > 0, tails, np.nan)
+        rows = FarRows(
+            self.values, lines.tilt, lines.distance, lines.spread, lines.n_body, last
+        ).select(followed)
+        has_terms = bound_far_terms(rows) > _LEFT_OUT * tails[followed] / lines.scale[followed]
+        for row in followed[has_terms].tolist():
+            tails[row] = self.settled(row, far)
+        return np.where(tails > 0, tails, np.nan)
 
     def settled(self, row: int, far: float) -> float:
         """The tail of a row once its far terms are known to be few; NaN if they are not.

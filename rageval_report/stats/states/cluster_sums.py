@@ -1,19 +1,23 @@
-"""Sums of paired differences by cluster: a state of any part of the queries that is added."""
+"""Sums of scores, or of paired differences, by cluster: a state that is added."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rageval_report.stats.clusters import ClusteredStandardError, error_of_deviations
+from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.states.keyed_sums import merge_keyed
+from rageval_report.stats.sums import sums_by_group
 from rageval_report.stats.units import pairs_of_clusters
 from rageval_report.types import FloatArray, IntArray, WordArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterSums:
-    """The differences of the queries of each cluster, summed up.
+    """The scores, or the differences, of the queries of each cluster, summed up.
 
     Parameters
     ----------
@@ -21,7 +25,7 @@ class ClusterSums:
         A hash of the label of each cluster, in ascending order: so the order of the clusters does
         not depend on how the queries were divided.
     sums : ndarray of shape (n_clusters,)
-        The sum of the differences.
+        The sum of the scores.
     sizes : ndarray of int
         The number of queries.
 
@@ -39,27 +43,77 @@ class ClusterSums:
     sizes: IntArray
 
     @classmethod
-    def of(cls, keys: WordArray, differences: FloatArray) -> ClusterSums:
+    def of(cls, keys: WordArray, scores: FloatArray) -> ClusterSums:
         """The sums of some queries.
 
         Parameters
         ----------
         keys : ndarray of uint64
             A hash of the label of each query's cluster.
-        differences : ndarray
-            Candidate minus baseline.
+        scores : ndarray
+            The scores, or candidate minus baseline; none is NaN.
         """
-        return _added(keys, differences, np.ones(keys.size, dtype=np.int64))
+        distinct, places = np.unique(keys, return_inverse=True)
+        return cls.at_places(distinct, places, scores)
+
+    @classmethod
+    def at_places(cls, keys: WordArray, places: IntArray, scores: FloatArray) -> ClusterSums:
+        """The sums of some queries whose clusters are sorted already, once for many metrics.
+
+        Parameters
+        ----------
+        keys : ndarray of uint64
+            Different keys in ascending order; those without a query are left out.
+        places : ndarray of int
+            The place of each query's cluster among them.
+        scores : ndarray
+            As in `of`.
+        """
+        sums, sizes = (
+            sums_by_group(scores, places, keys.size),
+            np.bincount(places, minlength=keys.size),
+        )
+        is_present = sizes > 0
+        if is_present.all():
+            return cls(keys, sums, sizes)
+        return cls(keys[is_present], sums[is_present], sizes[is_present])
 
     def __add__(self, other: ClusterSums) -> ClusterSums:
         """The sums of both parts."""
-        if not self.keys.size or not other.keys.size:
-            return self if self.keys.size else other
-        return _added(
-            np.concatenate((self.keys, other.keys)),
-            np.concatenate((self.sums, other.sums)),
-            np.concatenate((self.sizes, other.sizes)),
+        keys, (sums, sizes) = merge_keyed(
+            self.keys, (self.sums, self.sizes), other.keys, (other.sums, other.sizes)
         )
+        return ClusterSums(keys, sums, sizes)
+
+    def times(self, score: float) -> ClusterSums:
+        """The sums of as many queries that all have this score."""
+        return ClusterSums(self.keys, self.sizes.astype(np.float64) * score, self.sizes)
+
+    def error(
+        self, mean: float, deviation: float, *, centre: float = 0.0
+    ) -> ClusteredStandardError:
+        """The standard error of the mean of the scores, as `clustered_standard_error` gives it.
+
+        Parameters
+        ----------
+        mean, deviation : float
+            The mean and the standard deviation of all scores.
+        centre : float
+            What was subtracted from each score before it was summed up. A centre near the mean
+            keeps the digits of scores that are large beside their spread.
+
+        Examples
+        --------
+        >>> keys = np.array([1, 1, 2, 2, 3, 3], dtype=np.uint64)
+        >>> sums = ClusterSums.of(keys, np.array([1.0, 1, 0, 0, 1, 0]))
+        >>> round(sums.error(0.5, 0.5477).standard_error, 4)
+        0.2887
+        """
+        sizes = self.sizes.astype(np.float64)
+        deviations = self.sums - sizes * (mean - centre)
+        unit = max(1.0, unit_of(deviations))
+        error = error_of_deviations(deviations / unit, sizes, mean, deviation / unit)
+        return replace(error, standard_error=error.standard_error * unit)
 
     @property
     def are_single(self) -> bool:
@@ -69,12 +123,3 @@ class ClusterSums:
     def pairs(self) -> PairedScores:
         """One pair per cluster, as `Units.collapse` makes them."""
         return pairs_of_clusters(self.sums, self.sizes.astype(np.float64))
-
-
-def _added(keys: WordArray, sums: FloatArray, sizes: IntArray) -> ClusterSums:
-    distinct, places = np.unique(keys, return_inverse=True)
-    totals, counts = np.zeros(distinct.size), np.zeros(distinct.size, dtype=np.int64)
-    # In the order of the rows, as in memory.
-    np.add.at(totals, places, sums)
-    np.add.at(counts, places, sizes)
-    return ClusterSums(distinct, totals, counts)

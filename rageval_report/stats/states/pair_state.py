@@ -239,7 +239,7 @@ def summarise_pairs(
         counted = count_paired_steps(baseline, candidate, chained)
     if counted is not None:
         before, after, differences = counted
-        return _summary_of_steps(
+        return summary_of_steps(
             (ColumnState(SIDE_OF_PAIRS, steps=before), ColumnState(SIDE_OF_PAIRS, steps=after)),
             ColumnState(DIFFERENCES, steps=differences),
         )
@@ -247,7 +247,7 @@ def summarise_pairs(
     values = _differences(baseline, candidate)
     state = _state_of_differences(values, sides[0].steps, sides[1].steps, may_be_noisy=may_be_noisy)
     if state.steps is not None:
-        summary = _summary_of_steps(sides, state)
+        summary = summary_of_steps(sides, state)
         is_exact = all(side.steps is not None for side in sides)
     else:
         summary = _summary_of_values(sides, state, values)
@@ -264,8 +264,23 @@ def _state_of_side(scores: Scores, ruler: StepRuler | None) -> ColumnState:
     return ColumnState.of(scores, SIDE_OF_PAIRS)
 
 
-def _summary_of_steps(sides: tuple[ColumnState, ColumnState], state: ColumnState) -> PairSummary:
-    """Pairs whose differences are counts."""
+def summary_of_steps(sides: tuple[ColumnState, ColumnState], state: ColumnState) -> PairSummary:
+    """What is known of pairs whose differences are counts.
+
+    Parameters
+    ----------
+    sides : (ColumnState, ColumnState)
+        The scores of either side.
+    state : ColumnState
+        The differences, in steps.
+
+    Examples
+    --------
+    >>> steps = CountedSteps.of(np.array([0.5, -0.5, 0.5]))
+    >>> side = ColumnState.of(np.zeros(3), SIDE_OF_PAIRS)
+    >>> summary_of_steps((side, side), ColumnState(DIFFERENCES, steps=steps)).n_positive
+    2
+    """
     steps = state.steps or NO_STEPS
     counts, zero = steps.counts, -steps.lowest
     n_negative = int(counts[: max(zero, 0)].sum())

@@ -21,7 +21,7 @@ from rageval_report.stats.states.counted_steps import (
     add_counts,
     in_coarsest_steps,
 )
-from rageval_report.types import IntArray
+from rageval_report.types import IndexArray, IntArray
 
 # So many kinds of pairs are counted at most: half a megabyte of counts. Scores of two decimals have
 # 10,201 kinds.
@@ -93,20 +93,55 @@ def _marginals(
     first: StepRuler, second: StepRuler, table: IntArray
 ) -> tuple[CountedSteps, CountedSteps, CountedSteps] | None:
     """The counts of both sides and of the differences, by the counts of pairs of places."""
-    before = first.in_coarsest_steps(table.sum(axis=1))
-    after = second.in_coarsest_steps(table.sum(axis=0))
+    rows, columns = np.nonzero(table)
+    return steps_of_kinds((first, second), (rows, columns), table[rows, columns])
+
+
+def steps_of_kinds(
+    rulers: tuple[StepRuler, StepRuler], places: tuple[IndexArray, IndexArray], counts: IntArray
+) -> tuple[CountedSteps, CountedSteps, CountedSteps] | None:
+    """The counts of both sides and of the differences, by how often pairs of places occur.
+
+    Parameters
+    ----------
+    rulers : (StepRuler, StepRuler)
+        What fits the scores of either side.
+    places : (ndarray of int, ndarray of int)
+        For each kind of pair its place on either ruler; there is at least one kind.
+    counts : ndarray of int
+        How often each kind occurs, at least once.
+
+    Examples
+    --------
+    >>> ruler = next(StepRuler.fitting(np.array([0.0, 0.5, 1.0])))
+    >>> kinds = np.array([0, 2]), np.array([1, 2])
+    >>> _, _, differences = steps_of_kinds((ruler, ruler), kinds, np.array([3, 1]))
+    >>> differences.denominator, differences.lowest, differences.counts
+    (2, 0, array([1, 3]))
+    """
+    before, after = (
+        ruler.in_coarsest_steps(_counts_at(place, counts, ruler.size))
+        for ruler, place in zip(rulers, places, strict=True)
+    )
     coarsest = math.lcm(before.denominator, after.denominator)
     ends = [abs(end) for side in (before, after) for end in (side.minimum, side.maximum)]
     if TIE_TOLERANCE * max(1.0, *ends) * coarsest > 0.5:
         return None
-    denominator = math.lcm(first.denominator, second.denominator)
-    strides = denominator // first.denominator, denominator // second.denominator
-    rows, columns = np.nonzero(table)
-    steps = (columns + second.lowest) * strides[1] - (rows + first.lowest) * strides[0]
+    denominator = math.lcm(*(ruler.denominator for ruler in rulers))
+    lost, gained = (
+        (place + ruler.lowest) * (denominator // ruler.denominator)
+        for ruler, place in zip(rulers, places, strict=True)
+    )
+    steps = gained - lost
     lowest, highest = int(steps.min()), int(steps.max())
     # As for differences one by one, the range counts in the coarsest steps that both sides allow.
     if (highest - lowest) * coarsest >= MOST_COUNTS * denominator:
         return None
-    counts = np.zeros(highest - lowest + 1, dtype=np.int64)
-    np.add.at(counts, steps - lowest, table[rows, columns])
-    return before, after, in_coarsest_steps(denominator, lowest, counts, is_single=False)
+    moved = _counts_at(steps - lowest, counts, highest - lowest + 1)
+    return before, after, in_coarsest_steps(denominator, lowest, moved, is_single=False)
+
+
+def _counts_at(places: IndexArray, counts: IntArray, size: int) -> IntArray:
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, places, counts)
+    return total

@@ -226,6 +226,17 @@ def test_missing_as_worst_scores_zero_for_what_failed():
     assert row["candidate_mean"] == pytest.approx(1.6 / 3)
 
 
+def test_scores_that_count_as_the_worst_are_counted_for_each_metric():
+    a = run("a", recall=[0.5, None, 0.5, None], mrr=[0.5, 0.5, 0.5, 0.5], hit=[1, 0, 1, 1])
+    b = run("b", recall=[0.8, None, None, 0.8], mrr=[0.5, None, 0.5, 1.0], hit=[1, 1, 1, 0])
+    notes = compare(a, b, missing="worst").notes
+    assert [note for note in notes if "worst" in note] == [
+        "recall: 4 unscored queries count as the worst possible score",
+        "mrr: 1 unscored query counts as the worst possible score",
+    ]
+    assert not any("worst" in note for note in compare(a, b).notes)
+
+
 def test_missing_as_bounds_says_how_far_it_could_move():
     a, b = run("a", recall=[0.5, 0.5]), run("b", recall=[0.5, None])
     row = compare(a, b, missing="bounds").frame.iloc[0]

@@ -249,7 +249,7 @@ def test_the_worst_score_goes_by_the_direction():
 
 def test_counting_as_the_worst_is_told():
     result = evaluation().gate("min(faithfulness) >= 0.1", missing="worst")
-    assert "faithfulness: 2 unscored queries count as the worst" in result.notes
+    assert "faithfulness: 2 unscored queries count as the worst possible score" in result.notes
 
 
 def test_the_share_of_unscored_stays_what_it_is():

@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
-from rageval_report.errors import install_command
+from rageval_report.errors import DataError, install_command
+from rageval_report.judges.chats.base import Message
+from rageval_report.judges.chats.openai import openai_chat
 
 WITHOUT_HTTP = """\
 import sys
@@ -61,6 +63,34 @@ def test_the_estimate_needs_no_package_for_http(demo_folder, run, provider, monk
     )
     assert estimate(demo_folder, *words) == with_http.stdout
     assert with_http.stdout.startswith("judge,n_queries,")
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "bedrock", "gemini", "ollama", "openai"])
+def test_the_estimate_needs_no_key(demo_folder, run, provider, monkeypatch):
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    words = ("judge", "records.jsonl", "--model", "m", "--provider", provider, "--price", "1:10")
+    keyless = run(*words, "--dry-run", "--format", "csv")
+    assert keyless.exit_code == 0, keyless.stderr
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    assert run(*words, "--dry-run", "--format", "csv").stdout == keyless.stdout
+
+
+def test_to_judge_needs_the_key_before_a_request(demo_folder, run, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = run("judge", "records.jsonl", "--model", "m", "--provider", "openai")
+    assert result.exit_code == 2
+    assert "the environment variable OPENAI_API_KEY is not set" in result.stderr
+
+
+def test_a_chat_for_an_estimate_asks_nothing_without_its_key(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    chat = openai_chat("m", check_key=False)
+    assert chat.max_request_bytes(Message("Why?")) > 4
+    with pytest.raises(DataError, match="OPENAI_API_KEY is not set"):
+        chat("Why?")
 
 
 def test_the_estimate_of_a_preference_needs_none_either(demo_folder):

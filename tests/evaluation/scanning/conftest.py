@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rageval_report import RAGPipelineEvaluation
 from rageval_report.scale import csv_pieces, pieces
 from rageval_report.stats.states import block_state, pair_state
 from rageval_report.stats.states.column_state import ColumnRules, ColumnState
@@ -45,6 +46,22 @@ def write_parquet(frame, path, rows_of_group=90):
     table = pa.Table.from_pandas(frame, preserve_index=False)
     pq.write_table(table, path, row_group_size=rows_of_group)
     return path
+
+
+NAMES = ("bm25", "dense", "hybrid")
+
+
+def scans_of(frames, folder, names=NAMES, **options):
+    """A scan of each table, in a file of its name."""
+    return [
+        RAGPipelineEvaluation.scan(write_parquet(frame, folder / f"{name}.parquet"), **options)
+        for frame, name in zip(frames, names, strict=False)
+    ]
+
+
+def memory_of(frames, names=NAMES):
+    """The same tables in memory."""
+    return [RAGPipelineEvaluation(name, frame) for frame, name in zip(frames, names, strict=False)]
 
 
 @pytest.fixture

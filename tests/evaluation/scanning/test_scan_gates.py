@@ -8,7 +8,7 @@ from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.gates.apply import apply_gates
 from rageval_report.analysis.gates.gates_file import Gates
 from rageval_report.analysis.gates.grammar import RuleError, parse_rule
-from rageval_report.errors import DataError, UnknownOptionError
+from rageval_report.errors import DataError, UnknownNameError, UnknownOptionError
 from tests.evaluation.scanning.conftest import scores_frame, write_parquet
 
 RULES = (
@@ -159,8 +159,8 @@ def test_wrong_rules_and_options_are_refused(tmp_path):
         scan.gate()
     with pytest.raises(RuleError, match="needs a baseline"):
         scan.gate("wins(recall@5) >= 5")
-    with pytest.raises(DataError, match=r"clusters= of gate\(\) needs every score .*collect"):
-        scan.gate("mean(recall@5) >= 0.5", clusters="topic")
+    with pytest.raises(UnknownNameError, match="no detail column is named 'topik'"):
+        scan.gate("mean(recall@5) >= 0.5", clusters="topik")
     with pytest.raises(UnknownOptionError, match="has no option 'mising'"):
         scan.gate("mean(recall@5) >= 0.5", mising="worst")
     with pytest.raises(DataError, match="'similarity' has no bounds"):

@@ -1,5 +1,7 @@
 """The history of scans is that of the same tables in memory, whatever the order of the rows."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from rageval_report import RAGPipelineEvaluation, history
 from rageval_report.errors import ArgumentKindError, DataError, UnknownNameError
 from rageval_report.run_history.monitoring import monitor
 from rageval_report.run_history.runs import read_runs
+from tests.evaluation.scanning import conftest
 from tests.evaluation.scanning.conftest import scores_frame, write_parquet
 
 NIGHTS = ("monday", "tuesday", "wednesday", "thursday")
@@ -32,15 +35,8 @@ def frames():
     return nights
 
 
-def memory_of(frames):
-    return [RAGPipelineEvaluation(name, each) for name, each in zip(NIGHTS, frames, strict=False)]
-
-
-def scans_of(frames, folder, **options):
-    return [
-        RAGPipelineEvaluation.scan(write_parquet(each, folder / f"{name}.parquet"), **options)
-        for each, name in zip(frames, NIGHTS, strict=False)
-    ]
+scans_of = functools.partial(conftest.scans_of, names=NIGHTS)
+memory_of = functools.partial(conftest.memory_of, names=NIGHTS)
 
 
 def assert_same_history(scanned, expected, engine="stream"):
@@ -189,8 +185,6 @@ def test_what_does_not_apply_to_a_folder_of_scans_is_an_error(frames, tmp_path):
 
 def test_what_needs_every_score_says_so(frames, tmp_path):
     scans = scans_of(frames[:2], tmp_path)
-    with pytest.raises(DataError, match=r"clusters= of history\(\) needs.*\.collect\(\)"):
-        history(scans, clusters="topic")
     with pytest.raises(DataError, match=r"scores of the run 'monday'.*\.collect\(\)"):
         monitor(scans)
     with pytest.raises(ArgumentKindError, match=r"history\(\) takes either scans or evaluations"):

@@ -1,5 +1,6 @@
 """The page of scans: the tables of all queries, the worst queries, below five megabytes."""
 
+import functools
 import json
 import re
 
@@ -7,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report import RAGPipelineEvaluation, compare, rank
 from rageval_report.errors import DataError, UnknownOptionError
 from rageval_report.evaluation.scanning import kept_rows, pages
 from rageval_report.scale import pieces
+from tests.evaluation.scanning import conftest
 from tests.evaluation.scanning.conftest import scores_frame, write_parquet
 
 
@@ -24,11 +26,7 @@ def frames():
     ]
 
 
-def scans_of(frames, folder, **options):
-    return [
-        RAGPipelineEvaluation.scan(write_parquet(frame, folder / f"{name}.parquet"), **options)
-        for name, frame in zip("ab", frames, strict=True)
-    ]
+scans_of = functools.partial(conftest.scans_of, names="ab")
 
 
 def page_data(html):
@@ -89,6 +87,89 @@ def test_a_page_of_a_comparison_has_the_tables_of_memory(frames, tmp_path):
     assert any("queries: the 1000 worst of b on each metric" in note for note in report.notes)
 
 
+def test_a_page_knows_right_answers_by_a_metric_that_is_not_compared(frames, tmp_path):
+    runs = [RAGPipelineEvaluation(name, frame) for name, frame in zip("ab", frames, strict=True)]
+    found, expected = (
+        compare(*pair, metrics="similarity").report(pictures=False).queries.answers
+        for pair in (scans_of(frames, tmp_path), runs)
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        pd.testing.assert_series_equal(ours, theirs.loc[ours.index], check_dtype=False)
+        assert set(ours) == {"right", "wrong", "unknown"}
+
+
+# -- rankings
+
+
+def three_of(frames):
+    third = scores_frame(seed=2, shift=0.03).drop(index=[7, 650])
+    return [*frames, third.assign(answer="c answers")]
+
+
+def ranked_scans(frames, folder, **options):
+    return [
+        RAGPipelineEvaluation.scan(write_parquet(frame, folder / f"{name}.parquet"), **options)
+        for name, frame in zip("abc", three_of(frames), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("engine", ["stream", "duckdb"])
+def test_a_page_of_a_ranking_has_the_tables_of_memory(frames, tmp_path, engine):
+    runs = [RAGPipelineEvaluation(n, f) for n, f in zip("abc", three_of(frames), strict=True)]
+    expected = rank(*runs).report(by="topic", pictures=False)
+    report = rank(*ranked_scans(frames, tmp_path, engine=engine)).report(by="topic")
+    assert (report.title, report.subtitle) == (expected.title, expected.subtitle)
+    assert report.headline == expected.headline
+    # Which answers are correct is not counted, and every score is needed for a front.
+    assert set(report.verdicts) <= set(expected.verdicts)
+    theirs = {table.title: table for table in tables_of(expected)}
+    ours = tables_of(report)[:2]
+    assert [table.title for table in ours] == [ours[0].title, "All pairs of pipelines"]
+    for table in ours:
+        pd.testing.assert_frame_equal(table.frame, theirs[table.title].frame, rtol=1e-9)
+    data, other = page_data(report.to_html()), page_data(expected.to_html())
+    assert sorted(data["ids"]) == sorted(set(other["ids"]) - {"q00007", "q00650"})
+    for name in ("pipelines", "pairs", "answers"):
+        assert len(data[name]) == len(other[name])
+    assert (data["pipelines"], data["pairs"]) == (other["pipelines"], other["pairs"])
+
+
+def test_a_page_of_a_ranking_shows_the_queries_that_differ_most(frames, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "MOST_WORST", 20)
+    ranking = rank(*ranked_scans(frames, tmp_path), metrics=["similarity", "latency_ms"])
+    report = ranking.report()
+    shown = page_data(report.to_html())["ids"]
+    expected = set()
+    for metric in ("similarity", "latency_ms"):
+        scores = pd.concat([f.set_index("query_id")[metric] for f in three_of(frames)], axis=1)
+        spread = (scores.max(axis=1) - scores.min(axis=1))[scores.notna().all(axis=1)]
+        expected |= set(spread.sort_values(ascending=False).index[:20])
+    assert set(shown) == expected
+    assert report.notes[0] == (
+        f"the page shows {len(expected)} of 698 queries: the 20 of each metric on which the "
+        "pipelines differ most; tables and pictures are of all"
+    )
+
+
+@pytest.mark.parametrize(
+    ("n_metrics", "n_pipelines", "most"), [(1, 2, 1000), (10, 3, 1000), (10, 20, 150), (40, 20, 9)]
+)
+def test_a_page_of_a_ranking_never_holds_too_many_scores(n_metrics, n_pipelines, most):
+    assert pages._most_of_each(n_metrics, n_pipelines) == most
+    # Each metric may keep other queries, and shows all metrics of all pipelines of them.
+    assert most * n_metrics * n_metrics * n_pipelines <= 300_000
+
+
+def test_options_of_a_page_of_a_ranking_that_need_memory_are_refused(frames, tmp_path):
+    ranking = rank(*ranked_scans(frames, tmp_path), metrics="recall@5")
+    for options in ({"correct": ("recall@5", 0.5)}, {"k": 5}):
+        (name,) = options
+        with pytest.raises(DataError, match=rf"{name}= of report\(\) needs every score"):
+            ranking.report(**options)
+    with pytest.raises(UnknownOptionError, match="has no option 'titel'"):
+        ranking.report(titel="x")
+
+
 def test_a_page_of_large_tables_is_small(tmp_path, monkeypatch):
     monkeypatch.setattr(pieces, "ROWS_OF_PART", 1 << 17)
     n, rng = 60_000, np.random.default_rng(0)
@@ -111,11 +192,12 @@ def test_a_page_of_large_tables_is_small(tmp_path, monkeypatch):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("is_comparison", [False, True])
-def test_a_page_opens_without_script_errors(frames, tmp_path, opened, is_comparison):
+@pytest.mark.parametrize("kind", ["scan", "comparison", "ranking"])
+def test_a_page_opens_without_script_errors(frames, tmp_path, opened, kind):
     expect = pytest.importorskip("playwright.sync_api").expect
     scans = scans_of(frames, tmp_path)
-    report = compare(*scans).report() if is_comparison else scans[0].report()
+    subjects = {"scan": scans[0], "comparison": compare(*scans), "ranking": rank(*scans)}
+    report = subjects[kind].report()
     path = tmp_path / "page.html"
     report.save(path)
     page = opened(path)  # which complains of any error of a script
@@ -123,6 +205,33 @@ def test_a_page_opens_without_script_errors(frames, tmp_path, opened, is_compari
     assert rows.count() > 11
     page.get_by_role("searchbox").fill("q00012")
     expect(rows).to_have_count(1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"clusters": "topic"},
+        {"clusters": {f"q{number:05d}": f"doc {number % 40}" for number in range(700)}},
+        {"correction": "westfall-young", "n_resamples": 99},
+    ],
+)
+def test_a_page_has_the_tables_of_memory_whatever_the_units_and_correction(
+    frames, tmp_path, options
+):
+    found, expected = (
+        compare(*runs, **options).report(by="topic", pictures=False)
+        for runs in (scans_of(frames, tmp_path), conftest.memory_of(frames, names="ab"))
+    )
+    by_title = {table.title: table for table in tables_of(expected)}
+    shared = [table for table in tables_of(found) if table.title in by_title]
+    assert len(shared) == 4
+    for table in shared:
+        same = by_title[table.title]
+        assert table.notes == same.notes
+        columns = [name for name in same.frame if "adjusted" not in name and name != "verdict"]
+        pd.testing.assert_frame_equal(table.frame[columns], same.frame[columns], rtol=1e-9)
+    units = "the intervals of each pipeline's own means assume independent queries"
+    assert (units in found.notes) == (units in expected.notes)
 
 
 def test_wrong_options_of_a_page_are_refused(frames, tmp_path):

@@ -18,6 +18,7 @@ from rageval_report import RAGPipelineEvaluation, compare, rank
 from rageval_report.stats.states import block_state, pair_state
 from rageval_report.stats.states.column_state import ColumnRules, ColumnState
 from tests.evaluation.scanning.conftest import write_parquet
+from tests.scale.two_workers import two_workers
 
 NAMES = ("bm25", "dense", "hybrid")
 LATTICE = ["exact_match", "recall@5"]
@@ -38,6 +39,7 @@ def table(seed, n, share, gaps):
             "latency_ms": rng.lognormal(6, 1, n),
             "topic": rng.choice(["law", "tax", "trade"], n),
             "batch": [f"batch {number % 17}" for number in range(n)],
+            "area": [f"area {number % 5}" for number in range(n)],
         }
     )
     frame.loc[[0, 1], "similarity"] = [-1.5, 1.5]  # as all tables, so that it has no bounds
@@ -61,21 +63,28 @@ class Division:
         The rows of a group in a file.
     is_shuffled : bool
         Whether the rows are in no order.
+    is_csv : bool
+        Whether the files are CSV, and not Parquet.
     """
 
     seed: int
     n_files: int
     rows_of_group: int
     is_shuffled: bool
+    is_csv: bool
 
     def write(self, frame, folder):
         rng = np.random.default_rng(self.seed)
         rows = rng.permutation(len(frame)) if self.is_shuffled else np.arange(len(frame))
         cuts = np.sort(rng.choice(np.arange(1, len(rows)), self.n_files - 1, replace=False))
+        folder.mkdir()
         for place, part in enumerate(np.split(rows, cuts)):
-            path = folder / f"part-{place}.parquet"
-            write_parquet(frame.iloc[part], path, self.rows_of_group)
-        return str(folder / "*.parquet")
+            path = folder / f"part-{place}"
+            if self.is_csv:
+                frame.iloc[part].to_csv(path.with_suffix(".csv"), index=False)
+            else:
+                write_parquet(frame.iloc[part], path.with_suffix(".parquet"), self.rows_of_group)
+        return str(folder / "*.*")
 
 
 @dataclass(frozen=True)
@@ -121,16 +130,15 @@ DIVISIONS = st.builds(
     n_files=st.integers(1, 4),
     rows_of_group=st.integers(3, 60),
     is_shuffled=st.booleans(),
+    is_csv=st.booleans(),
 )
-EVERY = given(
-    seed=st.integers(0, 2**16),
-    n=st.integers(40, 90),
-    share=st.sampled_from([1.0, 0.9, 0.6]),
-    gaps=st.sampled_from([0.0, 0.1]),
-    divisions=st.lists(DIVISIONS, min_size=3, max_size=3),
-    engine=st.sampled_from(["auto", "join", "duckdb"]),
-    is_summed=st.booleans(),
-)
+TABLES = {
+    "seed": st.integers(0, 2**16),
+    "n": st.integers(40, 90),
+    "share": st.sampled_from([1.0, 0.9, 0.6]),
+    "gaps": st.sampled_from([0.0, 0.1]),
+    "divisions": st.lists(DIVISIONS, min_size=3, max_size=3),
+}
 FEW = settings(max_examples=5, deadline=None)
 
 
@@ -138,24 +146,48 @@ def check_with_tables(check):
     """Runs a check on tables that are written as the example says."""
 
     @FEW
-    @EVERY
+    @given(**TABLES, engine=st.sampled_from(["auto", "join", "duckdb"]), is_summed=st.booleans())
     def run(seed, n, share, gaps, divisions, engine, is_summed):
         frames = [table(seed + place, n, share, gaps) for place in range(3)]
-        with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-            if is_summed:  # as of millions
-                rules = (ColumnRules(2, 0, 0, has_bins=True),)
-                patch.setattr(ColumnState.of.__func__, "__defaults__", rules)
-                patch.setattr(pair_state, "FEW_VALUES", 20)
-                patch.setattr(block_state, "FEW_VALUES", 20)
-            scans = [
-                RAGPipelineEvaluation.scan(
-                    division.write(frame, Path(folder, name)), name=name, engine=engine
-                )
-                for name, frame, division in zip(NAMES, frames, divisions, strict=True)
-            ]
-            check(Tables(frames, scans, is_summed, Path(folder)))
+        check_tables(check, frames, divisions, is_summed=is_summed, engine=engine)
 
     return run
+
+
+def check_with_workers(check):
+    """The same with the workers of a cluster, where states are made as in other programs."""
+
+    @settings(max_examples=2, deadline=None)
+    @given(**TABLES)
+    def run(scheduler, seed, n, share, gaps, divisions):
+        frames = [table(seed + place, n, share, gaps) for place in range(3)]
+        check_tables(check, frames, divisions, engine="dask", scheduler=scheduler)
+
+    return run
+
+
+def check_tables(check, frames, divisions, *, is_summed=False, **options):
+    """Runs a check on frames, and on scans of files that hold them."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        if is_summed:  # as of millions
+            rules = (ColumnRules(2, 0, 0, has_bins=True),)
+            patch.setattr(ColumnState.of.__func__, "__defaults__", rules)
+            patch.setattr(pair_state, "FEW_VALUES", 20)
+            patch.setattr(block_state, "FEW_VALUES", 20)
+        scans = [
+            RAGPipelineEvaluation.scan(
+                division.write(frame, Path(folder, name)), name=name, **options
+            )
+            for name, frame, division in zip(NAMES, frames, divisions, strict=True)
+        ]
+        check(Tables(frames, scans, is_summed, Path(folder)))
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """The address of a scheduler with two worker processes."""
+    with two_workers() as address:
+        yield address
 
 
 def assert_equal_rows(found, expected, searched=(), *, key="metric"):
@@ -208,8 +240,7 @@ COMPARED = [
 ]
 
 
-@check_with_tables
-def test_comparisons_are_those_of_memory(tables):
+def check_comparison(tables):
     found, expected = (compare(*runs) for runs in (tables.scans[:2], tables.memory[:2]))
     assert found.notes == expected.notes
     assert_equal_rows(found.frame, expected.frame, COMPARED)
@@ -217,6 +248,10 @@ def test_comparisons_are_those_of_memory(tables):
     assert_equal_rows(found.frame[pvalues], expected.frame[pvalues])
     lost, known = (each.regressions("similarity") for each in (found, expected))
     pd.testing.assert_frame_equal(lost, known)
+
+
+test_comparisons_are_those_of_memory = check_with_tables(check_comparison)
+test_comparisons_of_workers_are_those_of_memory = check_with_workers(check_comparison)
 
 
 @check_with_tables
@@ -228,8 +263,7 @@ def test_comparisons_by_clusters_are_those_of_memory(tables):
     assert_equal_rows(found.frame, expected.frame, COMPARED)
 
 
-@check_with_tables
-def test_rankings_are_those_of_memory(tables):
+def check_ranking(tables):
     metrics = LATTICE if tables.is_summed else [*LATTICE, "latency_ms"]
     found, expected = (rank(*runs, metrics=metrics) for runs in (tables.scans, tables.memory))
     assert found.notes == expected.notes
@@ -242,10 +276,43 @@ def test_rankings_are_those_of_memory(tables):
     assert_equal_rows(found.friedman.frame, expected.friedman.frame)
 
 
-@check_with_tables
-def test_signs_of_ids_are_those_of_any_division(tables):
-    options = {"correction": "westfall-young", "n_resamples": 299}
-    found, expected = (compare(*scans, **options) for scans in (tables.scans, tables.whole))
-    assert found.notes == expected.notes
-    columns = ["metric", "pvalue", "pvalue_adjusted", "verdict"]
-    assert_equal_rows(found.frame[columns], expected.frame[columns])
+test_rankings_are_those_of_memory = check_with_tables(check_ranking)
+test_rankings_of_workers_are_those_of_memory = check_with_workers(check_ranking)
+
+
+def check_ranking_by_clusters(tables):
+    metrics = LATTICE if tables.is_summed else [*LATTICE, *CONTINUOUS]
+    for options in ({}, {"margins": {"recall@5": 0.05}, "test": "t", "confidence_level": 0.9}):
+        found, expected = (
+            rank(*runs, clusters="batch", metrics=metrics, **options)
+            for runs in (tables.scans, tables.memory)
+        )
+        assert found.notes == expected.notes
+        assert {**found.settings, "engine": 0} == {**expected.settings, "engine": 0}
+        assert_equal_rows(found.frame, expected.frame, [*LIMITS, "gain_of_noise"])
+        searched = [*LIMITS, "min_detectable_difference"]
+        # The mean of a t test is divided by a root of squares, in the order of the clusters.
+        pvalues = ["pvalue", "pvalue_adjusted"] if options else []
+        assert_equal_rows(found.pairs.frame, expected.pairs.frame, [*searched, *pvalues])
+        assert_equal_rows(found.friedman.frame, expected.friedman.frame)
+
+
+test_rankings_by_clusters_are_those_of_memory = check_with_tables(check_ranking_by_clusters)
+test_rankings_by_clusters_of_workers_are_those_of_memory = check_with_workers(
+    check_ranking_by_clusters
+)
+
+
+def check_signs(tables):
+    options = {"correction": "westfall-young", "n_resamples": 199}
+    columns = ["metric", "pvalue", "pvalue_adjusted"]
+    compared = [compare(*scans, **options) for scans in (tables.scans, tables.whole)]
+    assert_equal_rows(*(each.frame[[*columns, "verdict"]] for each in compared))
+    ranked = [rank(*scans, **options) for scans in (tables.scans, tables.whole)]
+    assert_equal_rows(*(each.pairs.frame[columns] for each in ranked))
+    for found, expected in (compared, ranked):
+        assert found.notes == expected.notes
+
+
+test_signs_of_ids_are_those_of_any_division = check_with_tables(check_signs)
+test_signs_of_ids_of_workers_are_those_of_one_process = check_with_workers(check_signs)

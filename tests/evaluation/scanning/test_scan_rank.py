@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from rageval_report import RAGPipelineEvaluation, rank
+from rageval_report import compare, rank
 from rageval_report.analysis.ranking.keywords import RankingKeywords
 from rageval_report.errors import (
     AlignmentError,
@@ -15,10 +15,14 @@ from rageval_report.errors import (
     DataError,
     UnknownNameError,
 )
+from rageval_report.evaluation.scanning import collected_scores
 from rageval_report.scale.pairs import UnorderedIdsError
-from tests.evaluation.scanning.conftest import scores_frame, write_parquet
+from tests.evaluation.scanning.conftest import (
+    memory_of,
+    scans_of,
+    scores_frame,
+)
 
-NAMES = ("bm25", "dense", "hybrid")
 LATTICES = ["exact_match", "recall@5", "groundedness"]
 
 
@@ -28,17 +32,6 @@ def frames():
         scores_frame(seed=seed, shift=shift) for seed, shift in enumerate((0.0, 0.06, 0.06))
     )
     return first.drop(index=[3, 500]), second.drop(index=[8, 12, 13]), third.drop(index=[8, 600])
-
-
-def scans_of(frames, folder, **options):
-    return [
-        RAGPipelineEvaluation.scan(write_parquet(frame, folder / f"{name}.parquet"), **options)
-        for frame, name in zip(frames, NAMES, strict=False)
-    ]
-
-
-def memory_of(frames):
-    return [RAGPipelineEvaluation(name, frame) for frame, name in zip(frames, NAMES, strict=False)]
 
 
 def assert_same_ranking(scanned, expected, engine="stream", rtol=1e-9):
@@ -139,20 +132,96 @@ def test_an_id_that_occurs_twice_is_refused(frames, tmp_path):
             rank(*scans)
 
 
+# -- Westfall and Young
+
+
+def test_westfall_young_of_two_scans_is_that_of_their_comparison(frames, tmp_path):
+    scans = scans_of(frames[:2], tmp_path)
+    options = {"correction": "westfall-young", "n_resamples": 700, "seed": 3}
+    pairs, compared = rank(*scans, **options).pairs.frame, compare(*scans, **options).frame
+    assert (pairs["test"] == compared["test"]).all()
+    assert pairs["pvalue_adjusted"].tolist() == compared["pvalue_adjusted"].tolist()
+
+
+def test_westfall_young_of_scans_agrees_with_memory_within_monte_carlo_error(frames, tmp_path):
+    options = {"correction": "westfall-young", "n_resamples": 4000}
+    found, expected = (
+        rank(*runs, **options) for runs in (scans_of(frames, tmp_path), memory_of(frames))
+    )
+    assert found.notes == expected.notes
+    assert found.settings == {**expected.settings, "engine": "stream"}
+    ours, theirs = (each.pairs.frame["pvalue_adjusted"].to_numpy() for each in (found, expected))
+    # Each of the two shares of patterns has a standard error of its own.
+    error = np.sqrt(2 * theirs * (1 - theirs) / 4000)
+    assert (np.abs(ours - theirs) <= 4 * error + 1 / 4000).all()
+
+
+@pytest.mark.parametrize("engine", ["join", "duckdb"])
+def test_westfall_young_does_not_depend_on_order_or_engine(frames, tmp_path, engine):
+    options = {"correction": "westfall-young", "n_resamples": 600}
+    expected = rank(*scans_of(frames, tmp_path), **options).pairs.frame
+    shuffled = [frame.sample(frac=1, random_state=place) for place, frame in enumerate(frames)]
+    scans = scans_of(shuffled, tmp_path / "shuffled", engine=engine)
+    found = rank(*scans, **options).pairs.frame
+    assert found["pvalue_adjusted"].tolist() == expected["pvalue_adjusted"].tolist()
+
+
+@pytest.mark.parametrize("options", [{"margins": {"latency_ms": 50}}, {"tried": 9}])
+def test_westfall_young_is_holm_where_memory_says_so(frames, tmp_path, options):
+    expected = rank(*memory_of(frames), correction="westfall-young", **options)
+    found = rank(*scans_of(frames, tmp_path), correction="westfall-young", **options)
+    assert found.settings["correction"] == "holm"
+    assert_same_ranking(found, expected)
+
+
+# -- weighted scores and fronts
+
+WEIGHED = {
+    "weighted": lambda ranking: ranking.weighted(n_resamples=400),
+    "weights": lambda ranking: ranking.weighted({"recall@5": 1, "latency_ms": 2}, n_resamples=99),
+    "front": lambda ranking: ranking.pareto(n_resamples=400),
+    "margins": lambda ranking: ranking.pareto(
+        ["recall@5", "similarity"], margins={"similarity": 0.05}, n_resamples=400
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
+@pytest.mark.parametrize("kind", WEIGHED)
+def test_weighted_scores_and_fronts_are_those_of_memory(frames, tmp_path, kind, engine):
+    if engine != "stream":
+        frames = [frame.sample(frac=1, random_state=n) for n, frame in enumerate(frames)]
+    found, expected = (
+        WEIGHED[kind](rank(*runs, metrics=["recall@5", "exact_match"]))
+        for runs in (scans_of(frames, tmp_path, engine=engine), memory_of(frames))
+    )
+    assert (found.title, found.notes, found.settings) == (
+        expected.title,
+        expected.notes,
+        expected.settings,
+    )
+    pd.testing.assert_frame_equal(found.frame, expected.frame, rtol=1e-9)
+    if kind in ("weighted", "weights"):
+        pd.testing.assert_frame_equal(found.pairs.frame, expected.pairs.frame, rtol=1e-9)
+
+
+def test_more_scores_than_can_be_resampled_are_refused(frames, tmp_path, monkeypatch):
+    ranking = rank(*scans_of(frames, tmp_path), metrics="recall@5")
+    monkeypatch.setattr(collected_scores, "MOST_SCORES", 10_000)
+    for call in (ranking.weighted, ranking.pareto):
+        with pytest.raises(DataError, match=r"needs every score in memory: 0 MB, and at most 0 MB"):
+            call()
+
+
 def test_what_needs_every_score_says_so(frames, tmp_path):
     scans = scans_of(frames, tmp_path)
     for options, what in (
-        ({"clusters": "topic"}, r"clusters= of rank\(\)"),
         ({"on": "question"}, r"on= of rank\(\)"),
         ({"weights": {"quality": 1.0}}, r"weights= of rank\(\)"),
-        ({"correction": "westfall-young"}, r"correction='westfall-young' of rank\(\)"),
     ):
         with pytest.raises(DataError, match=what + r" needs every score .*collect"):
             rank(*scans, **options)
     ranking = rank(*scans, metrics="recall@5")
-    for call in (ranking.weighted, ranking.pareto, ranking.report):
-        with pytest.raises(DataError, match=r"of a ranking needs every score"):
-            call()
     with pytest.raises(DataError, match="plot 'pareto' needs every score"):
         ranking.plot("pareto")
 
@@ -191,3 +260,13 @@ def test_the_keywords_of_a_ranking_are_those_of_rank():
     parameters = inspect.signature(rank).parameters.values()
     keywords = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
     assert sorted(RankingKeywords.__annotations__) == sorted(keywords)
+
+
+@pytest.mark.parametrize("engine", ["join", "duckdb"])
+def test_limits_that_are_drawn_are_those_of_memory_to_the_last_bit(tmp_path, engine):
+    frames = [scores_frame(n=199, seed=seed).sample(frac=1, random_state=seed) for seed in (0, 1)]
+    options = {"metrics": ["latency_ms"], "n_resamples": 499}
+    expected = rank(*memory_of([frame.sort_index() for frame in frames]), **options)
+    found = rank(*scans_of(frames, tmp_path, engine=engine), **options)
+    for name in ("ci_low", "ci_high"):
+        assert found.frame[name].tolist() == expected.frame[name].tolist()

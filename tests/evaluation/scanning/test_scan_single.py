@@ -80,6 +80,38 @@ def test_failures_are_those_of_memory(source, frame, tmp_path, metric, threshold
     assert sorted(written["query_id"]) == sorted(expected.frame.index)
 
 
+@pytest.mark.parametrize("metric", ["recall@5", "similarity", "latency_ms"])
+def test_failures_beyond_a_number_need_no_score_by_score(frame, tmp_path, metric, kept_or_summed):
+    cut = float(frame[metric].quantile(0.3))
+    expected = RAGPipelineEvaluation("a", frame).failures(metric, cut)
+    scan = RAGPipelineEvaluation.scan(write_parquet(frame, tmp_path / "a.parquet"))
+    found = scan.failures(metric, cut)
+    assert found.notes == expected.notes
+    pd.testing.assert_frame_equal(found.frame, expected.frame)
+
+
+def test_failures_of_named_queries_are_those_of_memory(frame, tmp_path):
+    ids = [f"q{number:05d}" for number in range(0, 700, 40)]
+    expected = RAGPipelineEvaluation("a", frame).failures("similarity", "p25", query_ids=ids)
+    scan = RAGPipelineEvaluation.scan(write_parquet(frame, tmp_path / "a.parquet"))
+    found = scan.failures("similarity", "p25", query_ids=ids)
+    assert 0 < len(found.frame) < len(ids)
+    assert found.notes == expected.notes
+    pd.testing.assert_frame_equal(found.frame, expected.frame)
+    with pytest.raises(DataError, match="no query has the id 'q9'"):
+        scan.failures("similarity", 0.5, query_ids=["q9", "q00001"])
+    with pytest.raises(DataError, match=r"cause= of failures\(\) needs every score"):
+        scan.failures("similarity", 0.5, cause="retrieval")
+
+
+def test_aggregated_scores_are_those_of_memory(frame, tmp_path):
+    memory = RAGPipelineEvaluation("a", frame)
+    scan = RAGPipelineEvaluation.scan(write_parquet(frame, tmp_path / "a.parquet"))
+    expected = memory.get_aggregated_scores()
+    pd.testing.assert_series_equal(scan.get_aggregated_scores(), expected, rtol=1e-12)
+    assert scan.get_aggregated_scores("recall@5") == pytest.approx(expected["recall@5"], rel=1e-12)
+
+
 def test_what_columns_are_is_decided_by_all_rows(tmp_path):
     n = 400
     frame = pd.DataFrame(

@@ -127,7 +127,7 @@ def test_slices_that_make_no_sense_are_refused(frames, tmp_path, monkeypatch):
             sliced.slices("topik")
         with pytest.raises(DataError, match="every query has its own value of 'question'"):
             sliced.slices("question")
-    with pytest.raises(DataError, match=r"clusters= of slices\(\) needs every score"):
+    with pytest.raises(DataError, match="clusters must have a label for every query; 'q000"):
         scan.slices("topic", clusters="year")
     with pytest.raises(UnknownOptionError, match="has no option 'percentile'"):
         scan.slices("topic", percentile=(5,))

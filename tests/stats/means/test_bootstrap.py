@@ -63,7 +63,7 @@ def test_the_studentised_interval_is_its_formula_over_all_resamples():
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = (draws.mean(axis=1) - scores.mean()) / spread
     low, high = np.nanquantile(ratios, [0.9, 0.1], method="inverted_cdf")
-    [interval] = studentised([scores], confidence_level=0.8, n_resamples=40_000, seed=3)
+    [interval] = studentised([scores], confidence_level=0.8, n_resamples=160_000, seed=3)
     error = scipy.stats.sem(scores)
     expected = (scores.mean() - low * error, scores.mean() - high * error)
     assert limits(interval) == pytest.approx(expected, abs=0.05 * error)

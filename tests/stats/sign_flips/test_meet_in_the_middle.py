@@ -47,6 +47,24 @@ def test_the_lattice_law_is_the_listed_law():
     np.testing.assert_allclose(law.weights, shares, rtol=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("steps", "counts"),
+    [([1, 2, 3, 4, 5], [61, 50, 39, 30, 20]), ([1, 5, 60, 77], [9, 30, 2, 51]), ([700, 3], [1, 2])],
+)
+def test_the_lattice_law_counts_patterns_of_signs(steps, counts):
+    """Patterns counted in whole numbers of Python, one sign at a time."""
+    patterns = {0: 1}
+    for step in np.repeat(steps, counts).tolist():
+        moved = {}
+        for total, ways in patterns.items():
+            for to in (total - step, total + step):
+                moved[to] = moved.get(to, 0) + ways
+        patterns = moved
+    law = lattice_law(np.array(steps), np.array(counts, dtype=float))
+    expected = [patterns.get(round(value), 0) / 2 ** sum(counts) for value in law.values]
+    np.testing.assert_allclose(law.weights, expected, rtol=3e-14, atol=0.0)
+
+
 def test_the_far_tail_of_the_lattice_law_is_exact():
     law = lattice_law(np.array([1]), np.array([200.0]))
     expected = scipy_stats.binom.sf(190, 200, 0.5)  # scipy 1.17.1

@@ -1,0 +1,264 @@
+"""Delimited text, parsed by pandas in pieces of some megabytes.
+
+What belongs to a piece stays in the cache of the processor: a large file takes two thirds of the
+time of one call. A column gets the type that it has if the text is parsed whole. If each line is
+taken for a record, the parsed cells show whether that is true, so that quotes need not be counted.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import groupby
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.readers.delimited_rows import rows
+from rageval_report.types import BoolArray, IndexArray
+
+# Parses the whole text, or from its first record on some records at a time.
+ParseWhole = Callable[[], pd.DataFrame]
+ParsePieces = Callable[[int], Iterator[pd.DataFrame]]
+
+_PIECE, _FEWEST_RECORDS = 1 << 23, 1_000
+# A mask of so many bytes stays in the cache.
+_BLOCK = 1 << 18
+_LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
+# If all pieces of a column have one of these types, so has the column of the whole text.
+_STEADY = ("int64", "bool", "str")
+
+
+class LineError(ValueError):
+    """Some line is not one record that has as many fields as the header."""
+
+
+def has_plain_line_ends(text: bytes, start: int) -> bool:
+    r"""Whether all lines end with "\n", or all with "\r\n", so that no cell contains "\r".
+
+    Parameters
+    ----------
+    text : bytes
+        The text.
+    start : int
+        The offset of the first line.
+
+    Examples
+    --------
+    >>> has_plain_line_ends(b"q1,1\nq2,0\n", 0), has_plain_line_ends(b"q1,1\rq2,0\n", 0)
+    (True, False)
+    """
+    if text.find(b"\r", start) < 0:
+        return True
+    return text.count(b"\r", start) == text.count(b"\r\n", start) == text.count(b"\n", start)
+
+
+class Lines:
+    r"""The number of lines of a text, and where some of them begin.
+
+    Parameters
+    ----------
+    text : bytes
+        A text with plain line ends.
+    start : int
+        The offset of the first line.
+
+    Examples
+    --------
+    >>> lines = Lines(b"id,recall\nq1,1\nq2,0", 10)
+    >>> lines.n, lines.start_of(1), lines.starts().tolist()
+    (2, 15, [10, 15])
+    """
+
+    def __init__(self, text: bytes, start: int):
+        self._bytes, self._start = np.frombuffer(text, np.uint8), start
+        self._begins = range(start, len(text), _BLOCK)
+        # A mask of the whole text would be written to memory, and read again.
+        n_ends = [np.count_nonzero(self._is_end(begin)) for begin in self._begins]
+        self._n_before = np.cumsum([0, *n_ends])
+        is_cut = start < len(text) and not text.endswith(b"\n")
+        self.n = int(self._n_before[-1]) + is_cut
+
+    def _is_end(self, begin: int) -> BoolArray:
+        is_end: BoolArray = self._bytes[begin : begin + _BLOCK] == _LINE_FEED
+        return is_end
+
+    def start_of(self, number: int) -> int:
+        """The offset of a line, counted from 0."""
+        if not number:
+            return self._start
+        block = int(np.searchsorted(self._n_before, number)) - 1
+        ends = np.flatnonzero(self._is_end(self._begins[block]))
+        return self._begins[block] + int(ends[number - 1 - self._n_before[block]]) + 1
+
+    def starts(self) -> IndexArray:
+        """The offsets of all lines."""
+        ends = np.flatnonzero(self._bytes[self._start :] == _LINE_FEED) + self._start
+        starts: IndexArray = np.concatenate([[self._start], ends + 1])[: self.n]
+        return starts
+
+
+def parse_lines(
+    text: bytes, delimiter: str, start: int, parse: ParseWhole, parse_pieces: ParsePieces
+) -> pd.DataFrame:
+    r"""A text in which each line is a record with as many fields as the header.
+
+    Parameters
+    ----------
+    text : bytes
+        UTF-8 with plain line ends.
+    delimiter : str
+        One ASCII character.
+    start : int
+        The offset of the first record.
+    parse, parse_pieces : callable
+        Parse the text into all columns of the header: whole, and some records at a time. They must
+        refuse a quote that is never closed, and a record with more fields than the one before it;
+        only blank cells are missing.
+
+    Raises
+    ------
+    LineError
+        If some line is not such a record. The text may be fine, as with a line end within quotes.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from io import BytesIO
+    >>> def table(text: bytes) -> pd.DataFrame:
+    ...     def parse(records: int | None = None):
+    ...         names = ["id", "recall"]
+    ...         return pd.read_csv(BytesIO(text), header=None, names=names, chunksize=records)
+    ...     return parse_lines(text, ",", 0, parse, parse)
+    >>> table(b'"a, b",1\nc,0\n')["id"].tolist()
+    ['a, b', 'c']
+    >>> table(b"a,1\nb\n")
+    Traceback (most recent call last):
+    ...
+    rageval_report.readers.parsed_pieces.LineError: a record has too few fields
+    """
+    lines = Lines(text, start)
+    n_records = records_at_a_time(lines.n, len(text) - start)
+    with warnings.catch_warnings():
+        # pandas compares a record with the one before it in the same piece; of the first one it
+        # cuts what is too long, and warns. Those records are looked at below.
+        warnings.simplefilter("ignore", pd.errors.ParserWarning)
+        pieces = list(parse_pieces(n_records))
+    # A quoted line end, a blank line, and a stray quote that joins lines all make fewer rows.
+    if sum(map(len, pieces)) != lines.n:
+        raise LineError("a line is not one record")
+    for number in range(0, lines.n, n_records):
+        first = next(rows(text, delimiter, lines.start_of(number)))
+        if len(first.cells) != pieces[0].shape[1]:
+            raise LineError("a record has another number of fields")
+    frame = joined_pieces(pieces, parse)
+    n_missing = _missing_at_the_end(frame)
+    if n_missing is not None and not _are_blank_cells(text, delimiter, lines, n_missing):
+        raise LineError("a record has too few fields")
+    return frame
+
+
+def records_at_a_time(n_records: int, n_bytes: int) -> int:
+    """The number of records in a piece.
+
+    Examples
+    --------
+    >>> records_at_a_time(1_000_000, 100 << 20)
+    80000
+    """
+    return max(_FEWEST_RECORDS, n_records * _PIECE // max(n_bytes, 1))
+
+
+def joined_pieces(pieces: list[pd.DataFrame], parse: ParseWhole) -> pd.DataFrame:
+    """The pieces of a text as one frame, with the types that its columns have as a whole.
+
+    Parameters
+    ----------
+    pieces : list of DataFrame
+        The parts of the text, in order.
+    parse : callable
+        Parses the whole text.
+
+    Examples
+    --------
+    >>> pieces = [pd.DataFrame({"f1": [1, 0]}), pd.DataFrame({"f1": [0, 1]})]
+    >>> joined_pieces(pieces, parse=lambda: pieces[0])["f1"].tolist()
+    [1, 0, 0, 1]
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    columns = {str(name): [piece[name] for piece in pieces] for name in pieces[0]}
+    parts = []
+    for is_of_floats, run in groupby(columns, lambda name: _are_floats(columns[name])):
+        names = list(run)
+        if is_of_floats:
+            parts.append(_joined_floats({name: columns[name] for name in names}))
+            continue
+        joined = [_joined(columns[name]) for name in names]
+        if any(column is None for column in joined):
+            # A single text among numbers changes how all cells of its column are read.
+            return parse()
+        parts.append(pd.DataFrame(dict(zip(names, joined, strict=True)), copy=False))
+    return pd.concat(parts, axis=1) if len(parts) > 1 else parts[0]
+
+
+def _are_floats(parts: list[pd.Series]) -> bool:
+    return all(part.dtype == np.float64 for part in parts)
+
+
+def _joined_floats(columns: dict[str, list[pd.Series]]) -> pd.DataFrame:
+    """Columns of floats in one block, which an evaluation can then take as it is."""
+    n_rows = sum(map(len, next(iter(columns.values()))))
+    block = np.empty((len(columns), n_rows))
+    for row, parts in zip(block, columns.values(), strict=True):
+        np.concatenate([part.to_numpy() for part in parts], out=row)
+    return pd.DataFrame(block.T, columns=list(columns), copy=False)
+
+
+def _joined(parts: list[pd.Series]) -> pd.Series | None:
+    """The pieces of a column as one; None if the whole text must be parsed to know its type."""
+    kinds = {str(part.dtype) for part in parts}
+    if len(kinds) == 1 and kinds <= {*_STEADY}:
+        return pd.concat(parts, ignore_index=True)
+    # A piece of blank cells has the type of numbers.
+    if kinds == {"str", "float64"} and all(
+        part.isna().all() for part in parts if part.dtype == "float64"
+    ):
+        kind = next(part.dtype for part in parts if part.dtype != "float64")
+        return pd.concat([part.astype(kind) for part in parts], ignore_index=True)
+    return None
+
+
+# -- records with too few fields
+
+
+def _missing_at_the_end(frame: pd.DataFrame) -> IndexArray | None:
+    """The number of missing cells at the end of each row; None if there are none.
+
+    pandas fills a record that has too few fields with missing cells.
+    """
+    is_missing: BoolArray = frame.iloc[:, -1].isna().to_numpy()
+    if not is_missing.any():
+        return None
+    n_missing = is_missing.astype(np.intp)
+    for k in range(frame.shape[1] - 2, -1, -1):
+        is_missing = is_missing & frame.iloc[:, k].isna().to_numpy()
+        if not is_missing.any():
+            break
+        n_missing += is_missing
+    return n_missing
+
+
+def _are_blank_cells(text: bytes, delimiter: str, lines: Lines, n_missing: IndexArray) -> bool:
+    """Whether each line ends with as many delimiters as its row has missing cells at the end.
+
+    A record without its last field has fewer: the field before the missing ones is not blank, or
+    is blank and one of them. Blank cells in quotes are not recognised.
+    """
+    every = np.frombuffer(text, np.uint8)
+    stops = np.append(lines.starts()[1:], len(text) + (not text.endswith(b"\n"))) - 1
+    stops -= every[stops - 1] == _CARRIAGE_RETURN
+    for k in range(1, int(n_missing.max()) + 1):
+        if not bool((every[stops[n_missing >= k] - k] == ord(delimiter)).all()):
+            return False
+    return True
