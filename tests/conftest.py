@@ -44,6 +44,15 @@ if "mix_stderr" in inspect.signature(CliRunner).parameters:
     CliRunner.__init__ = functools.partialmethod(CliRunner.__init__, mix_stderr=False)
 
 
+def pytest_collection_finish() -> None:
+    """Runs of pytest that a test starts are runs of their own.
+
+    Not earlier: the workers of pytest-xdist read the options of this run from the environment, and
+    would measure no coverage and run the tests that ``-m`` leaves out.
+    """
+    os.environ.pop("PYTEST_ADDOPTS", None)
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Callable[[str], Path]:
     """A file or folder of public results that nobody on the project wrote; skips without them.
