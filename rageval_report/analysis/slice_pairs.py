@@ -20,8 +20,9 @@ from rageval_report.analysis.comparing.metric_comparison import (
 from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.scores import Metric
 from rageval_report.stats.base import paired_differences
+from rageval_report.stats.pairs.paired_scores import PairedScores, SideRulers
 from rageval_report.stats.states.column_state import FEW_VALUES
-from rageval_report.stats.states.counted_steps import StepRuler
+from rageval_report.stats.states.counted_steps import CountedSteps, StepRuler, steps_may_fit
 from rageval_report.stats.states.grouped_steps import summarise_groups
 from rageval_report.stats.states.pair_state import NO_LONE_SCORES
 from rageval_report.stats.states.state_pairs import PairSummary, StatePairs
@@ -93,6 +94,27 @@ class GroupedRows:
         """Where each group lies among the sorted rows."""
         ends = self.ends.tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+    @functools.cached_property
+    def places(self) -> IntArray:
+        """For each row its place among the sorted ones."""
+        places = np.empty_like(self.rows)
+        places[self.rows] = np.arange(self.rows.size)
+        return places
+
+    def sort(self, column: FloatArray) -> FloatArray:
+        """One number per row, sorted as the rows are.
+
+        Examples
+        --------
+        >>> GroupedRows.of(pd.Series(["b", "a", "b"])).sort(np.array([0.25, 0.5, 0.75]))
+        array([0.25, 0.75, 0.5 ])
+        """
+        # Row by row, each to its group: to read the rows group by group would go through all of
+        # the column for each of them, past the cache.
+        ordered = np.empty_like(column)
+        ordered[self.places] = column
+        return ordered
 
 
 class CountedGroup(StatePairs):
@@ -174,6 +196,8 @@ class SortedScores:
         before, after = self._sorted
         rows = self._rows
         rulers = ruler_of(before), ruler_of(after)
+        if not (np.isnan(before).any() or np.isnan(after).any()):
+            return self._complete(rulers)
         return [
             PairedMetric.of_scores(
                 self._names,
@@ -186,6 +210,33 @@ class SortedScores:
             )
             for part in self.grouped.parts
         ]
+
+    def _complete(self, rulers: SideRulers) -> list[PairedMetric]:
+        """The metric in each group, if no score is missing."""
+        parts, units = self.grouped.parts, self.plan.units
+        sides = [
+            (side, ruler, steps_may_fit(side, parts))
+            for side, ruler in zip(self._sorted, rulers, strict=True)
+        ]
+        # One array for all groups: the memory of many small ones is asked of the system again and
+        # again.
+        moved = sides[1][0] - sides[0][0]
+        known = []
+        for place, part in enumerate(parts):
+            before, after = (
+                CountedSteps.of(side[part], ruler) if may_fit[place] else None
+                for side, ruler, may_fit in sides
+            )
+            scores = [side[part] for side, _, _ in sides]
+            pairs = PairedScores.of_columns(scores[0], scores[1], (before, after), moved[part])
+            chosen = units.select(self._rows[part])
+            known.append(
+                MetricPairs(
+                    *(pairs, chosen.collapse(pairs), NO_LONE_SCORES, chosen),
+                    baseline_rows=self._rows[part],
+                )
+            )
+        return [PairedMetric(self._names, self.ours, each) for each in known]
 
     @property
     def _counted(self) -> list[PairedMetric] | None:
@@ -210,7 +261,7 @@ class SortedScores:
     def _names(self) -> tuple[str, str]:
         return self.pairing.baseline.name, self.pairing.candidate.name
 
-    @property
+    @functools.cached_property
     def _rows(self) -> IntArray:
         """The rows of the baseline, group by group."""
         places = self.pairing.alignment.baseline_rows
@@ -226,7 +277,8 @@ class SortedScores:
 
     @functools.cached_property
     def _sorted(self) -> tuple[FloatArray, FloatArray]:
-        return self._scores_in(slice(None))
+        before, after = self._scores
+        return self.grouped.sort(before), self.grouped.sort(after)
 
     def _applies_in(self, part: slice) -> BoolArray:
         return self._applies[part]

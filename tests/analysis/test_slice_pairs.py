@@ -117,3 +117,38 @@ def test_another_test_or_clusters_take_the_scores_themselves():
     grouped = GroupedRows.of(labels)
     metrics = paired_groups(pairing, pairing.metrics, grouped, comparison.plan)
     assert not any(isinstance(metric.known.pairs, CountedGroup) for metric in metrics)
+
+
+def test_a_column_is_sorted_as_its_rows_are():
+    rng = np.random.default_rng(1)
+    grouped = GroupedRows.of(pd.Series(rng.integers(0, 7, 500).astype(str)))
+    column = rng.random(500)
+    assert np.array_equal(grouped.sort(column), column[grouped.rows])
+
+
+def test_groups_of_complete_continuous_scores_are_paired_as_their_queries_alone():
+    """One group is on a lattice, two are not, and one side of another is."""
+    rng = np.random.default_rng(2)
+    topics = np.repeat(["law", "tax", "trade"], [90, 80, 70])
+    before, after = rng.random((2, 240))
+    before[:170], after[:90] = rng.integers(0, 3, 170) / 2, rng.integers(0, 3, 90) / 2
+    before[95] = after[95] + 1e-15  # noise, which is no difference
+    ids = [f"q{i}" for i in range(240)]
+    runs = (
+        RAGPipelineEvaluation("a", {"query_id": ids, "topic": topics, "similarity": before}),
+        RAGPipelineEvaluation("b", {"query_id": ids, "topic": topics, "similarity": after}),
+    )
+    comparison = compare(*runs)
+    [pairing] = comparison.pairings
+    grouped = GroupedRows.of(pairing.baseline.details["topic"].reindex(pairing.alignment.ids))
+    paired = paired_groups(pairing, pairing.metrics, grouped, comparison.plan)
+    for (topic, rows), metric in zip(grouped, paired, strict=True):
+        pairs, alone = metric.known.pairs, PairedScores(before[rows], after[rows])
+        assert (topics[rows] == topic).all()
+        assert [steps is None for steps in pairs.side_steps] == [
+            steps is None for steps in alone.side_steps
+        ]
+        assert np.array_equal(pairs.differences, alone.differences)
+        assert pairs.mean == alone.mean
+        assert pairs.side_moments == alone.side_moments
+        assert pairs.step == alone.step

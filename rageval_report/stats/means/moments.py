@@ -96,8 +96,17 @@ def moments(values: FloatArray) -> Moments:
     Moments(n=4, mean=0.75, std=0.5, minimum=0.0, maximum=1.0, is_binary=True)
     """
     steps = CountedSteps.of(finite_values(values))
-    if steps is not None:
-        return moments_of_steps(steps)
+    return moments_off_steps(values) if steps is None else moments_of_steps(steps)
+
+
+def moments_off_steps(values: FloatArray) -> Moments:
+    """The moments of scores without infinities that are known to lie on no lattice.
+
+    Examples
+    --------
+    >>> round(moments_off_steps(np.array([0.1234567, 0.7654321])).mean, 7)
+    0.4444444
+    """
     with np.errstate(over="ignore", under="ignore"):
         parts = [part for block in blocks(values) if (part := _moments_of_block(block))]
     if not parts:

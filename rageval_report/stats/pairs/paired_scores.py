@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import Alternative, paired_differences, paired_values
+from rageval_report.stats.base import Alternative, largest_magnitude, paired_values, without_noise
 from rageval_report.stats.magnitudes import unit_of
-from rageval_report.stats.means.moments import Moments, moments, moments_of_steps
+from rageval_report.stats.means.moments import Moments, moments_of_steps, moments_off_steps
 from rageval_report.stats.means.score_bins import CountedScores
 from rageval_report.stats.pairs.discordant import DiscordantPairs, count_discordant, is_binary
 from rageval_report.stats.pairs.spread import (
-    rounding_tolerance,
     standard_deviation,
     tie_magnitudes,
+    tolerance_of,
 )
 from rageval_report.stats.sign_flips.large_samples import LargeSample
 from rageval_report.stats.sign_flips.lattice import (
@@ -64,6 +64,8 @@ class PairedScores:
     (1, 1, 2, 0.0, (-1.0, 1.0))
     >>> pairs.unit, pairs.in_units is pairs, pairs.are_equal_bits, pairs.is_binary, pairs.weights
     (1.0, True, False, False, None)
+    >>> pairs.largest
+    4.0
     >>> pairs.values, pairs.standard_deviation, pairs.moments.maximum, pairs.counted.counts
     (array([ 1.,  0., -1.]), 1.0, 1.0, array([1., 1., 1.]))
     >>> [steps.denominator for steps in pairs.side_steps], [m.mean for m in pairs.side_moments]
@@ -108,8 +110,18 @@ class PairedScores:
         baseline: FloatArray,
         candidate: FloatArray,
         side_steps: tuple[CountedSteps | None, CountedSteps | None],
+        moved: FloatArray | None = None,
     ) -> Self:
         """Complete pairs whose `side_steps` are known, as each column of a table is in many pairs.
+
+        Parameters
+        ----------
+        baseline, candidate : ndarray
+            The scores of both sides.
+        side_steps : (CountedSteps or None, CountedSteps or None)
+            What `side_steps` gives.
+        moved : ndarray, optional
+            Candidate minus baseline; its rounding noise is set to zero in place.
 
         Examples
         --------
@@ -119,6 +131,8 @@ class PairedScores:
         """
         pairs = cls(baseline, candidate)
         pairs.__dict__["side_steps"] = side_steps
+        if moved is not None:
+            pairs.__dict__["differences"] = without_noise(moved, pairs.largest)
         return pairs
 
     def swapped(self) -> Self:
@@ -137,7 +151,13 @@ class PairedScores:
 
         1.0 as a rule, and for small scores: differences below 1e-12 are rounding.
         """
-        return max(1.0, unit_of(self.baseline, self.candidate))
+        return max(1.0, unit_of(self.largest))
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest magnitude of a score; 0 without scores."""
+        sides = self.baseline, self.candidate
+        return max((largest_magnitude(side) for side in sides if side.size), default=0.0)
 
     @cached_property
     def in_units(self) -> Self:
@@ -155,7 +175,7 @@ class PairedScores:
     @cached_property
     def differences(self) -> FloatArray:
         """Candidate minus baseline, with rounding noise set to exactly zero."""
-        return paired_differences(self.baseline, self.candidate)
+        return without_noise(self.candidate - self.baseline, self.largest)
 
     @cached_property
     def n_positive(self) -> int:
@@ -183,7 +203,8 @@ class PairedScores:
         """Number, mean, spread and extremes of each side."""
         sides = zip((self.baseline, self.candidate), self.side_steps, strict=True)
         before, after = (
-            moments(side) if steps is None else moments_of_steps(steps) for side, steps in sides
+            moments_off_steps(side) if steps is None else moments_of_steps(steps)
+            for side, steps in sides
         )
         return before, after
 
@@ -315,7 +336,7 @@ class PairedScores:
     @cached_property
     def tolerance(self) -> float:
         """The difference up to which two scores of this size count as equal."""
-        return rounding_tolerance(self.baseline, self.candidate)
+        return tolerance_of(self.largest)
 
     @cached_property
     def sign_flip_pvalues(self) -> dict[tuple[Alternative, bool], float]:

@@ -21,7 +21,17 @@ def rounding_tolerance(*scores: FloatArray) -> float:
     >>> rounding_tolerance(np.array([0.5, 1.0]), np.array([200.0]))
     2e-10
     """
-    largest = max((largest_magnitude(side) for side in scores if side.size), default=0.0)
+    return tolerance_of(max((largest_magnitude(side) for side in scores if side.size), default=0.0))
+
+
+def tolerance_of(largest: float) -> float:
+    """The same, by the largest magnitude of a score.
+
+    Examples
+    --------
+    >>> tolerance_of(200.0)
+    2e-10
+    """
     return TIE_TOLERANCE * max(1.0, largest)
 
 

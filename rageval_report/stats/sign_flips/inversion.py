@@ -230,20 +230,26 @@ def search_limits(
     >>> search_limits([shifts], 0.025, half=[False])
     [(0.11, 0.68)]
     """
-    sides = [side for shifts in samples for side in (shifts, shifts.with_signs_reversed())]
     halves = [ties for ties in half for _ in range(2)]
+
+    def side(place: int) -> Shifts:
+        # Made where it is needed: the upper limit of a large sample follows from sums of powers.
+        shifts = samples[place // 2]
+        return shifts.with_signs_reversed() if place % 2 else shifts
+
     pairs = zip(samples, half, strict=True)
     limits = np.ravel([shifts.counted_limits(level, ties) for shifts, ties in pairs])
-    suits = [
-        place
+    small = {
+        place: side(place)
         for place in np.flatnonzero(np.isnan(limits)).tolist()
-        if sides[place].suits_batch(level, halves[place])
-    ]
+        if samples[place // 2].n <= MOST_AT_ONCE
+    }
+    suits = [place for place, each in small.items() if each.suits_batch(level, halves[place])]
     if suits:
-        limits[suits] = lowest_shifts(shift_rows([sides[place] for place in suits]), level)
+        limits[suits] = lowest_shifts(shift_rows([small[place] for place in suits]), level)
     limits = _limits_of_large(samples, limits, level, half)
     for place in np.flatnonzero(np.isnan(limits)).tolist():
-        limits[place] = sides[place].lowest(level, halves[place])
+        limits[place] = side(place).lowest(level, halves[place])
     return [(low, -high) for low, high in limits.reshape(-1, 2).tolist()]
 
 

@@ -286,8 +286,9 @@ class Histogram:
         n_moved = 0.0
         if not is_lattice:
             # Equal scores are many as a rule, and their difference of 0 is the centre of a bin.
-            is_moved = values != 0.0
-            n_moved = float(is_moved.sum() if counts is None else counts[is_moved].sum())
+            n_moved = float(
+                np.count_nonzero(values) if counts is None else counts[values != 0.0].sum()
+            )
         return cls(in_bins, width / unit, -lowest, n_moved)
 
     @property
@@ -551,8 +552,9 @@ def lowest_shifts_of_large(samples: Sequence[LargeSample], level: float) -> Floa
     reach = z * rows.unit / np.sqrt(np.maximum(rows.n * (rows.n - z * z), 1.0))
     search = secants_together(rows.tails, rows.mean, reach, z, _PRECISION)
     limits = search.limits
-    for row, sample in enumerate(samples):
-        farthest = _FAR * float(search.tails.tilt[row])
+    # The farthest first: both limits of a sample share a histogram, and are shown by one look.
+    for row in np.argsort(-search.tails.tilt, kind="stable").tolist():
+        sample, farthest = samples[row], _FAR * float(search.tails.tilt[row])
         if (
             not sample.histogram.dies_out(farthest)
             or not sample.returns_of(*(float(limits[row]), search.tails, row, farthest)) <= _RETURNS

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rageval_report.stats.base import largest_magnitude
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray, IntArray
 
@@ -138,17 +139,17 @@ def count_lattice(differences: FloatArray) -> LatticeCounts | None:
     >>> count_lattice(np.array([1.0, -2.0, 1.0])).total
     0
     """
-    magnitudes = np.abs(differences)
     # A single difference is a multiple of itself, and its signs never tie.
-    if np.count_nonzero(magnitudes) < 2:
+    n_moved = np.count_nonzero(differences)
+    if n_moved < 2:
         return None
     # The usual steps first: in float32 the noise of hundredths and of reciprocal ranks adds up in
     # Euclid's algorithm, which then finds nothing.
-    denominator = everyday_denominator(magnitudes)
+    denominator = everyday_denominator(differences)
     if denominator is None:
         # Zeros are multiples of any step, so they are left out only where a step is made of them.
-        moved = magnitudes[magnitudes > 0]
-        step = _euclid_step(moved, float(moved.max()))
+        moved = differences if n_moved == differences.size else differences[differences != 0.0]
+        step = _euclid_step(moved, largest_magnitude(moved))
         if step is None:
             return None
     else:
@@ -262,26 +263,28 @@ def count_multiples(differences: FloatArray, step: float) -> tuple[int, IntArray
     return lowest, counts
 
 
-def everyday_denominator(magnitudes: FloatArray) -> float | None:
-    """One over the first usual step of which all magnitudes are multiples, up to noise.
+def everyday_denominator(differences: FloatArray) -> float | None:
+    """One over the first usual step of which all differences are multiples, up to noise.
 
     Parameters
     ----------
-    magnitudes : ndarray
-        At least one, not below zero.
+    differences : ndarray
+        At least one, of either sign.
 
     Examples
     --------
-    >>> everyday_denominator(np.array([0.1 + 0.2, 0.1])), everyday_denominator(np.array([0.123456]))
-    (10.0, None)
+    >>> everyday_denominator(np.array([0.1 + 0.2, -0.1]))
+    10.0
+    >>> print(everyday_denominator(np.array([0.123456])))
+    None
     """
-    top = float(magnitudes.max())
+    top = largest_magnitude(differences)
     # On a sample first, as most steps do not fit.
     denominators = DENOMINATORS[DENOMINATORS * top <= MOST_STEPS]
-    sample = magnitudes[:: 1 + magnitudes.size // _SAMPLE, np.newaxis] * denominators
+    sample = differences[:: 1 + differences.size // _SAMPLE, np.newaxis] * denominators
     misfits = np.abs(sample - np.rint(sample)).max(axis=0)
     for denominator in denominators[misfits <= _largest_misfit(1.0 / denominators, top)]:
-        if _fits(magnitudes, 1.0 / float(denominator), top):
+        if _fits(differences, 1.0 / float(denominator), top):
             return float(denominator)
     return None
 
@@ -291,27 +294,27 @@ def _largest_misfit(step: FloatArray | float, top: float) -> FloatArray | float:
     return np.minimum(NOISE * top / step, MISFIT)
 
 
-def _fits(magnitudes: FloatArray, step: float, top: float) -> bool:
+def _fits(differences: FloatArray, step: float, top: float) -> bool:
     most = _largest_misfit(step, top)
-    for start in range(0, magnitudes.size, _BLOCK):
-        steps = magnitudes[start : start + _BLOCK] / step
+    for start in range(0, differences.size, _BLOCK):
+        steps = differences[start : start + _BLOCK] / step
         steps -= np.rint(steps)
         if not (np.abs(steps, out=steps) <= most).all():
             return False
     return True
 
 
-def _euclid_step(magnitudes: FloatArray, top: float) -> float | None:
+def _euclid_step(differences: FloatArray, top: float) -> float | None:
     """Euclid's algorithm on numbers with noise, first on a sample, then on what does not fit."""
     step = 0.0
-    rest = magnitudes[:: 1 + magnitudes.size // _SAMPLE]
+    rest = differences[:: 1 + differences.size // _SAMPLE]
     for _ in range(_MOST_ROUNDS):
-        for value in np.unique(rest)[:_SAMPLE].tolist():
+        for value in np.unique(np.abs(rest))[:_SAMPLE].tolist():
             step = _common_divisor(step, value, NOISE * top)
             if step * MOST_STEPS < top:
                 return None
-        steps = magnitudes / step
-        rest = magnitudes[np.abs(steps - np.rint(steps)) > _largest_misfit(step, top)]
+        steps = differences / step
+        rest = differences[np.abs(steps - np.rint(steps)) > _largest_misfit(step, top)]
         if not rest.size:
             return step
     return None

@@ -8,14 +8,14 @@ give every score back. What is computed from counts does not depend on the order
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.types import FloatArray, IndexArray, IntArray
+from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
 Scores = npt.NDArray[np.floating[Any]]
 
@@ -27,7 +27,7 @@ _DENOMINATORS = np.array(STEPS_PER_ONE, dtype=np.float64)
 MOST_COUNTS = 2**17
 # A first look at so many scores leaves out the steps that do not fit.
 _SAMPLE = 64
-# Before it, a glance at so few that most scores off all lattices are seen at little cost.
+# Before it, so few show at little cost that most scores off all lattices are off them.
 _FIRST_LOOK = 6
 _SINGLE_ROUNDING = 2.0**-23
 BLOCK = 2**14  # numbers of which a few arrays stay in the second-level cache
@@ -298,18 +298,44 @@ def _numbers(multiples: IntArray, denominator: int, is_single: bool) -> FloatArr
     return np.asarray(numbers, dtype=np.float64)
 
 
-def _some_step_fits(scores: Scores) -> bool:
-    """Whether a usual step may fit all of a few scores, up to single precision."""
-    wide = scores.astype(np.float64)[:, np.newaxis]
+def _some_step_fits(scores: Scores) -> BoolArray:
+    """Whether a usual step may fit all scores of each row, up to single precision."""
+    wide = scores.astype(np.float64)[..., np.newaxis]
     with np.errstate(over="ignore", invalid="ignore"):
         numbers = np.rint(wide * _DENOMINATORS) / _DENOMINATORS
         fits = np.abs(numbers - wide) <= _SINGLE_ROUNDING * np.abs(wide)
-    return bool(fits.all(axis=0).any())
+    return np.asarray(fits.all(axis=-2).any(axis=-1))
+
+
+def steps_may_fit(scores: Scores, parts: Sequence[slice]) -> list[bool]:
+    """Whether some usual step may fit each part of a column; False is certain.
+
+    The first look that `CountedSteps.of` takes, at all parts at once.
+
+    Parameters
+    ----------
+    scores : ndarray
+        A column of finite scores.
+    parts : sequence of slice
+        Parts of it, each of at least one score.
+
+    Examples
+    --------
+    >>> steps_may_fit(np.array([0.5, 1.0, 0.1234567, 0.7654321]), [slice(0, 2), slice(2, 4)])
+    [True, False]
+    """
+    starts = np.array([part.start for part in parts], dtype=np.intp)
+    sizes = np.array([part.stop for part in parts], dtype=np.intp) - starts
+    # Of a shorter part its last score is looked at more than once.
+    strides = (1 + sizes // _SAMPLE)[:, np.newaxis]
+    places = np.minimum(strides * np.arange(_FIRST_LOOK), (sizes - 1)[:, np.newaxis])
+    fits: list[bool] = _some_step_fits(scores[starts[:, np.newaxis] + places]).tolist()
+    return fits
 
 
 def _fitting_steps(sample: Scores, ends: FloatArray) -> Iterator[tuple[int, bool]]:
     """The usual steps that fit some of the scores: in double, then in single precision."""
-    if not np.isfinite(ends).all() or not _some_step_fits(sample[:_FIRST_LOOK]):
+    if not np.isfinite(ends).all():
         return
     denominators = _DENOMINATORS
     scores = np.append(sample, ends).astype(np.float64)[:, np.newaxis]
@@ -370,8 +396,11 @@ class StepRuler:
     @classmethod
     def fitting(cls, values: Scores) -> Iterator[StepRuler]:
         """Rulers that fit some of at least one finite score, the coarsest first."""
-        ends = np.array([values.min(), values.max()], dtype=np.float64)
         sample = values[:: 1 + values.size // _SAMPLE]
+        # A glance at so few before the ends, for which all scores are read.
+        if not _some_step_fits(sample[:_FIRST_LOOK]):
+            return
+        ends = np.array([values.min(), values.max()], dtype=np.float64)
         for denominator, is_single in _fitting_steps(sample, ends):
             lowest, highest = (round(float(end) * denominator) for end in ends)
             size = highest - lowest + 1

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.states.counted_steps import CountedSteps, StepRuler
+from rageval_report.stats.states.counted_steps import CountedSteps, StepRuler, steps_may_fit
 
 COLUMNS = {
     "binary": lambda rng: rng.integers(0, 2, 400) * 1.0,
@@ -49,3 +49,18 @@ def test_pairs_with_the_rulers_of_their_columns_have_the_same_lattice():
     assert one.step == other.step
     assert one.mean == other.mean
     assert one.side_moments == other.side_moments
+
+
+def test_a_look_at_all_parts_at_once_never_denies_a_step_that_fits_one():
+    rng = np.random.default_rng(3)
+    sizes = [1, 2, 5, 6, 7, 63, 64, 65, 700]
+    ends = np.cumsum(sizes).tolist()
+    parts = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+    scores = rng.random(ends[-1])
+    for part in parts[::2]:
+        scores[part] = rng.integers(0, 8, scores[part].size) / 7
+    expected = [CountedSteps.of(scores[part]) is not None for part in parts]
+    may_fit = steps_may_fit(scores, parts)
+    assert expected == [place % 2 == 0 for place in range(len(parts))]
+    assert all(may for may, fits in zip(may_fit, expected, strict=True) if fits)
+    assert not all(may_fit)
