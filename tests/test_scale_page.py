@@ -40,7 +40,7 @@ def test_the_example_runs_as_it_stands(capsys):
 def test_each_command_runs_and_reads_part_by_part():
     (block,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
     commands = block.splitlines()
-    assert len(commands) == 8
+    assert len(commands) == 9
     for command in commands:
         result = CliRunner().invoke(rageval_report, shlex.split(command)[1:])
         assert result.exit_code == (1 if " gate " in command else 0), result.output

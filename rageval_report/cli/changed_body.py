@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+import pandas as pd
 
 from rageval_report.analysis.comparing.comparison import compare
 from rageval_report.analysis.scanned import is_scan
@@ -14,12 +17,9 @@ from rageval_report.cli.changed import (
 )
 from rageval_report.cli.compare_queries import changed_queries, changed_queries_of_scans
 from rageval_report.cli.output import Output
-from rageval_report.cli.pairs import described_runs, load_pair, notes_of_pair, open_pair
-from rageval_report.cli.scans import ScanLoading, check_list_file, split_list_file
-from rageval_report.cli.sources import Loading
-from rageval_report.evaluation import RAGPipelineEvaluation
+from rageval_report.cli.pairs import described_runs, notes_of_pair, open_pair
+from rageval_report.cli.scans import check_list_file, split_list_file
 from rageval_report.results import Result
-from rageval_report.scores.correct_notion import describe_notions, shared_notions
 
 if TYPE_CHECKING:
     from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
@@ -60,32 +60,40 @@ def _write_changed(options: RegressionsArguments | ImprovementsArguments, *, bet
 
 def outcomes(options: OutcomesArguments) -> None:
     """Write which queries both, one or none of two pipelines answer correctly."""
+    options, list_file = split_list_file(options)
     output = Output.of(options)
     files = (options.baseline, options.candidates)
-    names = [options.baseline, *options.candidates]
-    ScanLoading(options, Loading.of(options)).check_whole(names, "outcomes")
-    evaluations = load_pair(options, *files)
-    baseline, *candidates = evaluations
-    tables = {candidate.name: _outcomes(baseline, candidate) for candidate in candidates}
+    baseline, *candidates = evaluations = open_pair(options, *files)
+    is_scanned = is_scan(baseline)
+    check_list_file(list_file, is_scanned=is_scanned)
+    if list_file is not None and len(candidates) > 1:
+        raise click.UsageError(f"-o {list_file} holds the list of one candidate; name one.")
+    of_scans: dict[str, Any] = {}
+    if is_scanned:
+        k = output.most_rows(options.limit) or _MOST_CHANGED
+        of_scans = {"k": k, "path": list_file}
+    tables = {
+        candidate.name: _outcomes(
+            baseline.name,
+            candidate.name,
+            cast("Any", baseline).comparative_detailed_summary(candidate, **of_scans),
+        )
+        for candidate in candidates
+    }
     _write_by_candidate(tables, notes_of_pair(evaluations, *files), output, options.limit)
 
 
-def _outcomes(baseline: RAGPipelineEvaluation, candidate: RAGPipelineEvaluation) -> Result:
-    table = baseline.comparative_detailed_summary(candidate)
-    counts = ", ".join(f"{n} {name}" for name, n in table.notna().sum().items())
-    runs = (baseline, candidate)
-    # The table exists, so something says what is correct.
-    notions = shared_notions(runs) or ()
-    return Result(
-        f"Which queries {baseline.name} and {candidate.name} answer correctly",
-        table,
-        {"baseline": baseline.name, "candidate": candidate.name},
-        (
-            describe_notions(runs, notions),
-            *dict.fromkeys(notion.note for notion in notions if notion.note),
-            counts,
-        ),
-    )
+def _outcomes(baseline: str, candidate: str, table: pd.DataFrame) -> Result:
+    """The table as a result, with the number of queries of each column."""
+    numbers: Mapping[str, int] = table.attrs["n"]
+    notes = [*table.attrs["notes"], ", ".join(f"{n} {name}" for name, n in numbers.items())]
+    if len(table) < max(numbers.values()):
+        notes.append(f"the first {len(table)} of each column are listed, in the order of their ids")
+    settings = {"baseline": baseline, "candidate": candidate}
+    if "engine" in table.attrs:
+        settings["engine"] = table.attrs["engine"]
+    title = f"Which queries {baseline} and {candidate} answer correctly"
+    return Result(title, table, settings, tuple(notes))
 
 
 def _write_by_candidate(

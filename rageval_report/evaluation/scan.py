@@ -21,6 +21,7 @@ from rageval_report.analysis.scanned import scans_among
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import check_options, explain_keywords_of
 from rageval_report.evaluation import delegates
+from rageval_report.evaluation.scanning.answered_queries import MOST_ANSWERED, answered_queries
 from rageval_report.evaluation.scanning.clustered import OwnClusters
 from rageval_report.evaluation.scanning.compared import compare_scans
 from rageval_report.evaluation.scanning.dated_scan import DatedScan
@@ -52,7 +53,7 @@ from rageval_report.results import Result
 from rageval_report.scale.engines.automatic import AUTO, engine_of
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.opening import OpenedTable, ScanSource, open_table
-from rageval_report.scores import Metric, resolver
+from rageval_report.scores import Correct, Metric, resolver
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
 from rageval_report.stats.means.column_description import PercentileMethod
 
@@ -384,6 +385,37 @@ class EvaluationScan:
         return compare_scans(
             self._described, [other._described for other in scans[1:]], self._engine, **options
         )
+
+    def comparative_detailed_summary(
+        self,
+        other: EvaluationScan,
+        correct: Correct | None = None,
+        *,
+        k: int = MOST_ANSWERED,
+        path: str | Path | None = None,
+    ) -> pd.DataFrame:
+        """The queries that both, neither, or only one of two scans answers correctly.
+
+        Parameters
+        ----------
+        other : EvaluationScan
+            The other pipeline.
+        correct : see `rageval_report.scores.correctness`, optional
+            If omitted, the rule of each scan, else the same column of both.
+        k : int
+            The most ids of each column.
+        path : str or Path, optional
+            A Parquet file with the outcome of every query, in columns ``query_id`` and
+            ``outcome``, written part by part.
+
+        Returns
+        -------
+        DataFrame
+            The columns of `RAGPipelineEvaluation.comparative_detailed_summary`, each in the order
+            of the ids. ``attrs["n"]`` is the number of all queries of each column.
+        """
+        _, scan = scans_among((self, other), "comparative_detailed_summary()")
+        return answered_queries(self._profile, scan._profile, self._engine, correct, k=k, path=path)
 
     # -- several pipelines
 

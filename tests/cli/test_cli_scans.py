@@ -277,10 +277,37 @@ def test_weighted_scores_of_large_files_are_those_of_files_in_memory(
             assert_same(ours, theirs)
 
 
+def test_outcomes_of_large_files_are_those_of_files_in_memory(files, run, monkeypatch):
+    words = "outcomes bm25.csv hybrid.csv --correct faithfulness>=0.6 --correct mrr>=0.5"
+    whole = run(f"{words} --format json")
+    monkeypatch.setenv("RAGEVAL_STREAM_ABOVE", "10kB")
+    parts, short = run(f"{words} --format json"), run(f"{words} --format json --limit 3")
+    stored = run(f"{words} -o all.parquet")
+    assert "so they are read part by part" in parts.stderr
+    [expected], [found], [cut] = (tables(each.stdout) for each in (whole, parts, short))
+    assert (found["settings"], found["title"]) == (expected["settings"], expected["title"])
+    listed, known = ids_by_column(found["rows"]), ids_by_column(expected["rows"])
+    assert listed == {name: sorted(ids) for name, ids in known.items()}
+    assert ids_by_column(cut["rows"]) == {name: ids[:3] for name, ids in listed.items()}
+    assert json.loads(parts.stdout)["notes"] == json.loads(whole.stdout)["notes"]
+    assert "the first 3 of each column are listed" in " ".join(json.loads(short.stdout)["notes"])
+    assert stored.exit_code == 0, stored.stderr
+    assert len(pd.read_parquet("all.parquet")) == 202  # 198 of both, 2 of each alone
+
+
+def ids_by_column(rows: list[dict]) -> dict[str, list[str]]:
+    return {name: [row[name] for row in rows if row[name] is not None] for name in rows[0]}
+
+
+def test_a_list_of_outcomes_is_of_one_candidate(files, refused):
+    shutil.copy("hybrid.csv", "third.csv")
+    told = refused("outcomes bm25.csv hybrid.csv third.csv --engine stream -o all.parquet")
+    assert "-o all.parquet holds the list of one candidate; name one." in told
+
+
 # -- what needs every score
 
 WHOLE = {
-    "outcomes": "outcomes bm25.csv hybrid.csv",
     "the plot 'strip'": "plot bm25.csv hybrid.csv --kind strip -o out.svg",
 }
 
@@ -307,7 +334,8 @@ def test_large_files_are_not_read_whole_unless_the_user_says_so(
 
 def test_the_memory_of_a_join_is_not_for_what_is_read_whole(files, refused):
     words = "--engine stream --memory-limit 1GB"
-    assert "--memory-limit is for" in refused(f"outcomes bm25.csv hybrid.csv {words}")
+    command = "plot bm25.csv hybrid.csv --kind strip -o out.svg"
+    assert "--memory-limit is for" in refused(f"{command} {words}")
 
 
 # -- when

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -13,9 +14,14 @@ from rageval_report.scores.correct import HOW_TO_SAY
 from rageval_report.scores.correct_notion import (
     CorrectNotion,
     answers_by,
+    describe_notions,
     find_notion,
     shared_notions,
 )
+from rageval_report.types import BoolArray
+
+# The first columns of the table, which it always has; the others only if they have a query.
+_N_KNOWN = 4
 
 
 def outcome_table(
@@ -42,7 +48,8 @@ def outcome_table(
         Columns of query ids, padded with None to the length of the longest: ``both_correct``,
         ``both_incorrect``, ``only_{name}_correct``, ``only_{other}_correct``. If there are any,
         also ``unscored`` (common queries whose correctness is unknown in one run or both) and
-        ``only_in_{name}``, ``only_in_{other}`` (queries that only one run has).
+        ``only_in_{name}``, ``only_in_{other}`` (queries that only one run has). ``attrs["n"]`` is
+        the number of queries of each column, ``attrs["notes"]`` says what is correct.
 
     Raises
     ------
@@ -51,40 +58,133 @@ def outcome_table(
     DataError
         If both have the same name, or nothing says what is correct in both.
     """
-    # The names are part of the columns' names.
-    if evaluation.name == other.name:
-        raise DataError(f"both runs are named {other.name!r}; give each its own name")
+    names = check_two_names(evaluation, other)
     pair = align(evaluation.scores.index, other.scores.index)
     if not len(pair.ids):
         raise AlignmentError(f"{evaluation.name!r} and {other.name!r} share no query id")
-    own_notion, other_notion = _notions((evaluation, other), correct, other_correct)
-    ours = answers_by(evaluation, own_notion).reindex(pair.ids)
-    theirs = answers_by(other, other_notion).reindex(pair.ids)
-    known = ours.notna() & theirs.notna()
-    ours_right, theirs_right = ours.fillna(False), theirs.fillna(False)
-    columns = {
-        "both_correct": pair.ids[known & ours_right & theirs_right],
-        "both_incorrect": pair.ids[known & ~ours_right & ~theirs_right],
-        f"only_{evaluation.name}_correct": pair.ids[known & ours_right & ~theirs_right],
-        f"only_{other.name}_correct": pair.ids[known & ~ours_right & theirs_right],
-    }
-    apart = {
-        "unscored": pair.ids[~known],
-        f"only_in_{evaluation.name}": pair.only_baseline,
-        f"only_in_{other.name}": pair.only_candidate,
-    }
-    columns |= {name: ids for name, ids in apart.items() if len(ids)}
+    notions = notions_of((evaluation, other), correct, other_correct)
+    answers = (
+        answers_by(run, notion).reindex(pair.ids)
+        for run, notion in zip((evaluation, other), notions, strict=True)
+    )
+    common = outcome_masks(*answers)
+    ids = [pair.ids[mask].tolist() for mask in common]
+    alone = [pair.only_baseline.tolist(), pair.only_candidate.tolist()]
+    return outcome_frame(
+        dict(zip(outcome_columns(*names), [*ids, *alone], strict=True)),
+        notes=notes_on_notions((evaluation, other), notions),
+    )
+
+
+def check_two_names(evaluation: Scored, other: Scored) -> tuple[str, str]:
+    """The names of two runs, which are parts of the names of columns.
+
+    Raises
+    ------
+    DataError
+        If both have the same name.
+    """
+    if evaluation.name == other.name:
+        raise DataError(f"both runs are named {other.name!r}; give each its own name")
+    return evaluation.name, other.name
+
+
+def outcome_columns(first: str, second: str) -> tuple[str, ...]:
+    """The columns of `outcome_table`: of queries of both runs, then of those that one run has.
+
+    Examples
+    --------
+    >>> outcome_columns("old", "new")[:3]
+    ('both_correct', 'both_incorrect', 'only_old_correct')
+    """
+    return (
+        *("both_correct", "both_incorrect", f"only_{first}_correct", f"only_{second}_correct"),
+        *("unscored", f"only_in_{first}", f"only_in_{second}"),
+    )
+
+
+def outcome_masks(ours: pd.Series, theirs: pd.Series) -> tuple[BoolArray, ...]:
+    """Where both answers are correct, neither, the first, the second, and where it is not known.
+
+    Parameters
+    ----------
+    ours, theirs : Series of boolean
+        Whether each answer is correct, of the same queries in the same order; NA if not known.
+
+    Examples
+    --------
+    >>> answers = [pd.Series(side, dtype="boolean") for side in ([True, None], [False, True])]
+    >>> [mask.tolist() for mask in outcome_masks(*answers)][2:]
+    [[True, False], [False, False], [False, True]]
+    """
+    known = (ours.notna() & theirs.notna()).to_numpy()
+    first, second = (side.fillna(False).to_numpy(dtype=bool) for side in (ours, theirs))
+    return (
+        known & first & second,
+        known & ~first & ~second,
+        known & first & ~second,
+        known & ~first & second,
+        ~known,
+    )
+
+
+def outcome_frame(
+    ids: Mapping[str, Sequence[str]],
+    counts: Mapping[str, int] | None = None,
+    *,
+    notes: Sequence[str] = (),
+) -> pd.DataFrame:
+    """The table of query ids by outcome.
+
+    Parameters
+    ----------
+    ids : mapping of str to sequence of str
+        The ids of each of the `outcome_columns`, in their order.
+    counts : mapping of str to int, optional
+        How many queries each column stands for; the number of its ids if omitted.
+    notes : sequence of str
+        What is correct.
+
+    Returns
+    -------
+    DataFrame
+        As in `outcome_table`; ``attrs`` has the counts as ``n``, and the notes.
+    """
+    numbers = {name: len(ids[name]) for name in ids} if counts is None else dict(counts)
+    always = list(ids)[:_N_KNOWN]
+    shown = [name for name in ids if name in always or numbers[name]]
     # Padded here, because pandas would pad with NaN instead of None.
-    rows = itertools.zip_longest(*(ids.tolist() for ids in columns.values()))
-    return pd.DataFrame(list(rows), columns=list(columns), dtype=object)
+    rows = itertools.zip_longest(*(ids[name] for name in shown))
+    table = pd.DataFrame(list(rows), columns=shown, dtype=object)
+    table.attrs |= {"n": {name: numbers[name] for name in shown}, "notes": list(notes)}
+    return table
 
 
-def _notions(
+def notes_on_notions(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> list[str]:
+    """What is correct in two runs, and whether that is a guess."""
+    guesses = dict.fromkeys(notion.note for notion in notions if notion.note)
+    return [describe_notions(runs, notions), *guesses]
+
+
+def notions_of(
     runs: tuple[Scored, Scored],
     correct: Correct | CorrectNotion | None,
-    other_correct: Correct | CorrectNotion | None,
+    other_correct: Correct | CorrectNotion | None = None,
 ) -> tuple[CorrectNotion, CorrectNotion]:
-    """What a correct answer of each run is."""
+    """What a correct answer of each run is.
+
+    Parameters
+    ----------
+    runs : (Scored, Scored)
+        Two runs.
+    correct, other_correct
+        As in `outcome_table`.
+
+    Raises
+    ------
+    DataError
+        If nothing says what is correct in both.
+    """
     if other_correct is not None:
         by_run = tuple(map(find_notion, runs, (correct, other_correct)))
     else:

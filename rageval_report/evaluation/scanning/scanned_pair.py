@@ -116,8 +116,19 @@ class ScannedTables:
 
     def fold_whole(self, partial: Partial[PairedRows, S]) -> S:
         """As `fold`, with all metrics and all details of both tables."""
-        details = (tuple(side.table.shape.detail_names) for side in self.sides)
-        columns = PairedColumns(tuple(self.before.metrics), tuple(self.after.metrics), *details)
+        before, after = (tuple(side.table.shape.detail_names) for side in self.sides)
+        return self.fold_scores(partial, (before, after))
+
+    def fold_scores(
+        self,
+        partial: Partial[PairedRows, S],
+        details: tuple[Sequence[str], Sequence[str]],
+    ) -> S:
+        """As `fold`, with all metrics of both tables."""
+        columns = PairedColumns(
+            *(tuple(side.metrics) for side in self.sides),
+            *(tuple(dict.fromkeys(names)) for names in details),
+        )
         return self._fold(partial, columns)
 
     def _fold(self, partial: Partial[PairedRows, S], columns: PairedColumns) -> S:

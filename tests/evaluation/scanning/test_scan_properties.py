@@ -254,6 +254,22 @@ test_comparisons_are_those_of_memory = check_with_tables(check_comparison)
 test_comparisons_of_workers_are_those_of_memory = check_with_workers(check_comparison)
 
 
+def check_answers(tables):
+    found, expected = (
+        first.comparative_detailed_summary(second, {"recall@5": 0.4, "similarity": 0.2})
+        for first, second in (tables.scans[:2], tables.memory[:2])
+    )
+    assert found.attrs["notes"] == expected.attrs["notes"]
+    assert found.attrs["n"] == expected.attrs["n"]
+    assert list(found.columns) == list(expected.columns)
+    for name in expected:
+        assert found[name].dropna().tolist() == sorted(expected[name].dropna())
+
+
+test_correct_answers_are_those_of_memory = check_with_tables(check_answers)
+test_correct_answers_of_workers_are_those_of_memory = check_with_workers(check_answers)
+
+
 @check_with_tables
 def test_comparisons_by_clusters_are_those_of_memory(tables):
     found, expected = (
