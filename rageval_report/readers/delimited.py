@@ -53,8 +53,8 @@ from rageval_report.readers.neutralised_formulas import (
 )
 from rageval_report.readers.parsed_pieces import (
     Lines,
+    ParsedPieces,
     has_plain_line_ends,
-    joined_pieces,
     parse_lines,
     records_at_a_time,
 )
@@ -541,8 +541,8 @@ class _DelimitedTable(NamedTuple):
             if self.is_by_line and dtype is None:
                 return parse_lines(self.text, self.delimiter, self.start, parse, parse)
             n_rows = Lines(self.text, self.start).n if self.is_by_line else self.row_count.n_rows
-            pieces = list(parse(records_at_a_time(n_rows, len(self.text) - self.start)))
-            frame = joined_pieces(pieces, parse)
+            n_records = records_at_a_time(n_rows, len(self.text) - self.start)
+            frame = ParsedPieces(n_rows, parse(n_records)).joined(parse)
         except (ValueError, OverflowError) as exc:
             raise self.source.error(f"the table cannot be parsed: {exc}") from exc
         # pandas joins or drops rows at a stray quote without a word.

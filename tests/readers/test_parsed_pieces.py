@@ -13,7 +13,7 @@ from rageval_report.errors import ReaderError
 from rageval_report.files.source import Source
 from rageval_report.readers import delimited, parsed_pieces
 from rageval_report.readers.delimited import read_delimited
-from rageval_report.readers.parsed_pieces import LineError, Lines, parse_lines
+from rageval_report.readers.parsed_pieces import LineError, Lines, ParsedPieces, parse_lines
 
 HEADER = b"query_id,answer,recall\n"
 # Cells that change the type of a column, or how many fields a row seems to have.
@@ -147,3 +147,34 @@ def test_a_quoted_line_end_is_no_line_of_a_table():
     text = b'a,"x\ny"\nb,z\n'
     with pytest.raises(LineError, match="not one record"):
         parse_lines(text, ",", 0, partial(parse, text), partial(parse, text))
+
+
+def pieces_of(frame: pd.DataFrame, n: int) -> list[pd.DataFrame]:
+    return [frame.iloc[start : start + n].copy() for start in range(0, len(frame), n)]
+
+
+def test_neighbouring_floats_of_all_pieces_are_one_block():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.random((7, 4)), columns=list("abde"))
+    frame.insert(2, "c", [f"text {row}" for row in range(7)])
+    joined = ParsedPieces(7, pieces_of(frame, 3)).joined(lambda: frame.iloc[:0])
+    pd.testing.assert_frame_equal(joined, frame, check_exact=True)
+    for names in (["a", "b"], ["d", "e"]):
+        block = joined[names].to_numpy()
+        assert block.flags.f_contiguous
+        assert all(np.shares_memory(block[:, k], joined[name]) for k, name in enumerate(names))
+
+
+def test_floats_after_which_other_cells_come_are_parsed_as_a_whole():
+    whole = pd.DataFrame({"id": ["q0", "q1", "q2", "q3"], "f1": ["0.5", "1", "none", "0"]})
+    first = pd.DataFrame({"id": ["q0", "q1"], "f1": [0.5, 1.0]})
+    parsed = ParsedPieces(4, [first, whole.iloc[2:]])
+    assert parsed.joined(lambda: whole) is whole
+
+
+@pytest.mark.parametrize("n_rows", [3, 6, 7])
+def test_rows_beyond_those_expected_are_counted_and_kept(n_rows):
+    frame = pd.DataFrame({"id": [f"q{row}" for row in range(8)], "f1": np.arange(8) / 8})
+    parsed = ParsedPieces(n_rows, pieces_of(frame, 3))
+    assert (parsed.n_parsed, parsed.n_columns) == (8, 2)
+    assert len(parsed.joined(lambda: frame)) == 8
