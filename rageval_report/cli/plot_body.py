@@ -161,7 +161,7 @@ _OF_RUNS: frozenset[PlotSubject] = frozenset({"history", "monitoring", "noise"})
 
 # What scans draw without every score in memory.
 _OF_SCANS = frozenset({"box", "distribution", "ecdf", "forest", "slices"})
-_OF_SCANS |= {"groups", "heat", "leaderboard"}
+_OF_SCANS |= {"groups", "heat", "leaderboard", "pareto"}
 
 _DRAWINGS: dict[PlotSubject, Drawer] = {
     "calibration": _calibration,

@@ -245,6 +245,7 @@ def test_the_page_of_large_files_has_the_tables_of_the_page_in_memory(
         "bm25.csv hybrid.csv --kind slices --by question_type --metric mrr",
         "bm25.csv hybrid.csv --kind leaderboard",
         "bm25.csv hybrid.csv --kind heat",
+        "bm25.csv hybrid.csv --kind pareto",
         "bm25.csv hybrid.csv c=hybrid.csv --kind groups --metric mrr",
     ],
 )

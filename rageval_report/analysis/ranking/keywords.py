@@ -25,3 +25,12 @@ class RankingKeywords(TypedDict, total=False):
     margins: Mapping[str, float] | None
     clusters: Clusters | None
     tried: int
+
+
+class ObjectiveKeywords(TypedDict, total=False):
+    """The keywords of weighted scores and of Pareto fronts of a ranking."""
+
+    margins: Mapping[str, float] | None
+    n_resamples: int | None
+    seed: int | None
+    confidence_level: float | None

@@ -22,7 +22,7 @@ from rageval_report.analysis.ranking.lineup import (
 )
 from rageval_report.analysis.ranking.margins import check_margins
 from rageval_report.analysis.ranking.objective_definitions import ObjectivesArgument
-from rageval_report.analysis.ranking.objectives import resolve_objectives
+from rageval_report.analysis.ranking.objectives import choose_objectives
 from rageval_report.analysis.ranking.pareto import ParetoFront, pareto_front
 from rageval_report.analysis.ranking.ranked_blocks import LeaderboardPlan, rank_blocks
 from rageval_report.analysis.ranking.ranked_columns import RankedBlock
@@ -46,7 +46,7 @@ from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
 from rageval_report.results import Result
-from rageval_report.scores import resolver
+from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.stats.all_pairs import (
     AllPairs,
@@ -508,7 +508,7 @@ def rank(
         n_draws,
         start,
         tried=check_count("tried", tried),
-        margins=_check_aims(lineup, weights, objectives, margins),
+        margins=check_aims(lineup.runs, lineup.metrics, weights, objectives, margins),
         on=on,
         clusters=None if clusters is None else str(clusters_setting(clusters)["clusters"]),
     )
@@ -537,18 +537,28 @@ def rank(
     )
 
 
-def _check_aims(
-    lineup: Lineup,
+def check_aims(
+    runs: Sequence[Scored],
+    metrics: Mapping[str, tuple[Metric, ...]],
     weights: Mapping[str, float] | None,
     objectives: ObjectivesArgument,
     margins: Mapping[str, float] | None,
 ) -> dict[str, float]:
-    """The margins; a mistake in weights, objectives or margins is reported now, not later."""
+    """The margins; a mistake in weights, objectives or margins is reported now, not later.
+
+    Parameters
+    ----------
+    runs : sequence of Scored
+        The pipelines; only their metrics are looked at.
+    metrics : mapping of str to tuple of Metric
+        The metrics that all have, as each knows them.
+    weights, objectives, margins
+        As in `rank`.
+    """
     if weights is None and objectives is None and margins is None:
         return {}
-    aims = resolve_objectives(lineup, objectives, weights)
-    described = {name: metric for name, (metric, *_) in lineup.metrics.items()}
-    return check_margins(margins, described, [aim.name for aim in aims])
+    _, chosen = choose_objectives(runs, objectives, weights)
+    return check_margins(margins, {name: known[0] for name, known in metrics.items()}, chosen)
 
 
 def ranking_title(names: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from rageval_report.analysis.ranking.objective_definitions import (
     parse_objective,
 )
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.scores import Catalogue, Metric, normalise_name, resolver
+from rageval_report.scores import Catalogue, Metric, Scored, normalise_name, resolver
 from rageval_report.scores.catalogue.dialects import recorded_dialect
 from rageval_report.scores.correct_notion import (
     EXACT_MATCHES,
@@ -170,35 +170,64 @@ def resolve_objectives(
     UnknownNameError
         If a name is neither an objective nor a metric.
     """
-    known = _known_objectives(lineup, objectives)
-    chosen = _weights(lineup, known, objectives, weights)
+    known, chosen = choose_objectives(lineup.runs, objectives, weights)
     return [_aim(lineup, name, known, weight) for name, weight in chosen.items()]
 
 
-def _known_objectives(lineup: Lineup, objectives: ObjectivesArgument) -> dict[str, Objective]:
+def choose_objectives(
+    runs: Sequence[Scored],
+    objectives: ObjectivesArgument = None,
+    weights: Mapping[str, float] | None = None,
+) -> tuple[dict[str, Objective], dict[str, float]]:
+    """The objectives that are known, and the weights of those that are chosen, without data.
+
+    Parameters
+    ----------
+    runs : sequence of Scored
+        The pipelines; only their metrics are looked at.
+    objectives, weights
+        As in `resolve_objectives`.
+
+    Returns
+    -------
+    tuple
+        The objectives by name, and the weights by objective, in order.
+
+    Raises
+    ------
+    DataError, UnknownNameError
+        As in `resolve_objectives`.
+    """
+    known = _known_objectives(runs, objectives)
+    return known, _weights(runs, known, objectives, weights)
+
+
+def _known_objectives(
+    runs: Sequence[Scored], objectives: ObjectivesArgument
+) -> dict[str, Objective]:
     if not isinstance(objectives, Mapping):
         return dict(OBJECTIVES)
     own = {name: objective_of(value) for name, value in objectives.items()}
     for objective in own.values():
-        _check_metrics(lineup, objective)
+        _check_metrics(runs, objective)
     return own
 
 
-def _check_metrics(lineup: Lineup, objective: Objective) -> None:
-    resolve, catalogue = resolver(_all_metrics(lineup)), Catalogue()
+def _check_metrics(runs: Sequence[Scored], objective: Objective) -> None:
+    resolve, catalogue = resolver(_all_metrics(runs)), Catalogue()
     for metric in objective.metrics:
         if catalogue.find(metric) is None:  # misspelt, and not only missing in these runs
             resolve(metric)
 
 
-def _all_metrics(lineup: Lineup) -> dict[str, Metric]:
+def _all_metrics(runs: Sequence[Scored]) -> dict[str, Metric]:
     """The metrics of all pipelines, also those that some of them lack."""
     # Reversed, so that the description of the first run wins.
-    return {name: metric for run in reversed(lineup.runs) for name, metric in run.metrics.items()}
+    return {name: metric for run in reversed(runs) for name, metric in run.metrics.items()}
 
 
 def _weights(
-    lineup: Lineup,
+    runs: Sequence[Scored],
     known: dict[str, Objective],
     objectives: ObjectivesArgument,
     weights: Mapping[str, float] | None,
@@ -213,7 +242,7 @@ def _weights(
         are_default = all(name in WEIGHTS for name in objectives)
         requested = {name: WEIGHTS[name] if are_default else 1.0 for name in objectives}
     chosen = {
-        _objective_name(lineup, known, name): _check_weight(name, weight)
+        _objective_name(runs, known, name): _check_weight(name, weight)
         for name, weight in requested.items()
     }
     if not chosen or not sum(chosen.values()) > 0:
@@ -234,16 +263,16 @@ def _check_weight(name: str, weight: object) -> float:
     return number
 
 
-def _objective_name(lineup: Lineup, known: dict[str, Objective], name: str) -> str:
+def _objective_name(runs: Sequence[Scored], known: dict[str, Objective], name: str) -> str:
     """The objective of that name; else the metric, which becomes one."""
     spelled = normalise_name(name)
     if name in known or spelled in known:
         return name if name in known else spelled
     if is_statistic_of_metrics(name):
         known[name] = parse_objective(name)
-        _check_metrics(lineup, known[name])
+        _check_metrics(runs, known[name])
         return name
-    metrics = _all_metrics(lineup)
+    metrics = _all_metrics(runs)
     try:
         metric = resolver(metrics)(name)
     except UnknownNameError:
@@ -342,7 +371,7 @@ def _why_missing(objective: Objective, blocks: Mapping[str, ScoreBlock], lineup:
             return f"{block.metric.name} is missing in {', '.join(block.empty)}"
         return f"no query has {block.metric.name} in every pipeline"
     spellings = _spellings(objective)
-    for name, metric in _all_metrics(lineup).items():
+    for name, metric in _all_metrics(lineup.runs).items():
         if _is_one_of(metric, spellings):
             lacking = [run.name for run in lineup.runs if name not in run.metrics]
             return f"{name} is missing in {', '.join(lacking)}"

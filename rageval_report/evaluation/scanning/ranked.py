@@ -20,7 +20,7 @@ from rageval_report.analysis.comparing.pairing import (
 )
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.ranking.keywords import RankingKeywords
-from rageval_report.analysis.ranking.leaderboard import RANKING_HEADLINE, ranking_title
+from rageval_report.analysis.ranking.leaderboard import RANKING_HEADLINE, check_aims, ranking_title
 from rageval_report.analysis.ranking.lineup import (
     Lineup,
     check_several,
@@ -30,7 +30,6 @@ from rageval_report.analysis.ranking.lineup import (
     note_on_lone_metrics,
     note_on_lone_queries,
 )
-from rageval_report.analysis.ranking.margins import check_margins
 from rageval_report.analysis.ranking.ranked_blocks import LeaderboardPlan, rank_blocks
 from rageval_report.errors import AlignmentError, DataError, check_choice, check_options, named
 from rageval_report.evaluation.scanning.clustered import centres_of
@@ -109,7 +108,8 @@ def rank_scans(
     lined = _LinedTables.of(
         read_profiles(), engine, plan, metrics, named_clusters=options.get("clusters")
     )
-    plan = replace(plan, margins=lined.margins(options.get("margins")))
+    aims = options.get("weights"), options.get("objectives"), options.get("margins")
+    plan = replace(plan, margins=check_aims(lined.heads, lined.shared, *aims))
     counts, states, ranked = lined.read()
     _check_common(names, counts)
     lineup = ScannedLineup(lined.heads, counts.n_common, lined.shared, states, plan.missing)
@@ -136,7 +136,9 @@ def rank_scans(
         grouped_by="metric" if len(blocks) > 1 else "",
         blocks=blocks,
         tests=tables.tests,
-        margins=options.get("margins"),
+        weights=aims[0],
+        objectives=aims[1],
+        margins=aims[2],
         levels=tables.levels,
         scanned=lineup,
         profiles=lined.profiles,
@@ -151,9 +153,8 @@ def _plan(names: Sequence[str], options: RankingKeywords) -> LeaderboardPlan:
     check_options("rank()", options, RankingKeywords.__annotations__)
     check_several(names)
     check_distinct_names(names)
-    for name in ("on", "weights", "objectives"):
-        if options.get(name) is not None:
-            raise needs_memory(f"{name}= of rank()")
+    if options.get("on") is not None:
+        raise needs_memory("on= of rank()")
     correction = check_correction(options.get("correction", "holm"))
     clusters = options.get("clusters")
     missing = options.get("missing", "drop")
@@ -241,10 +242,6 @@ class _LinedTables:
     def heads(self) -> tuple[HeadEvaluation, ...]:
         """The first rows of each table, described by all rows."""
         return tuple(profile.described.head for profile in self.profiles)
-
-    def margins(self, margins: Mapping[str, float] | None) -> dict[str, float]:
-        """Margins by the names of the metrics."""
-        return check_margins(margins, {name: own[0] for name, own in self.shared.items()})
 
     def notes(self, counts: QueryCounts) -> Iterator[str]:
         """What not every table has."""

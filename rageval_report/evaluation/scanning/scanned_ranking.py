@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 import numpy as np
 
 from rageval_report.analysis.arguments import RankingReportKeywords, kind_of_mean, mean_limits
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.ranking.keywords import ObjectiveKeywords
 from rageval_report.analysis.ranking.leaderboard import Ranking
 from rageval_report.analysis.ranking.lineup import Lineup
+from rageval_report.analysis.ranking.objective_definitions import ObjectivesArgument
+from rageval_report.analysis.ranking.pareto import ParetoFront
 from rageval_report.analysis.ranking.ranked_columns import (
     Drawing,
     MatrixColumns,
     RankedColumns,
     RankedPair,
 )
-from rageval_report.errors import DataError, check_options
+from rageval_report.analysis.ranking.weighted import WeightedScores
+from rageval_report.errors import DataError, check_options, explain_keywords
 from rageval_report.evaluation import delegates
 from rageval_report.evaluation.scanning.clustered_ranking import ClusteredColumns
 from rageval_report.evaluation.scanning.collected_scores import check_size
@@ -32,6 +36,7 @@ from rageval_report.evaluation.scanning.rank_states import MetricRankState
 from rageval_report.plots import plot_named
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
+from rageval_report.results import Result
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scores import Metric
 from rageval_report.stats.all_pairs import AllPairs, beyond_margin, run_all_tests
@@ -48,6 +53,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rageval_report.reports.report import Report
+
+R = TypeVar("R", bound=Result)
 
 # Reads the files once more, for so many queries of each metric.
 ReadWidest = Callable[[int], tuple[EvaluationSubset, ...]]
@@ -262,6 +269,42 @@ class ScannedRanking(Ranking):
         check_size(what, self.scanned.n_queries, self.profiles)
         return self.read_lineup()
 
+    @explain_keywords
+    def weighted(
+        self,
+        weights: Mapping[str, float] | None = None,
+        objectives: ObjectivesArgument = None,
+        **settings: Unpack[ObjectiveKeywords],
+    ) -> WeightedScores:
+        """One score per pipeline from weighted objectives, as `Ranking.weighted`.
+
+        Parameters
+        ----------
+        weights, objectives, **settings
+            As there.
+        """
+        return self._with_engine(super().weighted(weights, objectives, **settings))
+
+    @explain_keywords
+    def pareto(
+        self,
+        objectives: ObjectivesArgument = None,
+        weights: Mapping[str, float] | None = None,
+        **settings: Unpack[ObjectiveKeywords],
+    ) -> ParetoFront:
+        """The pipelines that no other one dominates, as `Ranking.pareto`.
+
+        Parameters
+        ----------
+        objectives, weights, **settings
+            As there.
+        """
+        return self._with_engine(super().pareto(objectives, weights, **settings))
+
+    def _with_engine(self, result: R) -> R:
+        """A result whose signature says which engine read the scores."""
+        return replace(result, settings={**result.settings, "engine": self.settings["engine"]})
+
     def report(self, **options: Unpack[RankingReportKeywords]) -> Report:
         """The report page: the leaderboard, every pair, and the queries that differ most.
 
@@ -294,11 +337,11 @@ class ScannedRanking(Ranking):
 
         Parameters
         ----------
-        kind : {"leaderboard", "heat", "groups"}
-            Other plots need the scores in memory.
+        kind : {"leaderboard", "heat", "groups", "pareto"}
+            "pareto" reads the files once more. Other plots need the scores in memory.
         *args, ax, **options
             As in `Ranking.plot`.
         """
-        if plot_named(kind).name not in ("leaderboard", "heat", "groups"):
+        if plot_named(kind).name not in ("leaderboard", "heat", "groups", "pareto"):
             raise needs_memory(f"plot {plot_named(kind).name!r}")
         return super().plot(kind, *args, ax=ax, **options)

@@ -198,11 +198,57 @@ def test_weighted_scores_and_fronts_are_those_of_memory(frames, tmp_path, kind, 
     assert (found.title, found.notes, found.settings) == (
         expected.title,
         expected.notes,
-        expected.settings,
+        {**expected.settings, "engine": engine},
     )
     pd.testing.assert_frame_equal(found.frame, expected.frame, rtol=1e-9)
     if kind in ("weighted", "weights"):
         pd.testing.assert_frame_equal(found.pairs.frame, expected.pairs.frame, rtol=1e-9)
+
+
+AIMS = [
+    {"weights": {"recall@5": 1, "exact_match": 2}},
+    {"objectives": ["recall@5", "latency_ms"], "margins": {"latency_ms": 40}},
+    {
+        "objectives": {"speed": "p95(latency_ms), worst=5000, best=0", "hits": ["recall@5"]},
+        "weights": {"hits": 3, "speed": 1},
+        "margins": {"hits": 0.02, "score": 0.01},
+    },
+]
+
+
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
+@pytest.mark.parametrize("aims", AIMS)
+def test_weights_and_objectives_of_a_ranking_are_its_defaults(frames, tmp_path, aims, engine):
+    options = {"metrics": ["recall@5", "exact_match"], "n_resamples": 199, **aims}
+    found, expected = (
+        rank(*runs, **options)
+        for runs in (scans_of(frames, tmp_path, engine=engine), memory_of(frames))
+    )
+    assert_same_ranking(found, expected, engine)
+    for view in ("weighted", "pareto"):
+        ours, theirs = (getattr(ranking, view)() for ranking in (found, expected))
+        assert ours.settings == {**theirs.settings, "engine": engine}
+        assert ours.notes == theirs.notes
+        pd.testing.assert_frame_equal(ours.frame, theirs.frame, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"weights": {"recal": 1}},
+        {"weights": {"recall@5": -1}},
+        {"weights": {"recall@5": 0}},
+        {"objectives": {"quality": ["recal@5"]}},
+        {"objectives": ["recall@5"], "margins": {"precision": 0.1}},
+    ],
+)
+def test_a_mistake_in_weights_is_reported_as_in_memory(frames, tmp_path, wrong):
+    messages = []
+    for runs in (scans_of(frames, tmp_path), memory_of(frames)):
+        with pytest.raises((DataError, UnknownNameError)) as refused:
+            rank(*runs, **wrong)
+        messages.append(str(refused.value))
+    assert messages[0] == messages[1]
 
 
 def test_more_scores_than_can_be_resampled_are_refused(frames, tmp_path, monkeypatch):
@@ -215,21 +261,18 @@ def test_more_scores_than_can_be_resampled_are_refused(frames, tmp_path, monkeyp
 
 def test_what_needs_every_score_says_so(frames, tmp_path):
     scans = scans_of(frames, tmp_path)
-    for options, what in (
-        ({"on": "question"}, r"on= of rank\(\)"),
-        ({"weights": {"quality": 1.0}}, r"weights= of rank\(\)"),
-    ):
-        with pytest.raises(DataError, match=what + r" needs every score .*collect"):
-            rank(*scans, **options)
+    with pytest.raises(DataError, match=r"on= of rank\(\) needs every score .*collect"):
+        rank(*scans, on="question")
     ranking = rank(*scans, metrics="recall@5")
-    with pytest.raises(DataError, match="plot 'pareto' needs every score"):
-        ranking.plot("pareto")
+    with pytest.raises(DataError, match="plot 'strip' needs every score"):
+        ranking.plot("strip")
 
 
 def test_the_leaderboard_of_scans_is_drawn(frames, tmp_path):
-    ranking = rank(*scans_of(frames, tmp_path), metrics="recall@5")
-    expected = rank(*memory_of(frames), metrics="recall@5")
-    for kind in ("leaderboard", "heat", "groups"):
+    both, every = (scans_of(frames, tmp_path), memory_of(frames)), ["leaderboard", "heat", "groups"]
+    for kind in (*every, "pareto"):
+        metrics = ["recall@5", "latency_ms"] if kind == "pareto" else ["recall@5"]
+        ranking, expected = (rank(*runs, metrics=metrics, n_resamples=199) for runs in both)
         drawn, known = (
             [text.get_text() for text in each.plot(kind).findobj(Text)]
             for each in (ranking, expected)
