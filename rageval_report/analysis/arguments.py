@@ -183,6 +183,17 @@ def check_count(parameter: str, count: int) -> int:
     return int(count)
 
 
+def check_jobs(n_jobs: int | None) -> int | None:
+    """A number of threads; None is as many as pay.
+
+    Examples
+    --------
+    >>> check_jobs(2)
+    2
+    """
+    return None if n_jobs is None else check_count("n_jobs", n_jobs)
+
+
 def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     """The percentiles, if each lies between 0 and 100."""
     wrong = [p for p in percentiles if not 0 <= p <= 100]

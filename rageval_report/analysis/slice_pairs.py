@@ -26,6 +26,7 @@ from rageval_report.stats.states.counted_steps import CountedSteps, StepRuler, s
 from rageval_report.stats.states.grouped_steps import summarise_groups
 from rageval_report.stats.states.pair_state import NO_LONE_SCORES
 from rageval_report.stats.states.state_pairs import PairSummary, StatePairs
+from rageval_report.stats.threads import lock_free_property
 from rageval_report.stats.units import QUERIES
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -95,7 +96,7 @@ class GroupedRows:
         ends = self.ends.tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
 
-    @functools.cached_property
+    @lock_free_property
     def places(self) -> IntArray:
         """For each row its place among the sorted ones."""
         places = np.empty_like(self.rows)
@@ -140,12 +141,12 @@ class CountedGroup(StatePairs):
         super().__init__(summary)
         object.__setattr__(self, "_gather", gather)
 
-    @functools.cached_property
+    @lock_free_property
     def n(self) -> int:
         """The number of pairs, which is asked for some thirty times."""
         return self.summary.differences.n
 
-    @functools.cached_property
+    @lock_free_property
     def _scores(self) -> tuple[FloatArray, FloatArray]:
         gather: Callable[[], tuple[FloatArray, FloatArray]] = self.__dict__["_gather"]
         return gather()
@@ -160,7 +161,7 @@ class CountedGroup(StatePairs):
         """The scores of the candidate."""
         return self._scores[1]
 
-    @functools.cached_property
+    @lock_free_property
     def differences(self) -> FloatArray:
         """Candidate minus baseline, with rounding noise set to exactly zero."""
         return paired_differences(*self._scores)
@@ -261,13 +262,13 @@ class SortedScores:
     def _names(self) -> tuple[str, str]:
         return self.pairing.baseline.name, self.pairing.candidate.name
 
-    @functools.cached_property
+    @lock_free_property
     def _rows(self) -> IntArray:
         """The rows of the baseline, group by group."""
         places = self.pairing.alignment.baseline_rows
         return self.grouped.rows if places is None else places[self.grouped.rows]
 
-    @functools.cached_property
+    @lock_free_property
     def _scores(self) -> tuple[FloatArray, FloatArray]:
         return self.pairing.treated(self.ours, self.theirs, self.plan.missing)
 
@@ -275,7 +276,7 @@ class SortedScores:
         rows = self.grouped.rows[part]
         return self._scores[0].take(rows), self._scores[1].take(rows)
 
-    @functools.cached_property
+    @lock_free_property
     def _sorted(self) -> tuple[FloatArray, FloatArray]:
         before, after = self._scores
         return self.grouped.sort(before), self.grouped.sort(after)
@@ -283,7 +284,7 @@ class SortedScores:
     def _applies_in(self, part: slice) -> BoolArray:
         return self._applies[part]
 
-    @functools.cached_property
+    @lock_free_property
     def _applies(self) -> BoolArray:
         return self.pairing.applies(self.ours, self.theirs)[self.grouped.rows]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.arguments import ReportKeywords, check_count
+from rageval_report.analysis.arguments import ReportKeywords, check_count, check_jobs
 from rageval_report.analysis.comparing.metric_comparison import (
     DEFAULT_PLAN,
     ComparisonPlan,
@@ -459,7 +459,7 @@ def compare(
     n_resamples: int = 9999,
     on: str | None = None,
     tried: int = 1,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
 ) -> Comparison:
     """Compare candidates with a baseline, query by query.
 
@@ -511,9 +511,10 @@ def compare(
     tried : int
         The number of variants that were tried on these queries and of which the candidates are the
         best, such as 20 settings of a search; see Notes.
-    n_jobs : int
+    n_jobs : int, optional
         The number of threads, for the metrics here and for the groups of `Comparison.slices`. It
-        moves no number; more than one can only pay from some hundred thousand queries on.
+        moves no number. If omitted, one thread per available core for more than about half a second
+        of work on metrics, or groups, of at least 100,000 queries; else one thread.
 
     Returns
     -------
@@ -660,7 +661,7 @@ def plan_comparison(
     n_resamples: int = 9999,
     seed: int = 0,
     tried: int = 1,
-    n_jobs: int = 1,
+    n_jobs: int | None = None,
 ) -> ComparisonPlan:
     """The settings of a comparison, checked.
 
@@ -689,7 +690,7 @@ def plan_comparison(
         seed=check_seed(seed),
         # If all that were tried are compared, the correction counts them already.
         tried=n_tried if (n_tried := check_count("tried", tried)) > n_candidates else 1,
-        n_jobs=check_count("n_jobs", n_jobs),
+        n_jobs=check_jobs(n_jobs),
     )
 
 

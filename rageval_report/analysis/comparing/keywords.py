@@ -24,7 +24,7 @@ class PlanKeywords(TypedDict, total=False):
     rare_loss: LossSize | None
     n_resamples: int
     tried: int
-    n_jobs: int
+    n_jobs: int | None
 
 
 class ComparisonKeywords(PlanKeywords, total=False):

@@ -49,7 +49,8 @@ from rageval_report.stats.pilot import PilotDifferences
 from rageval_report.stats.sign_flips.together import keep_limits, keep_pvalues
 from rageval_report.stats.states.cluster_sums import ClusterSums
 from rageval_report.stats.states.pair_state import NO_LONE_SCORES, LoneScores, PairState
-from rageval_report.stats.threads import map_in_threads
+from rageval_report.stats.states.state_pairs import StatePairs
+from rageval_report.stats.threads import choose_threads, map_in_threads
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -72,7 +73,8 @@ class ComparisonPlan:
     """The settings that every row of a comparison shares; see `compare`.
 
     ``units`` are those of the rows of the baseline. ``tried`` is the number of variants of which
-    the candidate is the best; 1 if nothing was chosen. ``n_jobs`` moves no number.
+    the candidate is the best; 1 if nothing was chosen. ``n_jobs`` moves no number; None is as many
+    threads as pay.
     """
 
     test: str = "auto"
@@ -86,7 +88,7 @@ class ComparisonPlan:
     margin_method: MarginMethod = "auto"
     rare_loss: LossSize | None = None
     tried: int = 1
-    n_jobs: int = 1
+    n_jobs: int | None = None
 
     @property
     def alpha(self) -> float:
@@ -502,8 +504,9 @@ def compare_together(
     """
     by_unit = [metric.known.by_unit for metric in metrics]
     tested = [pairs for pairs in by_unit if pairs.n >= plan.fewest_units]
-    if plan.n_jobs > 1:  # each sample keeps its step, which all of them are asked for next
-        map_in_threads(lambda pairs: pairs.step, tested, plan.n_jobs)
+    n_threads = choose_threads(map(_size_in_memory, by_unit), plan.n_jobs)
+    if n_threads > 1:  # each sample keeps its step, which all of them are asked for next
+        map_in_threads(lambda pairs: pairs.step, tested, n_threads)
     if plan.test in KEPT_TESTS:
         keep_pvalues(tested)
     if plan.interval_method in KEPT_TESTS:
@@ -511,8 +514,13 @@ def compare_together(
     return map_in_threads(
         lambda metric: compare_pairs(metric.names, metric.metric, plan, metric.known),
         metrics,
-        plan.n_jobs,
+        n_threads,
     )
+
+
+def _size_in_memory(pairs: PairedScores) -> int:
+    """The number of pairs that are known one by one; what is counted or summed takes no time."""
+    return 0 if isinstance(pairs, StatePairs) else pairs.n
 
 
 def compare_pairs(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +24,7 @@ from rageval_report.analysis.ranking.standing import RankingSettings
 from rageval_report.scores import Metric
 from rageval_report.stats.all_pairs import WESTFALL_YOUNG, AllPairs
 from rageval_report.stats.maxt import uses_midp
+from rageval_report.stats.threads import choose_threads, map_in_threads
 from rageval_report.stats.units import fewest_units
 from rageval_report.types import FloatArray, IndexArray
 
@@ -54,6 +56,8 @@ class LeaderboardPlan:
         By metric.
     on, clusters : str, optional
         How queries were matched, and what is independent, as the settings of the result name it.
+    n_jobs : int, optional
+        The number of threads, which moves no number; as many as pay if omitted.
     """
 
     test: str
@@ -66,6 +70,7 @@ class LeaderboardPlan:
     margins: Mapping[str, float] = field(default_factory=dict)
     on: str | None = None
     clusters: str | None = None
+    n_jobs: int | None = None
 
     @property
     def alpha(self) -> float:
@@ -131,10 +136,13 @@ def rank_blocks(
     """
     rankable = {name: block.columns for name, block in blocks.items() if is_rankable(block)}
     with_margin = {name: plan.margins[name] for name in rankable if name in plan.margins}
-    tests = {
-        name: _test_pairs(columns, with_margin.get(name, 0.0), plan)
-        for name, columns in rankable.items()
-    }
+    n_threads = choose_threads((each.n_in_memory for each in rankable.values()), plan.n_jobs)
+    tested = map_in_threads(
+        lambda name: _test_pairs(rankable[name], with_margin.get(name, 0.0), plan),
+        list(rankable),
+        n_threads,
+    )
+    tests = dict(zip(rankable, tested, strict=True))
     # The flips of signs that all pairs share belong to differences of 0, not of a margin, and
     # there are none of pipelines that are not ranked.
     n_pipelines = len(lineup.names)
@@ -154,13 +162,13 @@ def rank_blocks(
         settings["margins"] = with_margin
     if plan.clusters is not None:
         settings["clusters"] = plan.clusters
-    rows = [
-        row
-        for name, block in blocks.items()
-        for row in ranking_rows(block, tests.get(name), lineup, settings)
-    ]
+    tables = map_in_threads(
+        lambda name: ranking_rows(blocks[name], tests.get(name), lineup, settings),
+        list(blocks),
+        n_threads,
+    )
     return RankedBlocks(
-        rows,
+        list(chain.from_iterable(tables)),
         settings,
         (*ranking_notes(blocks, tests, lineup, settings), *family.notes()),
         tests,

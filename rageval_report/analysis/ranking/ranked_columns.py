@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple, Protocol, TypedDict
 
 import numpy as np
@@ -24,6 +24,7 @@ from rageval_report.stats.ranks import (
     friedman_test,
     rounding_tie,
 )
+from rageval_report.stats.threads import FEWEST_PAIRS, lock_free_property
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import FloatArray, IntArray
 
@@ -53,6 +54,10 @@ class RankedColumns(Protocol):
     @property
     def n_units(self) -> int:
         """The number of their independent units."""
+
+    @property
+    def n_in_memory(self) -> int:
+        """The number of pairs of scores in memory, of all pairs of columns together."""
 
     @property
     def means(self) -> FloatArray:
@@ -111,17 +116,24 @@ class MatrixColumns:
         """The number of independent units."""
         return self.units.count(len(self.scores))
 
-    @cached_property
+    @property
+    def n_in_memory(self) -> int:
+        """The number of pairs of scores, of all pairs of columns together; 0 of few queries."""
+        n, n_columns = self.scores.shape
+        # The columns are long enough for threads, or they are not, however many pairs they make.
+        return n * math.comb(n_columns, 2) if n >= FEWEST_PAIRS else 0
+
+    @lock_free_property
     def moments_of_each(self) -> list[Moments]:
         """The moments of each column."""
         return [moments(column) for column in self.scores.T]
 
-    @cached_property
+    @lock_free_property
     def means(self) -> FloatArray:
         """The mean of each column."""
         return np.array([known.mean for known in self.moments_of_each])
 
-    @cached_property
+    @lock_free_property
     def tie(self) -> float:
         """The largest difference between two scores that is only rounding."""
         return rounding_tie(float(np.abs(self.scores).max()))

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 
-from rageval_report.analysis.arguments import check_count
+from rageval_report.analysis.arguments import check_count, check_jobs
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
     Clusters,
@@ -159,6 +159,7 @@ def _plan(names: Sequence[str], options: RankingKeywords) -> LeaderboardPlan:
     clusters = options.get("clusters")
     missing = options.get("missing", "drop")
     check_choice("missing", missing, MISSING_TREATMENTS)
+    check_jobs(options.get("n_jobs"))
     return LeaderboardPlan(
         options.get("test", "auto"),
         correction,
@@ -168,6 +169,7 @@ def _plan(names: Sequence[str], options: RankingKeywords) -> LeaderboardPlan:
         check_seed(options.get("seed", 0)),
         tried=check_count("tried", options.get("tried", 1)),
         clusters=None if clusters is None else str(clusters_setting(clusters)["clusters"]),
+        n_jobs=1,  # what is known of files takes no time, and some of it is read when it is needed
     )
 
 

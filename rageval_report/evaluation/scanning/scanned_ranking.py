@@ -87,6 +87,11 @@ class StateColumns:
         """The number of independent units."""
         return self.state.n
 
+    @property
+    def n_in_memory(self) -> int:
+        """None of the scores is."""
+        return 0
+
     @cached_property
     def moments_of_each(self) -> list[Moments]:
         """The moments of each column."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -32,6 +31,7 @@ from rageval_report.stats.sign_flips.lattice import (
 from rageval_report.stats.sign_flips.sign_tail import MOST_AT_ONCE
 from rageval_report.stats.states.counted_steps import CountedSteps, StepRuler, mean_difference
 from rageval_report.stats.states.power_sums import PowerSums
+from rageval_report.stats.threads import lock_free_property
 from rageval_report.types import FloatArray
 
 SideRulers: TypeAlias = tuple[StepRuler | None, StepRuler | None]
@@ -145,7 +145,7 @@ class PairedScores:
         """
         return type(self)(self.candidate, self.baseline, self.sizes)
 
-    @cached_property
+    @lock_free_property
     def unit(self) -> float:
         """The power of two by which very large scores are divided before they are squared.
 
@@ -153,13 +153,13 @@ class PairedScores:
         """
         return max(1.0, unit_of(self.largest))
 
-    @cached_property
+    @lock_free_property
     def largest(self) -> float:
         """The largest magnitude of a score; 0 without scores."""
         sides = self.baseline, self.candidate
         return max((largest_magnitude(side) for side in sides if side.size), default=0.0)
 
-    @cached_property
+    @lock_free_property
     def in_units(self) -> Self:
         """The same pairs divided by `unit`."""
         if self.unit == 1.0:
@@ -172,17 +172,17 @@ class PairedScores:
         """The number of pairs."""
         return int(self.baseline.size)
 
-    @cached_property
+    @lock_free_property
     def differences(self) -> FloatArray:
         """Candidate minus baseline, with rounding noise set to exactly zero."""
         return without_noise(self.candidate - self.baseline, self.largest)
 
-    @cached_property
+    @lock_free_property
     def n_positive(self) -> int:
         """The number of pairs in which the candidate's score is larger."""
         return int(np.count_nonzero(self.differences > 0))
 
-    @cached_property
+    @lock_free_property
     def n_negative(self) -> int:
         """The number of pairs in which the candidate's score is smaller."""
         return int(np.count_nonzero(self.differences < 0))
@@ -192,13 +192,13 @@ class PairedScores:
         """The number of pairs whose scores differ."""
         return self.n_positive + self.n_negative
 
-    @cached_property
+    @lock_free_property
     def side_steps(self) -> tuple[CountedSteps | None, CountedSteps | None]:
         """The scores of each side as counts of multiples of 1/D; None if they are no such ones."""
         before, after = self.rulers
         return CountedSteps.of(self.baseline, before), CountedSteps.of(self.candidate, after)
 
-    @cached_property
+    @lock_free_property
     def side_moments(self) -> tuple[Moments, Moments]:
         """Number, mean, spread and extremes of each side."""
         sides = zip((self.baseline, self.candidate), self.side_steps, strict=True)
@@ -213,7 +213,7 @@ class PairedScores:
         """Whether both sides have the same scores to the last bit."""
         return np.array_equal(self.baseline, self.candidate)
 
-    @cached_property
+    @lock_free_property
     def mean(self) -> float:
         """The mean difference.
 
@@ -225,12 +225,12 @@ class PairedScores:
                 return mean_difference(before, after)
         return float(self.differences.mean())
 
-    @cached_property
+    @lock_free_property
     def is_binary(self) -> bool:
         """Whether every score of both sides is 0 or 1; sums over clusters are not such scores."""
         return self.sizes is None and is_binary(self.baseline, self.candidate)
 
-    @cached_property
+    @lock_free_property
     def weights(self) -> FloatArray | None:
         """How much of a shift of every query each pair takes; None if all take the shift itself.
 
@@ -240,7 +240,7 @@ class PairedScores:
             return None
         return np.asarray(self.sizes / self.sizes.mean())
 
-    @cached_property
+    @lock_free_property
     def values(self) -> FloatArray:
         """The differences, made to vary around the mean difference as if all pairs weighed alike.
 
@@ -255,7 +255,7 @@ class PairedScores:
         # What is left of equal differences is rounding.
         return np.where(np.abs(values - mean) <= self.tolerance, mean, values)
 
-    @cached_property
+    @lock_free_property
     def standard_deviation(self) -> float:
         """The standard deviation of `values`: 0 if only rounding separates them, NaN for one."""
         if self.lattice is not None and self.lattice.counts.size > 1:
@@ -281,7 +281,7 @@ class PairedScores:
         """The least and the largest of `values`."""
         return float(self.values.min()), float(self.values.max())
 
-    @cached_property
+    @lock_free_property
     def lattice(self) -> LatticeCounts | None:
         """The differences as counts of multiples of a step.
 
@@ -302,7 +302,7 @@ class PairedScores:
         """The differences as sums of powers, where they are no longer known one by one; None."""
         return None
 
-    @cached_property
+    @lock_free_property
     def step(self) -> float | None:
         """The step of which all differences are multiples; None if they are not on a lattice."""
         if self.sizes is None:
@@ -312,7 +312,7 @@ class PairedScores:
         step = lattice_step(self.differences / scale)
         return None if step is None else step * scale
 
-    @cached_property
+    @lock_free_property
     def large_sample(self) -> LargeSample | None:
         """Many differences as sums of powers, for the sign-flip test; None of few or of clusters.
 
@@ -333,12 +333,12 @@ class PairedScores:
             return LargeSample.of_sums(self.sums)
         return LargeSample.of(self.differences, None, None)
 
-    @cached_property
+    @lock_free_property
     def tolerance(self) -> float:
         """The difference up to which two scores of this size count as equal."""
         return tolerance_of(self.largest)
 
-    @cached_property
+    @lock_free_property
     def sign_flip_pvalues(self) -> dict[tuple[Alternative, bool], float]:
         """The p-values of sign-flip tests, by alternative and whether ties count half.
 
@@ -346,7 +346,7 @@ class PairedScores:
         """
         return {}
 
-    @cached_property
+    @lock_free_property
     def sign_flip_limits(self) -> dict[float, tuple[float, float]]:
         """The limits of the inverted sign-flip test by confidence level, if they are known.
 

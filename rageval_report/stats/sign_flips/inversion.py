@@ -59,6 +59,7 @@ from rageval_report.stats.sign_flips.summed_signs import SummedSigns
 from rageval_report.stats.sign_flips.tail_batch import batch_width
 from rageval_report.stats.states.power_sums import PowerSums
 from rageval_report.stats.sums import sum_of_products
+from rageval_report.stats.threads import lock_free_property
 from rageval_report.types import FloatArray
 
 IDENTICAL = "identical"
@@ -382,19 +383,19 @@ class Shifts:
         values = np.asarray((occupied + lowest) * step)
         return cls(values, counts[occupied].astype(np.float64), step=step)
 
-    @functools.cached_property
+    @lock_free_property
     def n(self) -> int:
         """The number of differences."""
         return self.values.size if self.counts is None else round(float(self.counts.sum()))
 
-    @functools.cached_property
+    @lock_free_property
     def mean(self) -> float:
         """The mean difference."""
         if self.counts is None:
             return float(self.values.mean())
         return sum_of_products(self.values, self.counts) / self.n
 
-    @functools.cached_property
+    @lock_free_property
     def large_sample(self) -> LargeSample | None:
         """The differences as sums of powers; None of few, or if some dominate the others."""
         if self.n <= MOST_AT_ONCE or self.weights is not None:
@@ -406,7 +407,7 @@ class Shifts:
         """The least and the largest difference."""
         return float(self.values.min()), float(self.values.max())
 
-    @functools.cached_property
+    @lock_free_property
     def residuals(self) -> FloatArray:
         """How far the differences lie from those that a shift of every query would give."""
         return self.values - self.mean * (1.0 if self.weights is None else self.weights)
@@ -568,12 +569,12 @@ class SummedShifts(Shifts):
     sign: float = 1.0
     sums: PowerSums = field(kw_only=True)
 
-    @functools.cached_property
+    @lock_free_property
     def n(self) -> int:
         """The number of differences."""
         return self.sums.n
 
-    @functools.cached_property
+    @lock_free_property
     def mean(self) -> float:
         """The mean difference."""
         return self.sign * self.sums.mean

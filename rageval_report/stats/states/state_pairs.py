@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from rageval_report.stats.states.column_state import DIFFERENCES, ColumnState
 from rageval_report.stats.states.counted_steps import CountedSteps, mean_difference
 from rageval_report.stats.states.moments_of_state import moments_of_state
 from rageval_report.stats.states.power_sums import ORDER_OF_SIGNS, PowerSums
+from rageval_report.stats.threads import lock_free_property
 from rageval_report.types import FloatArray
 
 
@@ -137,7 +137,7 @@ class StatePairs(PairedScores):
             )
         )
 
-    @cached_property
+    @lock_free_property
     def differences(self) -> FloatArray:
         """The differences one by one, in ascending order if only their counts are known."""
         return self.summary.differences.listed()
@@ -157,7 +157,7 @@ class StatePairs(PairedScores):
         """The scores of each side as counts of multiples of 1/D; None if they are no such ones."""
         return self.summary.baseline.steps, self.summary.candidate.steps
 
-    @cached_property
+    @lock_free_property
     def side_moments(self) -> tuple[Moments, Moments]:
         """Number, mean, spread and extremes of each side."""
         return moments_of_state(self.summary.baseline), moments_of_state(self.summary.candidate)
@@ -167,18 +167,18 @@ class StatePairs(PairedScores):
         """Whether both sides have the same scores to the last bit."""
         return self.summary.n_other_bits == 0
 
-    @cached_property
+    @lock_free_property
     def is_binary(self) -> bool:
         """Whether every score of both sides is 0 or 1."""
         return all(side.is_binary for side in self.side_moments)
 
-    @cached_property
+    @lock_free_property
     def tolerance(self) -> float:
         """The difference up to which two scores of this size count as equal."""
         ends = (end for side in self.side_moments for end in (side.minimum, side.maximum))
         return TIE_TOLERANCE * max(1.0, *(abs(end) for end in ends))
 
-    @cached_property
+    @lock_free_property
     def mean(self) -> float:
         """The mean difference."""
         before, after = self.side_steps
@@ -195,7 +195,7 @@ class StatePairs(PairedScores):
         """The least and the largest difference."""
         return self.summary.ends
 
-    @cached_property
+    @lock_free_property
     def standard_deviation(self) -> float:
         """The standard deviation: 0 if only rounding separates the differences, NaN for one."""
         low, high = self.ends
@@ -205,7 +205,7 @@ class StatePairs(PairedScores):
             return self.lattice.standard_deviation
         return moments_of_state(self.summary.differences).std
 
-    @cached_property
+    @lock_free_property
     def lattice(self) -> LatticeCounts | None:
         """The differences as counts of multiples of a step; None if they are not on a lattice."""
         differences = self.summary.differences
@@ -213,7 +213,7 @@ class StatePairs(PairedScores):
             return lattice_of_steps(differences.steps)
         return None if differences.values is None else super().lattice
 
-    @cached_property
+    @lock_free_property
     def sums(self) -> PowerSums | None:
         """The differences as sums of powers, where neither counts nor values are of use."""
         is_needed = self.lattice is None and self.summary.differences.values is None
