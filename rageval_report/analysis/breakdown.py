@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -16,6 +18,8 @@ from rageval_report.scores.correct_notion import (
     words_with_refusals,
 )
 from rageval_report.stats import mean_interval
+from rageval_report.stats.base import Interval, check_level
+from rageval_report.stats.means.counted_share import interval_of_count
 
 FINE = "fine"
 UNKNOWN = "unknown"
@@ -112,20 +116,94 @@ def breakdown(
         One row per cause: ``cause``, ``what``, ``n``, ``share`` (of the queries whose cause is
         known), ``ci_low``, ``ci_high``; missing values if no metric measures the cause.
     """
-    causes = failure_causes(evaluation, k=k, correct=correct)
-    known = causes[causes != UNKNOWN]
-    unmeasured = _unmeasured_causes(evaluation)
+    counts = CauseCounts.of(evaluation, failure_causes(evaluation, k=k, correct=correct))
+    return breakdown_of_counts(
+        evaluation, counts, k=k, correct=correct, confidence_level=confidence_level
+    )
+
+
+@dataclass(frozen=True)
+class CauseCounts:
+    """How many queries have each cause, from any part of the queries.
+
+    Parameters
+    ----------
+    n_queries : int
+        The number of all queries.
+    by_cause : Counter of str
+        Their numbers by cause, those whose cause is unknown among them.
+    unmeasured : frozenset of str
+        The causes that no score of these queries measures.
+
+    Examples
+    --------
+    >>> first = CauseCounts(2, Counter({"fine": 2}), frozenset({"citation"}))
+    >>> second = CauseCounts(1, Counter({"citation": 1}), frozenset())
+    >>> total = first + second
+    >>> total.n_queries, total.by_cause["citation"], total.unmeasured
+    (3, 1, frozenset())
+    """
+
+    n_queries: int
+    by_cause: Counter[str]
+    unmeasured: frozenset[str]
+
+    @classmethod
+    def of(cls, evaluation: Scored, causes: pd.Series) -> CauseCounts:
+        """The counts of some queries.
+
+        Parameters
+        ----------
+        evaluation : Scored
+            Their scores.
+        causes : Series of str
+            What `failure_causes` gave for them.
+        """
+        unmeasured = frozenset(_unmeasured_causes(evaluation))
+        return cls(len(causes), Counter(causes.tolist()), unmeasured)
+
+    def __add__(self, other: CauseCounts) -> CauseCounts:
+        """The counts of both parts."""
+        return CauseCounts(
+            self.n_queries + other.n_queries,
+            self.by_cause + other.by_cause,
+            self.unmeasured & other.unmeasured,
+        )
+
+
+def breakdown_of_counts(
+    evaluation: Scored,
+    counts: CauseCounts,
+    *,
+    k: int = 5,
+    correct: Correct | CorrectNotion | None = None,
+    confidence_level: float = 0.95,
+) -> Result:
+    """The table of `breakdown`, of queries that are counted already.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        The pipeline; only its metrics and some of its queries are needed.
+    counts : CauseCounts
+        The counts.
+    k, correct, confidence_level
+        As in `breakdown`.
+    """
+    n_unknown = counts.by_cause[UNKNOWN]
+    n_known = counts.n_queries - n_unknown
     rows = [
         _unmeasured_row(cause, what)
-        if cause in unmeasured
-        else _cause_row(known, cause, what, confidence_level)
+        if cause in counts.unmeasured
+        else {"cause": cause, "what": what}
+        | _share_columns(counts.by_cause[cause], n_known, confidence_level)
         for cause, what in {FINE: _OTHERS[FINE], **CAUSES}.items()
     ]
     frame = pd.DataFrame(rows).astype({"n": "Int64"})
-    notes = list(unmeasured.values())
-    if n_unknown := len(causes) - len(known):
+    notes = [_unmeasured_note(cause) for cause in _MEASURES if cause in counts.unmeasured]
+    if n_unknown:
         notes.append(
-            f"the cause of {n_unknown} of {len(causes)} queries is unknown: {_OTHERS[UNKNOWN]}"
+            f"the cause of {n_unknown} of {counts.n_queries} queries is unknown: {_OTHERS[UNKNOWN]}"
         )
     return Result(
         f"Why {evaluation.name} fails",
@@ -156,25 +234,95 @@ def retrieval_by_generation(
         Two rows, ``retrieval`` passed and failed: ``correct``, ``incorrect``, ``n``, and
         ``share_correct`` with its interval.
     """
-    right = correctness(evaluation, correct)
-    within = _gold_found(evaluation, f"@{k}")
-    if within is None:
-        raise DataError(f"retrieval_by_generation needs the metric hit@{k} or recall@{k}")
-    rows = [
-        _answer_row(f"{word} (gold {'' if passed else 'not '}in the first {k})", right[holds])
-        for word, passed, holds in (
-            ("passed", True, _is_true(within)),
-            ("failed", False, _is_true(~within)),
+    right, within = _answers_and_retrieval(evaluation, k, correct)
+    return retrieval_table(evaluation, RetrievalCounts.of(right, within), k=k)
+
+
+@dataclass(frozen=True)
+class RetrievalCounts:
+    """How many queries are answered correctly with and without gold, from any part of them.
+
+    Parameters
+    ----------
+    passed, failed : tuple of (int, int)
+        The numbers of correct and of wrong answers with gold among the results, and without.
+    n_unknown : int
+        The number of queries of which one of both is unknown.
+    """
+
+    passed: tuple[int, int]
+    failed: tuple[int, int]
+    n_unknown: int
+
+    @classmethod
+    def of(cls, right: pd.Series, within: pd.Series) -> RetrievalCounts:
+        """The counts of some queries.
+
+        Parameters
+        ----------
+        right, within : Series of boolean
+            Whether each answer is correct, and whether gold is among the results; NA if unknown.
+        """
+        is_known = (right.notna() & within.notna()).to_numpy(dtype=bool)
+        is_right, is_within = (
+            side.fillna(False).to_numpy(dtype=bool)[is_known] for side in (right, within)
         )
+        passed, failed = (
+            (int((is_right & holds).sum()), int((~is_right & holds).sum()))
+            for holds in (is_within, ~is_within)
+        )
+        return cls(passed, failed, int((~is_known).sum()))
+
+    def __add__(self, other: RetrievalCounts) -> RetrievalCounts:
+        """The counts of both parts."""
+        return RetrievalCounts(
+            (self.passed[0] + other.passed[0], self.passed[1] + other.passed[1]),
+            (self.failed[0] + other.failed[0], self.failed[1] + other.failed[1]),
+            self.n_unknown + other.n_unknown,
+        )
+
+
+def retrieval_counts(
+    evaluation: Scored, *, k: int = 5, correct: Correct | CorrectNotion | None = None
+) -> RetrievalCounts:
+    """The counts of `retrieval_by_generation`; parameters as there."""
+    return RetrievalCounts.of(*_answers_and_retrieval(evaluation, k, correct))
+
+
+def retrieval_table(evaluation: Scored, counts: RetrievalCounts, *, k: int = 5) -> Result:
+    """The table of `retrieval_by_generation`, of queries that are counted already.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        The pipeline.
+    counts : RetrievalCounts
+        The counts.
+    k : int
+        As there.
+    """
+    rows = [
+        _answer_row(f"{word} (gold {'' if word == 'passed' else 'not '}in the first {k})", numbers)
+        for word, numbers in (("passed", counts.passed), ("failed", counts.failed))
     ]
-    n_unknown = int((right.isna() | within.isna()).sum())
-    notes = (f"{n_unknown} queries are left out, as a score is missing",) if n_unknown else ()
+    n = counts.n_unknown
     return Result(
         f"Retrieval and answers of {evaluation.name}",
         pd.DataFrame(rows),
         {"k": k, "confidence_level": 0.95},
-        notes,
+        (f"{n} queries are left out, as a score is missing",) if n else (),
     )
+
+
+def _answers_and_retrieval(
+    evaluation: Scored, k: int, correct: Correct | CorrectNotion | None
+) -> tuple[pd.Series, pd.Series]:
+    """Whether each answer is correct, and whether gold is among the first results."""
+    right = correctness(evaluation, correct)
+    within = _gold_found(evaluation, f"@{k}")
+    if within is None:
+        raise DataError(f"retrieval_by_generation needs the metric hit@{k} or recall@{k}")
+    return right, within
 
 
 def check_cause(cause: str) -> str:
@@ -233,21 +381,15 @@ def _is_true(holds: pd.Series | None) -> pd.Series | bool:
 # -- rows
 
 
-def _cause_row(
-    known: pd.Series, cause: str, what: str, confidence_level: float
-) -> dict[str, object]:
-    has_cause = (known == cause).to_numpy(dtype=float)
-    share = mean_interval(
-        has_cause, method="wilson" if has_cause.size else "auto", confidence_level=confidence_level
-    )
-    return {
-        "cause": cause,
-        "what": what,
-        "n": int(has_cause.sum()),
-        "share": share.estimate,
-        "ci_low": share.low,
-        "ci_high": share.high,
-    }
+def _share_columns(n_true: int, n: int, confidence_level: float) -> dict[str, object]:
+    share = _share(n_true, n, confidence_level)
+    return {"n": n_true, "share": share.estimate, "ci_low": share.low, "ci_high": share.high}
+
+
+def _share(n_true: int, n: int, confidence_level: float = 0.95) -> Interval:
+    """Wilson's interval of a share; NaN of nothing."""
+    level = check_level(confidence_level)
+    return interval_of_count(n_true, n, level) if n else mean_interval([])
 
 
 def _unmeasured_row(cause: str, what: str) -> dict[str, object]:
@@ -262,31 +404,38 @@ def _unmeasured_row(cause: str, what: str) -> dict[str, object]:
     }
 
 
-def _answer_row(word: str, right: pd.Series) -> dict[str, object]:
-    known = right.dropna().to_numpy(dtype=float)
-    share = mean_interval(known, method="wilson" if known.size else "auto")
+def _answer_row(word: str, numbers: tuple[int, int]) -> dict[str, object]:
+    n_correct, n_incorrect = numbers
+    n = n_correct + n_incorrect
+    share = _share(n_correct, n)
     return {
         "retrieval": word,
-        "correct": int(known.sum()),
-        "incorrect": int(known.size - known.sum()),
-        "n": known.size,
+        "correct": n_correct,
+        "incorrect": n_incorrect,
+        "n": n,
         "share_correct": share.estimate,
         "ci_low": share.low,
         "ci_high": share.high,
     }
 
 
-def _unmeasured_causes(evaluation: Scored) -> dict[str, str]:
-    """The causes that no score measures, each with a note on how such queries are counted."""
-    refusal = "such queries count under other causes"
-    metrics_of = {
-        "over-refusal": (("false_refusal",), refusal),
-        "under-refusal": (("hallucinated_answer",), refusal),
-        "ranking": (_WHOLE_RANKING, "ranking counts as retrieval"),
-        "citation": (("citation_hit",), "such queries count as fine"),
-    }
-    return {
-        cause: f"{cause} is not measured, as no query is scored on {names[0]!r}: {instead}"
-        for cause, (names, instead) in metrics_of.items()
-        if not any(_column(evaluation, name).notna().any() for name in names)
-    }
+_REFUSAL = "such queries count under other causes"
+# What measures each cause, and how queries are counted where nothing does.
+_MEASURES = {
+    "over-refusal": (("false_refusal",), _REFUSAL),
+    "under-refusal": (("hallucinated_answer",), _REFUSAL),
+    "ranking": (_WHOLE_RANKING, "ranking counts as retrieval"),
+    "citation": (("citation_hit",), "such queries count as fine"),
+}
+
+
+def _unmeasured_causes(evaluation: Scored) -> Iterator[str]:
+    """The causes that no score measures."""
+    for cause, (names, _) in _MEASURES.items():
+        if not any(_column(evaluation, name).notna().any() for name in names):
+            yield cause
+
+
+def _unmeasured_note(cause: str) -> str:
+    names, instead = _MEASURES[cause]
+    return f"{cause} is not measured, as no query is scored on {names[0]!r}: {instead}"

@@ -22,6 +22,10 @@ from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import check_options, explain_keywords_of
 from rageval_report.evaluation import delegates
 from rageval_report.evaluation.scanning.answered_queries import MOST_ANSWERED, answered_queries
+from rageval_report.evaluation.scanning.causes import (
+    breakdown_of_scan,
+    retrieval_by_generation_of_scan,
+)
 from rageval_report.evaluation.scanning.clustered import OwnClusters
 from rageval_report.evaluation.scanning.compared import compare_scans
 from rageval_report.evaluation.scanning.dated_scan import DatedScan
@@ -219,6 +223,7 @@ class EvaluationScan:
         query_ids: Iterable[str] | None = None,
         path: str | Path | None = None,
         cause: str | None = None,
+        n_results: int = 5,
     ) -> Result:
         """The queries on the wrong side of a threshold: how many they are, and the k worst.
 
@@ -236,16 +241,17 @@ class EvaluationScan:
             Only these queries; the threshold is computed from all.
         path : str or Path, optional
             A Parquet file for all of them, written part by part in the order of the table.
-        cause : None
-            Why queries fail is known of scores in memory only.
+        cause : str, optional
+            Only the queries that fail for this cause; see `breakdown`.
+        n_results : int
+            The number of results that the answer was made from, if `cause` is set; in memory this
+            is ``k``.
 
         Returns
         -------
         Result
             With question, answer and reasons if the details have them.
         """
-        if cause is not None:
-            raise needs_memory("cause= of failures()")
         return self._with_engine(
             failures_of_scan(
                 *(self._profile, self._engine, metric, threshold),
@@ -253,8 +259,36 @@ class EvaluationScan:
                 method=method,
                 query_ids=query_ids,
                 path=path,
+                cause=cause,
+                n_results=n_results,
             )
         )
+
+    def breakdown(self, *, k: int = 5, confidence_level: float = 0.95) -> Result:
+        """How many queries fail for each cause, as `RAGPipelineEvaluation.breakdown`.
+
+        The files are read once more.
+
+        Parameters
+        ----------
+        k, confidence_level
+            As there.
+        """
+        return self._with_engine(
+            breakdown_of_scan(self._profile, self._engine, k=k, confidence_level=confidence_level)
+        )
+
+    def retrieval_by_generation(self, *, k: int = 5) -> Result:
+        """Retrieval and answers, as `RAGPipelineEvaluation.retrieval_by_generation`.
+
+        The files are read once more.
+
+        Parameters
+        ----------
+        k : int
+            As there.
+        """
+        return self._with_engine(retrieval_by_generation_of_scan(self._profile, self._engine, k=k))
 
     def slices(
         self,

@@ -11,6 +11,7 @@ import pandas as pd
 
 from rageval_report._registry import import_arrow_module, import_parquet, import_pyarrow
 from rageval_report.analysis.arguments import choose_metrics, is_percentile, threshold_value
+from rageval_report.analysis.breakdown import check_cause, failure_causes
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.thresholds import failures
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
@@ -19,8 +20,9 @@ from rageval_report.files.writing import write_with
 from rageval_report.results import Result
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.score_rows import ScoreRows
-from rageval_report.scores import Metric
+from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import note_on_percentiles, percentile_method
+from rageval_report.scores.correct_notion import CorrectNotion, find_notion
 from rageval_report.scores.query_ids import check_known_ids
 from rageval_report.stats.means.column_description import (
     PercentileMethod,
@@ -70,6 +72,43 @@ class WorstRows:
 
 
 @dataclass(frozen=True)
+class FailureCause:
+    """One cause of failures.
+
+    Parameters
+    ----------
+    name : str
+        As in `rageval_report.analysis.breakdown.CAUSES`.
+    k : int
+        The number of results from which the answer was generated.
+    notion : CorrectNotion, optional
+        What a correct answer is.
+    """
+
+    name: str
+    k: int
+    notion: CorrectNotion | None
+
+    @classmethod
+    def of(cls, head: Scored, name: str, k: int) -> FailureCause:
+        """The cause, if it is known of the first rows.
+
+        Raises
+        ------
+        DataError
+            If the metrics of causes are missing.
+        UnknownNameError
+            If there is no such cause.
+        """
+        failure_causes(head, k=k)
+        return cls(check_cause(name), k, find_notion(head))
+
+    def is_met(self, evaluation: Scored) -> pd.Series:
+        """Whether each query fails for this cause."""
+        return failure_causes(evaluation, k=self.k, correct=self.notion) == self.name
+
+
+@dataclass(frozen=True)
 class WorstInPart:
     """Selects the rows on the wrong side of a threshold, or those of them that are named."""
 
@@ -78,6 +117,7 @@ class WorstInPart:
     threshold: float
     most: int
     ids: frozenset[str] | None = None
+    cause: FailureCause | None = None
 
     def __call__(self, rows: ScoreRows) -> WorstRows:
         """The worst of some rows."""
@@ -109,7 +149,8 @@ class WorstInPart:
         wrong = values < self.threshold if is_better else values > self.threshold
         selected = rows.take(wrong)
         evaluation = self.parts.of(selected, with_ids=True)
-        return failures(evaluation, self.metric.name, self.threshold).frame
+        only = None if self.cause is None else self.cause.is_met(evaluation)
+        return failures(evaluation, self.metric.name, self.threshold, only).frame
 
 
 def threshold_of(
@@ -145,6 +186,8 @@ def failures_of_scan(
     method: PercentileMethod | None = None,
     query_ids: Iterable[str] | None = None,
     path: str | Path | None = None,
+    cause: str | None = None,
+    n_results: int = 5,
 ) -> Result:
     """The queries on the wrong side of a threshold: their number, and the k worst.
 
@@ -162,6 +205,10 @@ def failures_of_scan(
         Only these queries; the threshold is computed from all.
     path : str or Path, optional
         A Parquet file for all of them, in the order of the rows of the table.
+    cause : str, optional
+        Only the queries that fail for it.
+    n_results : int
+        The number of results from which the answer was generated.
     """
     head = profile.described.head
     known = choose_metrics(head, metric)[0]
@@ -170,10 +217,11 @@ def failures_of_scan(
     shape = profile.described.table.shape
     parts = PartEvaluation(head.name, profile.described.metrics, shape.detail_names)
     ids = None if query_ids is None else list(dict.fromkeys(map(str, query_ids)))
-    partial = WorstInPart(parts, known, cut, k, None if ids is None else frozenset(ids))
+    why = None if cause is None else FailureCause.of(head, cause, n_results)
+    partial = WorstInPart(parts, known, cut, k, None if ids is None else frozenset(ids), why)
     names, details = list(profile.described.metrics), list(shape.detail_names)
     worst = engine.fold(profile.described.table, partial, names, details)
-    only = []
+    only = [] if why is None else [f"only failures of {why.name}"]
     if ids is not None:
         check_known_ids(ids, frozenset() if worst is None else worst.named)
         only.append(f"only {len(ids)} named {'query' if len(ids) == 1 else 'queries'}")

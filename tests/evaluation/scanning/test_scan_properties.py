@@ -224,6 +224,21 @@ def test_reports_are_those_of_memory(tables):
     pd.testing.assert_frame_equal(lowest.sort_index(), known.sort_index())
 
 
+def check_causes(tables):
+    scan, evaluation = tables.scans[0], tables.memory[0]
+    for method in ("breakdown", "retrieval_by_generation"):
+        found, expected = (getattr(each, method)() for each in (scan, evaluation))
+        assert found.notes == expected.notes
+        pd.testing.assert_frame_equal(found.frame, expected.frame, check_exact=True)
+    lost, known = (each.failures("recall@5", 1, cause="generation") for each in (scan, evaluation))
+    assert lost.notes == known.notes
+    pd.testing.assert_frame_equal(lost.frame.sort_index(), known.frame.sort_index())
+
+
+test_causes_are_those_of_memory = check_with_tables(check_causes)
+test_causes_of_workers_are_those_of_memory = check_with_workers(check_causes)
+
+
 @check_with_tables
 def test_slices_are_those_of_memory(tables):
     found, expected = (

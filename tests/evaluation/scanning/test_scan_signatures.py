@@ -10,7 +10,7 @@ from rageval_report.evaluation.scan import EvaluationScan
 # A scan lists the worst k queries and writes all of them to `path`; in memory k is the number of
 # results of a retrieval.
 OF_SCANS_ALONE = {
-    *(("failures", "k"), ("failures", "path")),
+    *(("failures", "k"), ("failures", "path"), ("failures", "n_results")),
     *(("comparative_detailed_summary", "k"), ("comparative_detailed_summary", "path")),
 }
 # A comparison of scans takes the keywords of `compare`, and a picture those of its plot.

@@ -100,8 +100,6 @@ def test_failures_of_named_queries_are_those_of_memory(frame, tmp_path):
     pd.testing.assert_frame_equal(found.frame, expected.frame)
     with pytest.raises(DataError, match="no query has the id 'q9'"):
         scan.failures("similarity", 0.5, query_ids=["q9", "q00001"])
-    with pytest.raises(DataError, match=r"cause= of failures\(\) needs every score"):
-        scan.failures("similarity", 0.5, cause="retrieval")
 
 
 def test_aggregated_scores_are_those_of_memory(frame, tmp_path):

@@ -1,0 +1,131 @@
+"""Why the queries of a scanned pipeline fail: how many of them for each cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rageval_report.analysis.breakdown import (
+    CauseCounts,
+    RetrievalCounts,
+    breakdown_of_counts,
+    failure_causes,
+    retrieval_counts,
+    retrieval_table,
+)
+from rageval_report.errors import DataError
+from rageval_report.evaluation.scanning.part_states import (
+    PartEvaluation,
+    columns_of_notion,
+    columns_of_states,
+)
+from rageval_report.evaluation.scanning.profile import ScanProfile
+from rageval_report.results import Result
+from rageval_report.scale.engines.base import Engine
+from rageval_report.scale.mergeable import Mergeable
+from rageval_report.scale.score_rows import ScoreRows
+from rageval_report.scores import Correct
+from rageval_report.scores.correct_notion import CorrectNotion, find_notion
+
+S = TypeVar("S", bound=Mergeable)
+
+
+@dataclass(frozen=True)
+class CausesInPart:
+    """Counts the queries by the cause of their failure.
+
+    Parameters
+    ----------
+    parts : PartEvaluation
+        What makes evaluations of rows, with the details that the rule needs.
+    notion : CorrectNotion, optional
+        What a correct answer is.
+    k : int
+        The number of results from which the answer was generated.
+    """
+
+    parts: PartEvaluation
+    notion: CorrectNotion | None
+    k: int
+
+    def __call__(self, rows: ScoreRows) -> CauseCounts:
+        """The counts of some rows."""
+        evaluation = self.parts.of(rows, with_ids=_looks_at_ids(self.notion))
+        return CauseCounts.of(evaluation, failure_causes(evaluation, k=self.k, correct=self.notion))
+
+
+@dataclass(frozen=True)
+class RetrievalInPart:
+    """Counts the queries by retrieval passed or failed, and by the answer right or wrong."""
+
+    parts: PartEvaluation
+    notion: CorrectNotion | None
+    k: int
+
+    def __call__(self, rows: ScoreRows) -> RetrievalCounts:
+        """The counts of some rows."""
+        evaluation = self.parts.of(rows, with_ids=_looks_at_ids(self.notion))
+        return retrieval_counts(evaluation, k=self.k, correct=self.notion)
+
+
+def _looks_at_ids(notion: CorrectNotion | None) -> bool:
+    """Whether the rule is a function of the caller, which may look at the ids."""
+    return notion is not None and callable(notion.rule)
+
+
+def breakdown_of_scan(
+    profile: ScanProfile,
+    engine: Engine,
+    *,
+    k: int = 5,
+    correct: Correct | CorrectNotion | None = None,
+    confidence_level: float = 0.95,
+) -> Result:
+    """The table of causes, as `rageval_report.analysis.breakdown.breakdown`.
+
+    Parameters
+    ----------
+    profile : ScanProfile
+        What one pass found.
+    engine : Engine
+        The engine of the pass that counts.
+    k, correct, confidence_level
+        As there.
+
+    Raises
+    ------
+    DataError
+        If there is neither ``hit@k`` nor ``recall@k``, or it is unknown what a correct answer is.
+    """
+    head = profile.described.head
+    failure_causes(head, k=k, correct=correct)  # what is missing is reported before files are read
+    notion = find_notion(head, correct)
+    counts = _fold(profile, engine, notion, lambda parts: CausesInPart(parts, notion, k))
+    return breakdown_of_counts(head, counts, k=k, correct=notion, confidence_level=confidence_level)
+
+
+def retrieval_by_generation_of_scan(profile: ScanProfile, engine: Engine, *, k: int = 5) -> Result:
+    """As `rageval_report.analysis.breakdown.retrieval_by_generation`; parameters as above."""
+    head = profile.described.head
+    retrieval_counts(head, k=k)
+    notion = find_notion(head)
+    counts = _fold(profile, engine, notion, lambda parts: RetrievalInPart(parts, notion, k))
+    return retrieval_table(head, counts, k=k)
+
+
+def _fold(
+    profile: ScanProfile,
+    engine: Engine,
+    notion: CorrectNotion | None,
+    partial_of: Callable[[PartEvaluation], Callable[[ScoreRows], S]],
+) -> S:
+    described = profile.described
+    names = described.table.shape.detail_names
+    details = [*columns_of_states(names), *(columns_of_notion(notion, names) if notion else ())]
+    columns = tuple(dict.fromkeys(details))
+    parts = PartEvaluation(described.head.name, described.metrics, names, columns)
+    state = engine.fold(described.table, partial_of(parts), list(described.metrics), list(columns))
+    if state is None:
+        raise DataError(f"{described.head.name}: the table has no rows")
+    return state
