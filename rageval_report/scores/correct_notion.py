@@ -333,12 +333,31 @@ def declare_all(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> str
     >>> declare_all(runs, shared_notions(runs))
     'correct: exact_match = 1; a: 1 of 1 queries are correct, b: 1 of 1'
     """
-    counts: list[str] = []
-    for run, notion in zip(runs, notions, strict=True):
-        right = answers_by(run, notion).dropna()
-        verb = "" if counts else " queries are correct"
-        counts.append(f"{run.name}: {int(right.sum())} of {len(right)}{verb}")
-    return f"{describe_notions(runs, notions)}; {', '.join(counts)}"
+    pairs = zip(runs, notions, strict=True)
+    counts = [CorrectCounts.of(answers_by(run, notion)) for run, notion in pairs]
+    return declare_all_counts(runs, notions, counts)
+
+
+def declare_all_counts(
+    runs: Sequence[Scored], notions: Sequence[CorrectNotion], counts: Sequence[CorrectCounts]
+) -> str:
+    """The sentence of `declare_all`, of queries that are counted already.
+
+    Parameters
+    ----------
+    runs : sequence of Scored
+        The pipelines; only their metrics and some of their queries are needed.
+    notions : sequence of CorrectNotion
+        What is correct in each.
+    counts : sequence of CorrectCounts
+        The counts of each.
+    """
+    parts: list[str] = []
+    for run, known in zip(runs, counts, strict=True):
+        verb = "" if parts else " queries are correct"
+        n_known = known.n_correct + known.n_incorrect
+        parts.append(f"{run.name}: {known.n_correct} of {n_known}{verb}")
+    return f"{describe_notions(runs, notions)}; {', '.join(parts)}"
 
 
 def describe_notions(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+import pandas as pd
+
 from rageval_report.analysis.breakdown import (
     CauseCounts,
     RetrievalCounts,
@@ -16,17 +18,19 @@ from rageval_report.analysis.breakdown import (
 )
 from rageval_report.errors import DataError
 from rageval_report.evaluation.scanning.part_states import (
+    CorrectInPart,
     PartEvaluation,
     columns_of_notion,
     columns_of_states,
 )
 from rageval_report.evaluation.scanning.profile import ScanProfile
+from rageval_report.reports.parts import causes_of, cutoff_of
 from rageval_report.results import Result
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.mergeable import Mergeable
 from rageval_report.scale.score_rows import ScoreRows
-from rageval_report.scores import Correct
-from rageval_report.scores.correct_notion import CorrectNotion, find_notion
+from rageval_report.scores import Correct, Scored
+from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion, find_notion
 
 S = TypeVar("S", bound=Mergeable)
 
@@ -112,6 +116,55 @@ def retrieval_by_generation_of_scan(profile: ScanProfile, engine: Engine, *, k: 
     notion = find_notion(head)
     counts = _fold(profile, engine, notion, lambda parts: RetrievalInPart(parts, notion, k))
     return retrieval_table(head, counts, k=k)
+
+
+def correct_counts(profile: ScanProfile, engine: Engine, notion: CorrectNotion) -> CorrectCounts:
+    """How many queries are correct; the files are read once more if the profile has another rule.
+
+    Parameters
+    ----------
+    profile : ScanProfile
+        What one pass found.
+    engine : Engine
+        The engine of another pass.
+    notion : CorrectNotion
+        What a correct answer is.
+    """
+    if profile.right is not None and profile.notion == notion:
+        return profile.right
+    return _fold(profile, engine, notion, lambda parts: CorrectInPart(parts, notion))
+
+
+def causes_of_kept(
+    profile: ScanProfile,
+    engine: Engine,
+    kept: Scored,
+    notion: CorrectNotion | None,
+    *,
+    k: int | None,
+    confidence_level: float,
+) -> tuple[pd.Series, Result] | None:
+    """The causes of some queries, and the table of all; None without the metrics.
+
+    Parameters
+    ----------
+    profile, engine
+        As in `breakdown_of_scan`.
+    kept : Scored
+        The queries that a page shows.
+    notion, k, confidence_level
+        As in `rageval_report.reports.parts.causes_of`, whose result this is.
+    """
+    first = causes_of(kept, notion, k, confidence_level)
+    if first is None or notion is None:
+        return None
+    table = breakdown_of_scan(
+        *(profile, engine),
+        k=cutoff_of(kept, k),
+        correct=notion,
+        confidence_level=confidence_level,
+    )
+    return first[0], table
 
 
 def _fold(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -16,6 +17,8 @@ from rageval_report.analysis.headlines.ranking_headline import (
 )
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import DataError
+from rageval_report.evaluation.scanning.causes import causes_of_kept, correct_counts
+from rageval_report.evaluation.scanning.collected_scores import check_size
 from rageval_report.evaluation.scanning.drawn_scan import MOST_DRAWN, DrawnScan
 from rageval_report.evaluation.scanning.kept_rows import (
     WorseOfEach,
@@ -29,9 +32,11 @@ from rageval_report.evaluation.scanning.scanned_ranking import ScannedRanking
 from rageval_report.evaluation.scanning.worst import MOST_WORST
 from rageval_report.plots.subjects import of_one_scale
 from rageval_report.reports.common_sections import (
+    causes_section,
     check_longest,
     doubts_in,
     notes_of,
+    queries_of,
     slice_columns_of,
     slice_picture,
     without_empty,
@@ -52,6 +57,7 @@ from rageval_report.reports.parts import (
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.query_table import QueryTable
 from rageval_report.reports.ranking_report import (
+    front_section,
     leaderboard_section,
     metrics_by_place,
     pairs_section,
@@ -61,7 +67,8 @@ from rageval_report.reports.views.pair_matrix import pairs_document
 from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 from rageval_report.scale.engines.base import Engine
-from rageval_report.scores import Metric
+from rageval_report.scores import Correct, Metric
+from rageval_report.scores.correct_notion import CorrectNotion, declare_all_counts, shared_notions
 
 # The characters of the texts of queries on a page, so that it stays below five megabytes.
 MOST_CHARACTERS = 2_500_000
@@ -241,6 +248,9 @@ def page_of_ranked(
     *,
     title: str | None = None,
     by: str | Iterable[str] | None = None,
+    correct: Correct | None = None,
+    k: int | None = None,
+    pictures: bool = True,
     longest_text: int | None = None,
 ) -> Report:
     """The page of ranked scans.
@@ -249,7 +259,7 @@ def page_of_ranked(
     ----------
     ranking : ScannedRanking
         What `rank` gives of scans.
-    title, by, longest_text
+    title, by, correct, k, pictures, longest_text
         As in `rageval_report.reports.report_ranking`.
 
     Raises
@@ -271,14 +281,17 @@ def page_of_ranked(
     read = ranking.read_widest(most)
     kept = tuple(read[place] for place in order)
     longest = _longest_text(kept, longest_text)
-    notions = [profile.notion for profile in profiles if profile.notion is not None]
-    is_known = len(notions) == len(profiles)
+    rules = _PageRules.of(profiles, ranking.engine, correct)
     pairs = pair_verdicts(ranking, wording.labels)
-    level, correction = (ranking.settings[name] for name in ("confidence_level", "correction"))
-    document = pairs_document(ranked, pairs, level=float(str(level)), correction=str(correction))
+    level = float(str(ranking.settings["confidence_level"]))
+    correction = str(ranking.settings["correction"])
+    document = pairs_document(ranked, pairs, level=level, correction=correction)
+    causes = rules.causes(kept, k, level)
     sections = (
         leaderboard_section(ranking, ranked),
+        front_section(ranking, pictures=pictures),
         pairs_section(ranking, ranked, pairs),
+        causes_section(causes, heads, wording),
         _origin(profiles, ranking.engine),
     )
     return Report(
@@ -286,14 +299,18 @@ def page_of_ranked(
         subtitle=(
             f"{len(heads)} pipelines, {lineup.n_queries} queries, {len(lineup.metrics)} metrics"
         ),
-        verdicts=(*doubts_in(tuple(heads)), *map(ReportVerdict, ranking.sentences)),
+        verdicts=(
+            *doubts_in(tuple(heads)),
+            *rules.verdicts(),
+            *map(ReportVerdict, ranking.sentences),
+        ),
         sections=without_empty(sections),
-        queries=QueryTable(
+        queries=queries_of(
             kept,
             metrics_by_place(lineup, ranking.metrics, heads),
             tuple(name for name in slice_columns_of(heads, by) if name in kept[0].details),
-            tuple(map(answers_of, kept, notions)) if is_known else (),
-            (None,) * len(kept),
+            rules.notions or (None,) * len(kept),
+            causes,
             wording,
             tuple(document),
         ),
@@ -304,12 +321,69 @@ def page_of_ranked(
                 f"the {most} of each metric on which the pipelines differ most",
             ),
             *ranking.notes,
-            *notes_of(tuple(heads), tuple(notions) if is_known else None, longest),
+            *_note_on_front(ranking, lineup.n_queries),
+            *notes_of(tuple(heads), rules.notions, longest),
         ),
         longest_text=longest,
         headline=ranking_headline(ranking, labels=wording.labels),
         wording=wording,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _PageRules:
+    """What is correct in the pipelines of a page, and what follows from it.
+
+    Parameters
+    ----------
+    profiles : sequence of ScanProfile
+        The pipelines, in the order of the page.
+    engine : Engine
+        What reads them.
+    notions : tuple of CorrectNotion, or None
+        What is correct in each; None if nothing says so for all.
+    """
+
+    profiles: Sequence[ScanProfile]
+    engine: Engine
+    notions: tuple[CorrectNotion, ...] | None
+
+    @classmethod
+    def of(
+        cls, profiles: Sequence[ScanProfile], engine: Engine, correct: Correct | None
+    ) -> _PageRules:
+        heads = [profile.described.head for profile in profiles]
+        return cls(profiles, engine, shared_notions(heads, correct))
+
+    def verdicts(self) -> tuple[ReportVerdict, ...]:
+        """How many answers of each pipeline are correct."""
+        if self.notions is None:
+            return ()
+        heads = [profile.described.head for profile in self.profiles]
+        counts = [
+            correct_counts(profile, self.engine, notion)
+            for profile, notion in zip(self.profiles, self.notions, strict=True)
+        ]
+        return (ReportVerdict(declare_all_counts(heads, self.notions, counts)),)
+
+    def causes(
+        self, kept: Sequence[EvaluationSubset], k: int | None, level: float
+    ) -> list[tuple[pd.Series, Result] | None]:
+        """Why queries of each pipeline fail: those that are shown, and the table of all."""
+        notions = self.notions or (None,) * len(kept)
+        return [
+            causes_of_kept(profile, self.engine, run, notion, k=k, confidence_level=level)
+            for profile, run, notion in zip(self.profiles, kept, notions, strict=True)
+        ]
+
+
+def _note_on_front(ranking: ScannedRanking, n_queries: int) -> tuple[str, ...]:
+    """Why there is no front, if there are too many scores for it."""
+    try:
+        check_size("a Pareto front", n_queries, ranking.profiles)
+    except DataError as exc:
+        return (f"the page has no Pareto front: {exc}",)
+    return ()
 
 
 def _most_of_each(n_metrics: int, n_pipelines: int) -> int:

@@ -311,25 +311,16 @@ class ScannedRanking(Ranking):
         return replace(result, settings={**result.settings, "engine": self.settings["engine"]})
 
     def report(self, **options: Unpack[RankingReportKeywords]) -> Report:
-        """The report page: the leaderboard, every pair, and the queries that differ most.
+        """The report page: as in memory, with the queries on which the pipelines differ most.
 
         Parameters
         ----------
         **options
-            ``title``, ``by`` and ``longest_text``, as in `Ranking.report`. The page has no pictures
-            that ``pictures`` could leave out. Which answers are right, and why queries fail, is not
-            on it: ``correct`` and ``k`` need the scores in memory.
+            As in `Ranking.report`. Each pipeline is read once more for the causes of failures, and
+            all are for the front, which is left out if it needs more scores than fit.
         """
         check_options("Ranking.report()", options, RankingReportKeywords.__annotations__)
-        for name in ("correct", "k"):
-            if options.get(name) is not None:
-                raise needs_memory(f"{name}= of report()")
-        return delegates.page_of_ranked(
-            self,
-            title=options.get("title"),
-            by=options.get("by"),
-            longest_text=options.get("longest_text"),
-        )
+        return delegates.page_of_ranked(self, **options)
 
     def plot(
         self,

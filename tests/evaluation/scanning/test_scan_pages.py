@@ -10,7 +10,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
 from rageval_report.errors import DataError, UnknownOptionError
-from rageval_report.evaluation.scanning import kept_rows, pages
+from rageval_report.evaluation.scanning import collected_scores, kept_rows, pages
 from rageval_report.scale import pieces
 from tests.evaluation.scanning import conftest
 from tests.evaluation.scanning.conftest import scores_frame, write_parquet
@@ -117,14 +117,17 @@ def ranked_scans(frames, folder, **options):
 def test_a_page_of_a_ranking_has_the_tables_of_memory(frames, tmp_path, engine):
     runs = [RAGPipelineEvaluation(n, f) for n, f in zip("abc", three_of(frames), strict=True)]
     expected = rank(*runs).report(by="topic", pictures=False)
-    report = rank(*ranked_scans(frames, tmp_path, engine=engine)).report(by="topic")
+    report = rank(*ranked_scans(frames, tmp_path, engine=engine)).report(by="topic", pictures=False)
     assert (report.title, report.subtitle) == (expected.title, expected.subtitle)
     assert report.headline == expected.headline
-    # Which answers are correct is not counted, and every score is needed for a front.
-    assert set(report.verdicts) <= set(expected.verdicts)
+    assert report.verdicts == expected.verdicts
     theirs = {table.title: table for table in tables_of(expected)}
-    ours = tables_of(report)[:2]
-    assert [table.title for table in ours] == [ours[0].title, "All pairs of pipelines"]
+    ours = [table for table in tables_of(report) if table.title != "What was read"]
+    titles = [table.title for table in ours]
+    # Of files, the page says what was read; in memory, what the pipelines were asked.
+    assert titles == [title for title in theirs if title != "What the pipelines were asked"]
+    assert any(title.startswith("Pareto front over") for title in titles)
+    assert sum(title.startswith("Why ") for title in titles) == 3
     for table in ours:
         pd.testing.assert_frame_equal(table.frame, theirs[table.title].frame, rtol=1e-9)
     data, other = page_data(report.to_html()), page_data(expected.to_html())
@@ -160,12 +163,47 @@ def test_a_page_of_a_ranking_never_holds_too_many_scores(n_metrics, n_pipelines,
     assert most * n_metrics * n_metrics * n_pipelines <= 300_000
 
 
-def test_options_of_a_page_of_a_ranking_that_need_memory_are_refused(frames, tmp_path):
+def test_the_rule_and_the_cutoff_of_a_page_of_a_ranking_count_as_in_memory(frames, tmp_path):
+    runs = [RAGPipelineEvaluation(n, f) for n, f in zip("abc", three_of(frames), strict=True)]
+    scans = ranked_scans(frames, tmp_path)
+    for options in ({"correct": ("similarity", 0.5)}, {"correct": "exact_match", "k": 5}):
+        found, expected = (
+            rank(*each, metrics="recall@5").report(pictures=False, **options)
+            for each in (scans, runs)
+        )
+        assert found.verdicts == expected.verdicts
+        theirs = {table.title: table for table in tables_of(expected)}
+        causes = [table for table in tables_of(found) if table.title.startswith("Why ")]
+        assert len(causes) == 3
+        for table in causes:
+            pd.testing.assert_frame_equal(table.frame, theirs[table.title].frame, check_exact=True)
+        data, other = (page_data(page.to_html()) for page in (found, expected))
+        assert data["answers"] != []
+        assert sorted(data) == sorted(other)
+    with pytest.raises(DataError, match="breakdown needs the metric hit@3 or recall@3"):
+        rank(*scans, metrics="recall@5").report(k=3)
+
+
+def test_the_pictures_of_a_page_of_a_ranking_can_be_left_out(frames, tmp_path):
+    ranking = rank(*ranked_scans(frames, tmp_path), metrics=["recall@5", "latency_ms"])
+    drawn, bare = (ranking.report(pictures=pictures) for pictures in (True, False))
+    pictures = [sum(len(part.pictures) for part in page.sections) for page in (drawn, bare)]
+    assert pictures == [1, 0]
+
+
+def test_a_page_without_a_front_says_why(frames, tmp_path, monkeypatch):
+    ranking = rank(*ranked_scans(frames, tmp_path), metrics=["recall@5", "latency_ms"])
+    monkeypatch.setattr(collected_scores, "MOST_SCORES", 10_000)
+    report = ranking.report()
+    assert not any("Pareto" in table.title for table in tables_of(report))
+    assert any(
+        note.startswith("the page has no Pareto front: a Pareto front draws resamples")
+        for note in report.notes
+    )
+
+
+def test_options_of_a_page_of_a_ranking_that_do_not_exist_are_refused(frames, tmp_path):
     ranking = rank(*ranked_scans(frames, tmp_path), metrics="recall@5")
-    for options in ({"correct": ("recall@5", 0.5)}, {"k": 5}):
-        (name,) = options
-        with pytest.raises(DataError, match=rf"{name}= of report\(\) needs every score"):
-            ranking.report(**options)
     with pytest.raises(UnknownOptionError, match="has no option 'titel'"):
         ranking.report(titel="x")
 
