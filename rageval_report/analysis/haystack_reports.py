@@ -21,7 +21,21 @@ def aggregated_report(
     evaluation: Scored, output_format: OutputFormat = "json", csv_file: str | Path | None = None
 ) -> HaystackReport:
     """The mean of each metric: columns ``metrics``, ``score``."""
-    means = aggregated_scores(evaluation)
+    return report_of_means(aggregated_scores(evaluation), output_format, csv_file)
+
+
+def report_of_means(
+    means: pd.Series, output_format: OutputFormat = "json", csv_file: str | Path | None = None
+) -> HaystackReport:
+    """The `aggregated_report` of means that are known.
+
+    Parameters
+    ----------
+    means : Series of float, index metric
+        The mean of each metric.
+    output_format, csv_file
+        As in `comparative_detailed_report`.
+    """
     frame = pd.DataFrame({"metrics": means.index, "score": means.to_numpy()})
     return _format_report(frame, output_format, csv_file)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         comparative_detailed_report as comparative_detailed_report,
     )
     from rageval_report.analysis.haystack_reports import detailed_report as detailed_report
+    from rageval_report.analysis.haystack_reports import report_of_means as report_of_means
     from rageval_report.analysis.ranking.one_run import weighted_score as weighted_score
     from rageval_report.analysis.slices import slice_summary as slice_summary
     from rageval_report.analysis.summary import aggregated_scores as aggregated_scores

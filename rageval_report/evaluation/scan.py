@@ -64,6 +64,7 @@ from rageval_report.stats.means.column_description import PercentileMethod
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat
     from rageval_report.reports.report import Report as ReportPage
 
 R = TypeVar("R", bound=Result)
@@ -195,6 +196,18 @@ class EvaluationScan:
             return self._profile.states[resolver(self.metrics)(metric)].moments.mean
         means = {name: self._profile.states[name].moments.mean for name in self.metrics}
         return pd.Series(list(means.values()), index=pd.Index(means, name="metric"), name="mean")
+
+    def aggregated_report(
+        self, output_format: OutputFormat = "json", csv_file: str | Path | None = None
+    ) -> HaystackReport:
+        """The means in Haystack's form, as `RAGPipelineEvaluation.aggregated_report`.
+
+        Parameters
+        ----------
+        output_format, csv_file
+            As there.
+        """
+        return delegates.report_of_means(self.get_aggregated_scores(), output_format, csv_file)
 
     def find_thresholds(
         self,

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.errors import DataError, ReaderError
+from rageval_report.errors import DataError, ReaderError, UnknownValueError
 from tests.evaluation.scanning.conftest import scores_frame, write_parquet
 
 # Continuous scores are summed in another order than in memory.
@@ -108,6 +108,20 @@ def test_aggregated_scores_are_those_of_memory(frame, tmp_path):
     expected = memory.get_aggregated_scores()
     pd.testing.assert_series_equal(scan.get_aggregated_scores(), expected, rtol=1e-12)
     assert scan.get_aggregated_scores("recall@5") == pytest.approx(expected["recall@5"], rel=1e-12)
+
+
+def test_the_report_of_haystack_is_that_of_memory(frame, tmp_path):
+    memory = RAGPipelineEvaluation("a", frame)
+    scan = RAGPipelineEvaluation.scan(write_parquet(frame, tmp_path / "a.parquet"))
+    found, expected = (run.aggregated_report() for run in (scan, memory))
+    assert found["metrics"] == expected["metrics"]
+    assert found["score"] == pytest.approx(expected["score"], rel=1e-12)
+    table = scan.aggregated_report("df")
+    pd.testing.assert_frame_equal(table, memory.aggregated_report("df"), rtol=1e-12)
+    path = tmp_path / "means.csv"
+    assert scan.aggregated_report("csv", path) == path.read_text(encoding="utf-8")
+    with pytest.raises(UnknownValueError, match="output_format must be"):
+        scan.aggregated_report("xml")
 
 
 def test_what_columns_are_is_decided_by_all_rows(tmp_path):
