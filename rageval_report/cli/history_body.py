@@ -80,7 +80,10 @@ def scanned_runs(options: HistoryArguments | ChangesArguments) -> run_history.St
 
 
 def _tables_of(where: str) -> tuple[str, ...]:
-    """The tables of a folder or glob; itself if it holds none, for whoever reads it says why."""
+    """The tables of a folder or glob.
+
+    If there are none, the folder or glob itself: the code that reads it then raises the error.
+    """
     try:
         return tuple(run_history.list_tables(where))
     except DataError:

@@ -587,7 +587,8 @@ def pair_scales(products: FloatArray) -> FloatArray:
     Returns
     -------
     ndarray
-        In the order of `AllPairs`; infinite if there is no difference, so that a sum over it is 0.
+        In the order of `AllPairs`. Infinite for two equal columns: a sum of differences divided by
+        the scale is then 0 instead of NaN.
 
     Examples
     --------

@@ -108,7 +108,8 @@ def _starts(ordered: _Key) -> BoolArray:
 
 def _in_steps(column: FloatArray) -> IntArray:
     """How far each score is from the middle of the scores, in whole parts of the way; NaN is 0."""
-    # Halved first, because the difference of two very large scores is no double.
+    # The scores are halved first: the difference of two very large scores could exceed the largest
+    # float64 and become infinite.
     halves = column / 2
     low, high = (float(end) for end in (np.fmin.reduce(halves), np.fmax.reduce(halves)))
     shares = (halves - (low + high) / 2) / ((high - low) / 2 or 1.0)
