@@ -10,6 +10,7 @@ import numpy as np
 
 from rageval_report.datasets.base import DatasetPart, RecordFields
 from rageval_report.errors import DataError, RagevalWarning, ReaderError
+from rageval_report.records.draw_keys import DrawKeys, draw_rows, number_of_content
 
 # Stack levels from the warnings here to the line that called `load_dataset`.
 _CALLER = 4
@@ -81,9 +82,11 @@ def draw_by_ratio(
     without = [place for place, flag in enumerate(flags) if flag is not None and not flag]
     answerable = [place for place, flag in enumerate(flags) if flag]
     n_without, n_answerable = _sizes_at_ratio(len(without), len(answerable), samples, ratio)
+    keys = np.concatenate([_row_keys(part) for part in parts])
     places = [
-        *rng.choice(without, n_without, replace=False).tolist(),
-        *rng.choice(answerable, n_answerable, replace=False).tolist(),
+        place
+        for group, n in ((without, n_without), (answerable, n_answerable))
+        for place in np.array(group, dtype=np.intp)[draw_rows(keys[group], n, rng)].tolist()
     ]
     return [_record(*rows[place]) for place in sorted(places)]
 
@@ -139,9 +142,20 @@ def _shares(sizes: list[int], samples: int | None) -> list[int]:
 def _sample_part(part: DatasetPart, n: int, rng: np.random.Generator) -> Iterator[RecordFields]:
     size = len(part.rows)
     # Sorted: the sample stands in the order of the data set.
-    places = range(size) if n >= size else np.sort(rng.choice(size, n, replace=False)).tolist()
+    places = range(size) if n >= size else np.sort(draw_rows(_row_keys(part), n, rng)).tolist()
     for place in places:
         yield _record(part, place)
+
+
+def _row_keys(part: DatasetPart) -> DrawKeys:
+    """What the rows are ordered by before a draw: hashes of their content, not their positions.
+
+    Rows of the ``datasets`` library are decoded one by one when asked for, and their publisher
+    fixes their order, so these are ordered by position.
+    """
+    if not isinstance(part.rows, list):
+        return np.arange(len(part.rows), dtype=np.uint64)
+    return np.fromiter(map(number_of_content, part.rows), dtype=np.uint64)
 
 
 def _record(part: DatasetPart, place: int) -> RecordFields:

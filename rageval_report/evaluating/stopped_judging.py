@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.stopping.decision import StopDecision, decide
@@ -19,6 +20,7 @@ from rageval_report.evaluating.staged_scoring import (
 from rageval_report.judges import Rubric, growing_judging
 from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.judge_options import JudgeOptions
+from rageval_report.records.draw_keys import draw_keys
 from rageval_report.results import Result
 from rageval_report.runner.staged_asking import asking_order
 from rageval_report.scoring.records import JudgedEvaluation, score_and_judge
@@ -95,7 +97,7 @@ def judge_until(
     names = [rubric.name for rubric in rubrics]
     ids = [str(query_id) for query_id in records.index]
     plan = make_plan(stop_when, known, ids, len(records), looks, names, tell)
-    shuffled = records.iloc[asking_order(pd.notna(records.index), seed)]
+    shuffled = records.iloc[asking_order(draw_keys(ids), np.ones(len(ids), dtype=bool), seed)]
     settings = {"rules": [rule.text for rule in plan.rules], "order": "random", "seed": seed}
     with growing_judging(chats, **cast("dict[str, Any]", judging)) as growing:
         for size in plan.look_sizes:

@@ -194,7 +194,8 @@ class _Planner:
 
     def __init__(self, passages: Sequence[Passage], kind: str, seed: int):
         self.kind = kind
-        self._passages = passages
+        # By place: the order in which the documents are given does not decide what is drawn.
+        self._passages = sorted(passages, key=lambda passage: (passage.span, passage.text))
         # The kind is a part of the seed: each kind has an order of its own.
         self._rng = np.random.default_rng([seed, *kind.encode()])
         self._words = {passage.span: frozenset(content_words(passage.text)) for passage in passages}

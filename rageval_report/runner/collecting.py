@@ -177,7 +177,7 @@ def collect_answers(
     source = queries_of(queries)
     # The sample is drawn before anything is written and again when resuming: same seed, same
     # queries.
-    chosen = sample_mask(len(source), config.samples, config.seed)
+    chosen = sample_mask(source, config.samples, config.seed)
     started = _StartedRun(source, chosen, config, stages)
     target = target if isinstance(target, Target) else FunctionTarget.of(target)
     with started.open_journal(target, Path(folder), resume or retry_failed) as journal:
@@ -287,7 +287,7 @@ class _StartedRun:
             pool.ask_all(self._select_queries(rows), journal, int(rows.sum()))
             return int(rows.sum())
         n_new = 0
-        for part in self.stages.parts(self.chosen, self.config.seed):
+        for part in self.stages.parts(self.queries.draw_keys, self.chosen, self.config.seed):
             in_part = np.zeros_like(rows)
             in_part[part] = True
             todo = in_part & rows

@@ -22,6 +22,7 @@ from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.records import FIELDS
 from rageval_report.records.cells import CellError, doc_id, is_missing, short_repr
+from rageval_report.records.draw_keys import DrawKeys, draw_rows, number_of, number_of_content
 from rageval_report.runner.file_lines import LineByLine, version_of
 from rageval_report.runner.templates import field_of
 from rageval_report.scores.frames import to_pandas
@@ -197,6 +198,10 @@ class Queries(Protocol):
     def fingerprint(self) -> str:
         """A hash of all ids and questions."""
 
+    @property
+    def draw_keys(self) -> DrawKeys:
+        """A number per query by which queries are ordered before some are drawn at random."""
+
 
 class _RepeatableQueries(ABC):
     """Queries whose ids are checked, and whose fingerprint is known, after a first pass."""
@@ -209,18 +214,28 @@ class _RepeatableQueries(ABC):
             # With the length of the id, so that "a b" + "c" and "a" + "b c" differ.
             line = f"{len(query.query_id)} {query.query_id} {query.question}\n"
             digest.update(line.encode("utf-8", "surrogatepass"))
-            ids.append(_number_of(query.query_id))
+            ids.append(number_of(query.query_id))
         if not ids:
             raise DataError("expected one query per row; there is none")
         self._check_unique(np.sort(np.frombuffer(ids, dtype=np.uint64)))
         self._n, self.fingerprint = len(ids), digest.hexdigest()
+
+    @property
+    def draw_keys(self) -> DrawKeys:
+        """A number per query by which queries are ordered before some are drawn at random."""
+        # A pass of its own instead of eight bytes per query that only samples need.
+        return np.fromiter(map(self._draw_key, self), dtype=np.uint64)
+
+    def _draw_key(self, query: Query) -> int:
+        """A number that is the same wherever the query stands."""
+        return number_of(query.query_id)
 
     def _check_unique(self, ids: np.ndarray) -> None:
         """Compare 64-bit hashes of the ids, sorted, which need little memory."""
         suspects = set(ids[1:][ids[1:] == ids[:-1]].tolist())
         if not suspects:
             return
-        counts = Counter(q.query_id for q in self if _number_of(q.query_id) in suspects)
+        counts = Counter(q.query_id for q in self if number_of(q.query_id) in suspects)
         repeated = [query_id for query_id, n in counts.items() if n > 1]
         if repeated:
             raise DataError(
@@ -295,7 +310,15 @@ class TableQueries(_RepeatableQueries):
         ids, column, _ = query_ids(frame, QUERY_ID)
         self._ids = ids.tolist()
         self._frame = frame if column is None else frame.drop(columns=column)
+        # Ids come from a column, from the index, or else from the questions.
+        self._has_ids = column is not None or self._ids == frame.index.astype(str).tolist()
         super().__init__()
+
+    def _draw_key(self, query: Query) -> int:
+        # Derived ids of a repeated question are numbered by position; what the rows hold is not.
+        if self._has_ids:
+            return super()._draw_key(query)
+        return number_of_content([query.question, query.other_fields])
 
     def __iter__(self) -> Iterator[Query]:
         names = [str(name) for name in self._frame]
@@ -344,36 +367,33 @@ def queries_of(source: object) -> Queries:
     return TableQueries([fields for _, fields in json_objects(Source(source))])
 
 
-def sample_mask(n: int, samples: int | None, seed: int) -> np.ndarray:
-    """A mask of n queries: all of them, or a random sample.
+def sample_mask(queries: Queries, samples: int | None, seed: int) -> np.ndarray:
+    """A mask of the queries: all of them, or a random sample.
+
+    Shuffled queries have the same sample.
 
     Parameters
     ----------
-    n : int
-        The number of queries.
+    queries : Queries
+        The queries of a run.
     samples : int, optional
-        The size of the sample; all queries if None or more than n.
+        The size of the sample; all queries if None, or if there are no more.
     seed : int
         The seed of the sampling.
 
     Examples
     --------
-    >>> int(sample_mask(5, 2, seed=0).sum())
+    >>> queries = queries_of([{"query_id": name, "question": "Why?"} for name in "abcde"])
+    >>> int(sample_mask(queries, 2, seed=0).sum())
     2
     """
+    n = len(queries)
     if samples is None or samples >= n:
         return np.ones(n, dtype=bool)
     mask = np.zeros(n, dtype=bool)
     # A mask, so that the sample is asked in the order of the file.
-    mask[np.random.default_rng(seed).choice(n, samples, replace=False)] = True
+    mask[draw_rows(queries.draw_keys, samples, np.random.default_rng(seed))] = True
     return mask
-
-
-def _number_of(query_id: str) -> int:
-    """A 64-bit hash of an id."""
-    return int.from_bytes(
-        blake2b(query_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    )
 
 
 def _query(row: int, fields: dict[str, Any]) -> Query:

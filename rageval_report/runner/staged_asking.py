@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rageval_report.records.draw_keys import DrawKeys, draw_rows
 from rageval_report.types import IndexArray
 
 # Distinguishes the order from the sample, which is drawn with the same seed.
@@ -34,11 +35,13 @@ class Stages:
     watch: Callable[[Sequence[dict[str, Any]]], bool]
     identity: Mapping[str, Any] = field(default_factory=dict)
 
-    def parts(self, chosen: np.ndarray, seed: int) -> list[IndexArray]:
+    def parts(self, keys: DrawKeys, chosen: np.ndarray, seed: int) -> list[IndexArray]:
         """The rows of the queries of each stage.
 
         Parameters
         ----------
+        keys : ndarray of uint64
+            The `draw_keys` of all queries.
         chosen : ndarray of bool
             The queries of the run.
         seed : int
@@ -47,18 +50,23 @@ class Stages:
         Examples
         --------
         >>> stages = Stages(lambda n: [2, n], lambda records: False)
-        >>> [part.size for part in stages.parts(np.ones(5, dtype=bool), seed=0)]
+        >>> keys, chosen = np.arange(5, dtype=np.uint64), np.ones(5, dtype=bool)
+        >>> [part.size for part in stages.parts(keys, chosen, seed=0)]
         [2, 3]
         """
-        order = asking_order(chosen, seed)
+        order = asking_order(keys, chosen, seed)
         return np.split(order, [size for size in self.sizes(order.size) if size < order.size])
 
 
-def asking_order(chosen: np.ndarray, seed: int) -> IndexArray:
+def asking_order(keys: DrawKeys, chosen: np.ndarray, seed: int) -> IndexArray:
     """The rows of the chosen queries in a random order, the same for the same seed.
+
+    Shuffled rows are asked in the same order, because each query is drawn by its number.
 
     Parameters
     ----------
+    keys : ndarray of uint64
+        The `draw_keys` of all queries.
     chosen : ndarray of bool
         The queries of the run.
     seed : int
@@ -66,8 +74,11 @@ def asking_order(chosen: np.ndarray, seed: int) -> IndexArray:
 
     Examples
     --------
-    >>> sorted(asking_order(np.array([True, False, True, True]), seed=0).tolist())
+    >>> keys = np.array([7, 3, 5, 1], dtype=np.uint64)
+    >>> order = asking_order(keys, np.array([True, False, True, True]), seed=0)
+    >>> sorted(order.tolist())
     [0, 2, 3]
     """
-    order: IndexArray = np.random.default_rng([seed, _ORDER]).permutation(np.flatnonzero(chosen))
-    return order
+    rows = np.flatnonzero(chosen)
+    drawn = draw_rows(keys[rows], rows.size, np.random.default_rng([seed, _ORDER]))
+    return np.asarray(rows[drawn])

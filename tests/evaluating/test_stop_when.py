@@ -9,6 +9,7 @@ from rageval_report.analysis.gates.grammar import RuleError
 from rageval_report.errors import DataError
 from rageval_report.evaluating.stopped_judging import judge_until
 from rageval_report.judges import JUDGES, FunctionChat, Rubric
+from rageval_report.records.draw_keys import draw_keys
 from rageval_report.runner.staged_asking import asking_order
 
 IDS = [f"q{n}" for n in range(300)]
@@ -55,7 +56,7 @@ def test_no_more_is_asked_once_a_rule_holds():
 def test_the_evaluation_says_that_the_order_was_random_and_keeps_it(tmp_path):
     run = run_of(Pipeline(), folder=tmp_path / "run", seed=5)
     n = run.evaluation.n_queries
-    order = [IDS[row] for row in asking_order(np.ones(300, dtype=bool), seed=5)[:n]]
+    order = [IDS[row] for row in asking_order(draw_keys(IDS), np.ones(300, dtype=bool), seed=5)[:n]]
     kept = RAGPipelineEvaluation.load(None, tmp_path / "run" / "scores.json")
     assert kept.scores.index.tolist() == order
     assert kept.config["stopping"] == {
@@ -199,7 +200,7 @@ def test_judging_stops_when_a_rule_holds():
     )
     n = scored.evaluation.n_queries
     assert len(calls) == n < 80
-    order = asking_order(np.ones(80, dtype=bool), seed=2)
+    order = asking_order(draw_keys(f"q{row}" for row in range(80)), np.ones(80, dtype=bool), seed=2)
     assert scored.evaluation.scores.index.tolist() == [f"q{row}" for row in order[:n]]
     assert stopping.frame["holds"].tolist() == [True]
 

@@ -105,6 +105,12 @@ def test_the_seed_says_which_passages_are_asked_about(documents, chat):
     assert one == again != other
 
 
+def test_documents_in_another_order_make_the_same_set(documents, chat):
+    kinds = {"factoid": 3, "multi_hop": 1}
+    turned = dict(reversed(documents.items()))
+    assert made(turned, chat, kinds).items == made(documents, chat, kinds).items
+
+
 def test_a_pool_of_threads_makes_the_same_set(documents, chat):
     with ThreadPoolExecutor(4) as pool:
         one = made(documents, chat, {"factoid": 6}, map=pool.map).items

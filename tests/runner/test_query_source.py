@@ -7,6 +7,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.runner.query_source import (
@@ -144,19 +146,59 @@ def test_cells_of_a_table_become_what_json_has():
     }
 
 
+def queries_to_draw(n):
+    return queries_of([{"query_id": f"q{row}", "question": "Why?"} for row in range(n)])
+
+
 def test_a_draw_is_of_that_size_and_the_same_for_its_seed():
-    masks = [sample_mask(1000, 100, seed) for seed in (0, 0, 1)]
+    queries = queries_to_draw(1000)
+    masks = [sample_mask(queries, 100, seed) for seed in (0, 0, 1)]
     assert [mask.sum() for mask in masks] == [100, 100, 100]
     assert (masks[0] == masks[1]).all()
     assert (masks[0] != masks[2]).any()
 
 
 def test_a_draw_of_more_than_there_are_is_all_of_them():
-    assert sample_mask(5, 9, 0).all()
-    assert sample_mask(5, None, 0).all()
+    assert sample_mask(queries_to_draw(5), 9, 0).all()
+    assert sample_mask(queries_to_draw(5), None, 0).all()
 
 
 def test_every_query_is_drawn_about_equally_often():
-    counts = sum(sample_mask(20, 5, seed).astype(int) for seed in range(2000))
+    queries = queries_to_draw(20)
+    counts = sum(sample_mask(queries, 5, seed).astype(int) for seed in range(2000))
     # Binomial(2000, 1/4): mean 500, standard deviation 19.4; five of them on either side.
     assert abs(counts - 500).max() < 5 * 19.4
+
+
+def sampled(rows, samples, seed):
+    """The questions and grades of the sample, sorted."""
+    queries = queries_of(rows)
+    mask = sample_mask(queries, samples, seed)
+    return sorted((q.question, q.other_fields["grade"]) for q in queries if mask[q.row])
+
+
+@given(
+    names=st.lists(st.integers(0, 40), min_size=1, max_size=30),
+    has_ids=st.booleans(),
+    samples=st.integers(1, 12),
+    seed=st.integers(0, 9),
+    data=st.data(),
+)
+def test_shuffled_queries_have_the_same_sample(names, has_ids, samples, seed, data):
+    # Without ids a question may repeat; the rows then differ in their grade.
+    rows = [{"question": f"Question {name}?", "grade": row} for row, name in enumerate(names)]
+    if has_ids:
+        rows = [{"query_id": f"q{row}", **fields} for row, fields in enumerate(rows)]
+    shuffled = data.draw(st.permutations(rows))
+    assert sampled(shuffled, samples, seed) == sampled(rows, samples, seed)
+
+
+def test_a_file_in_another_order_has_the_same_sample(tmp_path):
+    rows = [{"query_id": f"q{row}", "question": "Why?", "grade": row} for row in range(50)]
+    lines = [json.dumps(row) + "\n" for row in rows]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    (tmp_path / "b.jsonl").write_text("".join(sorted(lines)))
+    first, second, table = (
+        sampled(source, 7, 3) for source in (tmp_path / "a.jsonl", tmp_path / "b.jsonl", rows)
+    )
+    assert first == second == table

@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 
 from rageval_report.errors import DataError
+from rageval_report.records.draw_keys import draw_keys
 from rageval_report.runner import RunConfig, collect_answers
 from rageval_report.runner.staged_asking import Stages, asking_order
 
 QUERIES = [{"query_id": f"q{n}", "question": f"Question {n}?"} for n in range(20)]
+KEYS = draw_keys(query["query_id"] for query in QUERIES)
 
 
 def watcher(stop_at):
@@ -25,7 +27,7 @@ def test_queries_are_asked_in_a_random_order_until_it_is_enough(tmp_path):
     finished = collect_answers(
         QUERIES, lambda q: asked.append(q) or "So.", tmp_path / "run", stages=stages
     )
-    order = asking_order(np.ones(20, dtype=bool), seed=0)
+    order = asking_order(KEYS, np.ones(20, dtype=bool), seed=0)
     assert [record["query_id"] for record in seen] == [f"q{row}" for row in order[:10]]
     assert sorted(asked) == sorted(f"Question {row}?" for row in order[:10])
     assert (finished.n, finished.n_new) == (10, 10)
@@ -33,12 +35,21 @@ def test_queries_are_asked_in_a_random_order_until_it_is_enough(tmp_path):
 
 
 def test_the_seed_decides_the_order_and_only_the_sample_is_asked(tmp_path):
-    first, second = (asking_order(np.ones(20, dtype=bool), seed) for seed in (0, 1))
+    first, second = (asking_order(KEYS, np.ones(20, dtype=bool), seed) for seed in (0, 1))
     assert first.tolist() != second.tolist()
     seen, stages = watcher(100)
     config = RunConfig(samples=8, seed=3)
     finished = collect_answers(QUERIES, lambda q: "So.", tmp_path / "run", config, stages=stages)
     assert finished.n == len(seen) == 8
+
+
+def test_shuffled_queries_are_asked_in_the_same_order():
+    chosen = np.arange(20) % 3 > 0
+    shuffle = np.random.default_rng(0).permutation(20)
+    order = asking_order(KEYS, chosen, seed=4)
+    turned = asking_order(KEYS[shuffle], chosen[shuffle], seed=4)
+    assert shuffle[turned].tolist() == order.tolist()
+    assert sorted(order.tolist()) == np.flatnonzero(chosen).tolist()
 
 
 def test_a_run_that_was_stopped_by_hand_resumes_to_the_same_end(tmp_path):

@@ -62,7 +62,7 @@ def rehearse(
 def _drawn_rows(source: QuerySource) -> list[dict[str, Any]]:
     """The queries that are drawn, as rows."""
     queries = queries_of(source.queries)
-    is_drawn = sample_mask(len(queries), source.run.samples, source.run.seed)
+    is_drawn = sample_mask(queries, source.run.samples, source.run.seed)
     return [
         {**query.other_fields, "query_id": query.query_id, "question": query.question}
         for query in queries

@@ -163,7 +163,9 @@ def _questions(
         return chosen_queries(records, ids)
     # The references of a BEIR set were written for a sample already.
     if has_references and options.samples is not None and options.samples < len(records):
-        records = records.sample(options.samples, random_state=options.seed).sort_index()
+        # Sorted by id first: the order of the file does not decide what is drawn.
+        records = records.sort_index().sample(options.samples, random_state=options.seed)
+        records = records.sort_index()
     return records
 
 

@@ -167,7 +167,8 @@ def beir_questions(
     records = load_dataset(name, path, split=split)
     queries = highly_relevant(chosen_queries(records, ids), grade=grade)
     if samples is not None and samples < len(queries):
-        queries = queries.sample(samples, random_state=seed).sort_index()
+        # Sorted by id first: the order of the file does not decide what is drawn.
+        queries = queries.sort_index().sample(samples, random_state=seed).sort_index()
     relevant = {doc_id for grades in queries["relevant"] for doc_id in grades}
     return queries, load_corpus(name, path, split=split, ids=relevant)
 
