@@ -57,11 +57,19 @@ def test_a_limit_of_its_own_is_found(tmp_path, options):
 def floors():
     """The lowest version of each dependency of the package and of its tests."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    asked = [*project["dependencies"]]
-    for name in ("test", *re.search(r"\[(.*)\]", extras["all"][0])[1].split(",")):
-        asked += [line for line in extras[name] if not line.startswith("rageval-report")]
-    return dict(re.match(r"([\w.-]+)>=([\w.]+)", line).groups() for line in asked)
+    lines = [*project["dependencies"], *lines_of_extra("test", project["optional-dependencies"])]
+    return dict(re.match(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)", line).groups() for line in lines)
+
+
+def lines_of_extra(name, extras):
+    """The dependencies of an extra, with those of the extras that it names."""
+    for line in extras[name]:
+        named = re.fullmatch(r"rageval-report\[(.*)\]", line)
+        if named is None:
+            yield line
+            continue
+        for other in named[1].split(","):
+            yield from lines_of_extra(other, extras)
 
 
 def parts_of(version):
