@@ -111,8 +111,11 @@ def find_far_terms(values: FloatArray, far: FarRange, negligible: float) -> FarT
     # The values that make the tilted sum vary most make its characteristic function small soonest.
     order = np.argsort(-counts * weights * np.square(values))
     turns, weights, counts = values[order] * (far.distance / math.pi), weights[order], counts[order]
-    # Of few values, many of them tied, the weaker bound hardly ever decides (profile of slices).
-    if turns.size >= _FEWEST_TANGENTS or counts.sum() > _MOST_TANGENTS:
+    # Of few values, many of them tied, the weaker bound hardly ever decides (profile of slices),
+    # least where most queries did not change: of 130 to 400 queries with one change in ten it
+    # decided none of 30 limits. Where it would, the factors decide alike: their bound is sharper.
+    n_values, is_mostly_one = counts.sum(), counts.max() > counts.sum() / 2
+    if turns.size >= _FEWEST_TANGENTS or (n_values > _MOST_TANGENTS and not is_mostly_one):
         bounds = _bounds_by_tangents(turns, weights, counts, first_of_rows, columns)
         bounds *= kernel
         left_out = float(bounds.sum(dtype=np.float64))
