@@ -484,9 +484,9 @@ def test_labels_go_nearly_where_they_would_go_if_the_errors_were_known(
     # If the labels of two groups are shared by standard deviations of which one is wrong by the
     # factor 1 + d, the variance grows by about w (1 - w) d^2, at most d^2 / 4, w being the share of
     # a group. Thirty labels show two or three errors of the good judges, so d is about 0.6: 9 % of
-    # the variance, 4.5 % of its root. A verdict that is always right gets labels for the errors that
-    # the known labels may have missed: as much as 6.1 % of the root where sixty labels decide on
-    # two hundred, the largest of these means.
+    # the variance, 4.5 % of its root. A verdict that is always right gets labels for the errors
+    # that the known labels may have missed: as much as 6.1 % of the root where sixty labels decide
+    # on two hundred, the largest of these means.
     assert np.mean(to_best) < 1.08
     # What is lost by guessing errors is never more than what a random sample loses anyway, except
     # where that loses nothing: both verdicts err alike. There the loss was 0.9 % at most.
