@@ -17,6 +17,7 @@ import numpy as np
 
 from rageval_report.scale.scan_table import ScanTable
 from rageval_report.scale.score_rows import ArrowTexts
+from rageval_report.scale.target_rows import TargetRows
 from rageval_report.scores.fingerprints import fingerprints_and_sum
 from rageval_report.types import IndexArray, IntArray, WordArray
 
@@ -35,7 +36,7 @@ class IdMatches:
 
     Parameters
     ----------
-    targets : ndarray of int
+    targets : TargetRows
         For each row of the second table the row of the first one with its id; -1 if there is none.
     n_before, n_after : int
         The number of rows of the tables.
@@ -47,7 +48,7 @@ class IdMatches:
         Whether a fingerprint occurs twice in a table: an id does, or two ids have the same one.
     """
 
-    targets: IntArray
+    targets: TargetRows
     n_before: int
     n_after: int
     n_common: int
@@ -68,23 +69,26 @@ def match_ids(before: ScanTable, after: ScanTable, folder: Path, most_bytes: int
         How many bytes of fingerprints are kept in memory.
     """
     n_bits = _bits_of_buckets(max(before.n_rows, after.n_rows))
-    sides = []
-    for name, table in (("before", before), ("after", after)):
-        side = FingerprintBuckets(folder / name, n_bits, most_bytes // 2, table.n_rows)
-        for rows in table.rows(()):
-            side.add(rows.ids)
-        sides.append(side)
-    first, second = sides
-    targets = np.full(second.n_rows, ABSENT, dtype=first.row_type)
+    n_buckets = 1 << n_bits
+    first = FingerprintBuckets(folder / "before", n_bits, most_bytes // 2, before.n_rows)
+    second = FingerprintBuckets(
+        folder / "after", n_bits, most_bytes // 2, after.n_rows, with_rows=False
+    )
+    for rows in before.rows(()):
+        first.add(rows.ids)
+    targets = TargetRows(folder / "targets", n_buckets, first.row_type, most_bytes // 2)
+    for rows in after.rows(()):
+        targets.add_rows(second.add(rows.ids))
     n_common, has_repeats = 0, False
-    for bucket in range(1 << n_bits):
-        ours, theirs = first.pop(bucket), second.pop(bucket)
-        prints = np.concatenate([ours[0], theirs[0]])
-        lower, upper = _equal_neighbours(prints, n_bits)
-        is_pair = (lower < len(ours[0])) & (upper >= len(ours[0]))
+    for bucket in range(n_buckets):
+        (ours, rows_of_ours), theirs = first.pop(bucket), second.pop(bucket)[0]
+        lower, upper = _equal_neighbours(np.concatenate([ours, theirs]), n_bits)
+        is_pair = (lower < len(ours)) & (upper >= len(ours))
         has_repeats |= not is_pair.all() or bool(np.any(lower[1:] == upper[:-1]))
-        lower, upper = lower[is_pair], upper[is_pair] - len(ours[0])
-        targets[theirs[1][upper]] = ours[1][lower]
+        lower, upper = lower[is_pair], upper[is_pair] - len(ours)
+        found = np.full(len(theirs), ABSENT, dtype=first.row_type)
+        found[upper] = rows_of_ours[lower]
+        targets.add_bucket(found)
         n_common += len(lower)
     sums = first.other_sum, second.other_sum
     return IdMatches(targets, first.n_rows, second.n_rows, n_common, sums, has_repeats)
@@ -143,10 +147,21 @@ class FingerprintBuckets:
         How many bytes are kept in memory.
     n_rows : float
         The number of the rows that will be added; infinite if it is not known.
+    with_rows : bool, default True
+        Whether the rows are kept; within a bucket they are in order in any case.
     """
 
-    def __init__(self, folder: Path, n_bits: int, most_bytes: int, n_rows: float):
+    def __init__(
+        self,
+        folder: Path,
+        n_bits: int,
+        most_bytes: int,
+        n_rows: float,
+        *,
+        with_rows: bool = True,
+    ):
         self._folder, self._n_bits, self._most_bytes = folder, n_bits, most_bytes
+        self._with_rows = with_rows
         is_small = n_rows <= np.iinfo(np.int32).max
         self.row_type = np.dtype(np.int32 if is_small else np.int64)
         self._prints: list[list[WordArray]] = [[] for _ in range(1 << n_bits)]
@@ -155,25 +170,26 @@ class FingerprintBuckets:
         self.n_rows = 0
         self.other_sum = 0
 
-    def add(self, ids: ArrowTexts) -> None:
-        """Add the ids of the next rows."""
+    def add(self, ids: ArrowTexts) -> IntArray:
+        """Add the ids of the next rows, and return their buckets."""
         prints, other_sum = fingerprints_and_sum(ids)
         self.other_sum += other_sum
-        rows = np.arange(self.n_rows, self.n_rows + len(prints), dtype=self.row_type)
+        # In two steps, because a shift by all 64 bits is not defined.
+        first_bits = prints >> np.uint64(63 - self._n_bits) >> np.uint64(1)
+        buckets: IntArray = first_bits.astype(np.uint8)
+        order = np.argsort(buckets, kind="stable")
+        ends = np.cumsum(np.bincount(buckets, minlength=1 << self._n_bits)).tolist()
+        kinds = [(self._prints, prints[order])]
+        if self._with_rows:
+            kinds.append((self._rows, (order + self.n_rows).astype(self.row_type)))
+        for lists, values in kinds:
+            for kept, start, end in zip(lists, [0, *ends[:-1]], ends, strict=True):
+                kept.append(values[start:end])
+            self._n_bytes += values.nbytes
         self.n_rows += len(prints)
-        if self._n_bits:
-            buckets = (prints >> np.uint64(64 - self._n_bits)).astype(np.uint8)
-            order = np.argsort(buckets, kind="stable")
-            prints, rows = prints[order], rows[order]
-            ends = np.cumsum(np.bincount(buckets, minlength=1 << self._n_bits)).tolist()
-        else:
-            ends = [len(prints)]
-        for bucket, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            self._prints[bucket].append(prints[start:end])
-            self._rows[bucket].append(rows[start:end])
-        self._n_bytes += prints.nbytes + rows.nbytes
         if self._n_bytes > self._most_bytes:
             self._write()
+        return buckets
 
     def _write(self) -> None:
         self._folder.mkdir(exist_ok=True)
@@ -181,7 +197,8 @@ class FingerprintBuckets:
         for name, buckets in kinds.items():
             for bucket, parts in enumerate(buckets):
                 with self._path(name, bucket).open("ab") as file:
-                    np.concatenate(parts).tofile(file)
+                    for part in parts:
+                        part.tofile(file)
                 parts.clear()
         self._n_bytes = 0
 

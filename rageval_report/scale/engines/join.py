@@ -77,7 +77,6 @@ class JoinEngine(StreamEngine):
             if matches.has_repeats:
                 _raise_repeats(before, after)
             join = _Join(before, after, columns, matches)
-            del matches  # the targets are not needed while pairs are read
             with SpilledTables(folder / "rows", 1 + join.n_buckets, most_bytes) as spilled:
                 join.divide(spilled)
                 state = add_states(map(partial, join.pairs(spilled)))
@@ -139,14 +138,13 @@ class _Join:
         The last bucket is of those that belong to none; they keep their ids.
         """
         arrow = import_pyarrow()
-        targets = self._matches.targets
         columns = (self._columns.after, self._columns.details_after)
         # A table without columns would have no rows.
         with_ids = self._matches.n_common < self._matches.n_after or not any(columns)
-        start = 0
+        n_rows = 0
         for table in self._after.stored(*columns, with_ids=with_ids):
-            part = targets[start : start + len(table)]
-            start += len(table)
+            part = self._matches.targets.take(len(table))
+            n_rows += len(table)
             if len(part) != len(table):
                 break
             lone = table.slice(0, 0)
@@ -156,10 +154,8 @@ class _Join:
                 table, part = table.filter(arrow.array(~is_lone)), part[~is_lone]
                 table = table.select(list(range(1, table.num_columns)))
             spilled.add([*self._by_bucket(table, part), lone])
-        if start != len(targets):
+        if n_rows != self._matches.n_after:
             _raise_repeats(self._before, self._after)
-        # A large array, which is not needed while pairs are read.
-        self._matches = replace(self._matches, targets=targets[:0].copy())
 
     def _by_bucket(self, table: ArrowTable, targets: IntArray) -> Iterator[ArrowTable]:
         """One table for each bucket, with the targets as its last column."""
