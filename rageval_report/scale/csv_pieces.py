@@ -18,8 +18,8 @@ from rageval_report.scale.pieces import (
     ArrowTable,
     Piece,
     damage_errors,
+    first_rows,
     partition_of,
-    with_partition,
 )
 
 # The bytes that are parsed at once; a row must fit.
@@ -70,6 +70,17 @@ class CsvPiece:
                 f"this table cannot be read in parts: {first_line}. Nothing was computed",
                 path=self.path,
             ) from exc
+
+    def head(self, columns: Sequence[str]) -> ArrowTable | None:
+        """The first rows, at most `SAMPLE_ROWS`; None if there are none.
+
+        Raises
+        ------
+        ReaderError
+            As `read`.
+        """
+        part = next(self.read(columns), None)
+        return None if part is None else part.slice(0, SAMPLE_ROWS)
 
     def schema(self) -> ArrowSchema:
         """The names of the columns, which are of texts."""
@@ -153,8 +164,7 @@ def _header_of(piece: CsvPiece) -> list[str]:
 
 def _head_of(pieces: Sequence[CsvPiece], columns: Sequence[str]) -> ArrowTable:
     """The first rows, with the columns that folders state."""
-    for piece in pieces:
-        part = next(piece.read(columns), None)
-        if part is not None and len(part):
-            return with_partition(part.slice(0, SAMPLE_ROWS), piece.partition)
-    raise DataError("source must have one row per query; the files have no rows")
+    head = first_rows(pieces, columns)
+    if head is None:
+        raise DataError("source must have one row per query; the files have no rows")
+    return head

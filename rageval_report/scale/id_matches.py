@@ -179,7 +179,7 @@ class FingerprintBuckets:
         buckets: IntArray = first_bits.astype(np.uint8)
         order = np.argsort(buckets, kind="stable")
         ends = np.cumsum(np.bincount(buckets, minlength=1 << self._n_bits)).tolist()
-        kinds = [(self._prints, prints[order])]
+        kinds: list[tuple[list[list[Any]], Any]] = [(self._prints, prints[order])]
         if self._with_rows:
             kinds.append((self._rows, (order + self.n_rows).astype(self.row_type)))
         for lists, values in kinds:

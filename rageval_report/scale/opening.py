@@ -18,6 +18,7 @@ from rageval_report.scale.pieces import (
     FileSchema,
     ParquetPiece,
     Piece,
+    first_rows,
     read_footer,
     with_partition,
 )
@@ -204,7 +205,7 @@ def _open_parquet_files(files: FileList, stored: TemporaryFolder | None) -> Open
         raise DataError(f"source must have one row per query; {files.name} has no rows")
     stated = dict.fromkeys(name for footer in footers for name, _ in footer.partition)
     columns = (*first.schema.names, *(name for name in stated if name not in first.schema.names))
-    head = _head_of(pieces[0], first)
+    head = _head_of(pieces, first)
     return OpenedTable(files, pieces, columns, head, "parquet", _extremes(footers), stored)
 
 
@@ -218,9 +219,9 @@ def _check_columns(footer: FileSchema, first: FileSchema) -> None:
         )
 
 
-def _head_of(piece: ParquetPiece, footer: FileSchema) -> ArrowTable:
-    """The first rows with what the file states about them, such as a description of metrics."""
-    stated = with_partition(piece.head(footer.schema.names), piece.partition)
+def _head_of(pieces: Sequence[ParquetPiece], footer: FileSchema) -> ArrowTable:
+    """The first rows with what the first file states, such as a description of metrics."""
+    stated: ArrowTable = first_rows(pieces, footer.schema.names)
     return stated.replace_schema_metadata(footer.schema.metadata)
 
 
@@ -229,7 +230,8 @@ def _extremes(footers: Sequence[FileSchema]) -> dict[str, tuple[Any, Any]]:
     types = import_pyarrow().types
     extremes: dict[str, tuple[Any, Any]] = {}
     for field in footers[0].schema:
-        if not (types.is_floating(field.type) or types.is_integer(field.type)):
+        kinds = [footer.schema.field(field.name).type for footer in footers]
+        if not all(types.is_floating(kind) or types.is_integer(kind) for kind in kinds):
             continue
         pairs = [footer.extremes(field.name) for footer in footers if footer.metadata.num_rows]
         known = [pair for pair in pairs if pair is not None]

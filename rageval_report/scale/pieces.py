@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -48,6 +48,9 @@ class Piece(Protocol):
     def read(self, columns: Sequence[str]) -> Iterator[ArrowTable]:
         """The rows part by part, with these columns of the file."""
 
+    def head(self, columns: Sequence[str]) -> ArrowTable | None:
+        """The first rows, at most `SAMPLE_ROWS`; None if there are none."""
+
 
 @dataclass(frozen=True)
 class ParquetPiece:
@@ -84,7 +87,7 @@ class ParquetPiece:
         """
         return self._parts(columns, ROWS_OF_PART)
 
-    def head(self, columns: Sequence[str]) -> ArrowTable:
+    def head(self, columns: Sequence[str]) -> ArrowTable | None:
         """The first rows, at most `SAMPLE_ROWS`, without the pages of later rows.
 
         Raises
@@ -92,7 +95,7 @@ class ParquetPiece:
         ReaderError
             As `read`.
         """
-        return next(self._parts(columns, SAMPLE_ROWS))
+        return next(self._parts(columns, SAMPLE_ROWS), None)
 
     def _parts(self, columns: Sequence[str], n_rows: int) -> Iterator[ArrowTable]:
         """The rows in parts of at most so many."""
@@ -236,6 +239,42 @@ def partition_of(path: Path) -> tuple[tuple[str, str | None], ...]:
         for name, sign, value in pairs
         if sign and name
     )
+
+
+def first_rows(pieces: Iterable[Piece], columns: Sequence[str]) -> ArrowTable | None:
+    """The first rows of all pieces, at most `SAMPLE_ROWS`, with what the folders state.
+
+    Parameters
+    ----------
+    pieces : iterable of Piece
+        The pieces; a small one is not the whole, as a metric may have no score in it.
+    columns : sequence of str
+        The columns of the files.
+
+    Returns
+    -------
+    pyarrow.Table or None
+        None if there are no rows. If the types of the pieces cannot be joined, the rows of the
+        first one.
+    """
+    arrow = import_pyarrow()
+    parts, n_rows, names = [], 0, None
+    for piece in pieces:
+        part = piece.head(columns)
+        if part is None or not len(part):
+            continue
+        part = with_partition(part, piece.partition)
+        names = names or [*columns, *(name for name in part.column_names if name not in columns)]
+        if not set(names) <= set(part.column_names):
+            break
+        parts.append(part.select(names).slice(0, SAMPLE_ROWS - n_rows))
+        n_rows += len(parts[-1])
+        if n_rows == SAMPLE_ROWS:
+            break
+    try:
+        return arrow.concat_tables(parts, promote_options="permissive") if parts else None
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError):
+        return parts[0]
 
 
 def with_partition(table: ArrowTable, partition: Sequence[tuple[str, str | None]]) -> ArrowTable:
