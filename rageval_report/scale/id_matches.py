@@ -86,9 +86,9 @@ def match_ids(before: ScanTable, after: ScanTable, folder: Path, most_bytes: int
         is_pair = (lower < len(ours)) & (upper >= len(ours))
         has_repeats |= not is_pair.all() or bool(np.any(lower[1:] == upper[:-1]))
         lower, upper = lower[is_pair], upper[is_pair] - len(ours)
-        found = np.full(len(theirs), ABSENT, dtype=first.row_type)
-        found[upper] = rows_of_ours[lower]
-        targets.add_bucket(found)
+        rows_of_theirs = np.full(len(theirs), ABSENT, dtype=first.row_type)
+        rows_of_theirs[upper] = rows_of_ours[lower]
+        targets.add_bucket(rows_of_theirs)
         n_common += len(lower)
     sums = first.other_sum, second.other_sum
     return IdMatches(targets, first.n_rows, second.n_rows, n_common, sums, has_repeats)
