@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import io
 import os
 import pty
@@ -228,6 +229,7 @@ def test_a_command_that_takes_long_says_so_and_clears_the_line(
 ):
     (folder / "slow_work.py").write_text(SLOW)
     sys.path.insert(0, str(folder))
+    seen = importlib.import_module("slow_work").seen  # now: the line may come before the import
     monkeypatch.setattr(sys, "stderr", terminal.stream)
     monkeypatch.setattr(sys, "stdout", terminal.stream)
     times = iter([0.0])  # the start; whenever it is looked at again, 42 seconds have passed
@@ -240,7 +242,7 @@ def test_a_command_that_takes_long_says_so_and_clears_the_line(
     worker = threading.Thread(target=slow.main, kwargs=words)
     worker.start()
     shown = terminal.read_until("slow: working for 42 s")
-    sys.modules["slow_work"].seen.set()
+    seen.set()
     worker.join()
     rest = terminal.read()
     line, everything = "\rslow: working for 42 s", shown + rest
