@@ -132,7 +132,7 @@ def test_groups_of_complete_continuous_scores_are_paired_as_their_queries_alone(
     topics = np.repeat(["law", "tax", "trade"], [90, 80, 70])
     before, after = rng.random((2, 240))
     before[:170], after[:90] = rng.integers(0, 3, 170) / 2, rng.integers(0, 3, 90) / 2
-    before[95] = after[95] + 1e-15  # noise, which is no difference
+    before[95] = after[95] + 1e-15  # rounding: the two scores are equal
     ids = [f"q{i}" for i in range(240)]
     runs = (
         RAGPipelineEvaluation("a", {"query_id": ids, "topic": topics, "similarity": before}),

@@ -378,7 +378,7 @@ class _PageRules:
 
 
 def _note_on_front(ranking: ScannedRanking, n_queries: int) -> tuple[str, ...]:
-    """Why there is no front, if there are too many scores for it."""
+    """The note that the page has no front; none if the page has one."""
     try:
         check_size("a Pareto front", n_queries, ranking.profiles)
     except DataError as exc:

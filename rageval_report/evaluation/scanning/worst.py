@@ -98,7 +98,7 @@ class FailureCause:
         DataError
             If the metrics of causes are missing.
         UnknownNameError
-            If there is no such cause.
+            If no cause has this name.
         """
         failure_causes(head, k=k)
         return cls(check_cause(name), k, find_notion(head))

@@ -487,10 +487,10 @@ def test_labels_go_nearly_where_they_would_go_if_the_errors_were_known(
     # the variance, 4.5 % of its root. A verdict that is always right gets labels for the errors
     # that the known labels may have missed: as much as 6.1 % of the root where sixty labels decide
     # on two hundred, the largest of these means.
-    assert np.mean(to_best) < 1.08
+    assert np.mean(to_best) < 1.065
     # What is lost by guessing errors is never more than what a random sample loses anyway, except
-    # where that loses nothing: both verdicts err alike. There the loss was 0.9 % at most.
-    assert np.mean(to_random) < 1.02
+    # where that loses nothing: both verdicts err alike. There the loss was 1.1 % at most.
+    assert np.mean(to_random) < 1.012
 
 
 @pytest.mark.parametrize(("right_on_1", "right_on_0"), [(1.0, 0.4), (0.9, 0.8), (0.6, 0.95)])
@@ -524,6 +524,8 @@ def test_labels_where_they_gain_most_give_an_interval_as_narrow_as_theory_allows
     # the variance of the shares. So theory itself allows a few percent, not more.
     assert np.mean(ratios) == pytest.approx(np.mean(in_theory), abs=3 * error + 0.01)
     assert np.mean(ratios) < 1 + 3 * error
+    if np.mean(in_theory) < 0.98:  # else both verdicts err alike, and there is nothing to gain
+        assert np.mean(ratios) < 1 - 3 * error
 
 
 def test_the_queries_to_label_are_a_draw_with_a_seed(judged, labels, drawn):
