@@ -32,6 +32,7 @@ FORMAT_VERSION = 4
 _WITHOUT_ENDINGS, _WITHOUT_DIGESTS = 1, 2
 _APPLICATION_ID = 0x52414745  # "RAGE", in the field by which SQLite marks whose file it is
 _BUSY_SECONDS = 30.0  # how long one process waits for another that writes
+_RETRY_SECONDS = 0.01  # a new file is set up by another process in about a millisecond
 _TABLE = """
 CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY,
@@ -51,6 +52,7 @@ _INSERT = f"INSERT OR REPLACE INTO replies VALUES ({','.join('?' * len(_COLUMNS)
 # Messages of SQLite quote the damaged text, which Python then cannot decode.
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 _COMPANIONS = ("-wal", "-shm")  # endings of the files that SQLite keeps next to its own
+_PRIMARY_CODE = 0xFF  # the last byte of an extended error code of SQLite is the kind of error
 _STACK_LEVEL = 4  # warnings point to the caller of the method
 
 
@@ -400,13 +402,30 @@ class Cache:
 
     def _open_checked(self) -> sqlite3.Connection:
         try:
-            return _set_up(self.path)
+            return _set_up_when_free(self.path)
         except sqlite3.OperationalError as exc:
             raise DataError(f"the cache {self.path} cannot be opened: {exc}") from exc
         except DAMAGE as exc:
             raise _UnfitError(f"it is damaged, or not a cache ({exc})") from exc
         except DataError as exc:
             raise DataError(f"the cache {self.path} {exc}") from exc
+
+
+def _set_up_when_free(path: Path) -> sqlite3.Connection:
+    """Wait for another process that sets the same file up, or closes it as the last one.
+
+    SQLite's own timeout does not cover the change to WAL: it reports at once that the file is
+    locked if another connection is about to write, because two that both wait would wait forever.
+    """
+    deadline = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            return _set_up(path)
+        except sqlite3.OperationalError as exc:
+            is_busy = exc.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() >= deadline:
+                raise
+        time.sleep(_RETRY_SECONDS)
 
 
 def _set_up(path: str | Path) -> sqlite3.Connection:

@@ -6,6 +6,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -332,12 +334,40 @@ def test_several_processes_share_one_cache_from_its_first_moment(path):
     running = [
         subprocess.Popen([*words, str(who)], stderr=subprocess.PIPE, text=True) for who in (1, 2, 3)
     ]
-    for process in running:
-        _, complaint = process.communicate(timeout=60)
-        assert process.returncode == 0, complaint
+    complaints = [process.communicate(timeout=60)[1] for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], complaints
     with Cache(path) as cache:
         assert cache.status().n_replies == 100 + 3 * 100
         assert all(cache.get(i.to_bytes(16, "big")).text == f"{i}" for i in range(1, 200, 2))
+
+
+@pytest.fixture
+def new_file_of_another(path):
+    """A new cache that another connection is about to write to, before it is in WAL mode."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield other
+
+
+def test_a_new_file_that_another_process_sets_up_is_waited_for(
+    path, new_file_of_another, monkeypatch
+):
+    waits = []
+
+    def finish_the_other(seconds):
+        waits.append(seconds)
+        new_file_of_another.execute("COMMIT")
+
+    monkeypatch.setattr(time, "sleep", finish_the_other)
+    with Cache(path) as cache:
+        cache.put(b"k", Reply("x"), judge="j", model="m")
+    assert len(waits) == 1
+
+
+def test_a_file_that_stays_locked_is_an_error_that_names_it(path, new_file_of_another, monkeypatch):
+    monkeypatch.setattr(reply_cache, "_BUSY_SECONDS", 0.0)
+    with pytest.raises(DataError, match=r"judges\.sqlite cannot be opened: database is locked"):
+        Cache(path)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
