@@ -1,6 +1,6 @@
 """Bootstrap intervals of ten means against scipy.stats.bootstrap with 10,000 resamples.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_bootstrap.py [--sizes 50 200 1000 10000] [--rounds 5]
+    python benchmarks/bench_bootstrap.py [--sizes 50 200 1000 10000] [--rounds 5]
 
 CPU time, in one run and in turns. SciPy takes all ten columns in one call, whose resamples they
 share, in batches of ten, where it is fastest. It draws fewer resamples where 10,000 would take
@@ -15,7 +15,7 @@ import argparse
 
 import numpy as np
 import scipy.stats
-from timing import cpu_times, markdown, score_columns, seconds
+from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report.stats import mean_interval
 from rageval_report.stats.resampling import bootstrap_means
@@ -77,4 +77,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

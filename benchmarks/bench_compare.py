@@ -1,6 +1,6 @@
 """Comparing two runs of ten metrics against pandas and SciPy: tests, lists, slices and files.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_compare.py [--sizes 10000 1000000] [--rounds 3]
+    python benchmarks/bench_compare.py [--sizes 10000 1000000] [--rounds 3]
 
 CPU time, in one run and in turns. The peer of each piece of work does less: `ttest_rel` gives a t
 test and no interval by inversion, no effect sizes and no verdicts, and `describe` no intervals.
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.stats import ttest_rel
-from timing import cpu_times, markdown, score_columns, seconds
+from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.comparing.pairing import pair_runs
@@ -122,4 +122,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

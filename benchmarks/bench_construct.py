@@ -1,6 +1,6 @@
 """What it costs to make the checked table of scores: CPU time, and copies of the numbers.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_construct.py [--sizes 1000 1000000] [--rounds 5]
+    python benchmarks/bench_construct.py [--sizes 1000 1000000] [--rounds 5]
 
 Held is what the new table keeps beside the rows that were given, peak the most there was on the
 way; both in units of the numbers themselves (queries x 10 metrics x 8 bytes), as tracemalloc counts
@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import pandas as pd
 import polars as pl
-from timing import cpu_times, markdown, score_columns, seconds
+from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report.scores import score_table
 
@@ -71,4 +71,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

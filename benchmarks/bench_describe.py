@@ -1,6 +1,6 @@
 """The numbers of a report on ten metrics against pandas describe with the same percentiles.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_describe.py [--sizes 1000 1000000] [--rounds 7]
+    python benchmarks/bench_describe.py [--sizes 1000 1000000] [--rounds 7]
 
 CPU time, in one run. Ours includes what pandas does not give: the interval of each mean.
 """
@@ -11,7 +11,7 @@ import argparse
 
 import numpy as np
 import pandas as pd
-from timing import cpu_times, markdown, score_columns, seconds
+from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report.stats.means.column_description import describe
 from rageval_report.stats.means.intervals import DescribedColumn, described_intervals, mean_interval
@@ -64,4 +64,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

@@ -1,6 +1,6 @@
 """Gaffke's interval of a mean, alone and ten together, against the bootstraps of SciPy and ours.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_gaffke.py [--sizes 10 100 10000 1000000] [--rounds 7]
+    python benchmarks/bench_gaffke.py [--sizes 10 100 10000 1000000] [--rounds 7]
 
 CPU time, in one run. The goals: 2 ms for a metric of up to 10,000 scores, 25 ms for ten of them,
 40 ms for a metric of a million.
@@ -12,7 +12,7 @@ import argparse
 
 import numpy as np
 import scipy.stats
-from timing import cpu_times, markdown, seconds
+from timing import cpu_times, markdown, run_both_ways, seconds
 
 from rageval_report.stats import mean_interval
 from rageval_report.stats.means.intervals import DescribedColumn, described_intervals
@@ -59,4 +59,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

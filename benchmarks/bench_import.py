@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from timing import markdown, score_columns, seconds
+from timing import markdown, run_both_ways, score_columns, seconds
 
 FILE = "scores.csv"
 DESCRIBE = "describe with pandas"
@@ -83,4 +83,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

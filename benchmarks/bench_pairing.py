@@ -1,6 +1,6 @@
 """Pairing two runs of ten metrics by text id against pandas.merge: join and mean differences.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_pairing.py [--sizes 10000 1000000] [--rounds 7]
+    python benchmarks/bench_pairing.py [--sizes 10000 1000000] [--rounds 7]
 
 CPU time, in one run and in turns. Both runs hold the same queries in the same order, or 95 % of
 them each in an order of its own. Indexes are made anew for every turn, as pandas remembers what it
@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from timing import cpu_times, markdown, score_columns, seconds
+from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report.scores.align import align
 
@@ -103,4 +103,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

@@ -1,6 +1,6 @@
 """Ranking 20 pipelines on 10 metrics of 5,000 queries, against SciPy's paired t-tests.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_rank.py [--queries 5000] [--pipelines 20]
+    python benchmarks/bench_rank.py [--queries 5000] [--pipelines 20]
 
 CPU time, in one run and in turns. `rank` makes a test of every pair on every metric (1,900 exact
 sign-flip tests), 200 intervals, groups and ranks; the peer makes the 190 paired t-tests of one
@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import scipy.stats
-from timing import cpu_times, markdown, score_columns, seconds
+from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.ranking.leaderboard import rank
@@ -75,4 +75,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

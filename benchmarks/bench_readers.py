@@ -1,6 +1,6 @@
 """What it costs to read a file of scores: CPU time of `read` beside that of pandas.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_readers.py [--sizes 1000 100000 400000] [--rounds 5]
+    python benchmarks/bench_readers.py [--sizes 1000 100000 400000] [--rounds 5]
         [--digits 6]
 
 The files are made by the script: an id and ten metrics, without texts and with a question and an
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 import pandas as pd
-from timing import cpu_times, markdown, score_columns, seconds
+from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report.readers import read
 
@@ -71,4 +71,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

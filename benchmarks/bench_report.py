@@ -1,6 +1,6 @@
 """The page of a report against the same data written as JSON: CPU time, and size.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_report.py [--sizes 200 10000] [--rounds 3]
+    python benchmarks/bench_report.py [--sizes 200 10000] [--rounds 3]
 
 Two pipelines, ten metrics, with question, reference, answer, three contexts and a reason a query.
 The peer is the standard library's `json.dumps` of the same rows (one dict a query and a pipeline),
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from timing import cpu_times, markdown, score_columns, seconds
+from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.reports.page import data_text
@@ -99,4 +99,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

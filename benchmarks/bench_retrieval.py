@@ -1,6 +1,6 @@
 """Retrieval metrics against pytrec_eval and ranx: from dicts, tidy frames and TREC files.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_retrieval.py [--queries 10000] [--rounds 5]
+    python benchmarks/bench_retrieval.py [--queries 10000] [--rounds 5]
 
 CPU time, in one run and in turns. Twelve metrics; every value is compared with pytrec_eval's, bit
 for bit, before anything is measured. Documents stand in no order; half of the judged ones are
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytrec_eval
-from timing import Contenders, cpu_times, markdown, seconds
+from timing import Contenders, cpu_times, markdown, run_both_ways, seconds
 
 from rageval_report.rankings.score_tables import RankedScores, metric_of, score_table_of_rankings
 
@@ -169,4 +169,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

@@ -1,6 +1,6 @@
 """Tables in Parquet, read part by part: the report and the paired comparison against DuckDB.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_scale.py [--sizes 1000000 10000000] [--rounds 1]
+    python benchmarks/bench_scale.py [--sizes 1000000 10000000] [--rounds 1]
         [--workers] [--folder /tmp/scale]
 
 Ten metrics of single precision (3 of 0 and 1, 3 of shares, 4 continuous) by ids of text, in groups
@@ -33,7 +33,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from timing import markdown, seconds
+from timing import markdown, run_both_ways, seconds
 
 from rageval_report import RAGPipelineEvaluation
 
@@ -210,4 +210,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

@@ -1,6 +1,6 @@
 """The exact sign-flip test of ten metrics against scipy.stats.permutation_test, 9,999 resamples.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_sign_flip.py [--sizes 50 200 1000 10000] [--rounds 5]
+    python benchmarks/bench_sign_flip.py [--sizes 50 200 1000 10000] [--rounds 5]
 
 CPU time, in one run and in turns. SciPy gets its fastest form: one call on the differences of all
 ten metrics, which share their signs. It draws fewer resamples where 9,999 would take minutes, and
@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.stats
-from timing import cpu_times, markdown, score_columns, seconds
+from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.stats import PairedScores
@@ -132,4 +132,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

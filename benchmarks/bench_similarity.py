@@ -1,6 +1,6 @@
 """Precision and recall by cosine over all queries at once against loops over pairs and queries.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_similarity.py [--queries 10000] [--dim 384]
+    python benchmarks/bench_similarity.py [--queries 10000] [--dim 384]
 
 CPU time, in one run and in turns; 20 results and 10 truths a query, single precision, about a
 third of the results near a truth. Every contender gives both figures. The loop over pairs takes
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from sklearn.metrics.pairwise import cosine_similarity
-from timing import cpu_times, markdown, seconds
+from timing import cpu_times, markdown, run_both_ways, seconds
 
 from rageval_report.metrics.cosines import similarities
 from rageval_report.metrics.similarity import precision_similarity, recall_similarity
@@ -118,4 +118,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

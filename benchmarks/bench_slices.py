@@ -1,6 +1,6 @@
 """Slices of a comparison, `rank` of many pipelines, and both beside what pandas takes to group.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_slices.py [--rounds 3] [--large]
+    python benchmarks/bench_slices.py [--rounds 3] [--large]
 
 CPU time, in one run and in turns. ``groupby`` computes no more than the mean difference and its
 standard error in each group.
@@ -12,7 +12,7 @@ import argparse
 
 import numpy as np
 import pandas as pd
-from timing import cpu_times, markdown, score_columns, seconds
+from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.comparing.comparison import Comparison
@@ -69,4 +69,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

@@ -1,6 +1,6 @@
 """From TREC files to metrics, parsing included, against pytrec_eval and ranx.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_trec_files.py [--queries 10000] [--rounds 5]
+    python benchmarks/bench_trec_files.py [--queries 10000] [--rounds 5]
 
 CPU time, in one run and in turns, after a round that warms up. Twelve metrics; every value is
 compared with pytrec_eval's, bit for bit, before anything is measured. Then each contender runs
@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from timing import cpu_times, markdown, seconds
+from timing import cpu_times, markdown, run_both_ways, seconds
 
 NAMES = {
     **{f"precision@{k}": f"P_{k}" for k in (1, 3, 5, 10)},
@@ -194,4 +194,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_both_ways(main)

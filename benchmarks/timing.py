@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 import math
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 Contenders = Mapping[str, Callable[[], object]]
+
+# Libraries of BLAS take the number of their threads from these variables.
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+WAYS: Mapping[str, dict[str, str]] = {
+    "BLAS with one thread": dict.fromkeys(THREAD_LIMITS, "1"),
+    "BLAS with its own number of threads, as users have it": {},
+}
+_STARTED = "RAGEVAL_BENCHMARK_STARTED"  # set in the processes that `run_both_ways` starts
+
+
+def run_both_ways(main: Callable[[], None]) -> None:
+    """Run a benchmark with one thread of BLAS, then with as many as BLAS takes by itself.
+
+    Each way is a process of its own, because NumPy asks for the number when it is imported. Where
+    the number is chosen already (``OMP_NUM_THREADS=1 python ...``), the benchmark runs once.
+    """
+    if {"-h", "--help"} & set(sys.argv) or any(
+        name in os.environ for name in (*THREAD_LIMITS, _STARTED)
+    ):
+        main()
+        return
+    for heading, limits in WAYS.items():
+        print(f"\n{heading}\n", flush=True)
+        environment = os.environ | limits | {_STARTED: "1"}
+        status = subprocess.run([sys.executable, *sys.argv], env=environment, check=False)
+        if status.returncode:
+            sys.exit(status.returncode)
 
 
 def cpu_times(contenders: Contenders, rounds: int) -> dict[str, float]:
