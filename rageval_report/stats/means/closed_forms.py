@@ -15,6 +15,7 @@ from rageval_report.errors import DataError
 from rageval_report.stats._entries import Bounds
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.moments import Moments
+from rageval_report.stats.normal import normal_quantile
 
 
 def wilson(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
@@ -32,7 +33,7 @@ def wilson(known: Moments, level: float, _bounds: Bounds | None) -> Interval:
     (0.51, 1.0)
     """
     _count_successes(known, "wilson")
-    quantile = float(scipy.special.ndtri(0.5 + level / 2.0))
+    quantile = normal_quantile(0.5 + level / 2.0)
     low, high = _score_limits(known.mean, known.n, quantile)
     return Interval(known.mean, low, high, known.standard_error, "wilson", level)
 

@@ -56,3 +56,17 @@ def test_a_start_far_from_the_quantile_does_not_matter():
     low = quantile(values, np.ones_like(values), 1e-6)
     draws = np.random.default_rng(0).standard_exponential((200_000, values.size))
     assert 0.0 < low < np.min(draws @ values / draws.sum(axis=1)) * 1.05
+
+
+@pytest.mark.parametrize("tail", [0.025, 0.0005, 1e-6])
+@pytest.mark.parametrize(("small", "times"), [(1e-4, 400), (1e-9, 10**7), (0.01, 30)])
+def test_one_number_far_above_many_equal_ones_has_a_closed_form(small, times, tail):
+    # At 0.0005 and beyond steps of Newton's method alone jump to and fro here. The probability of
+    # at most m is m (m / c)^k up to c, and from there on 1 - (1 - m)^(k + 1) / (1 - c)^k.
+    # In logarithms, because the powers are below the smallest float.
+    if tail <= small:
+        log_quantile = (np.log(tail) + times * np.log(small)) / (times + 1)
+        expected = np.exp(log_quantile)
+    else:
+        expected = -np.expm1((np.log1p(-tail) + times * np.log1p(-small)) / (times + 1))
+    assert quantile([0, small, 1], [1, times, 1], tail) == pytest.approx(expected, rel=1e-9)
