@@ -10,17 +10,15 @@ from typing import NoReturn
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.comparison import Comparison, compare_pairings
-from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
-from rageval_report.analysis.comparing.pairing import (
+from rageval_report.analysis.cluster_labels import (
     Clusters,
-    Pairing,
-    check_evaluations,
     clusters_setting,
-    pair_runs,
     resolve_units,
     unnamed_clusters,
 )
+from rageval_report.analysis.comparing.comparison import Comparison, compare_pairings
+from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
+from rageval_report.analysis.comparing.pairing import Pairing, check_evaluations, pair_runs
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.errors import DataError, explain_keywords, named
 from rageval_report.scores import Metric, Scored

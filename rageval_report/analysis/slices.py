@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import MeanKeywords, mean_limits, scores_of
+from rageval_report.analysis.cluster_labels import Clusters, resolve_units
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     ComparisonPlan,
     MetricComparison,
     compare_together,
 )
-from rageval_report.analysis.comparing.pairing import Clusters, Pairing, resolve_units
+from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family, family_of_pairings
 from rageval_report.analysis.sentence_parts import false_discovery_notes

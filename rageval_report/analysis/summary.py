@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis import delegates
 from rageval_report.analysis.arguments import (
     MeanKeywords,
     check_percentiles,
@@ -18,8 +19,7 @@ from rageval_report.analysis.arguments import (
     percentile_column,
     scores_of,
 )
-from rageval_report.analysis.cluster_means import cluster_intervals
-from rageval_report.analysis.comparing.pairing import (
+from rageval_report.analysis.cluster_labels import (
     Clusters,
     clusters_setting,
     resolve_units,
@@ -120,7 +120,7 @@ def summarise(
     method = percentile_method(evaluation)
     described = describe(columns, percentiles=checked, method=method)
     if units.are_clusters:
-        intervals: Sequence[Interval] = cluster_intervals(
+        intervals: Sequence[Interval] = delegates.cluster_intervals(
             known, columns, units, method=interval, confidence_level=check_level(confidence_level)
         )
     else:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rageval_report.cli.file_sizes import note_on_memory
 from rageval_report.cli.options import CorrectOption, EngineOptions, LoadingOptions
@@ -19,7 +19,6 @@ from rageval_report.cli.parsing import (
 from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
 from rageval_report.files.source import Source
-from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
 from rageval_report.scores import Correct, Metric, resolver
 from rageval_report.scores.query_rows import Totals
@@ -27,6 +26,9 @@ from rageval_report.scores.roles.column_role import Role, Roles
 from rageval_report.scores.table import Duplicates, MetricsArgument
 from rageval_report.sources.base import FilesArgument
 from rageval_report.sources.opening import address_of, name_of
+
+if TYPE_CHECKING:
+    from rageval_report.rankings.inputs import DuplicateDocs
 
 STANDARD_INPUT = "-"
 

@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from rageval_report.analysis.agreement.calibration import Calibration
     from rageval_report.analysis.agreement.rating_scale import ScaleArgument
     from rageval_report.analysis.agreement.ratings import LabelColumns, People
+    from rageval_report.analysis.cluster_labels import Clusters
     from rageval_report.analysis.comparing.comparison import Comparison
     from rageval_report.analysis.comparing.metric_comparison import Margin
-    from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment
+    from rageval_report.analysis.comparing.pairing import MissingTreatment
     from rageval_report.analysis.gates.columns import GateMissing
     from rageval_report.analysis.gates.grammar import Rule
     from rageval_report.analysis.gates.result import GateResult

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 import pandas as pd
 
+from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords
-from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.gates.columns import RunGateKeywords
 from rageval_report.analysis.gates.gate import gate_run, gate_settings
 from rageval_report.analysis.gates.grammar import Rule

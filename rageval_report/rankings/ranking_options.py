@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import pandas as pd
 
 from rageval_report.files.inputs import FileInput
-from rageval_report.rankings.joined import Ties
-from rageval_report.rankings.score_tables import NoRelevant
-from rageval_report.records.id_changes import MatchIds
-from rageval_report.scores.catalogue.dialects import DialectName
+
+if TYPE_CHECKING:
+    from rageval_report.rankings.joined import Ties
+    from rageval_report.rankings.score_tables import NoRelevant
+    from rageval_report.records.id_changes import MatchIds
+    from rageval_report.scores.catalogue.dialects import DialectName
 
 # Dicts by query id, a tidy frame, or a file: its path, its contents, or an open file.
 Judgments = Mapping[Any, object] | pd.DataFrame | FileInput
+
+# What a ranking is scored on if nobody says it: the head, the whole list, the first hit.
+DEFAULT_METRICS = ("ndcg@10", "recall@100", "map", "mrr")
 
 
 class RankingOptions(TypedDict, total=False):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import load
+from rageval_report.readers import delegates
 from rageval_report.readers.base import select_columns
 from rageval_report.readers.record_columns import NESTS, columns_of, lift_nested_scores, series_of
 from rageval_report.scores.query_ids import first_named, id_column_of
@@ -128,9 +128,9 @@ def frame_in_pieces(
     grown: dict[str, _GrowingColumn] = {}
     nests: dict[str, set[bool]] = {name: set() for name in NESTS}
     n = 0
-    # By name, because importing tqdm takes longer than reading a small table.
-    tqdm = load("tqdm:tqdm")
-    bar = tqdm(records, total=total, desc="records", unit="", leave=False, delay=2, disable=None)
+    bar = delegates.tqdm(
+        records, total=total, desc="records", unit="", leave=False, delay=2, disable=None
+    )
     for piece in _pieces(bar):
         kept = piece if requested is None else _drop_columns(piece, requested, query_id, seen)
         flat, nest_notes = lift_nested_scores(columns_of(kept))

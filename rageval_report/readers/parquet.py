@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report._registry import import_parquet, import_pyarrow, load
+from rageval_report._registry import import_parquet, import_pyarrow
 from rageval_report.errors import DataError, RagevalError, ReaderError, named
 from rageval_report.files.source import LARGE, Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
+from rageval_report.readers import delegates
 from rageval_report.readers.base import (
     Reader,
     ScoreFile,
@@ -148,7 +149,7 @@ def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
     file = _pyarrow().parquet.ParquetFile(
         source.path_or_buffer(), pre_buffer=False, page_checksum_verification=True
     )
-    groups = load("tqdm:tqdm")(
+    groups = delegates.tqdm(
         range(file.num_row_groups), desc="groups of rows", leave=False, delay=2, disable=None
     )
     parts = [file.read_row_group(group, columns, use_pandas_metadata=True) for group in groups]

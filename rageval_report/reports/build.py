@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rageval_report.analysis.comparing.pairing import Clusters
+from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import evaluation_report
 from rageval_report.errors import explain_keywords

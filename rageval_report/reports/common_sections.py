@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import pandas as pd
 
-from rageval_report.analysis.comparing.pairing import Clusters
+from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.errors import DataError, is_doubt
 from rageval_report.reports.parts import ReportVerdict, Section, answers_of, setup_table
 from rageval_report.reports.pictures import Picture

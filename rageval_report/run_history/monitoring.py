@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from rageval_report.analysis.comparing.pairing import Clusters
+from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.history.monitoring import Monitoring, monitor_batches
 from rageval_report.errors import UnknownNameError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation

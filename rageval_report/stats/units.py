@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
-from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.sums import sums_by_group
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
+
+if TYPE_CHECKING:
+    from rageval_report.stats.pairs.paired_scores import PairedScores
 
 # With n units the exact sign-flip test has no p-value below 2 ** (1 - n): from 6 units on, 0.05 is
 # within reach. With half ties five equal steps would give 0.031, and with 5 clusters, 90 % of which
@@ -165,6 +167,7 @@ class Units:
 
         Examples
         --------
+        >>> from rageval_report.stats.pairs.paired_scores import PairedScores
         >>> pairs = PairedScores.of([0, 0, 0, 0], [1, 1, 0, 1])
         >>> by_document = Units.of(["a", "a", "a", "b"]).collapse(pairs)
         >>> by_document.differences.tolist(), by_document.sizes.tolist()
@@ -175,60 +178,11 @@ class Units:
         sizes = self.sums(np.ones(pairs.n))
         if sizes.max(initial=1.0) == 1.0:  # no two of these queries belong together
             return pairs
-        return pairs_of_clusters(self.sums(pairs.differences), sizes)
-
-
-def pairs_of_clusters(sums: FloatArray, sizes: FloatArray) -> PairedScores:
-    """One pair per cluster, from the sums of the differences of its queries.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (n_clusters,)
-        The sum of the differences of each cluster.
-    sizes : ndarray of float64
-        The number of its queries.
-    """
-    scaled = sums * (sizes.size / sizes.sum()) if sizes.size else sums
-    return PairedScores(np.zeros_like(scaled), scaled, sizes)
+        return pairs.of_clusters(self.sums(pairs.differences), sizes)
 
 
 QUERIES = Units()
 """Each row is a unit of its own."""
-
-
-def independent_pairs(
-    baseline: npt.ArrayLike, candidate: npt.ArrayLike, clusters: npt.ArrayLike | None = None
-) -> PairedScores:
-    """The pairs in which both scores are present, one per cluster if there are clusters.
-
-    Parameters
-    ----------
-    baseline, candidate : array-like of shape (n_queries,)
-        One score per query, both sides in the same order. NaN is left out, pairwise.
-    clusters : array-like of shape (n_queries,), optional
-        The cluster of each query.
-
-    Raises
-    ------
-    DataError
-        If no query has a score on both sides, a query has no cluster, or the lengths differ.
-
-    Examples
-    --------
-    >>> independent_pairs([0.5, 0.5, 0.5], [0.5, 0.75, 0.75], ["a", "a", "b"]).n
-    2
-    """
-    pairs = PairedScores.of(baseline, candidate)
-    if clusters is None:
-        return pairs
-    labels = check_labels(clusters)
-    before, after = np.asarray(baseline, np.float64), np.asarray(candidate, np.float64)
-    if labels.shape != before.shape:
-        raise DataError(
-            f"clusters must have one label per query; got shape {labels.shape} for {before.shape}"
-        )
-    complete = ~(np.isnan(before) | np.isnan(after))
-    return Units(number_labels(labels[complete])).collapse(pairs)
 
 
 def check_labels(clusters: npt.ArrayLike) -> npt.NDArray[Any]:

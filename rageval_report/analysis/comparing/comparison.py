@@ -13,6 +13,12 @@ import pandas as pd
 
 from rageval_report._registry import load
 from rageval_report.analysis.arguments import ReportKeywords, check_count, check_jobs
+from rageval_report.analysis.cluster_labels import (
+    Clusters,
+    clusters_setting,
+    resolve_units,
+    unnamed_clusters,
+)
 from rageval_report.analysis.comparing.metric_comparison import (
     DEFAULT_PLAN,
     ComparisonPlan,
@@ -24,16 +30,12 @@ from rageval_report.analysis.comparing.metric_comparison import (
 )
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
-    Clusters,
     MissingTreatment,
     NamedRun,
     Pairing,
     check_evaluations,
-    clusters_setting,
     compared_rows,
     pair_runs,
-    resolve_units,
-    unnamed_clusters,
 )
 from rageval_report.analysis.comparing.rare_loss_columns import RARE_LOSS_COLUMNS, LossSize
 from rageval_report.analysis.comparing.verdicts import (

@@ -21,18 +21,16 @@ from rageval_report.errors import (
 )
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
-from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.metric_scales import check_scales
 from rageval_report.scores.states import not_applicable
 from rageval_report.stats.pairs.paired_scores import NO_RULERS, PairedScores, SideRulers
 from rageval_report.stats.states.pair_state import LoneScores
-from rageval_report.stats.units import QUERIES, Units, are_missing
+from rageval_report.stats.units import Units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
 MissingTreatment = Literal["drop", "worst", "bounds"]
 _CONSTRUCTOR = "RAGPipelineEvaluation(name, data)"
 MISSING_TREATMENTS: tuple[MissingTreatment, ...] = get_args(MissingTreatment)
-Clusters = str | pd.Series | Mapping[str, object]
 
 
 class NamedRun(Protocol):
@@ -341,78 +339,6 @@ def extreme_differences(
     lowest = gained + lone.n_no_candidate * low - lone.n_no_baseline * high
     highest = gained + lone.n_no_candidate * high - lone.n_no_baseline * low
     return lowest / n, highest / n
-
-
-def resolve_units(
-    run: Scored, clusters: Clusters | None, compared: BoolArray | None = None
-) -> Units:
-    """The unit of each row of a run: its cluster, or without clusters the query itself.
-
-    Parameters
-    ----------
-    run : Scored
-        The baseline, or the only run.
-    clusters : str, Series or mapping, optional
-        A detail column, or labels by query id.
-    compared : ndarray of bool, optional
-        The rows that need a label; all of them if omitted.
-
-    Raises
-    ------
-    DataError
-        If a query has no cluster.
-    UnknownNameError
-        If `clusters` names a column that the details do not have.
-    """
-    if clusters is None:
-        return QUERIES
-    codes, _ = pd.factorize(cluster_labels(run, clusters, compared))
-    return Units(codes.astype(np.int64))
-
-
-def cluster_labels(run: Scored, clusters: Clusters, compared: BoolArray | None = None) -> pd.Series:
-    """The cluster of each row of a run, as text.
-
-    Parameters
-    ----------
-    run, clusters, compared
-        As for `resolve_units`.
-
-    Raises
-    ------
-    DataError
-        If a query has no cluster.
-    UnknownNameError
-        If `clusters` names a column that the details do not have.
-    """
-    ids = run.scores.index
-    if isinstance(clusters, str):
-        if clusters not in run.details:
-            raise UnknownNameError("detail column", clusters, map(str, run.details.columns))
-        labels = run.details[clusters]
-    else:
-        labels = pd.Series(clusters).reindex(ids)
-    missing = are_missing(labels.to_numpy(dtype=object))
-    without = missing if compared is None else missing & compared
-    if without.any():
-        raise DataError(
-            f"clusters must have a label for every query; {named(ids[without])} have none"
-        )
-    # As texts, so that a column read as numbers and one read as texts give the same clusters.
-    return labels.map(str)
-
-
-def clusters_setting(clusters: Clusters | None) -> dict[str, object]:
-    """The clusters as a setting of a result; labels by query would not fit into a signature."""
-    if clusters is None:
-        return {}
-    return {"clusters": clusters if isinstance(clusters, str) else "given"}
-
-
-def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
-    """A note on a column that looks like clusters, if none were named."""
-    hint = cluster_hint(run) if clusters is None else None
-    return () if hint is None else (hint,)
 
 
 def compared_rows(pairings: Sequence[Pairing]) -> BoolArray:

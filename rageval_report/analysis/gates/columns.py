@@ -18,8 +18,9 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import column_of_mean
+from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.cluster_means import cluster_intervals
-from rageval_report.analysis.comparing.pairing import Clusters, require_bounds
+from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.catalogue.dialects import percentile_method
 from rageval_report.scores.correct_notion import declare, find_notion

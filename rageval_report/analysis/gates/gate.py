@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import is_percentile
-from rageval_report.analysis.comparing.metric_comparison import ComparisonLike, ComparisonPlan
-from rageval_report.analysis.comparing.pairing import (
+from rageval_report.analysis.cluster_labels import (
     Clusters,
-    check_evaluations,
     clusters_setting,
     resolve_units,
     unnamed_clusters,
 )
+from rageval_report.analysis.comparing.metric_comparison import ComparisonLike, ComparisonPlan
+from rageval_report.analysis.comparing.pairing import check_evaluations
 from rageval_report.analysis.gates.columns import (
     GATE_MISSING,
     GatedRun,

@@ -13,8 +13,9 @@ from typing import Any, Self
 
 import pandas as pd
 
+from rageval_report.analysis.cluster_labels import Clusters, unnamed_clusters
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
-from rageval_report.analysis.comparing.pairing import Clusters, twin_of, unnamed_clusters
+from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.history.run_pairs import LoadedPair, PairedRuns
 from rageval_report.analysis.summary import summarise
 from rageval_report.results import Result

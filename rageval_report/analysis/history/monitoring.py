@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.pairing import (
+from rageval_report.analysis.cluster_labels import (
     Clusters,
     cluster_labels,
     clusters_setting,
-    require_bounds,
     resolve_units,
     unnamed_clusters,
 )
+from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.slices import group_labels
 from rageval_report.errors import DataError, explain_keywords_of, named

@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 
+from rageval_report.analysis.cluster_labels import Clusters, resolve_units
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonPlan,
     MetricComparison,
     compare_metric,
 )
-from rageval_report.analysis.comparing.pairing import (
-    Clusters,
-    Pairing,
-    compared_rows,
-    resolve_units,
-)
+from rageval_report.analysis.comparing.pairing import Pairing, compared_rows
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.scores import Metric
 from rageval_report.scores.align import align

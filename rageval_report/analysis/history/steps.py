@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonPlan,
     MetricComparison,
 )
-from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, MetricFinding, verdict
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family
 from rageval_report.analysis.history.changes import (

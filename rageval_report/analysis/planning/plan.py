@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from rageval_report.analysis.arguments import check_count
-from rageval_report.analysis.comparing.pairing import (
+from rageval_report.analysis.cluster_labels import (
     Clusters,
     clusters_setting,
     resolve_units,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Unpack, cast
 import pandas as pd
 
 from rageval_report.analysis.arguments import RankingReportKeywords, check_count, check_jobs
-from rageval_report.analysis.comparing.pairing import Clusters, MissingTreatment, clusters_setting
+from rageval_report.analysis.cluster_labels import Clusters, clusters_setting
+from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.evaluation_inputs import EvaluationInput, read_evaluations
 from rageval_report.analysis.headlines.ranking_headline import ranking_answer
 from rageval_report.analysis.ranking.letters import groups_of

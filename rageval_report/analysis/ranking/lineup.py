@@ -9,16 +9,14 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.cluster_labels import Clusters, resolve_units, unnamed_clusters
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
-    Clusters,
     MissingTreatment,
     Pairing,
     check_evaluations,
     pair_runs,
     require_bounds,
-    resolve_units,
-    unnamed_clusters,
 )
 from rageval_report.analysis.ranking.ranked_columns import MatrixColumns
 from rageval_report.errors import (

@@ -9,6 +9,7 @@ from typing import Unpack, cast
 
 import numpy as np
 
+from rageval_report.analysis.cluster_labels import clusters_setting
 from rageval_report.analysis.comparing.comparison import comparison_of_rows, plan_comparison
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords, PlanKeywords
 from rageval_report.analysis.comparing.metric_comparison import (
@@ -19,7 +20,6 @@ from rageval_report.analysis.comparing.metric_comparison import (
 from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
     check_directions,
-    clusters_setting,
     shared_metrics,
 )
 from rageval_report.errors import AlignmentError, DataError, check_options

@@ -10,13 +10,13 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonPlan,
     MetricComparison,
     PairedMetric,
     compare_together,
 )
-from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.history.changes import DatedRun, flat_config
 from rageval_report.analysis.history.run_pairs import PairedRuns, query_set_text
 from rageval_report.errors import ArgumentKindError

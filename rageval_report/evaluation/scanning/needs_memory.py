@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rageval_report.analysis.arguments import MeanKeywords
-from rageval_report.analysis.comparing.pairing import Clusters
+from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.errors import DataError
 
 

@@ -10,12 +10,11 @@ from typing import Any, Unpack
 import pandas as pd
 
 from rageval_report.analysis.arguments import check_count, check_jobs
+from rageval_report.analysis.cluster_labels import Clusters, clusters_setting
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
-    Clusters,
     MissingTreatment,
     check_directions,
-    clusters_setting,
     shared_metrics,
 )
 from rageval_report.analysis.evaluation_subset import EvaluationSubset

@@ -16,8 +16,8 @@ from rageval_report.analysis.arguments import (
     mean_limits,
     percentile_column,
 )
+from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.cluster_means import ClusteredMean
-from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.summary import (
     EvaluationReport,
     MeanPlan,

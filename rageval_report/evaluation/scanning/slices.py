@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import MeanKeywords, choose_metrics
+from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.cluster_means import ClusteredMean
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonPlan,
     PairedMetric,
     compare_together,
 )
-from rageval_report.analysis.comparing.pairing import Clusters
 from rageval_report.analysis.family import family_of_pairings
 from rageval_report.analysis.slice_pooling import SliceMean
 from rageval_report.analysis.slice_reversals import ComparedSlice

@@ -24,12 +24,12 @@ from rageval_report.stats._entries import Bounds
 from rageval_report.stats.base import check_positive, check_probability
 from rageval_report.stats.means.closed_forms import are_finite
 from rageval_report.stats.means.intervals import BOUNDS_TOLERANCE
+from rageval_report.stats.pairs.independent_pairs import independent_pairs
 from rageval_report.stats.pairs.paired_intervals import bonett_price_centre
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.pairs.rare_losses import rare_losses_of
 from rageval_report.stats.pairs.strict_limits import strict_interval, strict_pvalue
 from rageval_report.stats.sign_flips.inversion import pvalue_of_shift, sign_flip
-from rageval_report.stats.units import independent_pairs
 
 Claim: TypeAlias = Literal["equivalence", "non-inferior"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)

@@ -20,9 +20,9 @@ from rageval_report.stats.base import (
     check_resamples,
     check_seed,
 )
+from rageval_report.stats.pairs.independent_pairs import independent_pairs
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.sign_flips.inversion import limits_that_agree
-from rageval_report.stats.units import independent_pairs
 
 
 def paired_test(

@@ -135,6 +135,25 @@ class PairedScores:
             pairs.__dict__["differences"] = without_noise(moved, pairs.largest)
         return pairs
 
+    @classmethod
+    def of_clusters(cls, sums: FloatArray, sizes: FloatArray) -> Self:
+        """One pair per cluster, from the sums of the differences of its queries.
+
+        Parameters
+        ----------
+        sums : ndarray of shape (n_clusters,)
+            The sum of the differences of each cluster.
+        sizes : ndarray of float64
+            The number of its queries.
+
+        Examples
+        --------
+        >>> PairedScores.of_clusters(np.array([0.5, 0.25]), np.array([2.0, 1.0])).mean
+        0.25
+        """
+        scaled = sums * (sizes.size / sizes.sum()) if sizes.size else sums
+        return cls(np.zeros_like(scaled), scaled, sizes)
+
     def swapped(self) -> Self:
         """The same pairs with the sides exchanged.
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 import scipy
 
 from rageval_report.stats.base import check_level, check_positive
+from rageval_report.stats.pairs.independent_pairs import independent_pairs
 from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.units import independent_pairs
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.states.keyed_sums import merge_keyed
 from rageval_report.stats.sums import sums_by_group
-from rageval_report.stats.units import pairs_of_clusters
 from rageval_report.types import FloatArray, IntArray, WordArray
 
 
@@ -122,4 +121,4 @@ class ClusterSums:
 
     def pairs(self) -> PairedScores:
         """One pair per cluster, as `Units.collapse` makes them."""
-        return pairs_of_clusters(self.sums, self.sizes.astype(np.float64))
+        return PairedScores.of_clusters(self.sums, self.sizes.astype(np.float64))
