@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 __all__ = [
     "BoolArray",
+    "Complex64Array",
     "ComplexArray",
     "Float32Array",
     "FloatArray",
@@ -24,6 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 ComplexArray = npt.NDArray[np.complex128]
+Complex64Array = npt.NDArray[np.complex64]
 
 # Vectors that a model of embeddings returns.
 Float32Array = npt.NDArray[np.float32]

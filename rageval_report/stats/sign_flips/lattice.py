@@ -8,6 +8,7 @@ for lattices the p-values of 14 ratings were wrong by up to 0.33 in simulations.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,8 @@ _SAMPLE = 64
 _BLOCK = 8192  # numbers that stay in the first-level cache
 # So many at a time are counted: many more than there are steps, and few enough for the cache.
 _COUNTED = 2**17
+# Larger multiples are not counted in a table: all differences may lie far from zero.
+_MOST_TABULATED = 2**20
 # How often Euclid's algorithm takes in values that the sample did not show.
 _MOST_ROUNDS = 8
 
@@ -125,7 +128,12 @@ class LatticeCounts:
 
     def magnitudes(self) -> tuple[IntArray, IntArray]:
         """The sizes of the differences other than 0, in steps, and how often each occurs."""
-        sizes = np.bincount(np.abs(self.multiples), self.multiplicities)
+        magnitudes = np.abs(self.multiples)
+        if int(magnitudes.max(initial=0)) > _MOST_TABULATED:
+            distinct, where = np.unique(magnitudes, return_inverse=True)
+            tally = np.bincount(where, self.multiplicities).astype(np.int64)
+            return distinct[distinct > 0], tally[distinct > 0]
+        sizes = np.bincount(magnitudes, self.multiplicities)
         distinct = np.flatnonzero(sizes)
         distinct = distinct[distinct > 0]
         return distinct, sizes[distinct].astype(np.int64)
@@ -139,16 +147,33 @@ def count_lattice(differences: FloatArray) -> LatticeCounts | None:
     >>> count_lattice(np.array([1.0, -2.0, 1.0])).total
     0
     """
+    return count_lattices([differences])[0]
+
+
+def count_lattices(columns: Sequence[FloatArray]) -> list[LatticeCounts | None]:
+    """`count_lattice` of many columns of differences.
+
+    Examples
+    --------
+    >>> columns = [np.array([0.5, -1.0, 0.5, 0.0]), np.array([0.12345, -0.98765, 0.55555])]
+    >>> [None if lattice is None else lattice.step for lattice in count_lattices(columns)]
+    [0.5, None]
+    """
     # A single difference is a multiple of itself, and its signs never tie.
-    n_moved = np.count_nonzero(differences)
-    if n_moved < 2:
-        return None
+    moved = [place for place, column in enumerate(columns) if np.count_nonzero(column) > 1]
+    lattices: list[LatticeCounts | None] = [None] * len(columns)
+    tried = everyday_denominators([columns[place] for place in moved])
+    for place, denominator in zip(moved, tried, strict=True):
+        lattices[place] = _lattice_on(columns[place], denominator)
+    return lattices
+
+
+def _lattice_on(differences: FloatArray, denominator: float | None) -> LatticeCounts | None:
     # The usual steps first: in float32 the noise of hundredths and of reciprocal ranks adds up in
     # Euclid's algorithm, which then finds nothing.
-    denominator = everyday_denominator(differences)
     if denominator is None:
         # Zeros are multiples of any step, so they are left out only where a step is made of them.
-        moved = differences if n_moved == differences.size else differences[differences != 0.0]
+        moved = differences if differences.all() else differences[differences != 0.0]
         step = _euclid_step(moved, largest_magnitude(moved))
         if step is None:
             return None
@@ -278,18 +303,48 @@ def everyday_denominator(differences: FloatArray) -> float | None:
     >>> print(everyday_denominator(np.array([0.123456])))
     None
     """
-    top = largest_magnitude(differences)
-    # On a sample first, as most steps do not fit.
-    denominators = DENOMINATORS[DENOMINATORS * top <= MOST_STEPS]
-    sample = differences[:: 1 + differences.size // _SAMPLE, np.newaxis] * denominators
-    misfits = np.abs(sample - np.rint(sample)).max(axis=0)
-    for denominator in denominators[misfits <= _largest_misfit(1.0 / denominators, top)]:
-        if _fits(differences, 1.0 / float(denominator), top):
+    return everyday_denominators([differences])[0]
+
+
+def everyday_denominators(columns: Sequence[FloatArray]) -> list[float | None]:
+    """`everyday_denominator` of many columns.
+
+    Examples
+    --------
+    >>> everyday_denominators([np.array([0.1 + 0.2, -0.1]), np.array([0.123456])])
+    [10.0, None]
+    """
+    if not columns:
+        return []
+    # On a sample first, as most steps do not fit. Shorter samples end in zeros, which fit all.
+    samples = [column[:: 1 + column.size // _SAMPLE] for column in columns]
+    table = np.zeros((len(columns), max(sample.size for sample in samples), 1))
+    for row, sample in zip(table, samples, strict=True):
+        row[: sample.size, 0] = sample
+    tops = np.array([largest_magnitude(column) for column in columns])[:, np.newaxis]
+    with np.errstate(over="ignore", invalid="ignore"):  # very large numbers fit no such step
+        steps = table * DENOMINATORS
+        steps -= np.rint(steps)
+    misfits = np.abs(steps, out=steps).max(axis=1)
+    fits = misfits <= _largest_misfit(1.0 / DENOMINATORS, tops)
+    fits &= tops <= MOST_STEPS / DENOMINATORS
+    denominators: list[float | None] = [None] * len(columns)
+    for place in np.flatnonzero(fits.any(axis=1)).tolist():
+        denominators[place] = _first_fitting(
+            columns[place], DENOMINATORS[fits[place]], float(tops[place, 0])
+        )
+    return denominators
+
+
+def _first_fitting(differences: FloatArray, some: FloatArray, top: float) -> float | None:
+    """The first of some denominators of which all differences are multiples."""
+    for denominator in some.tolist():
+        if _fits(differences, 1.0 / denominator, top):
             return float(denominator)
     return None
 
 
-def _largest_misfit(step: FloatArray | float, top: float) -> FloatArray | float:
+def _largest_misfit(step: FloatArray | float, top: FloatArray | float) -> FloatArray | float:
     """How far from a whole number of steps a difference may lie, in steps."""
     return np.minimum(NOISE * top / step, MISFIT)
 
@@ -309,7 +364,7 @@ def _euclid_step(differences: FloatArray, top: float) -> float | None:
     step = 0.0
     rest = differences[:: 1 + differences.size // _SAMPLE]
     for _ in range(_MOST_ROUNDS):
-        for value in np.unique(np.abs(rest))[:_SAMPLE].tolist():
+        for value in _least_magnitudes(rest):
             step = _common_divisor(step, value, NOISE * top)
             if step * MOST_STEPS < top:
                 return None
@@ -318,6 +373,15 @@ def _euclid_step(differences: FloatArray, top: float) -> float | None:
         if not rest.size:
             return step
     return None
+
+
+def _least_magnitudes(values: FloatArray) -> list[float]:
+    """The least distinct magnitudes, in ascending order and as many as are looked at."""
+    magnitudes = np.abs(values)
+    if values.size > 2 * _SAMPLE:
+        magnitudes = np.unique(magnitudes)[:_SAMPLE]
+    # Of few numbers a set of Python's takes less time than NumPy's search for distinct ones.
+    return sorted(set(magnitudes.tolist()))[:_SAMPLE]
 
 
 def _common_divisor(a: float, b: float, noise: float) -> float:

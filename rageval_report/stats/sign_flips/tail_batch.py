@@ -9,13 +9,15 @@ that needs more (a law with piles, a far tail) is not settled here and goes down
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from rageval_report.stats.sign_flips.far_bounds import FarRows, bound_far_terms
+from rageval_report.stats.sign_flips.far_bounds import FarRows, bound_closely, bound_far_terms
 from rageval_report.stats.sign_flips.far_nodes import FarRange, find_far_terms
+from rageval_report.stats.sign_flips.far_transform import FEWEST_TRANSFORMED, bound_by_transform
 from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT
+from rageval_report.stats.sign_flips.tilted_rows import ListedRows, SummedRows, TiltedRows
 from rageval_report.stats.sign_flips.trapezoid import shortest_period
 from rageval_report.types import ComplexArray, FloatArray, IntArray
 
@@ -33,6 +35,8 @@ _MOST_FACTORS = 10**5
 # The line of integration may miss the saddlepoint by this many standard deviations.
 _CLOSE = 0.05
 _MOST_STEPS = 50
+# From rows this wide on, sums of powers take less time than a pass for each number.
+_FEWEST_SUMMED = 192
 # Below this, `sign_tail` has a formula that is good enough.
 _SMALLEST = 1e-10
 # Sums beyond this share of the largest one belong to a handful of patterns.
@@ -126,8 +130,18 @@ class SmoothTails:
         rows = FarRows(
             self.values, lines.tilt, lines.distance, lines.spread, lines.n_body, last
         ).select(followed)
-        has_terms = bound_far_terms(rows) > _LEFT_OUT * tails[followed] / lines.scale[followed]
-        for row in followed[has_terms].tolist():
+        allowed = _LEFT_OUT * tails[followed] / lines.scale[followed]
+        is_long = self.values.shape[1] >= FEWEST_TRANSFORMED
+        for bound in (bound_by_transform if is_long else bound_far_terms, bound_closely):
+            has_terms = np.flatnonzero(bound(rows) > allowed)
+            followed, allowed, rows = (
+                followed[has_terms],
+                allowed[has_terms],
+                rows.select(has_terms),
+            )
+            if not followed.size:
+                break
+        for row in followed.tolist():
             tails[row] = self.settled(row, far)
         return np.where(tails > 0, tails, np.nan)
 
@@ -199,6 +213,11 @@ class _TiltedLines:
         columns = (self.tilt, self.distance, self.spread, self.threshold, self.scale)
         return _TiltedLine(*(float(column[row]) for column in columns))
 
+    def replace_rows(self, rows: IntArray, others: _TiltedLines) -> None:
+        """Put other lines in the place of some rows."""
+        for field in fields(self):
+            getattr(self, field.name)[rows] = getattr(others, field.name)
+
 
 def smooth_tails(rows: TailRows) -> SmoothTails:
     """The tail of each row from the terms near the real axis.
@@ -216,15 +235,40 @@ def smooth_tails(rows: TailRows) -> SmoothTails:
     filled = np.pad(rows.values, ((0, 0), (0, batch_width(n_values) - n_values)))
     unit = np.sqrt(np.square(filled).sum(axis=1))
     values = filled / unit[:, np.newaxis]
-    threshold, spread = rows.thresholds / unit, rows.spreads / unit
-    total = values.sum(axis=1)
-    is_inside = threshold < _OUTERMOST * total
-    threshold = np.where(is_inside, threshold, 0.0)
-    tilt = _tilts(values, threshold)
-    slopes = np.tanh(tilt[:, np.newaxis] * values)
-    x = tilt[:, np.newaxis] * values
-    log_scale = (x + np.log1p(np.exp(-2.0 * x)) - math.log(2.0)).sum(axis=1) - tilt * threshold
-    deviation = np.sqrt((np.square(values) * (1.0 - np.square(slopes))).sum(axis=1))
+    questions = _Questions(values.sum(axis=1), rows.thresholds / unit, rows.spreads / unit)
+    if values.shape[1] < _FEWEST_SUMMED:
+        return SmoothTails(*_integrate(ListedRows(values), questions), values)
+    law = SummedRows.of(values)
+    at_least, lines = _integrate(law, questions)
+    others = np.flatnonzero(~law.covers(lines.tilt, lines.distance * lines.n_body))
+    if others.size:
+        listed = _integrate(ListedRows(values[others]), questions.select(others))
+        at_least[others] = listed[0]
+        lines.replace_rows(others, listed[1])
+    return SmoothTails(at_least, lines, values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Questions:
+    """The largest sum of each row, its threshold and spread, where the squares sum up to 1."""
+
+    total: FloatArray
+    threshold: FloatArray
+    spread: FloatArray
+
+    def select(self, rows: IntArray) -> _Questions:
+        """Some of the rows."""
+        return _Questions(self.total[rows], self.threshold[rows], self.spread[rows])
+
+
+def _integrate(law: TiltedRows, questions: _Questions) -> tuple[FloatArray, _TiltedLines]:
+    """The tail of each row from the terms near the real axis, and the line of its integral."""
+    total, spread = questions.total, questions.spread
+    is_inside = questions.threshold < _OUTERMOST * total
+    threshold = np.where(is_inside, questions.threshold, 0.0)
+    tilt = _tilts(law, threshold)
+    log_scale = law.logs(tilt) - tilt * threshold
+    deviation = np.sqrt(law.moments(tilt)[1])
     smallest = 0.1 * np.exp(log_scale) / (tilt * deviation)
     is_near = is_inside & (smallest > _SMALLEST)
     smallest = np.where(is_near, smallest, 1.0)
@@ -233,39 +277,32 @@ def smooth_tails(rows: TailRows) -> SmoothTails:
     n_body = np.ceil(np.where(is_near, _BODY / (deviation * distance), 0.0)).astype(np.int64) + 1
     scale = np.exp(log_scale) * distance / math.pi
     lines = _TiltedLines(tilt, distance, spread, threshold, scale, n_body)
-    sums = _body_sums(values, slopes, lines)
+    sums = _body_sums(law, lines)
     shrinks = np.exp(-tilt * 2 * math.pi / distance)
-    at_least = np.where(is_near, scale * sums - shrinks / (1.0 - shrinks), np.nan)
-    return SmoothTails(at_least, lines, values)
+    return np.where(is_near, scale * sums - shrinks / (1.0 - shrinks), np.nan), lines
 
 
-def _tilts(values: FloatArray, threshold: FloatArray) -> FloatArray:
+def _tilts(law: TiltedRows, threshold: FloatArray) -> FloatArray:
     """The tilts under which the thresholds are the means, roughly; none is below the least."""
-    tilt = np.maximum(threshold, LEAST_TILT)
-    squares = np.square(values)
+    tilt = np.clip(threshold, LEAST_TILT, law.most_tilt)
     for _ in range(_MOST_STEPS):
-        slopes = np.tanh(tilt[:, np.newaxis] * values)
-        missing = threshold - (slopes * values).sum(axis=1)
-        variance = (squares * (1.0 - np.square(slopes))).sum(axis=1)
-        is_off = missing > _CLOSE * np.sqrt(variance)
+        mean, variance = law.moments(tilt)
+        missing = threshold - mean
+        is_off = (missing > _CLOSE * np.sqrt(variance)) & (tilt < law.most_tilt)
         if not is_off.any():
             break
         # Newton's method from the left, where no step goes too far.
-        tilt = tilt + np.where(is_off, missing / np.maximum(variance, 1e-300), 0.0)
+        step = np.where(is_off, missing / np.maximum(variance, 1e-300), 0.0)
+        tilt = np.minimum(tilt + step, law.most_tilt)
     return np.asarray(tilt)
 
 
-def _body_sums(values: FloatArray, slopes: FloatArray, lines: _TiltedLines) -> FloatArray:
+def _body_sums(law: TiltedRows, lines: _TiltedLines) -> FloatArray:
     """The sum of the real parts of the terms of all near nodes, the first one half."""
     # Whole eights, because then zeros at the end of a row leave the last digit of its sum alone:
     # a row is the same in any company.
     most = 8 * math.ceil(int(lines.n_body.max()) / 8)
-    terms = np.empty((values.shape[0], most), dtype=np.complex128)
-    block = max(1, _BLOCK // (values.shape[1] * most))
-    for start in range(0, values.shape[0], block):
-        part = slice(start, start + block)
-        turns = lines.distance[part, np.newaxis] * values[part]
-        terms[part] = _products(turns, slopes[part], most)
+    terms = law.characteristic(lines.tilt, lines.distance, most)
     nodes = lines.distance[:, np.newaxis] * np.arange(most)
     z = lines.tilt[:, np.newaxis] + 1j * nodes
     terms *= np.exp(-1j * nodes * lines.threshold[:, np.newaxis]) / z
@@ -276,21 +313,6 @@ def _body_sums(values: FloatArray, slopes: FloatArray, lines: _TiltedLines) -> F
     terms[:, 0] *= 0.5
     terms[np.arange(most) >= lines.n_body[:, np.newaxis]] = 0.0
     return np.asarray(terms.real.sum(axis=1))
-
-
-def _products(turns: FloatArray, slopes: FloatArray, n_nodes: int) -> ComplexArray:
-    """The characteristic function of each row at its nodes.
-
-    A factor is cos(t v) + i tanh(c v) sin(t v); from one node to the next a wave takes one
-    multiplication.
-    """
-    waves = np.empty((n_nodes, *turns.shape), dtype=np.complex128)
-    waves[0] = 1.0
-    waves[1].real, waves[1].imag = np.cos(turns), np.sin(turns)
-    for k in range(2, n_nodes):
-        np.multiply(waves[k - 1], waves[1], out=waves[k])
-    waves.imag *= slopes
-    return np.asarray(waves.prod(axis=2).T)
 
 
 def _far_products(values: FloatArray, z: ComplexArray) -> ComplexArray:

@@ -9,17 +9,20 @@ is computed when it is asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from rageval_report.stats.base import Alternative
-from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.pairs.paired_scores import PairedScores, keep_steps
 from rageval_report.stats.sign_flips.inversion import Shifts, search_limits, shifts_of
 from rageval_report.stats.sign_flips.meet_in_the_middle import SAME_SUM
 from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import MOST_AT_ONCE, scattered_tails
 from rageval_report.stats.sign_flips.signflip import pvalue_of_tail, tails_of_large
 from rageval_report.stats.sign_flips.tail_batch import batch_width, fit_together
+
+Sample = TypeVar("Sample")
 
 # Of fewer pairs a p-value is a list of sums, and the limits are means of subsets.
 _FEWEST_TESTED, _FEWEST_INVERTED = 33, 23
@@ -43,12 +46,19 @@ def keep_pvalues(samples: Sequence[PairedScores]) -> None:
     {('two-sided', False): 0.014584}
     """
     kept: tuple[Alternative, bool] = ("two-sided", False)
+    keep_steps(samples)
     tested = [pairs for pairs in _scattered(samples) if kept not in pairs.sign_flip_pvalues]
     _keep_large_pvalues(tested)
-    for batch in _batches(tested, _FEWEST_TESTED):
-        values = np.zeros((len(batch), batch_width(max(pairs.n for pairs in batch))))
-        for row, pairs in zip(values, batch, strict=True):
-            row[: pairs.n] = pairs.differences
+    # Zeros do not matter: where most queries did not change, the rows are short.
+    moved = [
+        (pairs, pairs.differences[pairs.differences != 0.0])
+        for pairs in tested
+        if pairs.n <= MOST_AT_ONCE and pairs.unit == 1.0
+    ]
+    for batch in _batches([(each[1].size, each) for each in moved], _FEWEST_TESTED):
+        values = np.zeros((len(batch), batch_width(max(each.size for _, each in batch))))
+        for row, (_, differences) in zip(values, batch, strict=True):
+            row[: differences.size] = differences
         total = values.sum(axis=1)
         np.abs(values, out=values)
         # A sum this small is zero up to rounding: it has no direction.
@@ -56,9 +66,8 @@ def keep_pvalues(samples: Sequence[PairedScores]) -> None:
         tails = scattered_tails(values, np.abs(total))
         for place in np.flatnonzero(np.isfinite(tails)).tolist():
             tail = Tail(float(tails[place]), 0.0)
-            batch[place].sign_flip_pvalues[kept] = pvalue_of_tail(
-                tail, bool(total[place] > 0), midp=False
-            )
+            pairs = batch[place][0]
+            pairs.sign_flip_pvalues[kept] = pvalue_of_tail(tail, bool(total[place] > 0), midp=False)
 
 
 def _keep_large_pvalues(tested: Sequence[PairedScores]) -> None:
@@ -103,7 +112,8 @@ def keep_limits(samples: Sequence[PairedScores], confidence_level: float) -> Non
         if pairs.n > MOST_AT_ONCE and _suits(pairs) and pairs.large_sample is not None
     ]
     _search_kept([(pairs, shifts_of(pairs)) for pairs in large], confidence_level)
-    for batch in _batches(searched, _FEWEST_INVERTED):
+    suitable = [(pairs.n, pairs) for pairs in searched if pairs.n <= MOST_AT_ONCE and _suits(pairs)]
+    for batch in _batches(suitable, _FEWEST_INVERTED):
         # Differences that are all equal have no interval to search.
         varied = [pairs for pairs in batch if pairs.ends[0] < pairs.ends[1]]
         shifts = [shifts_of(pairs) for pairs in varied]
@@ -134,18 +144,15 @@ def _suits(pairs: PairedScores) -> bool:
     return not pairs.is_binary and pairs.unit == 1.0
 
 
-def _batches(samples: Sequence[PairedScores], fewest: int) -> Iterator[list[PairedScores]]:
-    """Samples of similar size that fit into one matrix each; of neither few nor very many pairs."""
-    chosen = sorted(
-        (pairs for pairs in samples if fewest <= pairs.n <= MOST_AT_ONCE and _suits(pairs)),
-        key=lambda pairs: pairs.n,
-    )
-    batch: list[PairedScores] = []
-    for pairs in chosen:
-        is_full = (len(batch) + 1) * pairs.n > _MOST_NUMBERS
-        if batch and (is_full or not fit_together(batch[0].n, pairs.n)):
-            yield batch
+def _batches(sized: Sequence[tuple[int, Sample]], fewest: int) -> Iterator[list[Sample]]:
+    """Samples of similar size that fit into one matrix each; none of few values."""
+    chosen = sorted((each for each in sized if each[0] >= fewest), key=lambda each: each[0])
+    batch: list[tuple[int, Sample]] = []
+    for size, sample in chosen:
+        is_full = (len(batch) + 1) * size > _MOST_NUMBERS
+        if batch and (is_full or not fit_together(batch[0][0], size)):
+            yield [each for _, each in batch]
             batch = []
-        batch.append(pairs)
+        batch.append((size, sample))
     if batch:
-        yield batch
+        yield [each for _, each in batch]

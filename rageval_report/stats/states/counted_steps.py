@@ -93,6 +93,9 @@ class CountedSteps:
         counts = None if ruler is None or not ruler.is_certain else ruler.count(values)
         if ruler is not None and counts is not None:
             return ruler.in_coarsest_steps(counts)
+        whole = _count_whole_numbers(values)
+        if whole is not None:
+            return whole
         for ruler in StepRuler.fitting(values):
             counts = ruler.count(values)
             if counts is not None:
@@ -298,6 +301,23 @@ def _numbers(multiples: IntArray, denominator: int, is_single: bool) -> FloatArr
     return np.asarray(numbers, dtype=np.float64)
 
 
+def _count_whole_numbers(values: Scores) -> CountedSteps | None:
+    """The counts of whole numbers; None if they are not, or have to be counted block by block.
+
+    Their step of 1 is the first that `StepRuler` would try, after several looks at them.
+    """
+    if values.dtype != np.float64 or values.size > BLOCK or not float(values[-1]).is_integer():
+        return None
+    low, high = float(values.min()), float(values.max())
+    if not (high - low < MOST_COUNTS and max(-low, high) < _LARGEST_STEP):
+        return None
+    places = values.astype(np.intp)
+    if not (places == values).all():
+        return None
+    lowest = int(low)
+    return in_coarsest_steps(1, lowest, np.bincount(places - lowest), is_single=False)
+
+
 def _some_step_fits(scores: Scores) -> BoolArray:
     """Whether a usual step may fit all scores of each row, up to single precision."""
     wide = scores.astype(np.float64)[..., np.newaxis]
@@ -305,6 +325,25 @@ def _some_step_fits(scores: Scores) -> BoolArray:
         numbers = np.rint(wide * _DENOMINATORS) / _DENOMINATORS
         fits = np.abs(numbers - wide) <= _SINGLE_ROUNDING * np.abs(wide)
     return np.asarray(fits.all(axis=-2).any(axis=-1))
+
+
+def columns_may_have_steps(columns: Sequence[Scores]) -> list[bool]:
+    """Whether some usual step may fit each column of finite scores; False is certain.
+
+    The first look that `CountedSteps.of` takes, at all columns at once.
+
+    Examples
+    --------
+    >>> columns_may_have_steps([np.array([0.5, 1.0]), np.array([0.1234567, 0.5, 0.25])])
+    [True, False]
+    """
+    # Zero is a multiple of any step, and stands for what a shorter column does not have.
+    glances = np.zeros((len(columns), _FIRST_LOOK))
+    for glance, column in zip(glances, columns, strict=True):
+        some = column[:: 1 + column.size // _SAMPLE][:_FIRST_LOOK]
+        glance[: some.size] = some
+    fits: list[bool] = _some_step_fits(glances).tolist()
+    return fits
 
 
 def steps_may_fit(scores: Scores, parts: Sequence[slice]) -> list[bool]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rageval_report.stats.sign_flips.far_bounds import FarRows, bound_far_terms
+from rageval_report.stats.sign_flips.far_bounds import FarRows, bound_closely, bound_far_terms
 from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT
 from rageval_report.stats.sign_flips.tail_batch import TailRows, smooth_tails
 
@@ -48,15 +48,23 @@ def sum_of_terms(rows, row):
 @pytest.mark.parametrize("spread", [0.0, 0.05])
 def test_no_sum_of_terms_is_above_its_bound(shape, n, spread):
     rows = far_rows(shape, n, spread=spread)
-    bounds = bound_far_terms(rows)
-    for row, bound in enumerate(bounds.tolist()):
-        assert sum_of_terms(rows, row) <= bound
+    bounds, closer = bound_far_terms(rows), bound_closely(rows)
+    for row in range(3):
+        terms = sum_of_terms(rows, row)
+        assert terms <= bounds[row]
+        assert terms <= closer[row]
 
 
 @pytest.mark.parametrize("n", [60, 120, 250, 700, 1400])
 def test_a_smooth_law_needs_no_far_terms(n):
     """Six digits of a p-value of 0.02 do not depend on them."""
     assert (bound_far_terms(far_rows("normal", n)) < 2e-4).all()
+
+
+@pytest.mark.parametrize("n", [45, 60, 120])
+def test_a_second_look_is_several_times_closer(n):
+    rows = far_rows("normal", n)
+    assert (bound_closely(rows) < 0.5 * bound_far_terms(rows)).all()
 
 
 @pytest.mark.parametrize("n", [40, 250])

@@ -3,7 +3,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report.stats.sign_flips.lattice import is_lattice, lattice_step, multiples
+from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.sign_flips.lattice import (
+    LatticeCounts,
+    count_lattice,
+    count_lattices,
+    everyday_denominators,
+    is_lattice,
+    lattice_step,
+    multiples,
+)
 
 
 @pytest.mark.parametrize("denominator", [1, 2, 3, 7, 12, 60, 100, 840, 1000, 2520, 10_000])
@@ -88,3 +97,35 @@ def test_steps_in_single_precision_are_found_among_the_usual_ones(step):
     steps[:2] = 1, round(1 / step)
     noisy = (steps * step).astype(np.float32).astype(float)
     assert lattice_step(noisy) == pytest.approx(step, rel=1e-12)
+
+
+def test_lattices_of_many_columns_are_those_of_each():
+    """Of any lengths: what is added to the shorter ones in a table must not show."""
+    rng = np.random.default_rng(8)
+    columns = [
+        *(rng.integers(-3, 4, 7) / 3, rng.normal(size=300), rng.integers(-5, 6, 200) * 0.37),
+        *(np.zeros(9), np.array([0.5]), np.array([1e300, -1e300, 3e299]), rng.normal(size=40)),
+        *(rng.integers(-90, 91, 500) / 100, np.array([1e-300, 2e-300, 2e-300])),
+    ]
+    for column, lattice in zip(columns, count_lattices(columns), strict=True):
+        alone = count_lattice(column)
+        if alone is None:
+            assert lattice is None
+        else:
+            assert (lattice.step, lattice.lowest) == (alone.step, alone.lowest)
+            assert np.array_equal(lattice.counts, alone.counts)
+            assert np.abs(
+                column - lattice.step * np.rint(column / lattice.step)
+            ).max() < 1e-6 * max(np.abs(column))
+    assert count_lattices([]) == []
+    denominators = everyday_denominators(columns)
+    assert denominators[0] == 3.0
+    assert [denominators[place] for place in (1, 6)] == [None, None]
+
+
+def test_multiples_far_from_zero_take_no_memory():
+    distinct, counts = LatticeCounts(1.0, -(2**45), np.array([2, 0, 3])).magnitudes()
+    assert distinct.tolist() == [2**45 - 2, 2**45]
+    assert counts.tolist() == [3, 2]
+    pairs = PairedScores(np.zeros(40), 2.0**45 + np.arange(40) % 3)
+    assert pairs.step is None  # finer than what matters for ties

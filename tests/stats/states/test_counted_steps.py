@@ -5,8 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.states.counted_steps import CountedSteps, StepRuler, steps_may_fit
+from rageval_report.stats.pairs.paired_scores import PairedScores, keep_steps
+from rageval_report.stats.states.counted_steps import (
+    CountedSteps,
+    StepRuler,
+    columns_may_have_steps,
+    steps_may_fit,
+)
 
 COLUMNS = {
     "binary": lambda rng: rng.integers(0, 2, 400) * 1.0,
@@ -64,3 +69,44 @@ def test_a_look_at_all_parts_at_once_never_denies_a_step_that_fits_one():
     assert expected == [place % 2 == 0 for place in range(len(parts))]
     assert all(may for may, fits in zip(may_fit, expected, strict=True) if fits)
     assert not all(may_fit)
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.parametrize("size", [1, 5, 63, 400])
+def test_a_column_is_counted_by_the_first_ruler_that_fits(kind, size):
+    column = COLUMNS[kind](np.random.default_rng(size))[:size]
+    by_rulers = (
+        ruler.in_coarsest_steps(counts)
+        for ruler in StepRuler.fitting(column)
+        if (counts := ruler.count(column)) is not None
+    )
+    assert same(CountedSteps.of(column), next(by_rulers, None))
+
+
+def test_a_glance_at_many_columns_drops_none_that_has_steps():
+    rng = np.random.default_rng(3)
+    columns = [COLUMNS[kind](rng)[: 1 + 50 * place] for place, kind in enumerate(COLUMNS)]
+    may_have = columns_may_have_steps(columns)
+    for column, may in zip(columns, may_have, strict=True):
+        assert may or CountedSteps.of(column) is None
+    assert not may_have[-1]  # the scattered ones
+    assert columns_may_have_steps([]) == []
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 400])
+def test_the_steps_of_many_samples_are_those_of_each(n):
+    def samples():
+        rng = np.random.default_rng(n)
+        columns = [make(rng)[:n] for make in COLUMNS.values()]
+        return [PairedScores(np.roll(one, 1), two) for one in columns[:5] for two in columns]
+
+    together = samples()
+    keep_steps(together)
+    for kept, alone in zip(together, samples(), strict=True):
+        assert "side_steps" in vars(kept)
+        for ours, theirs in zip(kept.side_steps, alone.side_steps, strict=True):
+            assert same(ours, theirs)
+        assert kept.step == alone.step
+        if alone.lattice is not None:
+            assert kept.lattice.lowest == alone.lattice.lowest
+            assert np.array_equal(kept.lattice.counts, alone.lattice.counts)
