@@ -30,7 +30,7 @@ from rageval_report.stats.sign_flips.sign_sums import coefficients_of_log_cosh
 from rageval_report.stats.sign_flips.summed_signs import root_of_squares
 from rageval_report.stats.sign_flips.trapezoid import shortest_period
 from rageval_report.stats.states.power_sums import ORDER_OF_SIGNS, PowerSums, sums_of_powers
-from rageval_report.types import FloatArray
+from rageval_report.types import FloatArray, IntArray
 
 # In units in which the squares of the differences sum up to 1, about: with larger values the series
 # would not converge at the outermost nodes, which lie some ten units from zero.
@@ -44,12 +44,21 @@ _BODY = 9.5
 _ALIAS = 1e-11
 # The largest tilt of these lines.
 _MOST_TILT = 6.0
+# Powers that are left out change K by this much at most, where the terms are as large as the first;
+# a tail has that relative error. At a node t the terms have fallen by exp(-_DECAY * t**2) or more.
+_LEFT_OUT = 1e-14
+_DECAY = 0.3
+# A shift makes differences larger by less than this factor.
+_ROOM = 1.2
 _SMALLEST = 1e-10  # below this, `sign_tail` has a formula that is good enough
 _CLOSE = 1e-9  # how close to the saddlepoint the tilt is, in standard deviations
 _MOST_STEPS = 50
 # Two neighbours on the grid of the transform are this far apart at most, and the grid begins here;
 # nearer to zero the nodes are computed. Both in radians per unit.
 _SPACING, _FIRST = 4.0, 1.95 * _BODY
+# Beyond the wave number up to which sums of powers suffice, a grid with this share of that number
+# between neighbours, and so much at most, is tried first: it takes a third of the time.
+_WIDE_SHARE, _WIDEST = 0.5, 32.0
 # Terms are left out below 1e-9, relative to the first: this is the length of the vector (see
 # `Histogram.dies_out`) that a term then has, for the largest tilt.
 _AWAY = math.sqrt(2.0 * 4.0 * math.log(1e9)) * math.cosh(_MOST_TILT * _LARGEST)
@@ -74,6 +83,33 @@ def _binomials() -> FloatArray:
     return np.asarray(scipy.special.binom(orders[:, np.newaxis], lower))
 
 
+@cache
+def _largest_by_order() -> FloatArray:
+    """The largest differences for which the powers above 2, 4, ..., 24 do not matter.
+
+    The coefficient of the kth power in log cosh is at most 2 (2 / pi)**k / k, and the sum of the
+    kth powers at most largest**(k - 2), as the squares sum up to 1. The first power that is left
+    out bounds all of them.
+    """
+    left_out = np.arange(4.0, ORDER_OF_SIGNS + 1, 2.0)
+    # Where |z|**k exp(-_DECAY t**2) is largest, on the outermost line.
+    squares = np.maximum(_MOST_TILT**2, left_out / (2.0 * _DECAY))
+    sizes = 2.0 / left_out * (2.0 / math.pi * np.sqrt(squares)) ** left_out
+    sizes *= np.exp(-_DECAY * (squares - _MOST_TILT**2))
+    return np.asarray((_LEFT_OUT / sizes) ** (1.0 / (left_out - 2.0)) / _ROOM)
+
+
+def needed_order(largest: float) -> int:
+    """The highest power that matters where no difference is larger than this, in units; at least 4.
+
+    Examples
+    --------
+    >>> [needed_order(largest) for largest in (0.003, 0.02, 0.08)]
+    [8, 14, 26]
+    """
+    return max(4, 2 + 2 * int(np.searchsorted(_largest_by_order(), largest)))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LargeSample:
     """Differences, counted from their mean in units of the root of the sum of their squares.
@@ -84,8 +120,8 @@ class LargeSample:
         The number of differences.
     mean, unit : float
         Their mean, and the unit.
-    sums : ndarray of shape (27,)
-        The sums of the powers 0 to 26 of all but the largest ones.
+    sums : ndarray of shape (order + 1,)
+        The sums of the powers 0 to an even order, at most 26, of all but the largest ones.
     large : ndarray
         The largest ones, one by one.
     histogram : Histogram
@@ -136,7 +172,7 @@ class LargeSample:
         at_zero = n_zero * math.ldexp(-mean, -exponent) ** np.arange(ORDER_OF_SIGNS + 1)
         squares = sums_of_powers(values, counts, mean, exponent, 2)[2] + at_zero[2]
         unit = math.ldexp(math.sqrt(float(squares)), exponent)
-        large = np.zeros(0)
+        large, order = np.zeros(0), needed_order(top / unit)
         if top > _LARGEST * unit:
             is_large = np.abs(values - mean) > _LARGEST * unit
             large = values[is_large]
@@ -146,13 +182,39 @@ class LargeSample:
             values = values[~is_large]
             if large.size > _MOST_LARGE or not values.size:
                 return None
-        sums = sums_of_powers(values, counts, mean, exponent, ORDER_OF_SIGNS) + at_zero
-        sums *= math.ldexp(1.0 / unit, exponent) ** np.arange(ORDER_OF_SIGNS + 1)
+        sums = sums_of_powers(values, counts, mean, exponent, order) + at_zero[: order + 1]
+        sums *= math.ldexp(1.0 / unit, exponent) ** np.arange(order + 1)
         return cls(
             *(n, mean, unit, sums, (large - mean) / unit),
             Histogram.of(values, counts, unit, step, n_zero),
             0.0 if step is None else step / unit,
         )
+
+    def dies_out(self, farthest: float) -> bool:
+        """What `Histogram.dies_out` shows; near zero the sums of powers show it at less cost.
+
+        Examples
+        --------
+        >>> LargeSample.of(np.sin(np.arange(4000.0)), None, None).dies_out(1000.0)
+        True
+        """
+        if self.histogram.is_lattice:  # which has few bins as a rule
+            return self.histogram.dies_out(farthest)
+        return self.histogram.dies_out(farthest, self._known_wave())
+
+    def _known_wave(self) -> float:
+        """A wave number up to which the vector of `Histogram.dies_out` is long; 0 if none is known.
+
+        The length of the sum of exp(iwv) is the root of the sum of cos(w (u - v)) over all pairs of
+        differences, and cos x is at most 1 - x**2 / 2 + x**4 / 24.
+        """
+        n, first, second, third, fourth = self.sums[:5].tolist()
+        squares = n * second - first**2
+        fourths = n * fourth - 4.0 * first * third + 3.0 * second**2
+        wave = 0.75 * math.sqrt(6.0 * squares / fourths)  # the bound is best at 4 / 3 of it
+        # The bound is a concave function of w**2, so it is least at an end.
+        missing = min(w**2 * squares - w**4 * fourths / 12.0 for w in (_FIRST, wave))
+        return wave if missing >= n * _AWAY**2 else 0.0
 
     def returns_of(self, shift: float, tails: LargeTails, row: int, farthest: float) -> float:
         """A bound on what the returns of a lattice add to a tail, relative to it.
@@ -214,7 +276,7 @@ class LargeSample:
 
     def with_signs_reversed(self) -> LargeSample:
         """The same with the signs of all differences reversed."""
-        signs = (-1.0) ** np.arange(ORDER_OF_SIGNS + 1)
+        signs = (-1.0) ** np.arange(self.sums.size)
         return replace(self, mean=-self.mean, sums=self.sums * signs, large=-self.large)
 
 
@@ -296,7 +358,7 @@ class Histogram:
         """Whether each bin contains a single value, a multiple of the width."""
         return self.n_moved == 0.0
 
-    def dies_out(self, farthest: float) -> bool:
+    def dies_out(self, farthest: float, known: float = 0.0) -> bool:
         """Whether the characteristic function is negligible from the last near node on.
 
         Parameters
@@ -304,6 +366,8 @@ class Histogram:
         farthest : float
             Up to this imaginary part, in units; on a lattice the near surroundings of its returns
             do not count.
+        known : float
+            Up to this wave number it is known to be.
 
         Notes
         -----
@@ -316,22 +380,34 @@ class Histogram:
         """
         if farthest <= max(self.seen, default=0.0):
             return True
+        last = 2.0 * farthest
+        wide = min(_WIDE_SHARE * known, _WIDEST)
+        is_dead = (
+            _SPACING < wide and known < last and self._is_away(known, last, wide)
+        ) or self._is_away(_FIRST, last, _SPACING)
+        if is_dead:
+            self.seen.append(farthest)
+        return is_dead
+
+    def _is_away(self, first_wave: float, last_wave: float, spacing: float) -> bool:
+        """Whether the vector of `dies_out` is long at all wave numbers from the first to the last.
+
+        Neighbours on the grid are as far apart as `spacing` at most. A wide grid shows it less
+        often.
+        """
         counts, width, moved = self.counts, self.width, 0.0
         if not self.is_lattice:
-            counts, width, moved = self._folded(2.0 * farthest)
-        n, points = float(counts.sum()), 2 * math.pi / (width * _SPACING)
+            counts, width, moved = self._folded(last_wave)
+        n, points = float(counts.sum()), 2 * math.pi / (width * spacing)
         points = 2 ** math.ceil(math.log2(max(points, 2 * counts.size)))
         spacing = 2 * math.pi / (points * width)
-        first, last = round(_FIRST / spacing), math.ceil(2.0 * farthest / spacing)
+        first, last = round(first_wave / spacing), math.ceil(last_wave / spacing)
         lengths = np.abs(np.fft.rfft(counts, points)[first : last + 1])
         if not lengths.size:  # a lattice so coarse that its returns meet
             return False
         away = np.sqrt(2.0 * np.maximum(n - lengths, 0.0)) - spacing / 2
         away -= moved * spacing * np.arange(first, first + lengths.size)
-        is_dead = bool(away.min() >= _AWAY)
-        if is_dead:
-            self.seen.append(farthest)
-        return is_dead
+        return bool(away.min() >= _AWAY)
 
     def _folded(self, farthest: float) -> tuple[FloatArray, float, float]:
         """Wider bins, as fine as this wave number needs; and how far all values are moved.
@@ -341,12 +417,14 @@ class Histogram:
         n_joined = 2 ** max(0, math.floor(-math.log2(self.width * farthest)))
         middle = n_joined // 2
         before = (middle - self.zero) % n_joined
-        after = -(before + self.counts.size) % n_joined
-        table = np.pad(self.counts, (before, after)).reshape(-1, n_joined)
+        table = np.zeros((-(-(before + self.counts.size) // n_joined), n_joined))
+        table.reshape(-1)[before : before + self.counts.size] = self.counts
         distances = np.arange(n_joined) - middle
         squares = float((np.square(distances) * table.sum(axis=0)).sum())
         moved = self.width * (math.sqrt(squares) + math.sqrt(self.n_moved) / 2)
-        return table.sum(axis=1), n_joined * self.width, moved
+        while table.shape[1] > 1:  # by halves, as many short rows are slow to sum
+            table = table[:, ::2] + table[:, 1::2]
+        return table[:, 0], n_joined * self.width, moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -376,7 +454,9 @@ class LargeRows:
     n, mean, unit, step : ndarray of shape (n_rows,)
         As in `LargeSample`.
     sums : ndarray of shape (n_rows, 27)
-        The sums of powers.
+        The sums of powers; rows of lower order end in zeros.
+    order : ndarray of int, shape (n_rows,)
+        The highest power of each row.
     large : ndarray of shape (n_rows, n_large)
         The largest differences; rows of fewer end in zeros.
     """
@@ -386,20 +466,24 @@ class LargeRows:
     unit: FloatArray
     step: FloatArray
     sums: FloatArray
+    order: IntArray
     large: FloatArray
 
     @classmethod
     def of(cls, samples: Sequence[LargeSample]) -> LargeRows:
         """The samples, at least one."""
         large = np.zeros((len(samples), max(sample.large.size for sample in samples)))
-        for row, sample in zip(large, samples, strict=True):
-            row[: sample.large.size] = sample.large
+        sums = np.zeros((len(samples), ORDER_OF_SIGNS + 1))
+        for place, sample in enumerate(samples):
+            large[place, : sample.large.size] = sample.large
+            sums[place, : sample.sums.size] = sample.sums
         return cls(
             n=np.array([sample.n for sample in samples]),
             mean=np.array([sample.mean for sample in samples]),
             unit=np.array([sample.unit for sample in samples]),
             step=np.array([sample.step for sample in samples]),
-            sums=np.stack([sample.sums for sample in samples]),
+            sums=sums,
+            order=np.array([sample.sums.size - 1 for sample in samples]),
             large=large,
         )
 
@@ -438,8 +522,8 @@ class _ShiftedSigns:
     ----------
     threshold : ndarray of shape (n_rows,)
         The observed sums.
-    series : ndarray of shape (n_rows, 13)
-        The coefficients of K without the large differences.
+    series : ndarray of shape (n_rows, n_powers)
+        The coefficients of K without the large differences, to the highest order of a row.
     large : ndarray of shape (n_rows, n_large)
         The magnitudes of the large differences.
     step : ndarray of shape (n_rows,)
@@ -454,20 +538,22 @@ class _ShiftedSigns:
     @classmethod
     def of(cls, rows: LargeRows, moved: FloatArray) -> _ShiftedSigns:
         """The differences of the rows, each moved by a number of its units."""
-        binomials = _binomials()
+        binomials = _binomials()[: int(rows.order.max()) // 2]
         even = np.zeros((moved.size, len(binomials)))
         # Each power of the shift in turn, so that a row is the same in any company.
         factor = np.ones_like(moved)
-        for power in range(ORDER_OF_SIGNS + 1):
+        for power in range(2 * len(binomials) + 1):
             first = max((power + 1) // 2, 1) - 1  # of the even powers, the first one as high
             lower = 2 * np.arange(first + 1, len(binomials) + 1) - power
             terms = binomials[first:][np.arange(lower.size), lower] * rows.sums[:, lower]
             even[:, first:] += factor[:, np.newaxis] * terms
             factor = factor * moved
+        orders = 2 * np.arange(1, len(binomials) + 1)
+        even[orders > rows.order[:, np.newaxis]] = 0.0
         large = np.where(rows.large != 0.0, np.abs(rows.large + moved[:, np.newaxis]), 0.0)
         unit = np.sqrt(even[:, 0] + np.square(large).sum(axis=1))
-        orders = 2 * np.arange(1, len(binomials) + 1)
-        series = even / unit[:, np.newaxis] ** orders * coefficients_of_log_cosh()
+        coefficients = coefficients_of_log_cosh()[: len(binomials)]
+        series = even / unit[:, np.newaxis] ** orders * coefficients
         return cls(rows.n * moved / unit, series, large / unit[:, np.newaxis], rows.step / unit)
 
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -556,7 +642,7 @@ def lowest_shifts_of_large(samples: Sequence[LargeSample], level: float) -> Floa
     for row in np.argsort(-search.tails.tilt, kind="stable").tolist():
         sample, farthest = samples[row], _FAR * float(search.tails.tilt[row])
         if (
-            not sample.histogram.dies_out(farthest)
+            not sample.dies_out(farthest)
             or not sample.returns_of(*(float(limits[row]), search.tails, row, farthest)) <= _RETURNS
         ):
             limits[row] = math.nan
@@ -582,7 +668,7 @@ def large_tails(samples: Sequence[LargeSample]) -> FloatArray:
     )
     tails = rows.tails(np.zeros(len(samples)))
     smooth = [
-        sample.histogram.dies_out(_FAR_OF_TEST * tilt)
+        sample.dies_out(_FAR_OF_TEST * tilt)
         for sample, tilt in zip(samples, tails.tilt.tolist(), strict=True)
     ]
     return np.where(smooth, tails.at_least, np.nan)

@@ -27,7 +27,7 @@ _FAR = 12.0
 _SAMPLE = 1024
 # As many far values are kept at most.
 MOST_FAR = 2**15
-_BLOCK = 8192  # numbers that stay in the first-level cache
+_BLOCK = 2**14  # numbers of which two arrays stay in the second-level cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
