@@ -263,7 +263,7 @@ class MetricComparison:
         return gain_of_noise(self.pilot.sd / math.sqrt(self.by_unit.n), plan.tried)
 
     def _usual_sizes(self) -> tuple[float, ...]:
-        return usual_sizes(self.metric, self.pairs.side_moments[0].mean, self.pilot.sd)
+        return usual_sizes(self.metric, self.pairs.side_means[0], self.pilot.sd)
 
     def _is_fragile(self, pvalue_adjusted: float, plan: ComparisonPlan) -> bool:
         """Whether one more unit against it would undo it.
@@ -668,10 +668,10 @@ def _mean(pairs: PairedScores) -> float:
 
 
 def _mean_numbers(pairs: PairedScores) -> dict[str, object]:
-    before, after = pairs.side_moments
+    before, after = pairs.side_means
     return {
-        "baseline_mean": before.mean,
-        "candidate_mean": after.mean,
+        "baseline_mean": before,
+        "candidate_mean": after,
         "difference": _mean(pairs),
     }
 

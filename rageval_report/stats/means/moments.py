@@ -133,6 +133,28 @@ def moments_off_steps(values: FloatArray) -> Moments:
     return Moments(n, mean, math.sqrt(square / (n - 1)), minimum, maximum, binary)
 
 
+def mean_off_steps(values: FloatArray, ends: tuple[float, float]) -> float:
+    """The mean that `moments_off_steps` gives, of scores whose least and largest are known.
+
+    Parameters
+    ----------
+    values : ndarray
+        The scores, none of them missing.
+    ends : (float, float)
+        The least and the largest of them.
+
+    Examples
+    --------
+    >>> round(mean_off_steps(np.array([0.1234567, 0.7654321]), (0.1234567, 0.7654321)), 7)
+    0.4444444
+    """
+    low, high = ends
+    if unit_of(low, high) != 1.0 or high - low <= TIE_TOLERANCE * max(abs(low), abs(high)):
+        return moments_off_steps(values).mean
+    sizes, means = np.array([(part.size, part.sum() / part.size) for part in blocks(values)]).T
+    return min(max(sum_of_products(sizes, means) / values.size, low), high)
+
+
 def moments_of_steps(steps: CountedSteps) -> Moments:
     """The moments of scores on a lattice, each rounded once: no order of the scores moves them.
 

@@ -11,9 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import Alternative, largest_magnitude, paired_values, without_noise
+from rageval_report.stats.base import Alternative, paired_values, without_noise
 from rageval_report.stats.magnitudes import unit_of
-from rageval_report.stats.means.moments import Moments, moments_of_steps, moments_off_steps
+from rageval_report.stats.means.moments import (
+    Moments,
+    mean_off_steps,
+    moments_of_steps,
+    moments_off_steps,
+)
 from rageval_report.stats.means.score_bins import CountedScores
 from rageval_report.stats.pairs.discordant import DiscordantPairs, count_discordant, is_binary
 from rageval_report.stats.pairs.spread import (
@@ -71,8 +76,8 @@ class PairedScores:
     (1, 1, 2, 0.0, (-1.0, 1.0))
     >>> pairs.unit, pairs.in_units is pairs, pairs.are_equal_bits, pairs.is_binary, pairs.weights
     (1.0, True, False, False, None)
-    >>> pairs.largest
-    4.0
+    >>> pairs.largest, pairs.side_ends, pairs.side_means
+    (4.0, ((1.0, 4.0), (2.0, 3.0)), (2.3333333333333335, 2.3333333333333335))
     >>> pairs.values, pairs.standard_deviation, pairs.moments.maximum, pairs.counted.counts
     (array([ 1.,  0., -1.]), 1.0, 1.0, array([1., 1., 1.]))
     >>> [steps.denominator for steps in pairs.side_steps], [m.mean for m in pairs.side_moments]
@@ -179,11 +184,16 @@ class PairedScores:
         """
         return max(1.0, unit_of(self.largest))
 
-    @lock_free_property
+    @property
     def largest(self) -> float:
         """The largest magnitude of a score; 0 without scores."""
+        return max((max(high, -low) for low, high in self.side_ends), default=0.0)
+
+    @lock_free_property
+    def side_ends(self) -> tuple[tuple[float, float], ...]:
+        """The least and the largest score of either side; nothing without scores."""
         sides = self.baseline, self.candidate
-        return max((largest_magnitude(side) for side in sides if side.size), default=0.0)
+        return tuple((float(side.min()), float(side.max())) for side in sides if side.size)
 
     @lock_free_property
     def in_units(self) -> Self:
@@ -231,6 +241,18 @@ class PairedScores:
         before, after = (
             moments_off_steps(side) if steps is None else moments_of_steps(steps)
             for side, steps in sides
+        )
+        return before, after
+
+    @lock_free_property
+    def side_means(self) -> tuple[float, float]:
+        """The mean of each side, without the other `side_moments`; NaN without scores."""
+        if not self.n:
+            return math.nan, math.nan
+        sides = zip((self.baseline, self.candidate), self.side_steps, self.side_ends, strict=True)
+        before, after = (
+            mean_off_steps(side, ends) if steps is None else steps.mean
+            for side, steps, ends in sides
         )
         return before, after
 
@@ -302,7 +324,7 @@ class PairedScores:
         low, high = self.ends
         return Moments(self.n, self.mean, self.standard_deviation, low, high, is_binary=False)
 
-    @property
+    @lock_free_property
     def ends(self) -> tuple[float, float]:
         """The least and the largest of `values`."""
         return float(self.values.min()), float(self.values.max())
@@ -417,14 +439,16 @@ class PairedScores:
         >>> PairedScores.of([0.5, 0.5, 1.0], [0.75, 0.5, 0.0]).losses_of(1.0)
         (1, 0.125)
         """
+        if self.weights is None and not either_sign and self.n:
+            low, _ = self.ends
+            if low > -size + self.tolerance:
+                return 0, self.mean
         weights = 1.0 if self.weights is None else self.weights
         differences = -np.abs(self.differences) if either_sign else self.differences
         is_loss = differences <= (-size + self.tolerance) * weights
         n_losses = int(np.count_nonzero(is_loss))
         if n_losses == self.n:
             return n_losses, 0.0
-        if not n_losses and self.weights is None and not either_sign:
-            return 0, self.mean
         others = differences[~is_loss] if n_losses else differences
         weight = others.size if self.weights is None else self.weights[~is_loss].sum()
         return n_losses, float(others.sum() / weight)

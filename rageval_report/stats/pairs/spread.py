@@ -48,9 +48,10 @@ def standard_deviation(values: FloatArray, tolerance: float) -> float:
     if values.size < 2:
         return float("nan")
     # Each value may be off by one tolerance, so two equal ones may lie two tolerances apart.
-    if float(values.max() - values.min()) <= 2.0 * tolerance:
+    low, high = float(values.min()), float(values.max())
+    if high - low <= 2.0 * tolerance:
         return 0.0
-    unit = unit_of(values)
+    unit = unit_of(low, high)
     return float((values if unit == 1.0 else values / unit).std(ddof=1)) * unit
 
 

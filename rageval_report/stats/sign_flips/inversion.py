@@ -402,7 +402,7 @@ class Shifts:
             return None
         return LargeSample.of(self.values, self.counts, self.step)
 
-    @property
+    @lock_free_property
     def ends(self) -> tuple[float, float]:
         """The least and the largest difference."""
         return float(self.values.min()), float(self.values.max())

@@ -502,7 +502,8 @@ class LargeRows:
         deviation = np.sqrt(variance)
         log_scale = value - tilt * signs.threshold
         smallest = np.where(tilt > LEAST_TILT, _rice(tilt, log_scale, deviation), 0.1)
-        is_known = (tilt <= _MOST_TILT) & (smallest > _SMALLEST) & (signs.threshold >= 0.0)
+        is_known = (tilt <= _MOST_TILT) & (smallest > _SMALLEST)
+        is_known &= (signs.threshold >= 0.0) & (signs.threshold <= _MOST_TILT)
         smallest = np.where(is_known, smallest, 0.1)
         period = shortest_period(np.inf, signs.threshold, tilt, smallest, _ALIAS)
         distance = 2 * math.pi / (period + 2 * signs.step)
@@ -554,7 +555,11 @@ class _ShiftedSigns:
         unit = np.sqrt(even[:, 0] + np.square(large).sum(axis=1))
         coefficients = coefficients_of_log_cosh()[: len(binomials)]
         series = even / unit[:, np.newaxis] ** orders * coefficients
-        return cls(rows.n * moved / unit, series, large / unit[:, np.newaxis], rows.step / unit)
+        threshold = rows.n * moved / unit
+        # Beyond the lines nothing is known, as no tilt is below its threshold. There the series
+        # does not converge, and that of the normal law takes its place.
+        series[threshold > _MOST_TILT] = np.arange(len(binomials)) == 0
+        return cls(threshold, series, large / unit[:, np.newaxis], rows.step / unit)
 
     def cumulants(self, tilt: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """K, K' and K'' at a real point of each row."""

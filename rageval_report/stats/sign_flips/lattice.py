@@ -15,6 +15,7 @@ import numpy as np
 
 from rageval_report.stats.base import largest_magnitude
 from rageval_report.stats.sums import sum_of_products
+from rageval_report.stats.threads import lock_free_property
 from rageval_report.types import FloatArray, IntArray
 
 # Steps 1/D of everyday scores: shares of up to twelve, two and three of them combined (60, 840),
@@ -64,7 +65,7 @@ def lattice_step(differences: FloatArray) -> float | None:
     return None if lattice is None else lattice.step
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LatticeCounts:
     """How often each multiple of a step occurs among differences.
 
@@ -88,32 +89,32 @@ class LatticeCounts:
     lowest: int
     counts: IntArray
 
-    @property
+    @lock_free_property
     def multiples(self) -> IntArray:
         """The multiples that occur, in steps and in ascending order."""
         return np.asarray(np.flatnonzero(self.counts) + self.lowest, dtype=np.int64)
 
-    @property
+    @lock_free_property
     def multiplicities(self) -> IntArray:
         """How often each of the multiples that occur does."""
         return self.counts[self.counts > 0]
 
-    @property
+    @lock_free_property
     def values(self) -> FloatArray:
         """The differences that occur, in ascending order."""
         return np.asarray(self.multiples * self.step)
 
-    @property
+    @lock_free_property
     def n(self) -> int:
         """The number of differences."""
         return int(self.counts.sum())
 
-    @property
+    @lock_free_property
     def total(self) -> int:
         """The sum of the differences, in steps."""
         return int((self.multiples * self.multiplicities).sum())
 
-    @property
+    @lock_free_property
     def standard_deviation(self) -> float:
         """The standard deviation with denominator n - 1, which no order of the rows moves.
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rageval_report.stats.threads import lock_free_property
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
 Scores = npt.NDArray[np.floating[Any]]
@@ -41,7 +42,7 @@ _LARGEST_STEP = 2**53
 _LARGEST_INTEGER = 2**62
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CountedSteps:
     """How often each multiple of 1/D occurs among scores.
 
@@ -173,7 +174,7 @@ class CountedSteps:
         lowest = -(self.lowest + self.counts.size - 1)
         return CountedSteps(self.denominator, lowest, self.counts[::-1], self.is_single)
 
-    @property
+    @lock_free_property
     def n(self) -> int:
         """The number of scores."""
         return int(self.counts.sum())
@@ -250,7 +251,8 @@ class CountedSteps:
     def _number(self, multiple: int) -> float:
         if not self.counts.size:
             return math.nan
-        return float(_numbers(np.array([multiple]), self.denominator, self.is_single)[0])
+        number = multiple / self.denominator
+        return float(np.float32(number)) if self.is_single else number
 
     def sum_of_steps(self) -> int:
         """The sum of the scores, in steps."""

@@ -168,15 +168,34 @@ class StatePairs(PairedScores):
         return self.summary.n_other_bits == 0
 
     @lock_free_property
+    def side_means(self) -> tuple[float, float]:
+        """The mean of each side."""
+        sides = self.summary.baseline, self.summary.candidate
+        before, after = (
+            moments_of_state(side).mean if side.steps is None else side.steps.mean for side in sides
+        )
+        return before, after
+
+    @lock_free_property
+    def side_ends(self) -> tuple[tuple[float, float], ...]:
+        """The least and the largest score of either side."""
+        if None not in self.side_steps:
+            known = [steps for steps in self.side_steps if steps is not None]
+            return tuple((steps.minimum, steps.maximum) for steps in known)
+        return tuple((side.minimum, side.maximum) for side in self.side_moments)
+
+    @lock_free_property
     def is_binary(self) -> bool:
         """Whether every score of both sides is 0 or 1."""
+        before, after = self.side_steps
+        if before is not None and after is not None:
+            return before.is_binary and after.is_binary
         return all(side.is_binary for side in self.side_moments)
 
     @lock_free_property
     def tolerance(self) -> float:
         """The difference up to which two scores of this size count as equal."""
-        ends = (end for side in self.side_moments for end in (side.minimum, side.maximum))
-        return TIE_TOLERANCE * max(1.0, *(abs(end) for end in ends))
+        return TIE_TOLERANCE * max(1.0, self.largest)
 
     @lock_free_property
     def mean(self) -> float:
@@ -190,7 +209,7 @@ class StatePairs(PairedScores):
             return (known.candidate.total - known.baseline.total) / self.n
         return moments_of_state(known.differences).mean
 
-    @property
+    @lock_free_property
     def ends(self) -> tuple[float, float]:
         """The least and the largest difference."""
         return self.summary.ends
