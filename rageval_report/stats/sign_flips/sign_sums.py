@@ -22,6 +22,7 @@ from rageval_report.types import ComplexArray, FloatArray, IntArray
 _REACH = 0.9
 _ORDERS = 2 * np.arange(1, 14)
 _BLOCK = 8192  # numbers that stay in the first-level cache
+_FEW = 256  # numbers for which a call of NumPy costs more than its work
 _ROW = 32  # nodes per row of the tables from which waves are composed
 # From so many times as many nodes in the rows as are asked for on, these are computed alone.
 _SPARSE = 2
@@ -100,19 +101,33 @@ class SignSums:
         self.variance = _total(values * values, counts)
         self.reach = within_reach(self.top)  # up to this radius power sums alone are enough
         self._parts = self._split(max(self.reach, _USUAL_RADIUS))
+        # The search for a tilt, the distance of the nodes and the series ask for the same points.
+        self._cumulants: dict[float, Cumulant] = {}
 
     def cumulant(self, c: float) -> Cumulant:
         """K, K' and K'' at the real point c, at least zero."""
+        if c not in self._cumulants:
+            self._cumulants[c] = self._cumulant_at(c)
+        return self._cumulants[c]
+
+    def _cumulant_at(self, c: float) -> Cumulant:
         if c > self._parts.radius:
             # Some room, because the search for the tilt only moves outwards.
             self._parts = self._split(1.3 * c)
         series = coefficients_of_log_cosh() * self._parts.power_sums
         large, counts = self._parts.large, self._parts.counts
+        near = Cumulant(
+            value=float(series @ c**_ORDERS),
+            mean=float(series * _ORDERS @ c ** (_ORDERS - 1)),
+            variance=float(series * _ORDERS * (_ORDERS - 1) @ c ** (_ORDERS - 2)),
+        )
+        if not large.size:
+            return near
         hyperbolic = np.tanh(c * large)
         return Cumulant(
-            value=float(series @ c**_ORDERS) + _total(log_cosh(c * large), counts),
-            mean=float(series * _ORDERS @ c ** (_ORDERS - 1)) + _total(large * hyperbolic, counts),
-            variance=float(series * _ORDERS * (_ORDERS - 1) @ c ** (_ORDERS - 2))
+            value=near.value + _total(log_cosh(c * large), counts),
+            mean=near.mean + _total(large * hyperbolic, counts),
+            variance=near.variance
             + _total((large * (1 - hyperbolic * hyperbolic) * large), counts),
         )
 
@@ -172,6 +187,13 @@ def _total(terms: FloatArray, counts: FloatArray | None) -> float:
 def _power_sums(values: FloatArray, counts: FloatArray | None) -> FloatArray:
     """Sums of the even powers; block by block, as that stays in the cache."""
     sums = np.zeros(_ORDERS.size)
+    if values.size <= _FEW:
+        table = np.tile(np.square(values), (_ORDERS.size, 1))
+        if counts is not None:
+            table[0] *= counts
+        # Each row times the next one: as below, in one call instead of a dozen.
+        np.multiply.accumulate(table, axis=0, out=table)
+        return sums + table.sum(axis=1)
     powers = np.empty((_ORDERS.size, min(values.size, _BLOCK)))
     for start in range(0, values.size, _BLOCK):
         block = slice(start, start + _BLOCK)
@@ -191,7 +213,8 @@ def _exponential_of_series(
     squares = np.append(np.square(c + 1j * distance * nodes), c * c)
     series = np.zeros_like(squares)
     for coefficient in (coefficients_of_log_cosh() * power_sums)[::-1]:
-        series = (series + coefficient) * squares
+        series += coefficient
+        series *= squares
     return np.asarray(np.exp(series[:-1] - series[-1]))
 
 
@@ -203,7 +226,8 @@ def _product(
     A factor is cos(t v) + i tanh(c v) sin(t v). The waves are put together from two short tables,
     node = _ROW * row + column, so that a factor costs two multiplications and no sine.
     """
-    rows = np.unique(nodes // _ROW)
+    row_of = nodes // _ROW
+    rows = row_of[np.diff(row_of, prepend=-1) > 0]
     # Where few nodes of each row are asked for, the others are not computed.
     is_sparse = _SPARSE * nodes.size < rows.size * _ROW
     result = np.ones(nodes.size if is_sparse else (rows.size, _ROW), dtype=np.complex128)
@@ -217,13 +241,13 @@ def _product(
     if counts is None:
         multiply(result, values)
     else:  # values that occur equally often share their power
-        for count in np.unique(counts).tolist():
+        for count in sorted(set(counts.tolist())):
             factor = np.ones_like(result)
             multiply(factor, values[counts == count])
             _multiply_power(result, factor, int(count))
     if is_sparse:
         return result
-    picked: ComplexArray = result[np.searchsorted(rows, nodes // _ROW), nodes % _ROW]
+    picked: ComplexArray = result[np.searchsorted(rows, row_of), nodes % _ROW]
     return picked
 
 
