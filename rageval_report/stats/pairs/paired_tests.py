@@ -16,7 +16,7 @@ import scipy
 from rageval_report._registry import load
 from rageval_report.stats.base import Alternative
 from rageval_report.stats.clusters import mean_error
-from rageval_report.stats.pairs.discordant import coin_midp, coin_pvalue
+from rageval_report.stats.pairs.discordant import coin_pvalue, table_midp
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.resampling import bootstrap_means, sign_flip_means
 from rageval_report.types import FloatArray
@@ -179,9 +179,9 @@ def mcnemar_midp(
     if not counts.discordant:
         return 0.0, 1.0
     if alternative == "two-sided":
-        return float(wins), min(1.0, 2.0 * float(coin_midp(max(wins, losses), min(wins, losses))))
+        return float(wins), min(1.0, 2.0 * table_midp(max(wins, losses), min(wins, losses)))
     more, fewer = (wins, losses) if alternative == "greater" else (losses, wins)
-    return float(wins), float(coin_midp(more, fewer))
+    return float(wins), table_midp(more, fewer)
 
 
 def sign_flip_mc(

@@ -338,6 +338,10 @@ def shifts_of(pairs: PairedScores) -> Shifts:
         shifts = SummedShifts(np.zeros(0), sums=pairs.sums)
     else:
         shifts = Shifts.of(pairs.differences, pairs.step, pairs.weights)
+        if pairs.step is None and pairs.weights is None:
+            shifts.__dict__.update(mean=pairs.mean, ends=pairs.ends)
+            if pairs.standard_deviation > 0.0:
+                shifts.__dict__["error"] = pairs.standard_deviation / math.sqrt(pairs.n)
     if pairs.sizes is None:  # the test has asked for the same sums as a rule
         shifts.__dict__["large_sample"] = pairs.large_sample
     return shifts
@@ -415,6 +419,8 @@ class Shifts:
     @property
     def spread(self) -> float:
         """The distance between the extremes of the residuals."""
+        if self.weights is None:
+            return self.ends[1] - self.ends[0]
         return float(np.ptp(self.residuals))
 
     @property
@@ -423,7 +429,7 @@ class Shifts:
         counts = 1.0 if self.counts is None else self.counts
         return float((np.square(self.residuals) * counts).sum())
 
-    @property
+    @lock_free_property
     def error(self) -> float:
         """The standard error of the mean difference."""
         residuals = self.residuals

@@ -285,7 +285,7 @@ def _without_zeros(values: FloatArray) -> tuple[FloatArray, float]:
 
     Where most queries did not change, it takes less time to leave the zeros out.
     """
-    n_zero = values.size - np.count_nonzero(values)
+    n_zero = np.count_nonzero(values == 0.0)
     if not values.size / 2 < n_zero < values.size:
         return values, 0.0
     return values[values != 0.0], float(n_zero)
@@ -335,12 +335,13 @@ class Histogram:
         """
         is_lattice = step is not None and step > _BIN * unit
         width = step if step is not None and is_lattice else _BIN * unit
-        ends = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
-        lowest, highest = (round(end / width) for end in ends)
+        ends = np.array([min(float(values.min()), 0.0), max(float(values.max()), 0.0)])
+        lowest, highest = np.floor(ends * (1.0 / width) + 0.5).astype(np.int64).tolist()
         in_bins = np.zeros(highest - lowest + 1)
         for start in range(0, values.size, _BLOCK):
-            places = values[start : start + _BLOCK] / width
-            np.rint(places, out=places)
+            # The nearest bin: all places are above 0, so whole numbers are cut off.
+            places = values[start : start + _BLOCK] * (1.0 / width)
+            places += 0.5
             places -= lowest
             weights = None if counts is None else counts[start : start + _BLOCK]
             in_bins += np.bincount(places.astype(np.intp), weights, in_bins.size)
@@ -349,7 +350,7 @@ class Histogram:
         if not is_lattice:
             # Equal scores are many as a rule, and their difference of 0 is the centre of a bin.
             n_moved = float(
-                np.count_nonzero(values) if counts is None else counts[values != 0.0].sum()
+                np.count_nonzero(values != 0.0) if counts is None else counts[values != 0.0].sum()
             )
         return cls(in_bins, width / unit, -lowest, n_moved)
 
@@ -383,7 +384,7 @@ class Histogram:
         last = 2.0 * farthest
         wide = min(_WIDE_SHARE * known, _WIDEST)
         is_dead = (
-            _SPACING < wide and known < last and self._is_away(known, last, wide)
+            wide > _SPACING and known < last and self._is_away(known, last, wide)
         ) or self._is_away(_FIRST, last, _SPACING)
         if is_dead:
             self.seen.append(farthest)

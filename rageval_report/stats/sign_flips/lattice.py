@@ -161,7 +161,11 @@ def count_lattices(columns: Sequence[FloatArray]) -> list[LatticeCounts | None]:
     [0.5, None]
     """
     # A single difference is a multiple of itself, and its signs never tie.
-    moved = [place for place, column in enumerate(columns) if np.count_nonzero(column) > 1]
+    moved = [
+        place
+        for place, column in enumerate(columns)
+        if np.count_nonzero(column != 0.0) > 1  # bools are counted faster than numbers
+    ]
     lattices: list[LatticeCounts | None] = [None] * len(columns)
     tried = everyday_denominators([columns[place] for place in moved])
     for place, denominator in zip(moved, tried, strict=True):
@@ -210,7 +214,11 @@ def lattice_of_counts(
         return None
     step = step * largest if denominator is None else largest / denominator
     lattice = LatticeCounts(step, lowest // largest, counts[::largest])
-    return lattice if sums_tie(*lattice.magnitudes()) else None
+    zero = max(-lattice.lowest, 0)
+    # As a rule a difference occurs twice, and the magnitudes need not be counted.
+    moved = lattice.counts[:zero], lattice.counts[zero + 1 :]
+    is_repeated = any(part.max(initial=0) > 1 for part in moved)
+    return lattice if is_repeated or sums_tie(*lattice.magnitudes()) else None
 
 
 def sums_tie(steps: IntArray, counts: FloatArray | IntArray) -> bool:

@@ -193,7 +193,7 @@ def _power_sums(values: FloatArray, counts: FloatArray | None) -> FloatArray:
             table[0] *= counts
         # Each row times the next one: as below, in one call instead of a dozen.
         np.multiply.accumulate(table, axis=0, out=table)
-        return sums + table.sum(axis=1)
+        return np.asarray(table.sum(axis=1))
     powers = np.empty((_ORDERS.size, min(values.size, _BLOCK)))
     for start in range(0, values.size, _BLOCK):
         block = slice(start, start + _BLOCK)

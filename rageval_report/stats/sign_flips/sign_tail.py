@@ -309,8 +309,8 @@ def _tail(
 
 def _line(sums: SignSums, threshold: float, step: float | None) -> IntegrationLine:
     """The line through the saddlepoint, or as close to it as the pole at zero allows."""
-    # Within about two standard deviations only the order of magnitude matters: 0.02 to 0.5. K' rises,
-    # so there the tilt need not be searched.
+    # Within about two standard deviations only the order of magnitude matters: 0.02 to 0.5. There
+    # the tilt need not be searched: K' rises.
     if sums.cumulant(LEAST_TILT).mean >= threshold:
         return IntegrationLine(LEAST_TILT, 0.1, step)
     c = tilt(sums, threshold)

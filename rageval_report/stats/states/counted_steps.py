@@ -32,8 +32,6 @@ _SAMPLE = 64
 _FIRST_LOOK = 6
 _SINGLE_ROUNDING = 2.0**-23
 BLOCK = 2**14  # numbers of which a few arrays stay in the second-level cache
-# So many multiples are looked up in a table, which is faster than to divide.
-_MOST_LISTED = 2**12
 # Quotients of smaller numbers by the usual steps are equal or far apart.
 _MOST_CERTAIN = 2**31
 # Every whole number below this is a double.
@@ -418,8 +416,6 @@ class StepRuler:
         The number of multiples from the least to the largest.
     is_single : bool
         As in `CountedSteps`.
-    listed : ndarray, optional
-        The multiples as scores, unless they are too many.
 
     Examples
     --------
@@ -432,7 +428,6 @@ class StepRuler:
     lowest: int
     size: int
     is_single: bool
-    listed: Scores | None
 
     @classmethod
     def fitting(cls, values: Scores) -> Iterator[StepRuler]:
@@ -444,12 +439,7 @@ class StepRuler:
         ends = np.array([values.min(), values.max()], dtype=np.float64)
         for denominator, is_single in _fitting_steps(sample, ends):
             lowest, highest = (round(float(end) * denominator) for end in ends)
-            size = highest - lowest + 1
-            listed = None
-            if size <= _MOST_LISTED:
-                multiples = np.arange(lowest, lowest + size)
-                listed = _numbers(multiples, denominator, is_single).astype(values.dtype)
-            yield cls(denominator, lowest, size, is_single, listed)
+            yield cls(denominator, lowest, highest - lowest + 1, is_single)
 
     def place(self, block: Scores, places: IndexArray, steps: FloatArray) -> bool:
         """Write the place of each score among the multiples.
@@ -468,15 +458,18 @@ class StepRuler:
         bool
             False if a score is not the nearest float to a multiple.
         """
-        np.multiply(block, float(self.denominator), out=steps, dtype=np.float64)
-        np.rint(steps, out=steps)
+        if self.denominator == 1:
+            np.rint(block, out=steps, dtype=np.float64)
+        else:
+            np.multiply(block, float(self.denominator), out=steps, dtype=np.float64)
+            np.rint(steps, out=steps)
         if self.lowest:
             steps -= self.lowest
         places[:] = steps
-        if self.listed is not None:
-            return bool((self.listed.take(places, mode="clip") == block).all())
-        steps += self.lowest
-        steps /= self.denominator
+        if self.lowest:
+            steps += self.lowest
+        if self.denominator != 1:
+            steps /= self.denominator
         numbers = steps.astype(np.float32) if self.is_single else steps
         return bool((numbers == block).all())
 

@@ -278,6 +278,8 @@ def sums_of_powers(
 ) -> FloatArray:
     """The sums of the powers 0 to `order` of the distances from a centre, over 2 to the exponent.
 
+    The order is at least 2.
+
     Examples
     --------
     >>> sums_of_powers(np.array([1.0, 3.0]), None, 1.0, 1, 2)
@@ -293,9 +295,11 @@ def sums_of_powers(
         distance, product = distances[: block.size], powers[: block.size]
         np.subtract(block, centre, out=distance, dtype=np.float64)
         distance *= scale
-        product[:] = distance if counts is None else distance * counts[start : start + _BLOCK]
-        sums[1] += np.add.reduce(product)
-        for power in range(2, order + 1):
+        weighted = distance if counts is None else distance * counts[start : start + _BLOCK]
+        sums[1] += np.add.reduce(weighted)
+        np.multiply(weighted, distance, out=product)
+        sums[2] += np.add.reduce(product)
+        for power in range(3, order + 1):
             product *= distance
             sums[power] += np.add.reduce(product)
     return sums

@@ -295,14 +295,19 @@ class StatePairs(PairedScores):
 
     def count_discordant(self, method: str) -> DiscordantPairs:
         """The counts of the paired two-by-two table, for a method that needs scores of 0 and 1."""
-        for name, side in zip(("baseline", "candidate"), self.side_moments, strict=True):
-            if not side.is_binary:
+        if not self.is_binary:
+            for name, side in zip(("baseline", "candidate"), self.side_moments, strict=True):
+                if side.is_binary:
+                    continue
                 raise DataError(
                     f"{method!r} needs scores of 0 and 1 on both sides; the {name} has scores from "
                     f"{side.minimum:g} to {side.maximum:g}. Choose a method for any scores, e.g. "
                     "'sign-flip' or 't'."
                 )
-        right_before, right_after = (round(side.mean * side.n) for side in self.side_moments)
+        sides = self.summary.baseline, self.summary.candidate
+        right_before, right_after = (
+            round(mean * side.n) for mean, side in zip(self.side_means, sides, strict=True)
+        )
         # One more pair of `stressed` is discordant, and is not among the sides.
         wins, losses = self.n_positive, self.n_negative
         both = max(right_before - losses, right_after - wins)
