@@ -6,8 +6,8 @@ Ids are compared only if a judged document shares its score with another.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain, repeat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, repeat
 from operator import attrgetter, contains, methodcaller
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rageval_report.errors import DataError, named
 from rageval_report.rankings import order
-from rageval_report.rankings.hits import Hits, concatenate_hits, hit_table
+from rageval_report.rankings.hits import concatenate_hits, hit_table
 from rageval_report.rankings.joined import Joined, Ties, refuse_strangers, refuse_ties
 from rageval_report.types import FloatArray, IntArray
 
@@ -40,8 +40,8 @@ _VALUES: Callable[[Any], Iterable[Any]] = methodcaller("values")
 _GET: Callable[[Any], Callable[[Any, float], Any]] = attrgetter("get")
 
 
-class OtherIdsError(DataError):
-    """Ids of documents that are not texts."""
+class NotPlainError(DataError):
+    """Tables in a form that `plain_table` has to change: ids that are not texts, or lists."""
 
 
 def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: str) -> NumberTable:
@@ -56,7 +56,7 @@ def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: s
     what : str
         The name of the table in messages.
     """
-    if holds_dicts(table) and not _hold_other_ids(table.values()):
+    if _holds_dicts(table) and not _hold_other_ids(table.values()):
         # The usual table is used as it is, because a run may be large.
         return table
     plain = {
@@ -72,7 +72,7 @@ def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: s
     )  # fmt: skip
 
 
-def holds_dicts(table: Mapping[Any, Any]) -> bool:
+def _holds_dicts(table: Mapping[Any, Any]) -> bool:
     """Whether all keys are texts and all values dicts; the content of these is not checked."""
     # A set of types is built in C, much faster than asking each value in a loop.
     return set(map(type, table)) <= {str} and set(map(type, table.values())) <= {dict}
@@ -129,7 +129,7 @@ def join_dicts(
     Parameters
     ----------
     run, qrels : mapping of str to mapping of str to number
-        As `plain_table` returns them, or any dicts of dicts.
+        As `plain_table` returns them; whatever else they hold is refused.
     ties : {"docid", "input", "error"}
         Which of equal scores goes first.
     relevance_level : float
@@ -137,41 +137,47 @@ def join_dicts(
 
     Raises
     ------
-    OtherIdsError
-        If ids of documents are not texts.
+    NotPlainError
+        If ids are not texts, or the documents of a query are not a mapping.
     """
-    query_ids, judged = list(qrels), list(qrels.values())
-    # Queries are matched by id, never by position: ranx pairs plain dicts by position and gives
-    # wrong scores without a word.
-    runs = list(map(run.get, query_ids, repeat(_NOTHING)))
-    # By identity: an empty dict in the run is a query that retrieved nothing, not a missing one.
-    missing = [query for query, docs in zip(query_ids, runs, strict=True) if docs is _NOTHING]
+    # This ends at the first query in common, so it hardly ever takes time.
+    if not any(map(contains, repeat(run), qrels)):
+        for table in (run, qrels):
+            _refuse_other_forms(list(table), list(table.values()))
+        refuse_strangers(list(qrels), list(qrels), list(run))
+    parts = [
+        _rank_part(query_ids, runs, judged, ties == "docid", relevance_level)
+        for query_ids, runs, judged in _parts_of(run, qrels)
+    ]
+    query_ids = list(chain.from_iterable(part.query_ids for part in parts))
+    missing = list(chain.from_iterable(part.missing for part in parts))
     unjudged: list[str] = []
     # Only a run with more queries than were found can have unjudged ones, so most runs skip this
     # walk.
-    if len(run) > len(runs) - len(missing):
+    if len(run) > len(query_ids) - len(missing):
         unjudged = [query for query in run if query not in qrels]
-    refuse_strangers(query_ids, missing, unjudged)
-    return _join_lists(query_ids, runs, judged, (missing, unjudged), ties, relevance_level)
-
-
-def _join_lists(
-    query_ids: list[str],
-    runs: list[Mapping[str, Any]],
-    judged: list[Mapping[str, Any]],
-    strangers: tuple[list[str], list[str]],
-    ties: Ties,
-    relevance_level: float,
-) -> Joined:
-    """Rank part after part, so that its numbers stay in the processor's cache."""
-    parts = [
-        _rank_part(query_ids[part], runs[part], judged[part], ties == "docid", relevance_level)
-        for part in (slice(first, first + _PART) for first in range(0, len(runs), _PART))
-    ]
-    n_tied = np.concatenate([tied for _, tied in parts])
+        _refuse_other_forms(unjudged, [run[query] for query in unjudged])
+    n_tied = np.concatenate([part.n_tied for part in parts])
     if ties == "error":
         refuse_ties(query_ids, n_tied)
-    return Joined(query_ids, concatenate_hits([hits for hits, _ in parts]), n_tied, *strangers)
+    hits = concatenate_hits([part.hits for part in parts])
+    return Joined(query_ids, hits, n_tied, missing, unjudged)
+
+
+def _parts_of(
+    run: NumberTable, qrels: NumberTable
+) -> Iterator[tuple[list[str], list[Mapping[str, Any]], list[Mapping[str, Any]]]]:
+    """Some judged queries at a time, with their retrieved and their judged documents.
+
+    To touch all dicts at once, even to count them, would cost as much as to rank them: each is
+    then far away in memory again when it is read.
+    """
+    queries, tables = iter(qrels), iter(qrels.values())
+    while query_ids := list(islice(queries, _PART)):
+        # Queries are matched by id, never by position: ranx pairs plain dicts by position and gives
+        # wrong scores without a word.
+        runs = list(map(run.get, query_ids, repeat(_NOTHING)))
+        yield query_ids, runs, list(islice(tables, _PART))
 
 
 def _rank_part(
@@ -180,8 +186,9 @@ def _rank_part(
     judged: list[Mapping[str, Any]],
     by_id: bool,
     relevance_level: float,
-) -> tuple[Hits, IntArray]:
-    """The hit table of some queries, and how many documents of each share their score."""
+) -> Joined:
+    """Some queries; their numbers stay in the processor's cache meanwhile."""
+    _refuse_other_forms(query_ids, [*runs, *judged])
     retrieved, n_judged = _lengths(runs), _lengths(judged)
     scores, grades, judged_score = _columns(query_ids, runs, judged, retrieved, n_judged)
     judged_query = np.repeat(np.arange(len(query_ids)), n_judged)
@@ -206,7 +213,10 @@ def _rank_part(
         n_retrieved=retrieved,
         relevance_level=relevance_level,
     )
-    return hits, order.n_tied(ordered, retrieved)
+    # By identity: an empty dict in the run is a query that retrieved nothing, not a missing one.
+    empty = np.flatnonzero(retrieved == 0).tolist()
+    missing = [query_ids[code] for code in empty if runs[code] is _NOTHING]
+    return Joined(query_ids, hits, order.n_tied(ordered, retrieved), missing, [])
 
 
 def _lengths(tables: Sequence[Mapping[str, Any]]) -> IntArray:
@@ -247,9 +257,17 @@ def _columns(
     return scores, grades, judged_score
 
 
+def _refuse_other_forms(query_ids: list[str], tables: list[Mapping[str, Any]]) -> None:
+    kinds = set(map(type, query_ids)), set(map(type, tables))
+    if not all(issubclass(kind, str) for kind in kinds[0]):
+        raise NotPlainError("query ids must all be texts")
+    if not all(issubclass(kind, Mapping) for kind in kinds[1]):
+        raise NotPlainError("the documents of each query must be a mapping")
+
+
 def _refuse_other_ids(tables: list[Mapping[str, Any]]) -> None:
     if _hold_other_ids(tables) or any(map(contains, tables, repeat(None))):
-        raise OtherIdsError("document ids must all be texts")
+        raise NotPlainError("document ids must all be texts")
 
 
 def _numbers(lists: Iterable[Iterable[Any]], rows: slice) -> FloatArray:

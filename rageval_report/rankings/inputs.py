@@ -15,9 +15,8 @@ import pandas as pd
 from rageval_report.errors import DataError, named
 from rageval_report.files.inputs import Contents, is_file_input, open_input
 from rageval_report.rankings.from_dicts import (
+    NotPlainError,
     NumberTable,
-    OtherIdsError,
-    holds_dicts,
     join_dicts,
     plain_table,
 )
@@ -98,10 +97,10 @@ def join_inputs(run: object, qrels: object, rules: JoinRules) -> JoinedInputs:
     """
     ties, level = rules.ties, rules.relevance_level
     run, qrels = _opened(run, "run"), _opened(qrels, "qrels")
-    if rules.keep_all and _are_dicts_of_dicts(run) and _are_dicts_of_dicts(qrels):
+    if rules.keep_all and isinstance(run, dict) and isinstance(qrels, dict):
         try:  # nothing is copied: each dict is read once
             return JoinedInputs(join_dicts(run, qrels, ties=ties, relevance_level=level))
-        except OtherIdsError:
+        except NotPlainError:
             pass
     if isinstance(run, Mapping):
         table, n_self, n_repeats = _filter_table(run, rules)
@@ -122,10 +121,6 @@ def join_inputs(run: object, qrels: object, rules: JoinRules) -> JoinedInputs:
     else:
         joined = join_rows(rows, _rows_of_qrels(qrels), ties=ties, relevance_level=level)
     return JoinedInputs(joined, n_self, n_repeats)
-
-
-def _are_dicts_of_dicts(table: object) -> TypeGuard[dict[str, dict[str, Any]]]:
-    return isinstance(table, dict) and holds_dicts(table)
 
 
 def _is_file(source: object) -> TypeGuard[Path | Contents]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.rankings.from_dicts import OtherIdsError, join_dicts
+from rageval_report.rankings.from_dicts import NotPlainError, join_dicts
 from rageval_report.rankings.score_tables import score_table_of_rankings
 
 DOCS = [f"d{one}" for one in range(60)] + ["d", "D", "é", "z\U0001f600", "z\uffff", ""]
@@ -115,7 +115,7 @@ def test_a_document_without_an_id_is_named_by_its_query():
 
 
 def test_tables_that_were_not_made_plain_are_refused():
-    with pytest.raises(OtherIdsError, match="must all be texts"):
+    with pytest.raises(NotPlainError, match="must all be texts"):
         join_dicts({"a": {1: 1.0}}, {"a": {1: 1}}, ties="input", relevance_level=1)
 
 
