@@ -25,6 +25,7 @@ from rageval_report.evaluation.scanning.answered_queries import MOST_ANSWERED, a
 from rageval_report.evaluation.scanning.causes import (
     breakdown_of_scan,
     retrieval_by_generation_of_scan,
+    with_notion,
 )
 from rageval_report.evaluation.scanning.clustered import OwnClusters
 from rageval_report.evaluation.scanning.compared import compare_scans
@@ -58,6 +59,7 @@ from rageval_report.scale.engines.automatic import AUTO, engine_of
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.opening import OpenedTable, ScanSource, open_table
 from rageval_report.scores import Correct, Metric, resolver
+from rageval_report.scores.correct_notion import find_notion
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
 from rageval_report.stats.means.column_description import PercentileMethod
 
@@ -350,9 +352,9 @@ class EvaluationScan:
         Parameters
         ----------
         **options
-            ``title``, ``by``, ``pictures``, ``longest_text`` and the keywords of
-            `evaluation_report`, as in `RAGPipelineEvaluation.report`. Long texts are cut so that
-            the page stays below five megabytes.
+            As in `RAGPipelineEvaluation.report`. The files are read once more for the causes of
+            failures, and for a rule for a correct answer that is not that of the scan. Long texts
+            are cut so that the page stays below five megabytes.
 
         Returns
         -------
@@ -363,15 +365,18 @@ class EvaluationScan:
         chosen = dict[str, Any](options)
         title, by = chosen.pop("title", None), chosen.pop("by", None)
         pictures, longest = chosen.pop("pictures", True), chosen.pop("longest_text", None)
-        metrics = chosen.pop("metrics", None)
+        metrics, k = chosen.pop("metrics", None), chosen.pop("k", None)
+        notion = find_notion(self._profile.described.head, chosen.pop("correct", None))
+        profile = with_notion(self._profile, self._engine, notion)
         return delegates.page_of_scan(
-            self._profile,
+            profile,
             self._engine,
-            self._with_engine(report_of_scan(self._profile, self._engine, metrics, **chosen)),
+            self._with_engine(report_of_scan(profile, self._engine, metrics, **chosen)),
             lambda column: self.slices(column, metrics, **chosen),
             self._drawn("distribution") if pictures else None,
             title=title,
             by=by,
+            k=k,
             longest_text=longest,
         )
 

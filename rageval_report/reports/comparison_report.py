@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -54,7 +55,7 @@ from rageval_report.scores.correct_notion import (
 from rageval_report.scores.shown import BETTER, WORSE
 from rageval_report.stats.means.column_description import QUARTILES
 
-_FAMILIES = (
+FAMILIES = (
     "p-values are corrected within each table, not across tables: looking through the slices is a "
     "search, so confirm on new queries what it shows"
 )
@@ -144,7 +145,7 @@ def report_comparison(
         notes=(
             *comparison.notes,
             *notes_of(runs, notions, longest_text),
-            *((_FAMILIES,) if slices else ()),
+            *((FAMILIES,) if slices else ()),
             *cluster_notes,
         ),
         longest_text=longest_text,
@@ -199,9 +200,10 @@ def _changed_section(
 ) -> Section:
     """The answers that became right and wrong; for one candidate with the queries."""
     runs = _runs(comparison)
-    tables = () if notions is None else _outcome_tables(runs, notions, outcomes, level)
+    counts = [Counter[str](outcome.tolist()) for outcome in outcomes]
+    tables = () if notions is None else outcome_tables(runs, notions, counts, level)
     plain = _plain_outcomes(runs, outcomes)
-    words = "" if notions is None else ", ".join(dict.fromkeys(own.words for own in notions))
+    words = words_of(notions or ())
     views: tuple[Changed, ...] = ()
     if len(comparison.pairings) == 1:
         changed = Changed.of(
@@ -211,6 +213,11 @@ def _changed_section(
             wording.names,
         )
         views = (changed,) if changed else ()
+    return outcomes_section(tables, views)
+
+
+def outcomes_section(tables: tuple[Result, ...], views: tuple[Changed, ...]) -> Section:
+    """The answers that became right and wrong."""
     return Section(
         "outcomes",
         "What changed",
@@ -328,21 +335,38 @@ def _outcomes(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -> list[
     return [outcomes_of(runs[0], run, notions[0], notion) for run, notion in candidates]
 
 
-def _outcome_tables(
+def words_of(notions: Sequence[CorrectNotion]) -> str:
+    """The rules for a right answer in words, each once."""
+    return ", ".join(dict.fromkeys(notion.words for notion in notions))
+
+
+def outcome_tables(
     runs: Sequence[Scored],
     notions: Sequence[CorrectNotion],
-    outcomes: Sequence[pd.Series],
+    counts: Sequence[Mapping[str, int]],
     level: float,
 ) -> tuple[Result, ...]:
-    words = ", ".join(dict.fromkeys(notion.words for notion in notions))
-    settings = {"confidence_level": level, "correct": words}
+    """How many answers of the baseline and of each candidate are right.
+
+    Parameters
+    ----------
+    runs : sequence of Scored
+        The pipelines, the baseline first.
+    notions : sequence of CorrectNotion
+        What is correct in each.
+    counts : sequence of mapping of str to int
+        For each candidate the number of queries by outcome.
+    level : float
+        The confidence level of the shares.
+    """
+    settings = {"confidence_level": level, "correct": words_of(notions)}
     return tuple(
         outcome_result(
             f"The answers of {runs[0].name} and {run.name}",
-            outcome,
+            own,
             outcome_names(runs[0], run),
             settings,
             (describe_notions((runs[0], run), (notions[0], notion)),),
         )
-        for run, notion, outcome in zip(runs[1:], notions[1:], outcomes, strict=True)
+        for run, notion, own in zip(runs[1:], notions[1:], counts, strict=True)
     )

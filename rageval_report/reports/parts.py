@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -21,7 +22,6 @@ from rageval_report.reports.query_table import ANSWERS
 from rageval_report.results import Result
 from rageval_report.scores import Scored
 from rageval_report.scores.correct_notion import CorrectNotion, answers_by
-from rageval_report.stats import mean_interval
 from rageval_report.stats.means.counted_share import interval_of_count
 
 Tone = Literal["better", "worse", "neutral"]
@@ -190,29 +190,46 @@ def outcomes_of(
 
 def outcome_result(
     title: str,
-    outcomes: pd.Series,
+    counts: Mapping[str, int],
     names: Sequence[str],
     settings: Mapping[str, object],
     rules: Sequence[str] = (),
 ) -> Result:
-    """How many queries have each known outcome; the notes say the rules and count the others."""
-    known_names = [name for name in names[:4] if name != UNKNOWN_OUTCOME]
-    known = outcomes[outcomes.isin(known_names)]
-    rows = []
-    for name in known_names:
-        share = mean_interval(
-            (known == name).to_numpy(dtype=float),
-            method="wilson" if len(known) else "auto",
-            confidence_level=float(str(settings["confidence_level"])),
-        )
-        rows.append((name, int((known == name).sum()), share.estimate, share.low, share.high))
-    counts = outcomes[~outcomes.index.isin(known.index)].value_counts()
+    """How many queries have each known outcome; the notes say the rules and count the others.
+
+    Parameters
+    ----------
+    title : str
+        The title of the table.
+    counts : mapping of str to int
+        The number of queries by outcome.
+    names : sequence of str
+        What `outcome_names` gave.
+    settings : mapping of str to object
+        With the ``confidence_level`` of the shares.
+    rules : sequence of str
+        What is correct.
+    """
+    known = {name: counts.get(name, 0) for name in names[:4]}
+    n_known = sum(known.values())
+    level = float(str(settings["confidence_level"]))
+    rows = [(name, n, *_share_of(n, n_known, level)) for name, n in known.items()]
+    others = [(name, counts[name]) for name in names[4:] if counts.get(name)]
+    others.sort(key=lambda pair: -pair[1])
     return Result(
         title,
         pd.DataFrame(rows, columns=["outcome", "n", "share", "ci_low", "ci_high"]),
         settings,
-        (*rules, *(f"{n} queries are {name}" for name, n in counts.items())),
+        (*rules, *(f"{n} queries are {name}" for name, n in others)),
     )
+
+
+def _share_of(n: int, total: int, level: float) -> tuple[float, float, float]:
+    """A share and its limits; NaN of nothing."""
+    if not total:
+        return math.nan, math.nan, math.nan
+    share = interval_of_count(n, total, level)
+    return share.estimate, share.low, share.high
 
 
 # -- why queries fail

@@ -35,6 +35,7 @@ from rageval_report.scale.score_rows import ArrowTexts, ScoreRows
 from rageval_report.scores import Correct
 from rageval_report.scores.correct_notion import CorrectNotion, answers_by
 from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.types import BoolArray
 
 MOST_ANSWERED = 1000
 _OUTCOME = "outcome"
@@ -113,18 +114,50 @@ class AnswersInPart:
 
     def ids(self, rows: PairedRows) -> list[ArrowTexts]:
         """The ids of each outcome, in the order of the rows."""
-        common = rows.before.ids
-        masks = outcome_masks(self._answers(0, rows.before), self._answers(1, rows.after))
-        arrow = import_pyarrow()
+        common, arrow = rows.before.ids, import_pyarrow()
+        masks = outcomes_of_rows(self.sides, self.notions, rows)
         alone = [rows.only_before.ids, rows.only_after.ids]
         return [*(common.filter(arrow.array(mask)) for mask in masks), *alone]
 
-    def _answers(self, place: int, rows: ScoreRows) -> pd.Series:
-        side, notion = self.sides[place], self.notions[place]
-        if not len(rows):
-            return pd.Series([], dtype="boolean")
-        # A function of the caller may look at the ids.
-        return answers_by(side.of(rows, with_ids=callable(notion.rule)), notion)
+
+def outcomes_of_rows(
+    sides: tuple[PartEvaluation, PartEvaluation],
+    notions: tuple[CorrectNotion, CorrectNotion],
+    rows: PairedRows,
+) -> tuple[BoolArray, ...]:
+    """Which of some common queries have each outcome, as `outcome_masks` gives them.
+
+    Parameters
+    ----------
+    sides, notions
+        As in `AnswersInPart`.
+    rows : PairedRows
+        Some rows.
+    """
+    return outcome_masks(
+        _answers(sides[0], notions[0], rows.before), _answers(sides[1], notions[1], rows.after)
+    )
+
+
+def _answers(side: PartEvaluation, notion: CorrectNotion, rows: ScoreRows) -> pd.Series:
+    if not len(rows):
+        return pd.Series([], dtype="boolean")
+    # A function of the caller may look at the ids.
+    return answers_by(side.of(rows, with_ids=callable(notion.rule)), notion)
+
+
+def details_of_answers(side: PartEvaluation, notion: CorrectNotion) -> tuple[str, ...]:
+    """The columns of details that decide which answers are correct.
+
+    Parameters
+    ----------
+    side : PartEvaluation
+        What makes evaluations of rows.
+    notion : CorrectNotion
+        What is correct in its table.
+    """
+    names = side.detail_names
+    return tuple(dict.fromkeys((*columns_of_states(names), *columns_of_notion(notion, names))))
 
 
 def _first_ids(ids: ArrowTexts, most: int) -> tuple[str, ...]:
@@ -170,10 +203,8 @@ def answered_queries(
     heads = (before.described.head, after.described.head)
     columns = outcome_columns(*check_two_names(*heads))
     notions = notions_of(heads, correct)
-    details = [
-        (*columns_of_states(side.detail_names), *columns_of_notion(notion, side.detail_names))
-        for side, notion in zip(tables.parts, notions, strict=True)
-    ]
+    pairs = zip(tables.parts, notions, strict=True)
+    details = [details_of_answers(side, notion) for side, notion in pairs]
     with TemporaryDirectory(prefix="rageval-report-") as folder:
         partial = AnswersInPart(columns, tables.parts, notions, most, folder if path else None)
         answered = tables.fold_scores(partial, (details[0], details[1]))

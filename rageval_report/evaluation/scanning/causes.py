@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import pandas as pd
@@ -30,7 +30,12 @@ from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.mergeable import Mergeable
 from rageval_report.scale.score_rows import ScoreRows
 from rageval_report.scores import Correct, Scored
-from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion, find_notion
+from rageval_report.scores.correct_notion import (
+    CorrectCounts,
+    CorrectNotion,
+    find_notion,
+    shared_notions,
+)
 
 S = TypeVar("S", bound=Mergeable)
 
@@ -133,6 +138,41 @@ def correct_counts(profile: ScanProfile, engine: Engine, notion: CorrectNotion) 
     if profile.right is not None and profile.notion == notion:
         return profile.right
     return _fold(profile, engine, notion, lambda parts: CorrectInPart(parts, notion))
+
+
+def with_notion(profile: ScanProfile, engine: Engine, notion: CorrectNotion | None) -> ScanProfile:
+    """The profile with another rule for a correct answer, and how many queries are correct by it.
+
+    Parameters
+    ----------
+    profile, engine, notion
+        As in `correct_counts`; without a rule the profile stays as it is.
+    """
+    if notion is None or notion == profile.notion:
+        return profile
+    return replace(profile, notion=notion, right=correct_counts(profile, engine, notion))
+
+
+def with_shared_notions(
+    profiles: Sequence[ScanProfile], engine: Engine, correct: Correct | None
+) -> list[ScanProfile]:
+    """The profiles of several pipelines with the rules that a page has for all of them.
+
+    Parameters
+    ----------
+    profiles : sequence of ScanProfile
+        What one pass over each table found.
+    engine : Engine
+        The engine of another pass over the tables that have another rule.
+    correct : see `rageval_report.scores.correctness`, optional
+        The rule of the caller for all of them.
+    """
+    heads = [profile.described.head for profile in profiles]
+    notions = shared_notions(heads, correct) or (None,) * len(profiles)
+    return [
+        with_notion(profile, engine, notion)
+        for profile, notion in zip(profiles, notions, strict=True)
+    ]
 
 
 def causes_of_kept(

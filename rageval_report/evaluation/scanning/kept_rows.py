@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -103,10 +104,25 @@ class WorseOfEach:
 
     def __call__(self, rows: PairedRows) -> StateByName:
         """Those of some rows, by metric."""
-        badness = {
+        return self.select(rows, self.badness(rows))
+
+    def badness(self, rows: PairedRows) -> dict[Hashable, FloatArray]:
+        """How much worse the candidate is on each row, by metric; NaN where it is not."""
+        return {
             ours.name: _losses(rows.before.scores[ours.name], rows.after.scores[theirs.name], ours)
             for ours, theirs in self.metrics
         }
+
+    def select(self, rows: PairedRows, badness: Mapping[Any, FloatArray]) -> StateByName:
+        """The worst rows by each of some columns.
+
+        Parameters
+        ----------
+        rows : PairedRows
+            Some rows.
+        badness : mapping of hashable to ndarray of float
+            Each column has one number per row, NaN for rows that are not kept.
+        """
         return _worst_of_each(
             badness,
             rows.before.ids,
@@ -166,7 +182,7 @@ def _losses(before: FloatArray, after: FloatArray, metric: Metric) -> FloatArray
 
 
 def _worst_of_each(
-    badness: Mapping[str, FloatArray],
+    badness: Mapping[Any, FloatArray],
     ids: ArrowTexts,
     most: int,
     take: Callable[[IndexArray], Sequence[EvaluationSubset]],

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from rageval_report.analysis.arguments import MeanKeywords
 from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.errors import DataError
+from rageval_report.scores import Correct
 
 
 class ClusteredMeanKeywords(MeanKeywords, total=False):
@@ -20,6 +21,8 @@ class ScanReportKeywords(ClusteredMeanKeywords, total=False):
 
     title: str | None
     by: str | Iterable[str] | None
+    correct: Correct | None
+    k: int | None
     pictures: bool
     longest_text: int | None
     metrics: str | Iterable[str] | None

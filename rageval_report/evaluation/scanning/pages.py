@@ -19,12 +19,10 @@ from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import DataError
 from rageval_report.evaluation.scanning.causes import causes_of_kept, correct_counts
 from rageval_report.evaluation.scanning.collected_scores import check_size
+from rageval_report.evaluation.scanning.description import HeadEvaluation
 from rageval_report.evaluation.scanning.drawn_scan import MOST_DRAWN, DrawnScan
-from rageval_report.evaluation.scanning.kept_rows import (
-    WorseOfEach,
-    WorstOfEach,
-    kept_evaluations,
-)
+from rageval_report.evaluation.scanning.kept_rows import WorstOfEach, kept_evaluations
+from rageval_report.evaluation.scanning.page_changes import PageChanges
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
 from rageval_report.evaluation.scanning.profile import ScanProfile
 from rageval_report.evaluation.scanning.scanned_pair import ScannedPair
@@ -42,9 +40,13 @@ from rageval_report.reports.common_sections import (
     without_empty,
 )
 from rageval_report.reports.comparison_report import (
+    FAMILIES,
     metrics_of_comparison,
+    outcome_tables,
+    outcomes_section,
     slices_section,
     strip_section,
+    words_of,
 )
 from rageval_report.reports.parts import (
     ReportVerdict,
@@ -67,7 +69,7 @@ from rageval_report.reports.views.pair_matrix import pairs_document
 from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 from rageval_report.scale.engines.base import Engine
-from rageval_report.scores import Correct, Metric
+from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.correct_notion import CorrectNotion, declare_all_counts, shared_notions
 
 # The characters of the texts of queries on a page, so that it stays below five megabytes.
@@ -86,6 +88,7 @@ def page_of_scan(
     *,
     title: str | None = None,
     by: str | Iterable[str] | None = None,
+    k: int | None = None,
     longest_text: int | None = None,
 ) -> Report:
     """The page of one scanned pipeline.
@@ -93,16 +96,16 @@ def page_of_scan(
     Parameters
     ----------
     profile : ScanProfile
-        What one pass over the table found.
+        What one pass over the table found, with the rule for a correct answer.
     engine : Engine
-        The engine of the pass that finds the worst queries.
+        The engine of the pass that finds the worst queries, and of one for the causes of failures.
     summary : EvaluationReport
         The table of all metrics.
     slice_by : callable
         Gives the table of slices by a column.
     drawn : DrawnScan, optional
         What the picture of the distributions is drawn from; no pictures if omitted.
-    title, by, longest_text : optional
+    title, by, k, longest_text : optional
         As in `rageval_report.reports.report_evaluation`.
     """
     check_longest(longest_text)
@@ -118,8 +121,12 @@ def page_of_scan(
     notion = profile.notion
     answers = () if notion is None else (answers_of(kept, notion),)
     longest = _longest_text([kept], longest_text)
+    level = float(str(summary.settings["confidence_level"]))
+    causes = causes_of_kept(profile, engine, kept, notion, k=k, confidence_level=level)
+    of_each, table = causes or (None, None)
     sections = (
         Section("metrics", "Metrics", (summary,), _pictures(drawn, shown, profile)),
+        Section("causes", "Why queries fail", () if table is None else (table,)),
         Section(
             "slices",
             "Slices",
@@ -132,14 +139,14 @@ def page_of_scan(
     return Report(
         title=title or f"Evaluation of {head.name}",
         subtitle=f"{profile.n_queries} queries, {len(shown)} metrics",
-        verdicts=(*doubts_in((head,)), *verdicts_of_evaluation(summary, None)),
+        verdicts=(*doubts_in((head,)), *verdicts_of_evaluation(summary, table)),
         sections=without_empty(sections),
         queries=QueryTable(
             (kept,),
             tuple({0: metric} for metric in shown),
             tuple(name for name in _columns_of(slices) if name in kept.details),
             answers,
-            (None,),
+            (of_each,),
         ),
         notes=(
             _queries_note(
@@ -160,6 +167,8 @@ def page_of_compared(
     *,
     title: str | None = None,
     by: str | Iterable[str] | None = None,
+    correct: Correct | None = None,
+    k: int | None = None,
     pictures: bool = True,
     longest_text: int | None = None,
     cluster_notes: Sequence[str] = (),
@@ -178,69 +187,93 @@ def page_of_compared(
         The table of each pipeline.
     slice_by : callable
         Gives the table of slices by a column.
-    title, by, pictures, longest_text
+    title, by, correct, k, pictures, longest_text
         As in `rageval_report.reports.report_comparison`.
     cluster_notes : sequence of str
         That the means of each pipeline do not take the clusters of the comparison.
     """
     check_longest(longest_text)
+    heads, engine = [profile.described.head for profile in profiles], pairs[0].tables.engine
+    level = float(str(comparison.settings["confidence_level"]))
+    rules = _PageRules.of(profiles, engine, correct)
     slices = [slice_by(column) for column in slice_columns_of([pairs[0].baseline], by)]
-    heads = [profile.described.head for profile in profiles]
     metrics = metrics_of_comparison(comparison)
-    first = pairs[0].tables
-    shared = pairs[0].metrics
-    # All metrics: one that is not compared may say which answers are right.
-    state = first.fold_whole(WorseOfEach(first.parts, tuple(shared)))
-    kept = kept_evaluations(state, first.sides)
+    changes = PageChanges.of(pairs, rules.notions, MOST_WORST)
+    kept = changes.kept
     longest = _longest_text(kept, longest_text)
-    known = [profile.notion for profile in profiles if profile.notion is not None]
-    notions = tuple(known) if len(known) == len(profiles) else None
     wording = Wording.of(heads, [by_place[0] for by_place in metrics])
+    causes = rules.causes([*kept, *heads[len(kept) :]], k, level)
     sections = (
         strip_section(comparison, wording),
+        _outcomes_section(changes, heads, rules.notions, level, wording),
+        causes_section(causes, heads, wording),
         slices_section(comparison, slices, wording, pictures),
         Section("pipelines", "Each pipeline", tuple(summaries)),
-        _origin(profiles, first.engine),
+        _origin(profiles, engine),
     )
-    n_common = pairs[0].common.n_common
-    candidates = ", ".join(head.name for head in heads[1:])
-    noun = "candidate" if len(heads) == 2 else "candidates"
     return Report(
         title=title or comparison.title,
-        subtitle=(
-            f"baseline {heads[0].name}, {noun} {candidates}; {n_common} common queries, "
-            f"{len(metrics)} metrics"
-        ),
+        subtitle=_subtitle(heads, pairs[0].n_common, len(metrics)),
         verdicts=(
             *doubts_in(tuple(heads)),
-            *(ReportVerdict(summary.correct) for summary in summaries if summary.correct),
+            *rules.verdicts(),
             *verdicts_of_comparison(comparison, slices),
         ),
         sections=without_empty(sections),
-        queries=QueryTable(
+        queries=queries_of(
             kept,
-            tuple({0: ours, 1: theirs} for ours, theirs in shared),
+            tuple({0: ours, 1: theirs} for ours, theirs in pairs[0].metrics),
             tuple(name for name in _columns_of(slices) if name in kept[0].details),
-            tuple(
-                answers_of(run, notion) for run, notion in zip(kept, notions or (), strict=False)
-            ),
-            (None, None),
+            (rules.notions or (None,) * len(kept))[: len(kept)],
+            causes[: len(kept)],
             wording,
         ),
         notes=(
             _queries_note(
                 len(kept[0].scores),
-                n_common,
-                f"the {MOST_WORST} worst of {heads[1].name} on each metric",
+                pairs[0].n_common,
+                _shown_changes(heads[1].name, has_rule=rules.notions is not None),
             ),
             *comparison.notes,
-            *notes_of(tuple(heads), notions, longest),
+            *notes_of(tuple(heads), rules.notions, longest),
+            *((FAMILIES,) if slices else ()),
             *cluster_notes,
         ),
         longest_text=longest,
         headline=comparison_headline(comparison, slices, labels=wording.labels),
         wording=wording,
     )
+
+
+def _subtitle(heads: Sequence[HeadEvaluation], n_common: int, n_metrics: int) -> str:
+    candidates = ", ".join(head.name for head in heads[1:])
+    noun = "candidate" if len(heads) == 2 else "candidates"
+    return (
+        f"baseline {heads[0].name}, {noun} {candidates}; {n_common} common queries, "
+        f"{n_metrics} metrics"
+    )
+
+
+def _shown_changes(candidate: str, *, has_rule: bool) -> str:
+    """Which queries the page of a comparison shows."""
+    kinds = "became wrong and right" if has_rule else "fell and rose most over all metrics"
+    return (
+        f"the {MOST_WORST} worst of {candidate} on each metric, and as many of those that {kinds}"
+    )
+
+
+def _outcomes_section(
+    changes: PageChanges,
+    heads: Sequence[HeadEvaluation],
+    notions: tuple[CorrectNotion, ...] | None,
+    level: float,
+    wording: Wording,
+) -> Section:
+    """The answers that became right and wrong; of one candidate with the queries."""
+    known = notions or ()
+    tables = outcome_tables(heads, known, changes.counts, level) if known else ()
+    view = changes.view(words_of(known), wording) if len(heads) == 2 else None
+    return outcomes_section(tables, (view,) if view else ())
 
 
 def page_of_ranked(
@@ -367,7 +400,7 @@ class _PageRules:
         return (ReportVerdict(declare_all_counts(heads, self.notions, counts)),)
 
     def causes(
-        self, kept: Sequence[EvaluationSubset], k: int | None, level: float
+        self, kept: Sequence[Scored], k: int | None, level: float
     ) -> list[tuple[pd.Series, Result] | None]:
         """Why queries of each pipeline fail: those that are shown, and the table of all."""
         notions = self.notions or (None,) * len(kept)

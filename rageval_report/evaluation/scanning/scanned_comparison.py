@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
-from rageval_report.analysis.arguments import ReportKeywords
+from rageval_report.analysis.arguments import RankingReportKeywords, ReportKeywords
 from rageval_report.analysis.comparing.comparison import Comparison
 from rageval_report.analysis.gates.gate import gate_candidates, settings_of_comparison
 from rageval_report.analysis.gates.grammar import Rule
@@ -22,6 +22,7 @@ from rageval_report.errors import (
     explain_keywords_of,
 )
 from rageval_report.evaluation import delegates
+from rageval_report.evaluation.scanning.causes import with_shared_notions
 from rageval_report.evaluation.scanning.changed_queries import MOST_CHANGED, changed_queries
 from rageval_report.evaluation.scanning.cluster_labels import unnamed_clusters_of
 from rageval_report.evaluation.scanning.gates import LaterScannedRun
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rageval_report.reports.report import Report
+
+# The options of a page that are not those of the means on it.
+PAGE_KEYWORDS = tuple(RankingReportKeywords.__annotations__)
 
 
 @explain_keywords_of
@@ -171,23 +175,19 @@ class ScannedComparison(Comparison):
         Parameters
         ----------
         **options
-            ``title``, ``by``, ``pictures``, ``longest_text`` and the settings of the means of each
-            pipeline, as in `Comparison.report`. Which answers are right is not compared query by
-            query: ``correct`` and ``k`` need the scores in memory.
+            As in `Comparison.report`. Each pipeline is read once more for the causes of failures,
+            and also for a rule for a correct answer that is not its own.
         """
         check_options("report()", options, ReportKeywords.__annotations__)
         chosen = dict[str, Any](options)
-        for name in ("correct", "k"):
-            if chosen.pop(name, None) is not None:
-                raise needs_memory(f"{name}= of report()")
-        title, by = chosen.pop("title", None), chosen.pop("by", None)
-        pictures, longest = chosen.pop("pictures", True), chosen.pop("longest_text", None)
+        of_page = {name: chosen.pop(name) for name in PAGE_KEYWORDS if name in chosen}
         chosen.setdefault("confidence_level", self.plan.confidence_level)
         compared = self.with_pairings()
         chosen["clusters"], cluster_notes = delegates.named_clusters(compared)
         tables = [self.pairs[0].tables.before, *(pair.tables.after for pair in self.pairs)]
         engine = self.pairs[0].tables.engine
-        profiles = [profile_of(table, engine) for table in tables]
+        read = [profile_of(table, engine) for table in tables]
+        profiles = with_shared_notions(read, engine, of_page.get("correct"))
         metrics = [self.pairs[0].metrics, *(pair.metrics for pair in self.pairs)]
         summaries = [
             report_of_scan(profile, engine, [pair[place > 0].name for pair in own], **chosen)
@@ -200,10 +200,7 @@ class ScannedComparison(Comparison):
             profiles,
             summaries,
             lambda column: self.slices(column, correction=correction),
-            title=title,
-            by=by,
-            pictures=pictures,
-            longest_text=longest,
+            **of_page,
             cluster_notes=cluster_notes,
         )
 

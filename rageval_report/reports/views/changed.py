@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import ClassVar
@@ -22,6 +22,7 @@ from rageval_report.reports.views.query_texts import query_texts
 from rageval_report.reports.views.scales import own_scale
 from rageval_report.scores import Metric
 from rageval_report.scores.states import unscored_reasons
+from rageval_report.types import FloatArray
 
 BOTH_RIGHT, BECAME_RIGHT, BECAME_WRONG, BOTH_WRONG = (
     *("both right", "became right", "became wrong", "both wrong"),
@@ -32,6 +33,7 @@ PLAIN_OUTCOMES = (
 )
 """All outcomes of a query, in the order in which they are shown."""
 
+_KNOWN = (BOTH_RIGHT, BECAME_RIGHT, BECAME_WRONG, BOTH_WRONG)
 _TONES = {BECAME_RIGHT: "better", BECAME_WRONG: "worse"}
 _MOST_CARDS = {BECAME_WRONG: 3, BECAME_RIGHT: 2}
 _MOST_BARS = 5
@@ -157,10 +159,35 @@ class Changed:
         names : ShortNames
             The short names of the pipelines.
         """
-        changes = overall_changes(pairing)
-        known = None if outcome is None else outcome.reindex(changes.index)
-        groups = tuple(_groups(pairing, changes, known))
         counts = Counter() if outcome is None else Counter(outcome.tolist())
+        return cls.of_counts(pairing, counts, _most_changed(pairing, outcome), words, names)
+
+    @classmethod
+    def of_counts(
+        cls,
+        pairing: Pairing,
+        counts: Mapping[str, int],
+        changed: Mapping[str, Sequence[str]],
+        words: str,
+        names: ShortNames,
+    ) -> Changed | None:
+        """What changed between two runs of which some queries are known; None if nothing did.
+
+        Parameters
+        ----------
+        pairing : Pairing
+            The known queries of two runs side by side.
+        counts : mapping of str to int
+            How many of all queries have each outcome; empty if there is no rule.
+        changed : mapping of str to sequence of str
+            The ids of the queries that became wrong, and of those that became right, the largest
+            change first; without a rule those that fell and rose most.
+        words : str
+            The rule for a right answer.
+        names : ShortNames
+            The short names of the pipelines.
+        """
+        groups = tuple(_groups(pairing, counts, changed))
         segments = tuple(_segments(counts))
         if not segments and not groups:
             return None
@@ -184,46 +211,75 @@ def view_address(**parameters: str) -> str:
     return f"#{urlencode(parameters)}"
 
 
-def _sentence(counts: Counter[str], words: str) -> str:
+def _sentence(counts: Mapping[str, int], words: str) -> str:
     if not counts:
         return "The queries that changed most, over all metrics."
-    total = sum(counts[name] for name in (BOTH_RIGHT, BECAME_RIGHT, BECAME_WRONG, BOTH_WRONG))
+    total = sum(counts.get(kind, 0) for kind in _KNOWN)
     return (
-        f"Of {total} answers, {counts[BECAME_RIGHT]} became right and {counts[BECAME_WRONG]} "
-        f"became wrong ({words})."
+        f"Of {total} answers, {counts.get(BECAME_RIGHT, 0)} became right and "
+        f"{counts.get(BECAME_WRONG, 0)} became wrong ({words})."
     )
 
 
-def _segments(counts: Counter[str]) -> Iterable[Segment]:
-    kinds = (BOTH_RIGHT, BECAME_RIGHT, BECAME_WRONG, BOTH_WRONG)
-    total, start = sum(counts[kind] for kind in kinds), 0
-    for kind in kinds:
-        if counts[kind]:
-            yield Segment(
-                kind,
-                counts[kind],
-                f"{100 * start / total:.2f}",
-                f"{100 * counts[kind] / total:.2f}",
-                _TONES.get(kind, "neutral"),
-                view_address(outcome=kind),
-            )
-            start += counts[kind]
+def _segments(counts: Mapping[str, int]) -> Iterable[Segment]:
+    known = {kind: counts[kind] for kind in _KNOWN if counts.get(kind)}
+    total, start = sum(known.values()), 0
+    for kind, n in known.items():
+        yield Segment(
+            kind,
+            n,
+            f"{100 * start / total:.2f}",
+            f"{100 * n / total:.2f}",
+            _TONES.get(kind, "neutral"),
+            view_address(outcome=kind),
+        )
+        start += n
 
 
 # -- the queries that changed most
 
 
-def _groups(pairing: Pairing, changes: pd.Series, outcome: pd.Series | None) -> Iterable[CardGroup]:
-    for kind, most in _MOST_CARDS.items():
-        is_worse = kind == BECAME_WRONG
-        if outcome is None:
-            chosen = changes[(-changes if is_worse else changes) > _LEAST_CHANGE]
+def improvements_of(kind: str, changes: FloatArray) -> FloatArray:
+    """How far queries changed in the direction of a kind; NaN where it was not in this direction.
+
+    Parameters
+    ----------
+    kind : str
+        `BECAME_WRONG` or `BECAME_RIGHT`.
+    changes : ndarray of float
+        The mean improvement of each query.
+
+    Examples
+    --------
+    >>> improvements_of(BECAME_WRONG, np.array([0.5, -0.25, np.nan])).tolist()
+    [nan, 0.25, nan]
+    """
+    sizes = -changes if kind == BECAME_WRONG else changes
+    return np.where(sizes > _LEAST_CHANGE, sizes, np.nan)
+
+
+def _most_changed(pairing: Pairing, outcome: pd.Series | None) -> dict[str, list[str]]:
+    """The ids of the queries that changed most, by kind; with a rule, of those of this outcome."""
+    changes = overall_changes(pairing)
+    known = None if outcome is None else outcome.reindex(changes.index)
+    most: dict[str, list[str]] = {}
+    for kind, n in _MOST_CARDS.items():
+        if known is None:
+            chosen = pd.Series(improvements_of(kind, changes.to_numpy()), changes.index).dropna()
         else:
-            chosen = changes[outcome == kind].fillna(0.0)
-        ids = chosen.sort_values(ascending=is_worse, kind="stable").index[:most]
+            chosen = changes[known == kind].fillna(0.0) * (-1.0 if kind == BECAME_WRONG else 1.0)
+        most[kind] = chosen.sort_values(ascending=False, kind="stable").index[:n].tolist()
+    return most
+
+
+def _groups(
+    pairing: Pairing, counts: Mapping[str, int], changed: Mapping[str, Sequence[str]]
+) -> Iterable[CardGroup]:
+    for kind, most in _MOST_CARDS.items():
+        ids = changed[kind][:most]
         if len(ids):
             yield CardGroup(
-                _heading(kind, len(chosen), has_rule=outcome is not None),
+                _heading(kind, counts.get(kind, 0), has_rule=bool(counts)),
                 _TONES[kind],
                 tuple(_card(pairing, query_id) for query_id in ids),
             )
@@ -323,6 +379,17 @@ def plain_outcomes(outcome: pd.Series, names: Sequence[str]) -> pd.Series:
     names : sequence of str
         As of `rageval_report.reports.parts.outcome_names`.
     """
-    first, second, third, *rest = PLAIN_OUTCOMES
-    known = dict(zip(names, (first, third, second, *rest), strict=True))
+    known = plain_outcome_names(names)
     return outcome.map(lambda name: known.get(name, name))
+
+
+def plain_outcome_names(names: Sequence[str]) -> dict[str, str]:
+    """Each outcome such as "only hybrid right" with its name in the words of this module.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As of `rageval_report.reports.parts.outcome_names`.
+    """
+    first, second, third, *rest = PLAIN_OUTCOMES
+    return dict(zip(names, (first, third, second, *rest), strict=True))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
-from rageval_report.errors import DataError, UnknownOptionError
+from rageval_report.errors import DataError, UnknownNameError, UnknownOptionError
 from rageval_report.evaluation.scanning import collected_scores, kept_rows, pages
 from rageval_report.scale import pieces
 from tests.evaluation.scanning import conftest
@@ -29,6 +29,10 @@ def frames():
 scans_of = functools.partial(conftest.scans_of, names="ab")
 
 
+# Without what costs time here and is tested elsewhere: slices, pictures and resampled intervals.
+PLAIN = {"by": [], "pictures": False, "interval": "t"}
+
+
 def page_data(html):
     """The data of the table of queries."""
     text = re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', html, re.DOTALL)
@@ -43,16 +47,53 @@ def test_a_page_of_all_queries_has_the_tables_of_memory(frames, tmp_path):
     expected = RAGPipelineEvaluation("a", frames[0]).report()
     report = scans_of(frames, tmp_path)[0].report()
     assert (report.title, report.subtitle) == (expected.title, expected.subtitle)
-    # Why queries fail is not known of a scan.
-    causes = [verdict for verdict in expected.verdicts if "failures are of" in verdict.text]
-    assert report.verdicts == tuple(v for v in expected.verdicts if v not in causes)
+    assert report.verdicts == expected.verdicts
+    assert any("failures are of" in verdict.text for verdict in report.verdicts)
     assert report.notes == ("the page shows all 700 queries", *expected.notes)
-    theirs = {table.title: table for table in tables_of(expected)}
-    for table in tables_of(report)[:2]:
-        assert table.notes == theirs[table.title].notes
-        pd.testing.assert_frame_equal(table.frame, theirs[table.title].frame, rtol=1e-12)
+    assert_same_tables(report, expected, rtol=1e-12)
+    assert_same_answers(report, expected)
     data, other = page_data(report.to_html()), page_data(expected.to_html())
     assert sorted(data["ids"]) == sorted(other["ids"])
+
+
+@pytest.mark.parametrize(
+    "options", [{"correct": ("similarity", 0.6)}, {"correct": "exact_match", "k": 5}, {"k": 5}]
+)
+def test_the_rule_and_the_cutoff_of_a_page_count_as_in_memory(frames, tmp_path, options):
+    scan, run = scans_of(frames, tmp_path)[0], RAGPipelineEvaluation("a", frames[0])
+    report, expected = (each.report(**PLAIN, **options) for each in (scan, run))
+    assert report.verdicts == expected.verdicts
+    assert_same_tables(report, expected, rtol=1e-12)
+    assert_same_answers(report, expected)
+    with pytest.raises(DataError, match="breakdown needs the metric hit@3 or recall@3"):
+        scan.report(k=3)
+
+
+def assert_same_tables(report, expected, rtol=1e-9):
+    """The tables of memory in their order; only what was read is told of files, not of frames."""
+    ours, theirs = (
+        [table for table in tables_of(each) if not table.title.startswith("What ")]
+        for each in (report, expected)
+    )
+    assert [table.title for table in ours] == [table.title for table in theirs]
+    for found, known in zip(ours, theirs, strict=True):
+        assert found.notes == known.notes
+        pd.testing.assert_frame_equal(found.frame, known.frame, rtol=rtol)
+
+
+def assert_same_answers(report, expected):
+    """Each query that the page shows is right or wrong, and fails for the cause, as in memory."""
+    for kind in ("answers", "causes"):
+        found, known = (getattr(each.queries, kind) for each in (report, expected))
+        assert [each is None for each in found] == [each is None for each in known][: len(found)]
+        for ours, theirs in zip(found, known, strict=False):
+            if ours is not None:
+                pd.testing.assert_series_equal(ours, theirs.loc[ours.index], check_dtype=False)
+
+
+def views_of(report):
+    """What the page draws, by the key of the section."""
+    return {section.key: section.views for section in report.sections if section.views}
 
 
 @pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
@@ -75,16 +116,113 @@ def test_a_page_of_a_comparison_has_the_tables_of_memory(frames, tmp_path):
     expected = compare(*runs).report(by="topic")
     report = compare(*scans_of(frames, tmp_path)).report(by="topic")
     assert report.headline == expected.headline
-    ours = {table.title: table for table in tables_of(report)}
-    for table in tables_of(expected):
-        if table.title in ours and "metric" in table.frame:
-            pd.testing.assert_frame_equal(ours[table.title].frame, table.frame, rtol=1e-9)
-    assert {f"Evaluation of {name}" for name in "ab"} <= set(ours)
-    assert "b against a, by topic" in ours
-    shown = set(page_data(report.to_html())["ids"])
+    assert report.verdicts == expected.verdicts
+    assert report.notes[1:] == expected.notes
+    assert_same_tables(report, expected)
+    assert_same_answers(report, expected)
+    shown = page_data(report.to_html())["ids"]
     worse = compare(*runs).regressions("exact_match").index
-    assert set(worse) <= shown
-    assert any("queries: the 1000 worst of b on each metric" in note for note in report.notes)
+    assert set(worse) <= set(shown)
+    assert report.notes[0] == (
+        f"the page shows {len(shown)} of 700 queries: the 1000 worst of b on each metric, and as "
+        "many of those that became wrong and right; tables and pictures are of all"
+    )
+
+
+RULES = [
+    {},
+    {"correct": ("similarity", 0.6)},
+    {"correct": {"recall@5": 0.4, "similarity": 0.5}, "k": 5},
+    {"correct": lambda rows: rows["similarity"] > rows["latency_ms"] / 1000},
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "engine"),
+    [*((rule, "stream") for rule in RULES), (RULES[2], "join"), (RULES[3], "duckdb")],
+)
+def test_what_changed_and_why_queries_fail_are_as_in_memory(frames, tmp_path, options, engine):
+    runs = conftest.memory_of(frames, names="ab")
+    moved = frames
+    if engine != "stream":  # which takes ids in order
+        moved = [frame.sample(frac=1, random_state=3) for frame in frames]
+    scans = scans_of(moved, tmp_path, engine=engine)
+    expected, report = (
+        compare(*each, metrics=["recall@5", "similarity", "latency_ms"]).report(**PLAIN, **options)
+        for each in (runs, scans)
+    )
+    assert report.verdicts == expected.verdicts
+    assert_same_tables(report, expected)
+    assert_same_answers(report, expected)
+    # The cards have the same queries in the same order, their words and their bars.
+    for section in ("outcomes", "causes"):
+        assert views_of(report)[section] == views_of(expected)[section]
+    shown = set(page_data(report.to_html())["ids"])
+    [changed] = views_of(report)["outcomes"]
+    assert {card.query_id for group in changed.groups for card in group.cards} <= shown
+
+
+def test_the_queries_that_became_wrong_are_on_the_page_the_largest_fall_first(
+    frames, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(pages, "MOST_WORST", 4)
+    before, after = (frame.set_index("query_id") for frame in frames)
+    report = compare(*scans_of(frames, tmp_path), metrics="recall@5").report(
+        **PLAIN, correct=("recall@5", 0.6)
+    )
+    change = after["recall@5"] - before["recall@5"]
+    is_right = [each["recall@5"] >= 0.6 - 1e-9 for each in (before, after)]
+    wrong = change[is_right[0] & ~is_right[1]].sort_values(kind="stable").index[:4]
+    right = (-change[~is_right[0] & is_right[1]]).sort_values(kind="stable").index[:4]
+    worst = change.sort_values(kind="stable").index[:4]
+    shown = page_data(report.to_html())["ids"]
+    assert set(shown) == {*wrong, *right, *worst}
+    [changed] = views_of(report)["outcomes"]
+    cards = [[card.query_id for card in group.cards] for group in changed.groups]
+    assert cards == [list(wrong[:3]), list(right[:2])]
+    counts = {segment.label: segment.n for segment in changed.segments}
+    assert counts["became wrong"] == (is_right[0] & ~is_right[1]).sum()
+    assert sum(counts.values()) == 700
+
+
+def test_without_a_rule_the_page_has_the_largest_rises_and_falls(frames, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "MOST_WORST", 20)
+    # Metrics without a range: a change counts as a share of the largest one.
+    bare = [
+        frame[["query_id", "latency_ms", "question"]].assign(tokens=frame["latency_ms"] ** 0.5)
+        for frame in frames
+    ]
+    expected = compare(*conftest.memory_of(bare, names="ab")).report(**PLAIN)
+    report = compare(*scans_of(bare, tmp_path)).report(**PLAIN)
+    assert views_of(report)["outcomes"] == views_of(expected)["outcomes"]
+    [changed] = views_of(report)["outcomes"]
+    assert [group.heading for group in changed.groups] == ["The largest falls", "The largest rises"]
+    assert report.notes[1:] == expected.notes
+    assert "fell and rose most over all metrics" in report.notes[0]
+
+
+def test_the_answers_of_each_of_several_candidates_are_counted(frames, tmp_path):
+    names = ("a", "b", "c")
+    runs = conftest.memory_of(three_of(frames), names)
+    scans = conftest.scans_of(three_of(frames), tmp_path, names)
+    for options in ({}, {"correct": ("recall@5", 0.6), "k": 5}):
+        expected, report = (compare(*each).report(**PLAIN, **options) for each in (runs, scans))
+        assert report.verdicts == expected.verdicts
+        assert_same_tables(report, expected)
+        titles = [table.title for table in tables_of(report)]
+        assert "The answers of a and c" in titles
+        assert sum(title.startswith("Why ") for title in titles) == 3
+        assert views_of(report)["causes"] == views_of(expected)["causes"]
+
+
+def test_tables_in_which_nothing_changed_have_a_page(frames, tmp_path):
+    scans = scans_of([frames[0], frames[0]], tmp_path)
+    runs = conftest.memory_of([frames[0], frames[0]], names="ab")
+    report, expected = (compare(*each).report(by=[]) for each in (scans, runs))
+    assert report.verdicts == expected.verdicts
+    assert_same_tables(report, expected)
+    assert views_of(report)["outcomes"] == views_of(expected)["outcomes"]
+    assert "0 became right and 0 became wrong" in report.to_html()
 
 
 def test_a_page_knows_right_answers_by_a_metric_that_is_not_compared(frames, tmp_path):
@@ -262,7 +400,8 @@ def test_a_page_has_the_tables_of_memory_whatever_the_units_and_correction(
     )
     by_title = {table.title: table for table in tables_of(expected)}
     shared = [table for table in tables_of(found) if table.title in by_title]
-    assert len(shared) == 4
+    # The comparison, the outcomes, two of causes, the slices, and two of means.
+    assert len(shared) == 7
     for table in shared:
         same = by_title[table.title]
         assert table.notes == same.notes
@@ -280,5 +419,7 @@ def test_wrong_options_of_a_page_are_refused(frames, tmp_path):
         compare(*scans).report(clusters="topic")
     with pytest.raises(DataError, match="longest_text must be an integer >= 1; got 0"):
         scans[0].report(longest_text=0)
-    with pytest.raises(DataError, match=r"correct= of report\(\) needs every score"):
-        compare(*scans).report(correct=("recall@5", 0.5))
+    with pytest.raises(DataError, match="breakdown needs the metric hit@3 or recall@3"):
+        compare(*scans).report(k=3)
+    with pytest.raises(UnknownNameError, match="recal"):
+        compare(*scans).report(correct=("recal", 0.5))

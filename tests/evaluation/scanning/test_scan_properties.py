@@ -283,6 +283,29 @@ def check_answers(tables):
         assert found[name].dropna().tolist() == sorted(expected[name].dropna())
 
 
+def check_pages(tables):
+    options = {"by": [], "pictures": False, "interval": "t", "k": 5}
+    rule = {"recall@5": 0.4, "similarity": 0.2}
+    found, expected = (
+        compare(*runs, metrics=["recall@5", "similarity"]).report(correct=rule, **options)
+        for runs in (tables.scans[:2], tables.memory[:2])
+    )
+    assert found.verdicts == expected.verdicts
+    for key in ("outcomes", "causes"):
+        ours, theirs = (
+            next(section for section in report.sections if section.key == key)
+            for report in (found, expected)
+        )
+        # The cards have the same queries in the same order.
+        assert ours.views == theirs.views
+        for table, known in zip(ours.results, theirs.results, strict=True):
+            assert table.notes == known.notes
+            pd.testing.assert_frame_equal(table.frame, known.frame, check_exact=True)
+
+
+test_pages_are_those_of_memory = check_with_tables(check_pages)
+test_pages_of_workers_are_those_of_memory = check_with_workers(check_pages)
+
 test_correct_answers_are_those_of_memory = check_with_tables(check_answers)
 test_correct_answers_of_workers_are_those_of_memory = check_with_workers(check_answers)
 
