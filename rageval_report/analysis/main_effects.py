@@ -18,7 +18,7 @@ from rageval_report.analysis.cluster_labels import (
 )
 from rageval_report.analysis.comparing.comparison import Comparison, compare_pairings
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
-from rageval_report.analysis.comparing.pairing import Pairing, check_evaluations, pair_runs
+from rageval_report.analysis.comparing.pairing import check_evaluations, pair_runs
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.errors import DataError, explain_keywords, named
 from rageval_report.scores import Metric, Scored
@@ -183,18 +183,43 @@ def main_effects(
         n_resamples=check_resamples(n_resamples),
         seed=check_seed(seed),
     )
-    pairings: list[Pairing] = []
-    labels: dict[str, tuple[str, SettingValue, SettingValue]] = {}
-    for factor, (first, *others) in grid.levels.items():
-        reference = grid.average({factor: first})
-        for level in others:
-            candidate = grid.average({factor: level})
-            pairings.append(pair_runs(reference, candidate, metrics))
-            labels[candidate.name] = (factor, first, level)
+    references = {
+        factor: grid.average({factor: first}) for factor, (first, *_) in grid.levels.items()
+    }
+    pairings = [
+        pair_runs(references[pair.factor], grid.average(pair.chosen[1]), metrics)
+        for pair in grid.level_pairs()
+    ]
     plan = replace(plan, units=resolve_units(pairings[0].baseline, clusters))
-    comparison = compare_pairings(
-        f"Effects of {_listed(grid.levels)}", tuple(pairings), plan, correction=correction
+    comparison = compare_pairings(grid.title, tuple(pairings), plan, correction=correction)
+    return effects_of_comparison(
+        comparison,
+        grid,
+        {**clusters_setting(clusters), **dialect_settings(runs)},
+        (*doubts_of(runs), *unnamed_clusters(runs[0], clusters), *grid.notes()),
     )
+
+
+def effects_of_comparison(
+    comparison: Comparison,
+    grid: SettingsGrid,
+    settings: Mapping[str, object],
+    notes: Iterable[str],
+) -> MainEffects:
+    """The effects that a comparison of averages shows, metric by metric.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Each pair of levels of the grid, with the averages over all other settings.
+    grid : SettingsGrid
+        The pipelines by their settings.
+    settings : mapping of str to object
+        What else belongs into the signature.
+    notes : iterable of str
+        What goes before the notes of the comparison.
+    """
+    labels = {pair.names[1]: pair for pair in grid.level_pairs()}
     # By metric: the question is which setting matters for it.
     order = {name: place for place, name in enumerate(dict.fromkeys(comparison.frame["metric"]))}
     frame = comparison.frame.sort_values(
@@ -202,27 +227,50 @@ def main_effects(
     )
     frame = frame.reset_index(drop=True)
     for place, column in enumerate(("factor", "reference", "level")):
-        values = [str(labels[name][place]) for name in frame["candidate"]]
+        values = [str(getattr(labels[name], column)) for name in frame["candidate"]]
         frame.insert(place, column, values)
     return MainEffects(
         comparison.title,
         frame,
-        {**comparison.settings, **clusters_setting(clusters), **dialect_settings(runs)},
-        (
-            *doubts_of(runs),
-            *unnamed_clusters(runs[0], clusters),
-            *grid.notes(),
-            *comparison.notes,
-        ),
+        {**comparison.settings, **settings},
+        (*notes, *comparison.notes),
         headline=_HEADLINE,
         pairings=comparison.pairings,
         plan=comparison.plan,
-        grid=grid,
+        grid=grid if isinstance(grid, Grid) else None,
     )
 
 
+@dataclass(frozen=True)
+class LevelPair:
+    """A level of a factor beside its first level.
+
+    Parameters
+    ----------
+    factor : str
+        The setting.
+    reference, level : str, int, float, bool or None
+        The first value of the setting, and another one.
+    """
+
+    factor: str
+    reference: SettingValue
+    level: SettingValue
+
+    @property
+    def chosen(self) -> tuple[dict[str, SettingValue], dict[str, SettingValue]]:
+        """The setting of the pipelines whose average is the baseline, and of the others."""
+        return {self.factor: self.reference}, {self.factor: self.level}
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of both averages, such as "top_k=5"."""
+        first, second = (_words(chosen, tuple(chosen.values())) for chosen in self.chosen)
+        return first, second
+
+
 @dataclass(frozen=True, eq=False)
-class Grid:
+class SettingsGrid:
     """Pipelines by their settings, every combination once.
 
     Parameters
@@ -231,17 +279,16 @@ class Grid:
         The values of each factor, in the order of the pipelines.
     cells : dict of tuple to Scored
         Each pipeline under its settings, in the order of `levels`.
-    ids : Index
-        The queries that all pipelines have.
     """
 
     levels: dict[str, tuple[SettingValue, ...]]
     cells: dict[Cell, Scored]
-    ids: pd.Index
 
     @classmethod
-    def of(cls, runs: Sequence[Scored], factors: str | Iterable[str] | None = None) -> Grid:
-        """The grid of these pipelines.
+    def of_settings(
+        cls, runs: Sequence[Scored], factors: str | Iterable[str] | None = None
+    ) -> SettingsGrid:
+        """The grid of these pipelines, whatever their queries are.
 
         Raises
         ------
@@ -270,6 +317,73 @@ class Grid:
                 f"{len(missing)} of {len(missing) + len(cells)} are missing: {named(missing)}. If "
                 "these are not the settings that were varied, name those: factors=[...]"
             )
+        return SettingsGrid(levels, cells)
+
+    @property
+    def title(self) -> str:
+        """The title of the table of effects."""
+        return f"Effects of {_listed(self.levels)}"
+
+    def level_pairs(self) -> Iterator[LevelPair]:
+        """Each level of each factor beside its first level."""
+        for factor, (first, *others) in self.levels.items():
+            for level in others:
+                yield LevelPair(factor, first, level)
+
+    def select(self, chosen: Mapping[str, SettingValue]) -> list[Scored]:
+        """The pipelines with these settings."""
+        places = {name: place for place, name in enumerate(self.levels)}
+        return [
+            run
+            for cell, run in self.cells.items()
+            if all(cell[places[name]] == level for name, level in chosen.items())
+        ]
+
+    def notes_on_sizes(self, n_common: int, sizes: Iterable[int]) -> Iterator[str]:
+        """How many pipelines there are, and the queries that not all of them have.
+
+        Parameters
+        ----------
+        n_common : int
+            The number of queries that all pipelines have.
+        sizes : iterable of int
+            The number of queries of each.
+        """
+        shape = " x ".join(f"{len(values)} of {name}" for name, values in self.levels.items())
+        yield f"{len(self.cells)} pipelines: {shape}, every combination once"
+        lost = {size - n_common for size in sizes} - {0}
+        if lost:
+            yield (
+                f"{n_common} queries are in all pipelines; up to {max(lost)} of a pipeline "
+                "are left out"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Grid(SettingsGrid):
+    """Pipelines in memory by their settings, every combination once.
+
+    Parameters
+    ----------
+    levels, cells
+        As in `SettingsGrid`.
+    ids : Index
+        The queries that all pipelines have.
+    """
+
+    ids: pd.Index
+
+    @classmethod
+    def of(cls, runs: Sequence[Scored], factors: str | Iterable[str] | None = None) -> Grid:
+        """The grid of these pipelines.
+
+        Raises
+        ------
+        DataError
+            If no setting differs, a combination of settings is missing or repeated, or no query
+            is in all of them.
+        """
+        settings = cls.of_settings(runs, factors)
         ids = runs[0].scores.index
         for run in runs[1:]:
             ids = ids.intersection(run.scores.index, sort=False)
@@ -277,18 +391,18 @@ class Grid:
             raise DataError(
                 "evaluations must be on the same queries; no query id is in all of them"
             )
-        return cls(levels, cells, ids)
+        return cls(settings.levels, settings.cells, ids)
 
     def average(self, chosen: Mapping[str, SettingValue]) -> EvaluationSubset:
         """The mean of each query over all pipelines with these settings."""
-        runs = self._select(chosen)
+        runs = self.select(chosen)
         names = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
         # skipna: the mean of fewer pipelines would be one of other settings.
         frames = [run.scores.loc[self.ids, names] for run in runs]
         total = frames[0]
         for frame in frames[1:]:
             total = total + frame
-        metrics = {name: _averaged(runs[0].metrics[name], len(runs)) for name in names}
+        metrics = {name: averaged_metric(runs[0].metrics[name], len(runs)) for name in names}
         return EvaluationSubset(
             _words(chosen, tuple(chosen.values())),
             total / len(runs),
@@ -309,14 +423,7 @@ class Grid:
 
     def notes(self) -> Iterator[str]:
         """How many pipelines there are, and the queries that not all of them have."""
-        sizes = " x ".join(f"{len(values)} of {name}" for name, values in self.levels.items())
-        yield f"{len(self.cells)} pipelines: {sizes}, every combination once"
-        lost = {len(run.scores) - len(self.ids) for run in self.cells.values()} - {0}
-        if lost:
-            yield (
-                f"{len(self.ids)} queries are in all pipelines; up to {max(lost)} of a pipeline "
-                "are left out"
-            )
+        return self.notes_on_sizes(len(self.ids), (len(run.scores) for run in self.cells.values()))
 
     def _details(self, runs: Sequence[Scored], names: Sequence[str]) -> pd.DataFrame:
         """The details of the first run, with the states of averages: what applies to no run."""
@@ -332,14 +439,6 @@ class Grid:
                 states = np.where(applies, MISSING, NOT_APPLICABLE)
                 details = details.assign(**{f"{name}{STATE}": states})
         return details
-
-    def _select(self, chosen: Mapping[str, SettingValue]) -> list[Scored]:
-        places = {name: place for place, name in enumerate(self.levels)}
-        return [
-            run
-            for cell, run in self.cells.items()
-            if all(cell[places[name]] == level for name, level in chosen.items())
-        ]
 
     def _effect(
         self, at: Mapping[str, SettingValue], factor: str, start: SettingValue, end: SettingValue
@@ -406,7 +505,7 @@ def _words(names: Iterable[str], cell: Cell) -> str:
     return ", ".join(f"{name}={value}" for name, value in zip(names, cell, strict=True))
 
 
-def _averaged(metric: Metric, n: int) -> Metric:
+def averaged_metric(metric: Metric, n: int) -> Metric:
     """The metric of a mean over pipelines: a mean of several 0 and 1 is a share."""
     return replace(metric, kind="proportion") if metric.kind == "binary" and n > 1 else metric
 

@@ -10,6 +10,7 @@ from rageval_report.analysis.headlines.ranking_headline import (
     pair_verdicts,
     ranking_headline,
 )
+from rageval_report.analysis.main_effects import MainEffects
 from rageval_report.analysis.ranking.leaderboard import Ranking
 from rageval_report.analysis.ranking.lineup import ScoreBlock
 from rageval_report.analysis.ranking.ranked_columns import RankedLineup
@@ -213,7 +214,13 @@ def front_section(ranking: Ranking, *, pictures: bool) -> Section:
 
 def _effects_section(ranking: Ranking, ranked: RankedPipelines, runs: Sequence[Scored]) -> Section:
     """Which setting matters, if every combination of settings is there."""
-    effects = effects_of(runs, ranked.names, ranking.settings, ranking.metrics)
+    return effects_section(
+        effects_of(runs, ranked.names, ranking.settings, ranking.metrics), ranked
+    )
+
+
+def effects_section(effects: MainEffects | None, ranked: RankedPipelines) -> Section:
+    """Which setting matters; empty if the effects are not known."""
     if effects is None or not ranked.metrics:
         return Section("effects", "Which setting matters?")
     return Section(

@@ -15,6 +15,7 @@ from rageval_report.analysis.headlines.ranking_headline import (
     pair_verdicts,
     ranking_headline,
 )
+from rageval_report.analysis.main_effects import MainEffects
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import DataError
 from rageval_report.evaluation.scanning.causes import causes_of_kept, correct_counts
@@ -59,6 +60,7 @@ from rageval_report.reports.parts import (
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.query_table import QueryTable
 from rageval_report.reports.ranking_report import (
+    effects_section,
     front_section,
     leaderboard_section,
     metrics_by_place,
@@ -323,6 +325,7 @@ def page_of_ranked(
     sections = (
         leaderboard_section(ranking, ranked),
         front_section(ranking, pictures=pictures),
+        effects_section(_read_effects(ranking, order, ranked), ranked),
         pairs_section(ranking, ranked, pairs),
         causes_section(causes, heads, wording),
         _origin(profiles, ranking.engine),
@@ -361,6 +364,15 @@ def page_of_ranked(
         headline=ranking_headline(ranking, labels=wording.labels),
         wording=wording,
     )
+
+
+def _read_effects(
+    ranking: ScannedRanking, order: Sequence[int], ranked: RankedPipelines
+) -> MainEffects | None:
+    """Which setting matters; None without a grid of settings."""
+    if ranking.read_effects is None or not ranked.metrics:
+        return None
+    return ranking.read_effects(order, ranked.names, ranking.settings)
 
 
 @dataclass(frozen=True, eq=False)

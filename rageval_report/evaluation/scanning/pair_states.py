@@ -123,7 +123,7 @@ class PairStates:
             PairState.of(before, after),
             0 if applies is None else int((~applies).sum()),
             self._count_filled(rows, ours, theirs, applies),
-            PairState.of(*_logarithms(before, after)) if is_spent else None,
+            PairState.of(*logarithms_of(before, after)) if is_spent else None,
             None if keys is None else _by_cluster(keys, before, after, is_spent=is_spent),
         )
 
@@ -179,7 +179,7 @@ def does_not_apply(side: PartEvaluation, rows: ScoreRows, name: str) -> BoolArra
     return not_applicable(part.scores[name], part.details, name)
 
 
-def _logarithms(before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
+def logarithms_of(before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The logarithms of scores above 0; NaN of others."""
     first, second = (np.log(np.where(side > 0, side, np.nan)) for side in (before, after))
     return first, second
@@ -188,7 +188,7 @@ def _logarithms(before: FloatArray, after: FloatArray) -> tuple[FloatArray, Floa
 def _by_cluster(
     keys: WordArray, before: FloatArray, after: FloatArray, *, is_spent: bool
 ) -> ClusteredPairs:
-    logarithms = _cluster_sums(keys, *_logarithms(before, after)) if is_spent else None
+    logarithms = _cluster_sums(keys, *logarithms_of(before, after)) if is_spent else None
     return ClusteredPairs(_cluster_sums(keys, before, after), logarithms)
 
 

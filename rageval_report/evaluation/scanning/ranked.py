@@ -18,6 +18,7 @@ from rageval_report.analysis.comparing.pairing import (
     shared_metrics,
 )
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.main_effects import MainEffects
 from rageval_report.analysis.ranking.keywords import RankingKeywords
 from rageval_report.analysis.ranking.leaderboard import RANKING_HEADLINE, check_aims, ranking_title
 from rageval_report.analysis.ranking.lineup import (
@@ -43,6 +44,7 @@ from rageval_report.evaluation.scanning.description import HeadEvaluation
 from rageval_report.evaluation.scanning.group_labels import ScanClusters, clusters_of
 from rageval_report.evaluation.scanning.kept_rows import WidestOfEach, kept_evaluations
 from rageval_report.evaluation.scanning.needs_memory import needs_memory
+from rageval_report.evaluation.scanning.pair_states import MetricPairState
 from rageval_report.evaluation.scanning.part_states import PartEvaluation, columns_of_states
 from rageval_report.evaluation.scanning.profile import ScanProfile
 from rageval_report.evaluation.scanning.rank_states import (
@@ -58,6 +60,8 @@ from rageval_report.evaluation.scanning.scanned_ranking import (
     ScannedLineup,
     ScannedRanking,
 )
+from rageval_report.evaluation.scanning.setting_effects import EffectPlan, EffectStates
+from rageval_report.names.short_names import ShortNames
 from rageval_report.scale.aligned_rows import QueryCounts, TableColumns
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.mergeable import StateByName, StateOfEach, States
@@ -144,6 +148,7 @@ def rank_scans(
         engine=engine,
         read_widest=partial(lined.widest, ranked),
         read_lineup=partial(lined.lineup, notes),
+        read_effects=partial(lined.effects, counts.n_common),
     )
 
 
@@ -182,6 +187,11 @@ def _check_common(names: Sequence[str], counts: QueryCounts) -> None:
             f"no query is in all {len(names)} pipelines; of the ids, {firsts}. Rank fewer of them, "
             "or compare them two by two"
         )
+
+
+def _in_groups(names: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    """Names, so many at a time."""
+    return (names[first : first + size] for first in range(0, len(names), size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,10 +287,9 @@ class _LinedTables:
         self, ranked: Mapping[str, tuple[int, ...]]
     ) -> tuple[QueryCounts, dict[str, MetricRankState]]:
         n_pairs = len(self.profiles) * (len(self.profiles) - 1) // 2
-        size, names = max(1, _MOST_PAIRS // n_pairs), list(ranked)
         states: dict[str, MetricRankState] = {}
-        for first in range(0, len(names), size):
-            some = {name: ranked[name] for name in names[first : first + size]}
+        for names in _in_groups([*ranked], max(1, _MOST_PAIRS // n_pairs)):
+            some = {name: ranked[name] for name in names}
             partial_states = RankStates(self.scores_of_states(some), self._summed_clusters(some))
             total = self.fold((QueryCounts.of, partial_states), self.columns(some))
             counts: QueryCounts = total.parts[0]
@@ -323,6 +332,32 @@ class _LinedTables:
         ]
         state: StateByName = self.fold(partials, columns).parts[0]
         return kept_evaluations(state, described)
+
+    def effects(
+        self, n_common: int, order: Sequence[int], names: ShortNames, settings: Mapping[str, object]
+    ) -> MainEffects | None:
+        """Which setting matters, by another pass; None if not every combination is there.
+
+        Parameters
+        ----------
+        n_common : int
+            The number of queries that all tables have.
+        order, names, settings
+            As in `EffectPlan.of`.
+        """
+        plan = EffectPlan.of(self.heads, order, names, self.metrics, settings)
+        if plan is None:
+            return None
+        sides = self.scores_of_states(dict.fromkeys(self.metrics, ())).sides
+        states: dict[tuple[str, str], MetricPairState] = {}
+        for some in _in_groups([*self.metrics], max(1, _MOST_PAIRS // len(plan.effects))):
+            chosen = {name: self.metrics[name] for name in some}
+            partial_states = EffectStates(chosen, plan.places, sides)
+            by_effect: StateByName = self.fold((partial_states,), self.columns(some)).parts[0]
+            states |= by_effect.states
+        first = next(each for each in self.profiles if each.described.head.name == plan.first)
+        sizes = [profile.n_queries for profile in self.profiles]
+        return plan.result(states, n_common, sizes, first.unnamed_clusters(None), self.engine.name)
 
     def lineup(self, notes: tuple[str, ...]) -> Lineup:
         """The scores of all tables in memory, with the notes on what not every table has."""

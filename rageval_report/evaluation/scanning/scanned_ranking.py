@@ -13,6 +13,7 @@ import numpy as np
 from rageval_report.analysis.arguments import RankingReportKeywords, kind_of_mean, mean_limits
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.main_effects import MainEffects
 from rageval_report.analysis.ranking.keywords import ObjectiveKeywords
 from rageval_report.analysis.ranking.leaderboard import Ranking
 from rageval_report.analysis.ranking.lineup import Lineup
@@ -33,6 +34,7 @@ from rageval_report.evaluation.scanning.description import HeadEvaluation
 from rageval_report.evaluation.scanning.needs_memory import needs_memory
 from rageval_report.evaluation.scanning.profile import ScanProfile
 from rageval_report.evaluation.scanning.rank_states import MetricRankState
+from rageval_report.names.short_names import ShortNames
 from rageval_report.plots import plot_named
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
@@ -58,6 +60,8 @@ R = TypeVar("R", bound=Result)
 
 # Reads the files once more, for so many queries of each metric.
 ReadWidest = Callable[[int], tuple[EvaluationSubset, ...]]
+# Reads the files once more, for the effects of settings; None if there is no grid of them.
+ReadEffects = Callable[[Sequence[int], ShortNames, Mapping[str, object]], MainEffects | None]
 # Reads the files once more, for the ranks of all metrics.
 ReadRanks = Callable[[], Mapping[str, RankSums]]
 
@@ -253,6 +257,9 @@ class ScannedRanking(Ranking):
         Reads, for each metric, as many queries as it is told on which the pipelines differ most.
     read_lineup : callable
         Reads all scores, without texts, for `weighted` and `pareto`.
+    read_effects : callable
+        Reads the files once more, for the effects of the settings in the names of the pipelines, or
+        in their configurations; takes the order of the pipelines, their short names and settings.
     """
 
     scanned: ScannedLineup | None = None
@@ -260,6 +267,7 @@ class ScannedRanking(Ranking):
     engine: Engine | None = None
     read_widest: ReadWidest | None = None
     read_lineup: Callable[[], Lineup] | None = None
+    read_effects: ReadEffects | None = None
 
     @property
     def _lineup(self) -> Lineup:
@@ -317,7 +325,8 @@ class ScannedRanking(Ranking):
         ----------
         **options
             As in `Ranking.report`. Each pipeline is read once more for the causes of failures, and
-            all are for the front, which is left out if it needs more scores than fit.
+            all are for the effects of settings and for the front, which is left out if it needs
+            more scores than fit.
         """
         check_options("Ranking.report()", options, RankingReportKeywords.__annotations__)
         return delegates.page_of_ranked(self, **options)

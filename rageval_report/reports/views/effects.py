@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
 import pandas as pd
 
@@ -124,23 +124,43 @@ def effects_of(
     metrics : sequence of str
         The metrics of the ranking.
     """
-    configured = list(_configured(runs, names))
     try:
         return main_effects(
-            configured,
-            [column.heading for column in names.columns] if names.has_settings else None,
+            configured_runs(runs, names),
+            factors_of(names),
             metrics=metrics,
-            correction=_stepwise(str(settings["correction"])),
-            confidence_level=float(str(settings["confidence_level"])),
-            seed=int(str(settings["seed"])),
-            n_resamples=int(str(settings["n_resamples"])),
+            **settings_of_effects(settings),
         )
     except DataError:
         # Not every combination of settings is there, or no setting is known.
         return None
 
 
-def _configured(runs: Sequence[Scored], names: ShortNames) -> Sequence[EvaluationSubset]:
+class EffectSettings(TypedDict):
+    """How the effects of settings are tested."""
+
+    correction: str
+    confidence_level: float
+    seed: int
+    n_resamples: int
+
+
+def settings_of_effects(settings: Mapping[str, object]) -> EffectSettings:
+    """How the effects are tested, by the settings of the ranking."""
+    return {
+        "correction": _stepwise(str(settings["correction"])),
+        "confidence_level": float(str(settings["confidence_level"])),
+        "seed": int(str(settings["seed"])),
+        "n_resamples": int(str(settings["n_resamples"])),
+    }
+
+
+def factors_of(names: ShortNames) -> list[str] | None:
+    """The settings in the names of the pipelines; None if there are none."""
+    return [column.heading for column in names.columns] if names.has_settings else None
+
+
+def configured_runs(runs: Sequence[Scored], names: ShortNames) -> Sequence[EvaluationSubset]:
     """The runs with the settings in their names, if they have such settings."""
     subsets = [
         EvaluationSubset(
