@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -37,15 +37,20 @@ def report_of_means(
         As in `comparative_detailed_report`.
     """
     frame = pd.DataFrame({"metrics": means.index, "score": means.to_numpy()})
-    return _format_report(frame, output_format, csv_file)
+    return format_report(frame, output_format, csv_file)
 
 
 def detailed_report(
     evaluation: Scored, output_format: OutputFormat = "json", csv_file: str | Path | None = None
 ) -> HaystackReport:
     """One row per query: ``query_id``, the details, then the metrics."""
+    return format_report(detailed_frame(evaluation), output_format, csv_file)
+
+
+def detailed_frame(evaluation: Scored) -> pd.DataFrame:
+    """The frame of `detailed_report`."""
     frame = pd.concat([evaluation.details, _distinct_scores(evaluation)], axis=1)
-    return _format_report(frame.reset_index(), output_format, csv_file)
+    return frame.reset_index()
 
 
 def comparative_detailed_report(
@@ -81,16 +86,46 @@ def comparative_detailed_report(
     UnknownNameError
         If a column to keep is missing.
     """
+    columns = check_kept_columns(evaluation, other, keep_columns)
+    frame = comparative_detailed_frame(evaluation, other, columns)
+    return format_report(frame, output_format, csv_file)
+
+
+def check_kept_columns(
+    evaluation: Scored, other: Scored, keep_columns: Iterable[str] | None
+) -> list[str]:
+    """The columns to keep, after a check that both runs have them, and different names.
+
+    Raises
+    ------
+    DataError
+        If both runs have the same name.
+    UnknownNameError
+        If a column to keep is missing.
+    """
     if evaluation.name == other.name:
         raise DataError(f"both runs are named {other.name!r}; give each its own name")
     columns = [] if keep_columns is None else list(keep_columns)
+    for run in (evaluation, other):
+        for column in columns:
+            if column not in run.details:
+                raise UnknownNameError(
+                    f"detail column of {run.name!r}", column, map(str, run.details)
+                )
+    return columns
+
+
+def comparative_detailed_frame(
+    evaluation: Scored, other: Scored, columns: Sequence[str]
+) -> pd.DataFrame:
+    """The frame of `comparative_detailed_report`, with columns that both runs have."""
     details = evaluation.details.drop(columns=[c for c in columns if c in evaluation.details])
     parts = [details, _prefix_columns(evaluation, columns), _prefix_columns(other, columns)]
     ids = evaluation.scores.index.append(
         other.scores.index.difference(evaluation.scores.index, sort=False)
     )
     frame = pd.concat([part.reindex(ids) for part in parts], axis=1)
-    return _format_report(frame.rename_axis("query_id").reset_index(), output_format, csv_file)
+    return frame.rename_axis("query_id").reset_index()
 
 
 def _distinct_scores(evaluation: Scored) -> pd.DataFrame:
@@ -99,16 +134,15 @@ def _distinct_scores(evaluation: Scored) -> pd.DataFrame:
     return evaluation.scores.rename(columns=clash)
 
 
-def _prefix_columns(run: Scored, columns: list[str]) -> pd.DataFrame:
-    for column in columns:
-        if column not in run.details:
-            raise UnknownNameError(f"detail column of {run.name!r}", column, map(str, run.details))
-    return pd.concat([run.details[columns], run.scores], axis=1).add_prefix(f"{run.name}_")
+def _prefix_columns(run: Scored, columns: Sequence[str]) -> pd.DataFrame:
+    kept = run.details[list(columns)]
+    return pd.concat([kept, run.scores], axis=1).add_prefix(f"{run.name}_")
 
 
-def _format_report(
-    frame: pd.DataFrame, output_format: str, csv_file: str | Path | None
+def format_report(
+    frame: pd.DataFrame, output_format: str, csv_file: str | Path | None = None
 ) -> HaystackReport:
+    """A frame as a dict of lists, CSV text or itself; see `comparative_detailed_report`."""
     check_choice("output_format", output_format, get_args(OutputFormat))
     if output_format == "df":
         return frame

@@ -36,6 +36,11 @@ from rageval_report.evaluation.scanning.description import (
     ScanOptions,
     describe_scan,
 )
+from rageval_report.evaluation.scanning.detailed_rows import (
+    MOST_DETAILED,
+    comparative_report_of_scans,
+    detailed_report_of_scan,
+)
 from rageval_report.evaluation.scanning.drawn_scan import MOST_DRAWN, DrawnScan, drawn_scan
 from rageval_report.evaluation.scanning.gates import ScannedRun
 from rageval_report.evaluation.scanning.group_labels import clusters_of
@@ -210,6 +215,35 @@ class EvaluationScan:
             As there.
         """
         return delegates.report_of_means(self.get_aggregated_scores(), output_format, csv_file)
+
+    def detailed_report(
+        self,
+        output_format: OutputFormat = "json",
+        csv_file: str | Path | None = None,
+        *,
+        k: int = MOST_DETAILED,
+        path: str | Path | None = None,
+    ) -> HaystackReport:
+        """One row per query in Haystack's form: the first k, and all in a file.
+
+        Parameters
+        ----------
+        output_format, csv_file
+            As in `RAGPipelineEvaluation.detailed_report`; `csv_file` holds all rows.
+        k : int
+            How many rows are returned, in the order of the table.
+        path : str or Path, optional
+            A file for all of them, .parquet or .csv, written part by part in the order of the
+            table.
+
+        Returns
+        -------
+        dict, str or DataFrame
+            The columns of memory. ``attrs["n"]`` of a frame is the number of all rows.
+        """
+        return detailed_report_of_scan(
+            self._profile.described, self._engine, output_format, csv_file, k=k, path=path
+        )
 
     def find_thresholds(
         self,
@@ -468,6 +502,43 @@ class EvaluationScan:
         """
         _, scan = scans_among((self, other), "comparative_detailed_summary()")
         return answered_queries(self._profile, scan._profile, self._engine, correct, k=k, path=path)
+
+    def comparative_detailed_report(
+        self,
+        other: EvaluationScan,
+        keep_columns: Iterable[str] | None = None,
+        output_format: OutputFormat = "json",
+        csv_file: str | Path | None = None,
+        *,
+        k: int = MOST_DETAILED,
+        path: str | Path | None = None,
+    ) -> HaystackReport:
+        """Two scans side by side in Haystack's form: the first k queries, and all in a file.
+
+        Parameters
+        ----------
+        other : EvaluationScan
+            The other pipeline.
+        keep_columns, output_format, csv_file
+            As in `RAGPipelineEvaluation.comparative_detailed_report`; `csv_file` holds all rows.
+        k : int
+            How many rows are returned, those of the first ids in their order.
+        path : str or Path, optional
+            A file for all of them, .parquet or .csv, written part by part in the order in which the
+            engine puts the rows side by side.
+
+        Returns
+        -------
+        dict, str or DataFrame
+            The columns of memory. ``attrs["n"]`` of a frame is the number of all rows.
+        """
+        _, scan = scans_among((self, other), "comparative_detailed_report()")
+        return comparative_report_of_scans(
+            *(self._profile.described, scan._profile.described, self._engine),
+            *(keep_columns, output_format, csv_file),
+            k=k,
+            path=path,
+        )
 
     # -- several pipelines
 

@@ -12,6 +12,8 @@ from rageval_report.evaluation.scan import EvaluationScan
 OF_SCANS_ALONE = {
     *(("failures", "k"), ("failures", "path"), ("failures", "n_results")),
     *(("comparative_detailed_summary", "k"), ("comparative_detailed_summary", "path")),
+    *(("detailed_report", "k"), ("detailed_report", "path")),
+    *(("comparative_detailed_report", "k"), ("comparative_detailed_report", "path")),
 }
 # A comparison of scans takes the keywords of `compare`, and a picture those of its plot.
 OPTIONS_OF_OTHERS = ("comparative_summary", "plot")
