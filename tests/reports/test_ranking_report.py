@@ -106,6 +106,22 @@ def test_which_setting_matters_is_told_if_every_combination_is_there(runs, repor
     assert [level for level, _ in effects.grids[0].rows] == ["1", "2", "3"]
 
 
+def test_a_part_that_all_short_names_share_is_no_setting(runs):
+    # Names of up to 24 columns stay as they are, with the parts that all of them share.
+    short = [
+        RAGPipelineEvaluation(f"rag__k={k}__size={size}", run.data)
+        for run, (size, k) in zip(runs, itertools.product((64, 128), (2, 1, 3)), strict=True)
+    ]
+    metrics = ["recall", "exact_match"]
+    found, expected = (
+        section_of(rank(*own, metrics=metrics).report(pictures=False), "effects").views[0]
+        for own in (short, runs)
+    )
+    assert found.factors == ("k", "size")
+    assert [row.cells for row in found.rows] == [row.cells for row in expected.rows]
+    assert len(found.grids) == len(expected.grids) == 2
+
+
 def test_without_every_combination_there_are_no_effects(runs):
     keys = [section.key for section in rank(*runs[:-1]).report(pictures=False).sections]
     assert "effects" not in keys

@@ -157,7 +157,12 @@ def settings_of_effects(settings: Mapping[str, object]) -> EffectSettings:
 
 def factors_of(names: ShortNames) -> list[str] | None:
     """The settings in the names of the pipelines; None if there are none."""
-    return [column.heading for column in names.columns] if names.has_settings else None
+    return [column.heading for column in _varied(names)] if names.has_settings else None
+
+
+def _varied(names: ShortNames) -> list[NameColumn]:
+    """The parts in which the names differ; a short name also has those that all share."""
+    return [column for column in names.columns if len(set(column.values)) > 1]
 
 
 def configured_runs(runs: Sequence[Scored], names: ShortNames) -> Sequence[EvaluationSubset]:
@@ -168,18 +173,19 @@ def configured_runs(runs: Sequence[Scored], names: ShortNames) -> Sequence[Evalu
         )
         for run in runs
     ]
-    if not (names.has_settings and all(column.heading for column in names.columns)):
+    varied = _varied(names)
+    if not (names.has_settings and all(column.heading for column in varied)):
         return subsets
     places = {name: place for place, name in enumerate(names.names)}
     configured = [
         replace(
             own,
-            config={column.heading: column.values[places[own.name]] for column in names.columns},
+            config={column.heading: column.values[places[own.name]] for column in varied},
         )
         for own in subsets
     ]
     # The first level of a setting is the one that others are compared with.
-    levels = {column.heading: _in_order(column.values) for column in names.columns}
+    levels = {column.heading: _in_order(column.values) for column in varied}
     return sorted(
         configured,
         key=lambda own: [levels[name].index(value) for name, value in own.config.items()],
@@ -196,9 +202,10 @@ def _signed(value: float) -> str:
 
 def _grids(ranked: RankedPipelines) -> tuple[MetricGrid, ...]:
     """The means by two settings, one grid per metric; none if the names have no two settings."""
-    if len(ranked.names.columns) != 2 or not ranked.names.has_settings:
+    varied = _varied(ranked.names)
+    if len(varied) != 2 or not ranked.names.has_settings:
         return ()
-    first, second = ranked.names.columns
+    first, second = varied
     return tuple(_grid(ranked, name, first, second) for name in ranked.metrics)
 
 
