@@ -24,7 +24,8 @@ def files(tmp_path, monkeypatch):
         for part in range(2):
             ids = [f"q{number:03d}" for number in range(50 * part, 50 * part + 50)]
             scores = [float(number % share > 0) for number in range(50)]
-            frame = pd.DataFrame({"query_id": ids, "recall@5": scores})
+            questions = [f"What is {query_id}?" for query_id in ids]
+            frame = pd.DataFrame({"query_id": ids, "question": questions, "recall@5": scores})
             frame.to_parquet(Path(name, f"part-{part}.parquet"))
 
 
@@ -40,7 +41,7 @@ def test_the_example_runs_as_it_stands(capsys):
 def test_each_command_runs_and_reads_part_by_part():
     (block,) = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
     commands = block.splitlines()
-    assert len(commands) == 9
+    assert len(commands) == 10
     for command in commands:
         result = CliRunner().invoke(rageval_report, shlex.split(command)[1:])
         assert result.exit_code == (1 if " gate " in command else 0), result.output

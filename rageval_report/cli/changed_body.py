@@ -76,20 +76,25 @@ def outcomes(options: OutcomesArguments) -> None:
         candidate.name: _outcomes(
             baseline.name,
             candidate.name,
-            cast("Any", baseline).comparative_detailed_summary(candidate, **of_scans),
+            options.on,
+            cast("Any", baseline).comparative_detailed_summary(
+                candidate, on=options.on, **of_scans
+            ),
         )
         for candidate in candidates
     }
     _write_by_candidate(tables, notes_of_pair(evaluations, *files), output, options.limit)
 
 
-def _outcomes(baseline: str, candidate: str, table: pd.DataFrame) -> Result:
+def _outcomes(baseline: str, candidate: str, on: str | None, table: pd.DataFrame) -> Result:
     """The table as a result, with the number of queries of each column."""
     numbers: Mapping[str, int] = table.attrs["n"]
     notes = [*table.attrs["notes"], ", ".join(f"{n} {name}" for name, n in numbers.items())]
     if len(table) < max(numbers.values()):
         notes.append(f"the first {len(table)} of each column are listed, in the order of their ids")
     settings = {"baseline": baseline, "candidate": candidate}
+    if on is not None:
+        settings["on"] = on
     if "engine" in table.attrs:
         settings["engine"] = table.attrs["engine"]
     title = f"Which queries {baseline} and {candidate} answer correctly"

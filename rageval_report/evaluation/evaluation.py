@@ -1220,7 +1220,11 @@ class RAGPipelineEvaluation:
         )
 
     def comparative_detailed_summary(
-        self, other: RAGPipelineEvaluation, correct: Correct | None = None
+        self,
+        other: RAGPipelineEvaluation,
+        correct: Correct | None = None,
+        *,
+        on: str | None = None,
     ) -> pd.DataFrame:
         """The query ids that both, neither, or only one of two pipelines answers correctly.
 
@@ -1230,6 +1234,8 @@ class RAGPipelineEvaluation:
             The other pipeline, paired by query id.
         correct : as in the constructor, optional
             If omitted, the rule of each evaluation, else the same column of both.
+        on : str, optional
+            A column of texts, such as "question", that matches the queries if the ids differ.
 
         Returns
         -------
@@ -1246,7 +1252,7 @@ class RAGPipelineEvaluation:
         >>> table[["both_correct", "only_new_correct"]].iloc[0].tolist()
         ['a', 'b']
         """
-        return delegates.outcome_table(self, other, correct)
+        return delegates.outcome_table(self, other, correct, on=on)
 
     # -- the later names of Haystack
 

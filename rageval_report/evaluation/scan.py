@@ -479,6 +479,7 @@ class EvaluationScan:
         *,
         k: int = MOST_ANSWERED,
         path: str | Path | None = None,
+        on: str | None = None,
     ) -> pd.DataFrame:
         """The queries that both, neither, or only one of two scans answers correctly.
 
@@ -493,6 +494,9 @@ class EvaluationScan:
         path : str or Path, optional
             A Parquet file with the outcome of every query, in columns ``query_id`` and
             ``outcome``, written part by part.
+        on : str, optional
+            A column of texts, such as "question", that matches the queries if the ids differ; the
+            texts are read first.
 
         Returns
         -------
@@ -501,7 +505,9 @@ class EvaluationScan:
             of the ids. ``attrs["n"]`` is the number of all queries of each column.
         """
         _, scan = scans_among((self, other), "comparative_detailed_summary()")
-        return answered_queries(self._profile, scan._profile, self._engine, correct, k=k, path=path)
+        return answered_queries(
+            self._profile, scan._profile, self._engine, correct, k=k, path=path, on=on
+        )
 
     def comparative_detailed_report(
         self,

@@ -55,14 +55,36 @@ class AlignedRows:
 
     def parts(self, most: int) -> Iterator[AlignedRows]:
         """The same rows, at most so many of a table at once."""
-        sizes = [len(rows) for rows in (*self.common, *self.others)]
-        for first in range(0, max(sizes), most):
-            last = first + most
-            common, others = (
-                tuple(rows.slice(min(first, len(rows)), min(last, len(rows))) for rows in tables)
-                for tables in (self.common, self.others)
+        parts_of_others = _parts_of_others(self.others, most)
+        n_common = len(self.common[0])
+        for place in range(max(-(-n_common // most), len(parts_of_others))):
+            first, last = (min(each * most, n_common) for each in (place, place + 1))
+            common = tuple(rows.slice(first, last) for rows in self.common)
+            has_others = place < len(parts_of_others)
+            yield AlignedRows(
+                common,
+                parts_of_others[place]
+                if has_others
+                else tuple(rows.slice(0, 0) for rows in self.others),
+                0 if place else self.n_others,
             )
-            yield AlignedRows(common, others, 0 if first else self.n_others)
+
+
+def _parts_of_others(others: Sequence[ScoreRows], most: int) -> list[tuple[ScoreRows, ...]]:
+    """Rows that some table lacks in parts of at most so many queries, those of a query in one."""
+    if max(map(len, others)) <= most:
+        return [tuple(others)] if any(map(len, others)) else []
+    ids = import_pyarrow().concat_arrays([rows.ids for rows in others])
+    codes = ids.dictionary_encode().indices.to_numpy() // most
+    ends = np.cumsum([len(rows) for rows in others])
+    of_tables = np.split(codes, ends[:-1])
+    return [
+        tuple(
+            rows.take(part == place) if len(rows) else rows
+            for rows, part in zip(others, of_tables, strict=True)
+        )
+        for place in range(int(codes.max()) + 1)
+    ]
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +39,18 @@ class CsvPiece:
         The character between two fields.
     partition : tuple of (str, str or None)
         The columns that the folders of the file state.
+    n_rows : None
+        The file does not state it.
+    repeats : mapping of str to int
+        How often keys that the table has several times occur before this file; see
+        `rageval_report.scale.repeated_keys.number_repeats`.
     """
 
     path: str
     delimiter: str
     partition: tuple[tuple[str, str | None], ...] = ()
     n_rows: int | None = None
+    repeats: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def read(self, columns: Sequence[str]) -> Iterator[ArrowTable]:
         """The rows part by part, with these columns of the file; empty cells are null.

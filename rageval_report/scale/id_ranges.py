@@ -115,6 +115,8 @@ def cut_into_ranges(*tables: ScanTable) -> list[IdRange] | None:
 
 def _ordered_groups(table: ScanTable) -> tuple[list[_Group], OrderName] | None:
     """The groups of rows in the order of their ids; None if they overlap, or state no ids."""
+    if table.shape.keys is not None:
+        return None  # the statistics are those of texts, which are not yet in their plain form
     pieces = [piece for piece in table.pieces if isinstance(piece, ParquetPiece)]
     if len(pieces) < len(table.pieces):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -42,6 +42,10 @@ class Piece(Protocol):
     def partition(self) -> tuple[tuple[str, str | None], ...]:
         """The columns that the folders of the file state, and their values."""
 
+    @property
+    def repeats(self) -> Mapping[str, int]:
+        """How often keys that the table has several times occur before; see `number_repeats`."""
+
     def schema(self) -> ArrowSchema:
         """The names and the types of the columns of the file."""
 
@@ -66,12 +70,16 @@ class ParquetPiece:
         The number of their rows.
     partition : tuple of (str, str or None)
         The columns that the folders of the file state.
+    repeats : mapping of str to int
+        How often keys that the table has several times occur before these rows; see
+        `rageval_report.scale.repeated_keys.number_repeats`.
     """
 
     path: str
     groups: tuple[int, ...]
     n_rows: int
     partition: tuple[tuple[str, str | None], ...] = ()
+    repeats: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     def schema(self) -> ArrowSchema:
         """The names and the types of the columns of the file."""

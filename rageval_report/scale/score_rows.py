@@ -11,6 +11,7 @@ import pandas as pd
 
 from rageval_report._registry import import_arrow_module, import_pyarrow
 from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.scale.match_keys import MatchKeys, number_keys
 from rageval_report.scale.pieces import ArrowSchema, ArrowTable, Piece, with_partition
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.table import score_table
@@ -113,12 +114,35 @@ class TableShape:
         The bounds of metrics into which scores that lie slightly outside are moved.
     detail_names : dict of str to str
         The name of each other column among the details.
+    keys : MatchKeys, optional
+        What takes the place of the ids, where tables are put side by side by a text.
     """
 
     id_column: str
     metric_columns: dict[str, str]
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
     detail_names: dict[str, str] = field(default_factory=dict)
+    keys: MatchKeys | None = None
+
+    @property
+    def _columns_of_ids(self) -> list[str]:
+        """The columns that the ids, or the keys in their place, are made of."""
+        return [self.id_column, *([] if self.keys is None else [self.keys.column])]
+
+    def _ids_of(self, piece: Piece) -> Callable[[ArrowTable], ArrowTexts]:
+        """What reads the ids, or the keys in their place, of the parts of a piece in turn."""
+        keys, n_before = self.keys, dict(piece.repeats)
+
+        def read_ids(table: ArrowTable) -> ArrowTexts:
+            return texts_of_ids(table.column(self.id_column))
+
+        def read_keys(table: ArrowTable) -> ArrowTexts:
+            if keys is None:
+                return read_ids(table)
+            texts = keys.texts(table.column(keys.column), lambda: read_ids(table))
+            return number_keys(texts, n_before)
+
+        return read_keys
 
     def rows(
         self,
@@ -146,12 +170,13 @@ class TableShape:
         ReaderError
             If the file lacks a column, is damaged, or has a row without an id.
         """
+        ids_of = self._ids_of(piece) if with_ids else None
         yield from (
             part
             for part in self._converted(
                 piece,
                 [*(self.metric_columns[name] for name in metrics), *details],
-                lambda table: self._convert(table, metrics, details, with_ids=with_ids),
+                lambda table: self._convert(table, metrics, details, ids_of),
                 with_ids=with_ids,
             )
             if len(part)
@@ -169,9 +194,10 @@ class TableShape:
         """The rows of a piece part by part as an engine moves them: see `ScanTable.stored`."""
         columns = [*(self.metric_columns[name] for name in metrics), *details]
         names = [*([QUERY_ID] if with_ids else []), *map(str, range(len(columns)))]
+        ids_of = self._ids_of(piece)
 
         def store(table: ArrowTable) -> ArrowTable:
-            arrays = [texts_of_ids(table.column(self.id_column))] if with_ids else []
+            arrays = [ids_of(table)] if with_ids else []
             for name, kind in zip(metrics, kinds, strict=False):
                 cells = table.column(self.metric_columns[name])
                 if cells.type != kind:
@@ -223,7 +249,7 @@ class TableShape:
     ) -> Iterator[T]:
         """Parts of these columns; errors name the file."""
         stated = dict(piece.partition)
-        wanted = dict.fromkeys((*columns, *([self.id_column] if with_ids else [])))
+        wanted = dict.fromkeys((*columns, *(self._columns_of_ids if with_ids else [])))
         from_file = [column for column in wanted if column not in stated]
         for table in piece.read(from_file or [self.id_column]):
             lost = [column for column in from_file if column not in table.column_names]
@@ -247,10 +273,9 @@ class TableShape:
         table: ArrowTable,
         metrics: Sequence[str],
         details: Sequence[str],
-        *,
-        with_ids: bool,
+        ids_of: Callable[[ArrowTable], ArrowTexts] | None,
     ) -> ScoreRows:
-        ids = texts_of_ids(table.column(self.id_column)) if with_ids else None
+        ids = None if ids_of is None else ids_of(table)
         scores: dict[str, FloatArray] = {}
         states: list[pd.DataFrame] = []
         for name in metrics:

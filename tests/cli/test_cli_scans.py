@@ -114,6 +114,43 @@ def test_an_engine_changes_no_number(files, run, command, engine):
             assert_same(row, same)
 
 
+@pytest.fixture
+def files_by_question(files):
+    """The files in the order of their questions, which the engine "stream" needs."""
+    for place, name in enumerate(("bm25.csv", "hybrid.csv")):
+        frame = pd.read_csv(name, dtype={"query_id": str}).sort_values("question")
+        own_ids = [f"x{n:03d}" for n in range(len(frame))]
+        frame.assign(query_id=own_ids if place else frame["query_id"]).to_csv(name, index=False)
+    return files
+
+
+MATCHED = [
+    "compare {a} {b} --metric faithfulness --on question",
+    "slices {a} {b} --by question_type --metric exact_match --on question",
+    "rank {a} {b} c={b} --metric mrr --on question",
+]
+
+
+@pytest.mark.parametrize("command", MATCHED)
+@pytest.mark.parametrize("engine", ["stream", "join", "duckdb"])
+def test_an_engine_matches_by_a_column_as_memory_does(files_by_question, run, command, engine):
+    assert files_by_question
+    test_an_engine_changes_no_number(files_by_question, run, command, engine)
+
+
+@pytest.mark.parametrize("engine", ["stream", "join"])
+def test_queries_that_are_matched_by_a_column_are_listed(files_by_question, run, engine):
+    assert files_by_question
+    line = "regressions bm25.csv hybrid.csv --metric exact_match --on question --format json"
+    [whole], [parts] = (tables(run(line + more).stdout) for more in ("", f" --engine {engine}"))
+    assert (parts["title"], parts["settings"]) == (whole["title"], whole["settings"])
+    # Equal changes are in the order of the rows in memory, and of the ids of files.
+    for row, expected in zip(
+        parts["rows"], sorted(whole["rows"], key=lambda row: row["query_id"]), strict=True
+    ):
+        assert_same(row, expected)
+
+
 def test_globs_and_folders_are_the_parts_of_one_table(files, run):
     from_csv = run("compare bm25.csv hybrid.csv --engine stream --format json")
     for words in ("bm25/*.parquet hybrid/*.parquet", "bm25 hybrid"):
@@ -300,6 +337,23 @@ def ids_by_column(rows: list[dict]) -> dict[str, list[str]]:
     return {name: [row[name] for row in rows if row[name] is not None] for name in rows[0]}
 
 
+@pytest.mark.parametrize("engine", ["memory", "stream", "join"])
+def test_outcomes_are_matched_by_a_column(files, run, engine, request):
+    """As of the same files whose ids are still equal."""
+    words = "outcomes bm25.csv hybrid.csv --correct mrr>=0.5 --format json"
+    [expected] = tables(run(words).stdout)
+    request.getfixturevalue("files_by_question")
+    [found] = tables(run(f"{words} --on question --engine {engine}").stdout)
+    assert found["settings"].pop("on") == "question"
+    assert found["settings"] == expected["settings"]
+    listed, known = (ids_by_column(each["rows"]) for each in (found, expected))
+    lone = listed.pop("only_in_hybrid")
+    assert [own[0] for own in lone] == ["x"] * len(known.pop("only_in_hybrid"))
+    assert {name: sorted(ids) for name, ids in listed.items()} == {
+        name: sorted(ids) for name, ids in known.items()
+    }
+
+
 def test_a_list_of_outcomes_is_of_one_candidate(files, refused):
     shutil.copy("hybrid.csv", "third.csv")
     told = refused("outcomes bm25.csv hybrid.csv third.csv --engine stream -o all.parquet")
@@ -442,8 +496,6 @@ def test_of_more_queries_than_are_shown_the_number_is_said(files, run):
         ("report bm25.csv --reader csv", "--reader does not apply to files that are read part by"),
         ("report bm25.csv --qrels q.txt", "--qrels does not apply to files that are read part by"),
         ("report bm25.csv --option sheet=2", "--option sheet does not apply to files that are rea"),
-        ("compare bm25.csv hybrid.csv --on question", "use --engine memory"),
-        ("rank bm25.csv hybrid.csv --on question", "use --engine memory"),
         ("report bm25.csv::x", "bm25.csv::x: a pipeline cannot be read part by part; name Parquet"),
         ("report -", "standard input cannot be read part by part; name Parquet or CSV files of on"),
         ("report sqlite:///a.db?table=t", "a database or a service cannot be read part by part"),

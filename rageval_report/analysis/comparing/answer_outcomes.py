@@ -18,6 +18,7 @@ from rageval_report.scores.correct_notion import (
     find_notion,
     shared_notions,
 )
+from rageval_report.scores.text_matching import match_queries
 from rageval_report.types import BoolArray
 
 # The first columns of the table, which it always has; the others only if they have a query.
@@ -30,6 +31,7 @@ def outcome_table(
     correct: Correct | CorrectNotion | None = None,
     *,
     other_correct: Correct | CorrectNotion | None = None,
+    on: str | None = None,
 ) -> pd.DataFrame:
     """The ids of the queries that both, neither, or only one of two runs answers correctly.
 
@@ -41,6 +43,9 @@ def outcome_table(
         What a correct answer is; if omitted, the rule of each run, else the same column of both.
     other_correct : see `correctness`, optional
         The rule for the other run, if it differs.
+    on : str, optional
+        A column of texts, such as "question", that matches the queries if the runs' ids differ; the
+        ids of the first run are shown.
 
     Returns
     -------
@@ -54,11 +59,13 @@ def outcome_table(
     Raises
     ------
     AlignmentError
-        If the runs share no query.
+        If the runs share no query, or no text.
     DataError
         If both have the same name, or nothing says what is correct in both.
     """
     names = check_two_names(evaluation, other)
+    if on is not None:
+        other = match_queries(other, evaluation, on)
     pair = align(evaluation.scores.index, other.scores.index)
     if not len(pair.ids):
         raise AlignmentError(f"{evaluation.name!r} and {other.name!r} share no query id")

@@ -31,7 +31,7 @@ from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.states import not_applicable
-from rageval_report.scores.text_matching import match_queries
+from rageval_report.scores.text_matching import match_all
 from rageval_report.stats.means.moments import moments
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
@@ -288,7 +288,7 @@ def line_up(
     _check_runs(runs)
     check_choice("missing", missing, MISSING_TREATMENTS)
     first = runs[0]
-    others = [run if on is None else match_queries(run, first, on) for run in runs[1:]]
+    others = list(runs[1:]) if on is None else match_all(first, runs[1:], on)
     pairings = [pair_runs(first, run) for run in others]
     ids, moved = _common_ids(first, pairings)
     metrics = common_metrics(first, [pairing.metrics for pairing in pairings])

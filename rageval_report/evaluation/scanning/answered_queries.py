@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +22,11 @@ from rageval_report.analysis.comparing.answer_outcomes import (
     outcome_masks,
 )
 from rageval_report.errors import AlignmentError
+from rageval_report.evaluation.scanning.matched_tables import (
+    ids_of_lone_queries,
+    ids_of_table_among,
+    matching_engine,
+)
 from rageval_report.evaluation.scanning.part_states import (
     PartEvaluation,
     columns_of_notion,
@@ -31,14 +37,18 @@ from rageval_report.evaluation.scanning.scanned_pair import ScannedTables
 from rageval_report.files.writing import write_with
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.pairs import PairedRows
+from rageval_report.scale.pieces import ArrowTable
 from rageval_report.scale.score_rows import ArrowTexts, ScoreRows
 from rageval_report.scores import Correct
 from rageval_report.scores.correct_notion import CorrectNotion, answers_by
 from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.text_matching import lone_id, no_common_text
 from rageval_report.types import BoolArray
 
 MOST_ANSWERED = 1000
 _OUTCOME = "outcome"
+# How many ids are looked up at once.
+_MOST_LOOKED_UP = 1 << 20
 # How many of the columns are of queries that both tables have.
 _N_COMMON = 5
 
@@ -134,8 +144,10 @@ def outcomes_of_rows(
     rows : PairedRows
         Some rows.
     """
+    # A rule may look at the ids, which those of the second table need not be.
+    after = replace(rows.after, ids=rows.before.ids)
     return outcome_masks(
-        _answers(sides[0], notions[0], rows.before), _answers(sides[1], notions[1], rows.after)
+        _answers(sides[0], notions[0], rows.before), _answers(sides[1], notions[1], after)
     )
 
 
@@ -175,6 +187,7 @@ def answered_queries(
     *,
     k: int = MOST_ANSWERED,
     path: str | Path | None = None,
+    on: str | None = None,
 ) -> pd.DataFrame:
     """The ids by outcome; see `EvaluationScan.comparative_detailed_summary`.
 
@@ -190,18 +203,21 @@ def answered_queries(
         The most ids of a column.
     path : str or Path, optional
         A Parquet file for the outcomes of all queries.
+    on : str, optional
+        A column of texts that matches the queries.
 
     Raises
     ------
     AlignmentError
-        If the tables share no query.
+        If the tables share no query, or no text.
     DataError
         If nothing says what is correct in both.
     """
     most = check_count("k", k)
-    tables = ScannedTables(before.described, after.described, engine)
     heads = (before.described.head, after.described.head)
     columns = outcome_columns(*check_two_names(*heads))
+    sides = (before.described, after.described)
+    tables = ScannedTables(*sides, matching_engine(on, sides, engine))
     notions = notions_of(heads, correct)
     pairs = zip(tables.parts, notions, strict=True)
     details = [details_of_answers(side, notion) for side, notion in pairs]
@@ -209,7 +225,12 @@ def answered_queries(
         partial = AnswersInPart(columns, tables.parts, notions, most, folder if path else None)
         answered = tables.fold_scores(partial, (details[0], details[1]))
         if not any(answered.counts[:_N_COMMON]):
-            raise AlignmentError(f"{heads[0].name!r} and {heads[1].name!r} share no query id")
+            names = (heads[0].name, heads[1].name)
+            if on is not None:
+                raise no_common_text(on, *names)
+            raise AlignmentError(f"{names[0]!r} and {names[1]!r} share no query id")
+        if on is not None and answered.counts[-1]:
+            answered = _with_lone_names(answered, tables, columns[-1])
         if path is not None:
             _join_parts(answered.files, Path(path))
     table = outcome_frame(
@@ -219,6 +240,52 @@ def answered_queries(
     )
     table.attrs["engine"] = engine.name
     return table
+
+
+# -- queries that the second table has alone, if ids do not match
+
+
+def _with_lone_names(
+    answered: AnsweredQueries, tables: ScannedTables, outcome: str
+) -> AnsweredQueries:
+    """The same with the names that these queries have in memory; see `lone_id`."""
+    before, name = tables.before, tables.names[1]
+    shown = ids_of_lone_queries(before, name, answered.firsts[-1])
+    parquet = import_parquet()
+    for files in _with_few_ids(answered.files, outcome):
+        parts = [parquet.read_table(file) for file in files]
+        lone = [own for part in parts for own in _ids_with(part, outcome)]
+        taken = ids_of_table_among(before, lone)
+        for file, part in zip(files, parts, strict=True) if taken else ():
+            parquet.write_table(_renamed(part, outcome, name, taken), file)
+    return replace(answered, firsts=(*answered.firsts[:-1], shown))
+
+
+def _with_few_ids(files: Sequence[str], outcome: str) -> Iterator[list[str]]:
+    """The files in groups, each with about as many ids of an outcome as fit into memory."""
+    group: list[str] = []
+    n_ids = 0
+    for file in files:
+        group.append(file)
+        n_ids += len(_ids_with(import_parquet().read_table(file), outcome))
+        if n_ids >= _MOST_LOOKED_UP:
+            yield group
+            group, n_ids = [], 0
+    if n_ids:
+        yield group
+
+
+def _ids_with(table: ArrowTable, outcome: str) -> list[str]:
+    is_of_outcome = import_arrow_module("compute").equal(table.column(_OUTCOME), outcome)
+    ids: list[str] = table.column(QUERY_ID).filter(is_of_outcome).to_pylist()
+    return ids
+
+
+def _renamed(table: ArrowTable, outcome: str, name: str, taken: frozenset[str]) -> ArrowTable:
+    pairs = zip(table.column(QUERY_ID).to_pylist(), table.column(_OUTCOME).to_pylist(), strict=True)
+    ids = [lone_id(name, own, taken=known == outcome and own in taken) for own, known in pairs]
+    field = table.schema.field(0)
+    return table.set_column(0, field, [import_pyarrow().array(ids, type=field.type)])
 
 
 # -- all of them, in a file

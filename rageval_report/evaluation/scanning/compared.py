@@ -29,7 +29,7 @@ from rageval_report.evaluation.scanning.cluster_labels import (
 )
 from rageval_report.evaluation.scanning.description import DescribedScan
 from rageval_report.evaluation.scanning.group_labels import ScanClusters, clusters_of
-from rageval_report.evaluation.scanning.needs_memory import needs_memory
+from rageval_report.evaluation.scanning.matched_tables import ids_of_lone_queries, matched_pairs
 from rageval_report.evaluation.scanning.pair_states import PairStates, facts_after, facts_before
 from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 from rageval_report.evaluation.scanning.scanned_pair import ScannedPair, ScannedTables
@@ -39,6 +39,7 @@ from rageval_report.scale.pairs import CommonIds
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.metric_scales import check_scales
+from rageval_report.scores.text_matching import no_common_text
 from rageval_report.stats.maxt import uses_midp
 from rageval_report.stats.states.flipped_sums import adjust_by_flips
 from rageval_report.stats.units import Units
@@ -69,7 +70,7 @@ def compare_scans(
     DataError
         If an option needs every score in memory: what to do instead.
     """
-    _check_options(options)
+    check_options("compare()", options, ComparisonKeywords.__annotations__)
     if not candidates:
         raise DataError(
             "candidates must hold at least one scan to compare with the baseline; got none"
@@ -84,9 +85,10 @@ def compare_scans(
     clusters = clusters_of(baseline, named_clusters)
     if clusters is not None:
         plan = replace(plan, units=Units(np.arange(0)))  # which are those of the states
+    engines = matched_pairs(options.get("on"), baseline, candidates, engine)
     pairs = tuple(
-        pair_scans(baseline, candidate, engine, chosen, plan.missing, clusters)
-        for candidate in candidates
+        pair_scans(baseline, candidate, reader, chosen, plan.missing, clusters)
+        for candidate, reader in zip(candidates, engines, strict=True)
     )
     heads = [pairs[0].baseline, *(pair.candidate for pair in pairs)]
     first = pairs[0].common
@@ -100,6 +102,7 @@ def compare_scans(
         settings={
             **dialect_settings(heads),
             **clusters_setting(named_clusters),
+            **({} if options.get("on") is None else {"on": options["on"]}),
             "engine": engine.name,
         },
         notes=(
@@ -131,12 +134,6 @@ def check_distinct_names(names: Sequence[str]) -> None:
 def _plan_keywords(options: ComparisonKeywords) -> PlanKeywords:
     kept = {name: options[name] for name in PlanKeywords.__annotations__ if name in options}  # type: ignore[literal-required]
     return cast("PlanKeywords", kept)
-
-
-def _check_options(options: ComparisonKeywords) -> None:
-    check_options("compare()", options, ComparisonKeywords.__annotations__)
-    if options.get("on") is not None:
-        raise needs_memory("on= of compare()")
 
 
 def _adjust_by_flips(
@@ -193,10 +190,15 @@ def pair_scans(
     _check_common(tables, common)
     check_directions(shared)
     check_scales(tables.names, (tables.before.head.scores, tables.after.head.scores), shared)
+    if tables.on is not None and common.only_after:
+        shown = ids_of_lone_queries(tables.before, tables.names[1], common.only_after)
+        common = replace(common, only_after=shown)
     return ScannedPair(tables, shared, by_metric.states, common, states, counts.states)
 
 
 def _check_common(tables: ScannedTables, common: CommonIds) -> None:
+    if not common.n_common and tables.on is not None:
+        raise no_common_text(tables.on, *tables.names)
     if not common.n_common:
         raise AlignmentError(
             f"{tables.names[0]!r} and {tables.names[1]!r} share no query id; ids of the "

@@ -18,6 +18,7 @@ from rageval_report.analysis.gates.columns import (
     Measurement,
     ScoresBeyond,
 )
+from rageval_report.analysis.gates.failing_queries import FailingRows
 from rageval_report.errors import DataError
 from rageval_report.evaluation.scanning.clustered import (
     SCORED,
@@ -30,6 +31,7 @@ from rageval_report.evaluation.scanning.clustered import (
     share_of_clusters,
 )
 from rageval_report.evaluation.scanning.description import DescribedScan
+from rageval_report.evaluation.scanning.matched_tables import ids_of_table_among
 from rageval_report.evaluation.scanning.part_states import (
     CorrectInPart,
     PartEvaluation,
@@ -39,7 +41,9 @@ from rageval_report.evaluation.scanning.part_states import (
 from rageval_report.evaluation.scanning.profile import ScanProfile, profile_of
 from rageval_report.evaluation.scanning.single import column_of_state
 from rageval_report.evaluation.scanning.worst import MOST_WORST
-from rageval_report.scale.engines.base import Engine
+from rageval_report.scale.engines.base import Engine, PairedColumns
+from rageval_report.scale.match_keys import add_texts
+from rageval_report.scale.pairs import PairedRows
 from rageval_report.scale.score_rows import ScoreRows
 from rageval_report.scores import Metric
 from rageval_report.scores.catalogue.dialects import percentile_method
@@ -52,6 +56,7 @@ from rageval_report.scores.correct_notion import (
     why_unknown,
 )
 from rageval_report.scores.states import NOT_APPLICABLE
+from rageval_report.scores.text_matching import lone_id
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means.column_description import percentile_ranks
 from rageval_report.stats.means.counted_share import interval_of_count
@@ -86,6 +91,31 @@ class SelectInPart:
     def __call__(self, rows: ScoreRows) -> Any:
         """Those of some rows."""
         return self.select(GatedRun(self.parts.of(rows, with_ids=True), self.settings))
+
+
+# Before an id that is not one of the baseline.
+_LONE = "\x1f"
+
+
+@dataclass(frozen=True)
+class RowsOfCandidate:
+    """Runs a function of the rows of a candidate, whose ids are those of the baseline.
+
+    Parameters
+    ----------
+    partial : callable
+        Takes `ScoreRows`.
+    """
+
+    partial: Callable[[ScoreRows], Any]
+
+    def __call__(self, rows: PairedRows) -> Any:
+        """The state of some rows, those that the baseline lacks included, with marked ids."""
+        common = self.partial(replace(rows.after, ids=rows.before.ids))
+        if not len(rows.only_after):
+            return common
+        lone = replace(rows.only_after, ids=add_texts(_LONE, rows.only_after.ids))
+        return common + self.partial(lone)
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,6 +427,8 @@ class LaterScannedRun(ScannedRun):
         The settings of the gate.
     reader : ClusterReader, optional
         What reads it with its clusters.
+    matched_to : DescribedScan, optional
+        The baseline, if its queries are matched by a text: their ids there are shown.
     """
 
     def __init__(
@@ -405,13 +437,41 @@ class LaterScannedRun(ScannedRun):
         engine: Engine,
         settings: GateSettings,
         reader: ClusterReader | None = None,
+        matched_to: DescribedScan | None = None,
     ):
         GatedRun.__init__(self, described.head, settings)
+        object.__setattr__(self, "matched_to", matched_to)
         object.__setattr__(self, "described", described)
         object.__setattr__(self, "engine", engine)
         object.__setattr__(self, "reader", reader)
 
     described: DescribedScan
+    matched_to: DescribedScan | None
+
+    def select_rows(self, select: Callable[[GatedRun], Any]) -> Any:
+        """As in `ScannedRun`, with the ids of the baseline."""
+        baseline = self.matched_to
+        if baseline is None:
+            return super().select_rows(select)
+        described = self.profile.described
+        details = tuple(described.table.shape.detail_names)
+        rows: FailingRows | None = self.engine.fold_pairs(
+            baseline.table,
+            described.table,
+            RowsOfCandidate(SelectInPart(self._parts, self.settings, select)),
+            PairedColumns((), tuple(described.metrics), (), details),
+        )
+        if rows is None or not len(rows.frame):
+            return rows
+        index = rows.frame.index.map(str)
+        lone = {query_id for query_id in index if query_id.startswith(_LONE)}
+        own_ids = {query_id: query_id.removeprefix(_LONE) for query_id in lone}
+        taken = ids_of_table_among(baseline, own_ids.values())
+        names = {
+            query_id: lone_id(described.head.name, own, taken=own in taken)
+            for query_id, own in own_ids.items()
+        }
+        return replace(rows, frame=rows.frame.rename(index=names))
 
     @cached_property
     def profile(self) -> ScanProfile:  # type: ignore[override]

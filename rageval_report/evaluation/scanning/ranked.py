@@ -43,7 +43,11 @@ from rageval_report.evaluation.scanning.compared import check_distinct_names
 from rageval_report.evaluation.scanning.description import HeadEvaluation
 from rageval_report.evaluation.scanning.group_labels import ScanClusters, clusters_of
 from rageval_report.evaluation.scanning.kept_rows import WidestOfEach, kept_evaluations
-from rageval_report.evaluation.scanning.needs_memory import needs_memory
+from rageval_report.evaluation.scanning.matched_tables import (
+    ids_of_table_among,
+    matched_by,
+    matching_engine,
+)
 from rageval_report.evaluation.scanning.pair_states import MetricPairState
 from rageval_report.evaluation.scanning.part_states import PartEvaluation, columns_of_states
 from rageval_report.evaluation.scanning.profile import ScanProfile
@@ -64,11 +68,13 @@ from rageval_report.evaluation.scanning.setting_effects import EffectPlan, Effec
 from rageval_report.names.short_names import ShortNames
 from rageval_report.scale.aligned_rows import QueryCounts, TableColumns
 from rageval_report.scale.engines.base import Engine
+from rageval_report.scale.engines.matching import split_lone
 from rageval_report.scale.mergeable import StateByName, StateOfEach, States
 from rageval_report.scores import Metric
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.metric_scales import check_scales
+from rageval_report.scores.text_matching import lone_id, no_common_text
 from rageval_report.stats.all_pairs import check_correction
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.ranks import RankSums
@@ -114,7 +120,7 @@ def rank_scans(
     aims = options.get("weights"), options.get("objectives"), options.get("margins")
     plan = replace(plan, margins=check_aims(lined.heads, lined.shared, *aims))
     counts, states, ranked = lined.read()
-    _check_common(names, counts)
+    _check_common(names, counts, plan.on)
     lineup = ScannedLineup(lined.heads, counts.n_common, lined.shared, states, plan.missing)
     ranks = _RanksOfAll(lined, ranked)
     notes = tuple(lined.notes(counts))
@@ -145,7 +151,7 @@ def rank_scans(
         levels=tables.levels,
         scanned=lineup,
         profiles=lined.profiles,
-        engine=engine,
+        engine=lined.engine,
         read_widest=partial(lined.widest, ranked),
         read_lineup=partial(lined.lineup, notes),
         read_effects=partial(lined.effects, counts.n_common),
@@ -157,8 +163,6 @@ def _plan(names: Sequence[str], options: RankingKeywords) -> LeaderboardPlan:
     check_options("rank()", options, RankingKeywords.__annotations__)
     check_several(names)
     check_distinct_names(names)
-    if options.get("on") is not None:
-        raise needs_memory("on= of rank()")
     correction = check_correction(options.get("correction", "holm"))
     clusters = options.get("clusters")
     missing = options.get("missing", "drop")
@@ -172,15 +176,18 @@ def _plan(names: Sequence[str], options: RankingKeywords) -> LeaderboardPlan:
         check_resamples(options.get("n_resamples", 9999)),
         check_seed(options.get("seed", 0)),
         tried=check_count("tried", options.get("tried", 1)),
+        on=options.get("on"),
         clusters=None if clusters is None else str(clusters_setting(clusters)["clusters"]),
         n_jobs=1,  # what is known of files takes no time, and some of it is read when it is needed
     )
 
 
-def _check_common(names: Sequence[str], counts: QueryCounts) -> None:
+def _check_common(names: Sequence[str], counts: QueryCounts, on: str | None) -> None:
+    if not counts.n_common and on is not None and len(names) == 2:
+        raise no_common_text(on, *names)
     if not counts.n_common:
         firsts = "; ".join(
-            f"{name!r} has {named(ids[:3])}"
+            f"{name!r} has {named([split_lone(query_id)[0] for query_id in ids[:3]])}"
             for name, ids in zip(names, counts.first_others, strict=True)
         )
         raise AlignmentError(
@@ -243,8 +250,15 @@ class _LinedTables:
         shared = common_metrics(first, pairs)
         chosen = choose_shared_metrics(first.metrics, shared, metrics)
         ranked = {name: shared[name] for name in chosen}
+        described = [profile.described for profile in profiles]
         return cls(
-            *(tuple(profiles), engine, shared, ranked, plan.missing),
+            *(
+                tuple(profiles),
+                matching_engine(plan.on, described, engine),
+                shared,
+                ranked,
+                plan.missing,
+            ),
             clusters_of(profiles[0].described, named_clusters),
             named_clusters,
         )
@@ -259,9 +273,26 @@ class _LinedTables:
         yield from doubts_of(self.heads)
         yield from self.profiles[0].unnamed_clusters(self.named_clusters)
         if counts.n_others:
-            firsts = dict.fromkeys(query_id for ids in counts.first_others for query_id in ids)
-            yield note_on_lone_queries([*firsts], counts.n_others)
+            firsts = self._shown_ids(counts.first_others)
+            yield note_on_lone_queries(firsts, counts.n_others)
         yield from note_on_lone_metrics(self.heads, self.shared)
+
+    def _shown_ids(self, ids_by_table: Sequence[Sequence[str]]) -> list[str]:
+        """The first ids of each table that another one lacks, as a note shows them."""
+        if matched_by(self.engine) is None:
+            return [*dict.fromkeys(query_id for ids in ids_by_table for query_id in ids)]
+        owned = [[*map(split_lone, ids)] for ids in ids_by_table]
+        lone = {own for ids in owned for own, place in ids if place}
+        first = self.profiles[0].described
+        taken = ids_of_table_among(first, lone)
+        names = [head.name for head in self.heads]
+        shown = [
+            sorted(
+                lone_id(names[place], own, taken=place > 0 and own in taken) for own, place in ids
+            )
+            for ids in owned
+        ]
+        return [*dict.fromkeys(query_id for ids in shown for query_id in ids)]
 
     def read(
         self,

@@ -155,7 +155,8 @@ class ScannedComparison(Comparison):
         subjects = [
             Subject(
                 LaterScannedRun(
-                    pair.tables.after, pair.tables.engine, settings, pair.cluster_reader
+                    *(pair.tables.after, pair.tables.engine, settings, pair.cluster_reader),
+                    matched_to=None if pair.tables.on is None else pair.tables.before,
                 ),
                 self,
                 pair,

@@ -16,6 +16,7 @@ from rageval_report.errors import DataError
 from rageval_report.evaluation.scanning.clustered import ClusterReader, ClustersOfBaseline
 from rageval_report.evaluation.scanning.description import DescribedScan, HeadEvaluation
 from rageval_report.evaluation.scanning.group_labels import ScanClusters
+from rageval_report.evaluation.scanning.matched_tables import matched_by
 from rageval_report.evaluation.scanning.pair_states import (
     FlipStates,
     MetricPairState,
@@ -56,6 +57,11 @@ class ScannedTables:
     def names(self) -> tuple[str, str]:
         """The names of the pipelines."""
         return self.before.head.name, self.after.head.name
+
+    @property
+    def on(self) -> str | None:
+        """The column of texts that matches the queries; None if their ids do."""
+        return matched_by(self.engine)
 
     @property
     def parts(self) -> tuple[PartEvaluation, PartEvaluation]:

@@ -27,6 +27,7 @@ from rageval_report.types import BoolArray
 # Enough to join some million rows in memory, and little beside what else runs on a machine.
 MEMORY_LIMIT = "1GB"
 _ID = "query_id"
+_KEY_OF_ROW = "\x1fkey of the row"
 
 
 class DuckDBEngine(StreamEngine):
@@ -111,7 +112,12 @@ def _sorted_table(
     shape = table.shape
     metrics = [shape.metric_columns[name] for name in columns.metrics]
     side = _JoinedSide(table, columns.metrics, columns.details, "sorted")
-    names = [shape.id_column, *metrics, *columns.details]
+    # Keys are made once; their column has a name that no column of the files has.
+    id_column = shape.id_column
+    if shape.keys is not None:
+        id_column = _KEY_OF_ROW
+        shape = replace(shape, id_column=id_column, keys=None)
+    names = [id_column, *metrics, *columns.details]
     try:
         with side.alone:
             connection.register("rows", side.reader(names))
@@ -122,7 +128,7 @@ def _sorted_table(
         if side.error is not None:
             raise side.error from exc
         raise _lacks_room(f"could not sort {table.name!r}", exc) from exc
-    return replace(table, pieces=tuple(read_footer(path).pieces()))
+    return replace(table, pieces=tuple(read_footer(path).pieces()), shape=shape)
 
 
 def _lacks_room(what: str, exc: duckdb.Error) -> DataError:

@@ -184,8 +184,6 @@ def test_wrong_options_of_a_comparison_of_scans_are_refused(frames, tmp_path):
     first, second = scans_of(frames, tmp_path)
     with pytest.raises(UnknownOptionError, match="has no option 'corection'"):
         first.comparative_summary(second, corection="holm")
-    with pytest.raises(DataError, match=r"on= of compare\(\) needs every score .*collect"):
-        compare(first, second, on="question")
     with pytest.raises(DataError, match="two scans are named 'bm25'; give each its own name"):
         compare(first, first)
     with pytest.raises(DataError, match="got none"):

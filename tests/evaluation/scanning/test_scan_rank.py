@@ -261,8 +261,6 @@ def test_more_scores_than_can_be_resampled_are_refused(frames, tmp_path, monkeyp
 
 def test_what_needs_every_score_says_so(frames, tmp_path):
     scans = scans_of(frames, tmp_path)
-    with pytest.raises(DataError, match=r"on= of rank\(\) needs every score .*collect"):
-        rank(*scans, on="question")
     ranking = rank(*scans, metrics="recall@5")
     with pytest.raises(DataError, match="plot 'strip' needs every score"):
         ranking.plot("strip")
