@@ -19,6 +19,10 @@ from rageval_report.analysis.comparing.metric_comparison import (
     compare_together,
 )
 from rageval_report.analysis.comparing.pairing import Pairing
+from rageval_report.analysis.differing_groups import (
+    count_differing_groups,
+    differing_groups_note,
+)
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family, family_of_pairings
 from rageval_report.analysis.sentence_parts import false_discovery_notes
@@ -257,6 +261,12 @@ def slice_comparison(
         labels = group_labels(pairing.baseline, by).reindex(pairing.alignment.ids)
         notes += [
             *group_notes_of(int((labels == NO_GROUP).sum()), by),
+            *differing_groups_note(
+                by,
+                (pairing.baseline.name, pairing.candidate.name),
+                count_differing_groups(pairing, by),
+                pairing.n_common,
+            ),
             *_shared_cluster_notes(
                 _units_of_pairs(pairing, comparison.plan),
                 labels,

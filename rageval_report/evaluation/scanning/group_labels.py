@@ -11,6 +11,7 @@ import pandas as pd
 
 from rageval_report._argument_kinds import describe_kind
 from rageval_report._registry import import_arrow_module, import_pyarrow
+from rageval_report.analysis.differing_groups import are_other_groups
 from rageval_report.analysis.slice_pairs import order_of_groups
 from rageval_report.analysis.slices import NO_GROUP
 from rageval_report.errors import ArgumentKindError, DataError, UnknownNameError, named
@@ -58,6 +59,12 @@ class GroupColumn:
         if name not in columns:
             raise UnknownNameError("detail column", name, columns)
         return cls(columns[name], name, _kind_of_texts(described.opened.head.column(columns[name])))
+
+    @classmethod
+    def find(cls, described: DescribedScan, name: str) -> GroupColumn | None:
+        """The column as `of` gives it; None if the details have no such column."""
+        names = map(str, described.table.shape.detail_names.values())
+        return cls.of(described, name) if name in names else None
 
     def rows_by_group(self, rows: ScoreRows) -> Iterator[tuple[str, IntArray]]:
         """Each group of some rows, and the places of its rows.
@@ -137,6 +144,19 @@ class GroupColumn:
             return str(int(cell)) if self.kind == "integer" else str(float(cell))
         except ValueError:
             return cell
+
+
+def count_differing_texts(ours: ArrowTexts, theirs: ArrowTexts) -> int:
+    """The number of queries that both tables put into a group, but not into the same one.
+
+    Parameters
+    ----------
+    ours, theirs : array of texts
+        The groups of the same queries in either table; null without one.
+    """
+    is_other = import_arrow_module("compute").not_equal(ours, theirs)
+    sides = (pd.Series(groups.filter(is_other).to_pylist()) for groups in (ours, theirs))
+    return int(are_other_groups(*sides).sum())
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from rageval_report.analysis.comparing.metric_comparison import (
     PairedMetric,
     compare_together,
 )
+from rageval_report.analysis.differing_groups import differing_groups_note
 from rageval_report.analysis.family import family_of_pairings
 from rageval_report.analysis.slice_pooling import SliceMean
 from rageval_report.analysis.slice_reversals import ComparedSlice
@@ -46,6 +47,7 @@ from rageval_report.evaluation.scanning.group_labels import (
     ScanClusters,
     check_number,
     clusters_of,
+    count_differing_texts,
     ordered_groups,
 )
 from rageval_report.evaluation.scanning.pair_states import MetricPairState, PairStates
@@ -151,16 +153,19 @@ class StateOfGroups:
         The column of the groups.
     states : dict of str to StateByName
         By group.
+    n_differing : int
+        Of two tables, the number of queries that belong to another group in the second one.
     """
 
     by: str
     states: dict[str, StateByName]
+    n_differing: int = 0
 
     def __add__(self, other: StateOfGroups) -> StateOfGroups:
         """The states of both parts."""
         merged = (StateByName({**self.states}) + StateByName({**other.states})).states
         check_number(self.by, len(merged))
-        return StateOfGroups(self.by, merged)
+        return StateOfGroups(self.by, merged, self.n_differing + other.n_differing)
 
     def sizes(self) -> dict[str, int]:
         """The number of rows of each group."""
@@ -358,11 +363,14 @@ class GroupPairStates:
     ----------
     by : GroupColumn
         The groups.
+    theirs : GroupColumn or None
+        The same column of the second table, if it has one.
     states : PairStates
         Makes the states of a group.
     """
 
     by: GroupColumn
+    theirs: GroupColumn | None
     states: PairStates
 
     def __call__(self, rows: PairedRows) -> StateOfGroups:
@@ -375,7 +383,12 @@ class GroupPairStates:
             if own is not None:
                 states[_CLUSTERS] = KeySet.of(own)
             groups[label] = StateByName(states)
-        return StateOfGroups(self.by.name, groups)
+        return StateOfGroups(self.by.name, groups, self._count_differing(rows))
+
+    def _count_differing(self, rows: PairedRows) -> int:
+        if self.theirs is None:
+            return 0
+        return count_differing_texts(self.by.texts(rows.before), self.theirs.texts(rows.after))
 
 
 def compare_slices(
@@ -407,6 +420,9 @@ def compare_slices(
         states = _states_of_groups(pair, shared, by, comparison.plan)
         order = ordered_groups(by, states.sizes())
         notes += group_notes_of(states.sizes().get(NO_GROUP, 0), by)
+        notes += differing_groups_note(
+            by, pair.tables.names, states.n_differing, sum(states.sizes().values())
+        )
         notes += states.shared_clusters("the test of heterogeneity and the pooling assume")
         all_groups += [
             _compare_groups(
@@ -433,10 +449,14 @@ def _states_of_groups(
     pair: ScannedPair, metrics: Sequence[tuple[Metric, Metric]], by: str, plan: ComparisonPlan
 ) -> StateOfGroups:
     tables, clusters = pair.tables, pair.partial.clusters
-    column = GroupColumn.of(tables.before, by)
+    column, theirs = GroupColumn.of(tables.before, by), GroupColumn.find(tables.after, by)
     before, after = tables.columns_of(clusters)
     states = PairStates(tuple(metrics), tables.parts_of_states, plan.missing, clusters)
-    return tables.fold(GroupPairStates(column, states), metrics, ((*before, column.column), after))
+    return tables.fold(
+        GroupPairStates(column, theirs, states),
+        metrics,
+        ((*before, column.column), (*after, *([] if theirs is None else [theirs.column]))),
+    )
 
 
 def _compare_groups(
