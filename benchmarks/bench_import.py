@@ -1,16 +1,18 @@
 """What `import rageval_report` costs beside `import pandas`, each in a fresh process.
 
-The last row is the report of 200 queries; it is set against a line of pandas that describes them.
+The last rows are commands for 200 queries, set against a line of pandas that describes them.
 
     python benchmarks/bench_import.py [--rounds 21]
 
 The median CPU time (user and system) of whole processes, in turns, less that of one that imports
-nothing.
+nothing. Bytecode is kept, as after an installation by pip, whatever the environment says: a process
+that compiles every module first takes three times as long.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import statistics
 import subprocess
@@ -20,9 +22,13 @@ from pathlib import Path
 
 from timing import markdown, run_both_ways, score_columns, seconds
 
-FILE = "scores.csv"
+FILE, CANDIDATE = "scores.csv", "candidate.csv"
 DESCRIBE = "describe with pandas"
 REPORT = f"rageval-report report {FILE}"
+THRESHOLDS = f"rageval-report thresholds {FILE}"
+FAILURES = f"rageval-report failures {FILE} --metric score_6 --threshold p25"
+COMPARE = f"rageval-report compare {FILE} {CANDIDATE}"
+_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 
 PROGRAMS = {
     "nothing": ("-c", "pass"),
@@ -34,13 +40,16 @@ PROGRAMS = {
     "every name of rageval_report": ("-c", "from rageval_report import *"),
     "rageval-report --help": ("-m", "rageval_report", "--help"),
     DESCRIBE: ("-c", f"import pandas; print(pandas.read_csv({FILE!r}).describe())"),
-    REPORT: ("-m", "rageval_report", "report", FILE),
+    **{
+        command: ("-m", "rageval_report", *command.split()[1:])
+        for command in (REPORT, THRESHOLDS, FAILURES, COMPARE)
+    },
 }
 
 
-def write_scores(path: Path) -> None:
+def write_scores(path: Path, seed: int = 0) -> None:
     """Two hundred queries and ten metrics."""
-    columns = [column.round(3).tolist() for column in score_columns(200)]
+    columns = [column.round(3).tolist() for column in score_columns(200, seed)]
     lines = [f"query_id,{','.join(f'score_{number}' for number in range(10))}"]
     lines += [
         f"q{row},{','.join(map(str, values))}"
@@ -52,7 +61,13 @@ def write_scores(path: Path) -> None:
 def cpu_of(program: tuple[str, ...], folder: Path) -> float:
     """CPU seconds of a process that runs a program."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *program], check=True, stdout=subprocess.DEVNULL, cwd=folder)
+    subprocess.run(
+        [sys.executable, *program],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if name != _NO_BYTECODE},
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -73,8 +88,9 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
         write_scores(Path(folder, FILE))
+        write_scores(Path(folder, CANDIDATE), seed=1)
         spent = measure(rounds, Path(folder))
-    peers = {REPORT: spent[DESCRIBE]}
+    peers = dict.fromkeys((REPORT, THRESHOLDS, FAILURES, COMPARE), spent[DESCRIBE])
     table_rows = [
         [name, seconds(each), f"{each / peers.get(name, spent['import pandas']):.2f} x"]
         for name, each in spent.items()

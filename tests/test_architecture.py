@@ -453,6 +453,42 @@ def test_an_evaluation_loads_its_analyses_and_readers_when_they_are_asked():
     assert not {"rageval_report.analysis.slices", "rageval_report.readers"} & asked
 
 
+# What no report of a small table of scores needs: each takes as long to import as reading it.
+NOT_FOR_A_REPORT = HEAVY - {"scipy", "click"}
+NOT_FOR_A_REPORT |= {"scipy.special", "scipy.stats", "scipy.optimize", "scipy.fft", "numpy.f2py"}
+NOT_FOR_A_REPORT |= {"importlib.metadata", "email"}
+NOT_FOR_A_REPORT |= {
+    *("rageval_report.stats.pairs", "rageval_report.stats.sign_flips"),
+    *("rageval_report.analysis.comparing", "rageval_report.analysis.cluster_means"),
+    *("rageval_report.rankings.inputs", "rageval_report.rankings.trec", "rageval_report.records"),
+    *("rageval_report.http.transport", "rageval_report.judges", "rageval_report.datasets"),
+    *("rageval_report.evaluation.scan", "rageval_report.reports.report"),
+}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report",),
+        ("thresholds",),
+        ("failures", "--metric", "faithfulness", "--threshold", "p25"),
+    ],
+)
+def test_a_command_for_a_small_table_loads_what_it_needs(tmp_path, command):
+    # One column for each default interval: Wilson's, Gaffke's, and the studentised bootstrap.
+    lines = ["query_id,hit,faithfulness,length"]
+    lines += [f"q{n},{n % 3 // 2},{n * 7 % 11 / 11},{n * 5 % 7 / 3}" for n in range(30)]
+    path = tmp_path / "scores.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    words = [command[0], str(path), *command[1:], "--output", str(tmp_path / "out.txt")]
+    loaded = modules_after(
+        "from rageval_report.cli import rageval_report\n"
+        f"rageval_report.main({words!r}, standalone_mode=False)"
+    )
+    assert (tmp_path / "out.txt").stat().st_size > 0
+    assert sorted(NOT_FOR_A_REPORT & loaded) == []
+
+
 # -- the checks themselves
 
 
