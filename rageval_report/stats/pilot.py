@@ -28,6 +28,7 @@ from rageval_report.stats.queries_needed import (
     sign_flip_power,
     smallest_number,
 )
+from rageval_report.stats.root_search import bracketed_root
 from rageval_report.stats.units import FEWEST_UNITS
 
 # The probability with which a difference should be shown.
@@ -197,4 +198,4 @@ def _root(missing: Callable[[float], float], largest: float) -> float:
         if high >= largest:
             return math.inf
         high = min(2.0 * high, largest)
-    return float(scipy.optimize.brentq(missing, 0.0, high, xtol=1e-9, rtol=1e-9))
+    return bracketed_root(missing, 0.0, high, tolerance=1e-9, relative=1e-9)

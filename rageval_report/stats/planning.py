@@ -16,6 +16,7 @@ import scipy
 from rageval_report.errors import DataError
 from rageval_report.stats.base import check_probability, check_queries
 from rageval_report.stats.pairs.discordant import binomial_cdf, coin_midp
+from rageval_report.stats.root_search import bracketed_root
 from rageval_report.types import BoolArray, FloatArray
 
 # From here on the t and the normal distribution differ by less than the precision of doubles.
@@ -142,10 +143,10 @@ def minimum_detectable_difference(
     above = 4.0
     while _power(above, n, alpha) < power:
         above *= 2.0
-    shift = scipy.optimize.brentq(
-        lambda shift: _power(shift, n, alpha) - power, 0.0, above, rtol=1e-14
+    shift = bracketed_root(
+        lambda shift: _power(shift, n, alpha) - power, 0.0, above, tolerance=2e-12, relative=1e-14
     )
-    return float(shift) / math.sqrt(n) * float(sd_difference)
+    return shift / math.sqrt(n) * float(sd_difference)
 
 
 def _absolute_effect(d_z: float) -> float:
