@@ -11,7 +11,7 @@ from rageval_report.scores.text_matching import matching_text
 
 # A column of an Arrow table, and texts, which have no types.
 ArrowColumn: TypeAlias = Any
-ArrowTexts: TypeAlias = Any
+KeyTexts: TypeAlias = Any
 
 # What the cells of a column are in memory: those of a CSV file are read as texts here.
 CellKind = Literal["integer", "number", "text"]
@@ -40,7 +40,7 @@ class MatchKeys:
     kind: CellKind
     side: int
 
-    def texts(self, cells: ArrowColumn, ids: Callable[[], ArrowTexts]) -> ArrowTexts:
+    def texts(self, cells: ArrowColumn, ids: Callable[[], KeyTexts]) -> KeyTexts:
         """The key of each row: its text, or, without one, something that no other table has.
 
         Parameters
@@ -56,7 +56,7 @@ class MatchKeys:
             return texts
         return compute.coalesce(texts, add_texts(f"{_MARK}{self.side}{_MARK}", ids()))
 
-    def _texts(self, cells: ArrowColumn) -> ArrowTexts:
+    def _texts(self, cells: ArrowColumn) -> KeyTexts:
         """The plain texts of cells; null without one."""
         arrow, types = import_pyarrow(), import_pyarrow().types
         if types.is_dictionary(cells.type):
@@ -73,7 +73,7 @@ class MatchKeys:
         return arrow.array(map(matching_text, values), type=arrow.large_string())
 
 
-def add_texts(before: str, texts: ArrowTexts, after: str = "") -> ArrowTexts:
+def add_texts(before: str, texts: KeyTexts, after: str = "") -> KeyTexts:
     """Texts with the same signs before and after each.
 
     Examples
@@ -97,7 +97,7 @@ def _as_number(text: str | None, kind: CellKind) -> object:
         return text
 
 
-def _plain_texts(texts: ArrowTexts) -> ArrowTexts:
+def _plain_texts(texts: KeyTexts) -> KeyTexts:
     """Texts in the form of `matching_text`; only those that may have another form cost time."""
     arrow, compute = import_pyarrow(), import_arrow_module("compute")
     is_other = compute.or_(
@@ -109,7 +109,7 @@ def _plain_texts(texts: ArrowTexts) -> ArrowTexts:
     return compute.replace_with_mask(texts, is_other, arrow.array(others, type=texts.type))
 
 
-def number_keys(keys: ArrowTexts, n_before: dict[str, int]) -> ArrowTexts:
+def number_keys(keys: KeyTexts, n_before: dict[str, int]) -> KeyTexts:
     """Keys of which repeated ones have the number of equal keys before them at their end.
 
     Parameters

@@ -509,7 +509,8 @@ def compare(
     n_resamples : int
         For tests and intervals that resample.
     on : str, optional
-        A column of texts, such as "question", that matches the queries if the runs' ids differ.
+        A column of texts, such as "question", that matches the queries if the runs' ids differ. The
+        second of two equal texts matches the second, and a query without a text matches none.
     tried : int
         The number of variants that were tried on these queries and of which the candidates are the
         best, such as 20 settings of a search; see Notes.
