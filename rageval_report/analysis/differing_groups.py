@@ -42,8 +42,10 @@ def are_other_groups(ours: pd.Series, theirs: pd.Series) -> BoolArray:
     is_other: BoolArray = np.asarray(
         ours.to_numpy(dtype=object) != theirs.to_numpy(dtype=object), dtype=bool
     )
-    numbers = (pd.to_numeric(side[is_other], errors="coerce") for side in (ours, theirs))
-    is_other[is_other] = np.not_equal(*numbers)  # NaN, of what is not a number, equals nothing
+    numbers, others = (
+        pd.to_numeric(side[is_other], errors="coerce").to_numpy() for side in (ours, theirs)
+    )
+    is_other[is_other] = numbers != others  # NaN, of a text that is not a number, equals nothing
     return is_other
 
 

@@ -61,7 +61,9 @@ def _trends(options: HistoryArguments | ChangesArguments) -> History:
     )
 
 
-def scanned_runs(options: HistoryArguments | ChangesArguments) -> run_history.Store | None:
+def scanned_runs(
+    options: HistoryArguments | ChangesArguments | MonitorArguments,
+) -> run_history.Store | None:
     """The runs as scans; None if the files are read whole.
 
     The files of the only folder or glob are a run each, or the folders in it. Of several arguments

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from rageval_report.cli.command import Command, argument, option
-from rageval_report.cli.options import LoadingOptions, MetricsOption, OutputOptions
+from rageval_report.cli.options import (
+    EngineOptions,
+    LoadingOptions,
+    MetricsOption,
+    OutputOptions,
+)
 from rageval_report.cli.parsing import parse_pairs
 
 
-class MonitorArguments(MetricsOption, LoadingOptions, OutputOptions):
+class MonitorArguments(MetricsOption, EngineOptions, LoadingOptions, OutputOptions):
     """Watch batches of scores for a mean that gets worse.
 
     FOLDER holds run files: the reference, which was good, and after it the batches in the order of

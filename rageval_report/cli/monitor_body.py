@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rageval_report.cli.group import FAILED, OK
-from rageval_report.cli.history_body import runs_of_files
+from rageval_report.cli.history_body import runs_of_files, scanned_runs
 from rageval_report.cli.monitor import MonitorArguments
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_picture
@@ -18,7 +18,7 @@ def monitor(options: MonitorArguments) -> int:
     output = Output.of(options)
     check_files(options.picture, force=options.force)
     result = monitoring.monitor(
-        runs_of_files(options.runs, options),
+        scanned_runs(options) or runs_of_files(options.runs, options),
         reference=options.reference,
         metrics=options.metrics or None,
         by=options.by,

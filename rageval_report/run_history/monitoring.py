@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.history.monitoring import Monitoring, monitor_batches
@@ -12,10 +13,13 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.run_history.runs import Store, runs_of_pipeline, to_store
 from rageval_report.stats.base import check_probability
 
+if TYPE_CHECKING:
+    from rageval_report.evaluation.scan import EvaluationScan
+
 
 @explain_keywords
 def monitor(
-    runs: str | Path | Store | Iterable[RAGPipelineEvaluation],
+    runs: str | Path | Store | Iterable[RAGPipelineEvaluation] | Iterable[EvaluationScan],
     *,
     reference: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -29,9 +33,9 @@ def monitor(
 
     Parameters
     ----------
-    runs : str, Path, Store, or iterable of RAGPipelineEvaluation
-        The reference and the batches: a folder of run files or evaluations, as for
-        `rageval_report.history`, in the order of time.
+    runs : str, Path, Store, or iterable of RAGPipelineEvaluation or of scans
+        The reference and the batches: a folder of run files, evaluations, or scans of files larger
+        than the memory, as for `rageval_report.history`, in the order of time.
     reference : str, optional
         The run that was good, by its name; runs before it are left out. If omitted, the first one.
     metrics : str or iterable of str, optional

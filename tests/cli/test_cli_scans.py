@@ -95,6 +95,8 @@ COMMANDS = [
     "history {a} {b} c={b} --metric mrr --metric latency_ms",
     "history {a} {b} c={b} --baseline c --correction bh --confidence-level 0.9 --metric mrr",
     "changes {a} {b} c={b}",
+    "monitor {a} {b} c={b} --metric faithfulness --by question_type",
+    "monitor {a} {b} --metric exact_match --clusters domain --tolerance exact_match=0.05",
     "gate {b} --rule mean(faithfulness)>=0.5 --rule p95(latency_ms)<=3000",
     "gate {b} --baseline {a} --rule no_regression(exact_match,margin=0.1) --rule wins(mrr)>=1",
 ]
@@ -549,7 +551,16 @@ def test_a_damaged_file_among_the_parts_is_named_and_nothing_is_written(files, r
 
 def test_the_help_says_where_the_limit_is(run):
     part_by_part = ("report", "compare", "gate", "failures", "thresholds", "regressions", "plot")
-    for command in (*part_by_part, "outcomes", "rank", "pairs", "weighted", "pareto", "history"):
+    for command in (
+        *part_by_part,
+        "outcomes",
+        "rank",
+        "pairs",
+        "weighted",
+        "pareto",
+        "history",
+        "monitor",
+    ):
         told = " ".join(run(f"{command} --help").stdout.split())
         assert "Reading large files:" in told
         assert "RAGEVAL_STREAM_ABOVE" in told

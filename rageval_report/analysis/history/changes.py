@@ -17,6 +17,16 @@ from rageval_report.analysis.cluster_labels import Clusters, unnamed_clusters
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.history.run_pairs import LoadedPair, PairedRuns
+from rageval_report.analysis.history.watched_scores import (
+    BatchClusters,
+    ReferenceScores,
+    WatchedBatch,
+    WatchedBets,
+    WatchedName,
+    batch_in_memory,
+    clusters_in_memory,
+    reference_in_memory,
+)
 from rageval_report.analysis.summary import summarise
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
@@ -145,6 +155,40 @@ class DatedRun:
             The later run.
         """
         return LoadedPair(self, after)
+
+    def reference_scores(
+        self, metrics: Sequence[Metric], by: str | None, clusters: Clusters | None
+    ) -> dict[WatchedName, ReferenceScores]:
+        """What monitoring knows of a run that was good, by metric and slice.
+
+        Parameters
+        ----------
+        metrics : sequence of Metric
+            As this run knows them.
+        by : str, optional
+            A column of details, whose groups are slices too.
+        clusters : str, Series or mapping, optional
+            Queries that belong together.
+        """
+        return reference_in_memory(self.evaluation, metrics, by, clusters)
+
+    def watched_batch(
+        self, bets: Sequence[WatchedBets], by: str | None, clusters: Clusters | None
+    ) -> WatchedBatch:
+        """What monitoring knows of a later run.
+
+        Parameters
+        ----------
+        bets : sequence of WatchedBets
+            What is watched, and how.
+        by, clusters
+            As in `reference_scores`.
+        """
+        return batch_in_memory(self.evaluation, bets, by, clusters)
+
+    def batch_clusters(self, clusters: Clusters) -> BatchClusters:
+        """The clusters that the run has."""
+        return clusters_in_memory(self.evaluation, clusters)
 
     def cluster_notes(self, clusters: Clusters | None) -> tuple[str, ...]:
         """A note on a column that looks like clusters, if none were named."""

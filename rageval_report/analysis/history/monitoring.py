@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
@@ -12,30 +11,37 @@ import pandas as pd
 
 from rageval_report.analysis.cluster_labels import (
     Clusters,
-    cluster_labels,
     clusters_setting,
-    resolve_units,
-    unnamed_clusters,
 )
 from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.analysis.history.changes import DatedRun
-from rageval_report.analysis.slices import group_labels
+from rageval_report.analysis.history.watched_scores import (
+    ALL,
+    BatchEvidence,
+    ReferenceScores,
+    WatchedBatch,
+    WatchedBets,
+    WatchedName,
+)
 from rageval_report.errors import DataError, explain_keywords_of, named
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, MonitorPlot, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
-from rageval_report.stats import mean_interval
-from rageval_report.stats.sequential.change_detection import ChangeEvidence, change_evalues
+from rageval_report.stats.exact_sums import ExactSum
+from rageval_report.stats.sequential.change_detection import (
+    ChangeBets,
+    ChangeEvidence,
+    combine_growth,
+)
 from rageval_report.stats.sequential.evalues import adjust_evalues
-from rageval_report.stats.units import Units
+from rageval_report.stats.units import QUERIES
 from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ALL = "all"  # the slice that has every query
 _HEADLINE = (
     "slice",
     "alarm",
@@ -102,13 +108,14 @@ class Monitoring(Result):
 
 @dataclass(frozen=True, eq=False)
 class _Watched:
-    """One metric of one slice: its reference, and its scores by batch, one per unit."""
+    """One metric of one slice: its reference, the worst mean that is as good, and the batches."""
 
     metric: Metric
     slice_name: str
-    reference: FloatArray
-    batches: tuple[FloatArray, ...]
-    counted: str
+    reference: ReferenceScores
+    reference_mean: float
+    limit: float
+    batches: tuple[BatchEvidence, ...] = ()
 
 
 def monitor_batches(
@@ -157,22 +164,22 @@ def monitor_batches(
         raise DataError("runs must hold a reference and at least one batch after it")
     known, notes = _choose_metrics(reference, metrics)
     _check_whole_clusters(batches, clusters)
-    units = [resolve_units(run, clusters) for run in (reference, *batches)]
-    watched = list(_watched(reference, batches, known, by, units))
-    if not watched:
-        raise DataError(
-            f"{reference.name}: no metric has {_FEWEST_IN_REFERENCE} scores or more to compare with"
-        )
-    limits = [_limit(each, alpha / 2.0 / len(watched), tolerance) for each in watched]
-    evidence = [
-        _evidence(each, limit, alpha / 2.0) for each, limit in zip(watched, limits, strict=True)
+    scores = reference.reference_scores(known, by, clusters)
+    limits = _limits(reference, known, scores, alpha / 2.0, tolerance)
+    bets = [_bets_of(each, alpha / 2.0) for each in limits]
+    read = [batch.watched_batch(bets, by, clusters) for batch in batches]
+    watched = [
+        replace(each, batches=tuple(batch.evidence[place] for batch in read))
+        for place, each in enumerate(limits)
     ]
+    evidence = [combine_growth([batch.growth for batch in each.batches]) for each in watched]
     adjusted = adjust_evalues(np.array([each.evalues for each in evidence]))
     needed = 2.0 / alpha
     names = [batch.name for batch in batches]
+    counted = QUERIES.word if clusters is None else "clusters"
     rows = [
-        _row(*parts, names, needed)
-        for parts in zip(watched, limits, adjusted, evidence, strict=True)
+        _row(*parts, names, needed, counted)
+        for parts in zip(watched, adjusted, evidence, strict=True)
     ]
     frame = pd.DataFrame(rows)
     path = pd.concat(
@@ -189,6 +196,7 @@ def monitor_batches(
         **({} if by is None else {"by": by}),
         "tolerance": tolerance if isinstance(tolerance, float | int) else dict(tolerance),
         **clusters_setting(clusters),
+        **reference.engine_setting(),
     }
     return Monitoring(
         f"Monitoring against {reference.name}",
@@ -196,9 +204,9 @@ def monitor_batches(
         settings,
         (
             *notes,
-            *_notes_on_slices(reference, batches, by),
+            *_notes_on_slices(scores, batches, read, by),
             *([] if clusters is None else [_NOTE_ON_MEANS]),
-            *unnamed_clusters(reference, clusters),
+            *reference.cluster_notes(clusters),
         ),
         headline=_HEADLINE,
         grouped_by="title",
@@ -227,106 +235,80 @@ def _choose_metrics(
     return bounded, [note] if others else []
 
 
-def _watched(
-    reference: DatedRun,
-    batches: Sequence[DatedRun],
-    metrics: Sequence[Metric],
-    by: str | None,
-    units: Sequence[Units],
-) -> Iterator[_Watched]:
-    groups = [ALL, *_groups_of(reference, by)]
-    for metric in metrics:
-        for group in groups:
-            before = _scores(reference, metric, by, group, units[0])
-            if (~np.isnan(before)).sum() >= _FEWEST_IN_REFERENCE:
-                scores = tuple(
-                    _scores(batch, metric, by, group, mine)
-                    for batch, mine in zip(batches, units[1:], strict=True)
-                )
-                yield _Watched(metric, group, before, scores, units[0].word)
-
-
-def _groups_of(run: DatedRun, by: str | None) -> list[str]:
-    if by is None:
-        return []
-    labels = group_labels(run.evaluation, by)
-    return [str(label) for label in dict.fromkeys(labels.dropna().tolist())]
-
-
 def _check_whole_clusters(batches: Sequence[DatedRun], clusters: Clusters | None) -> None:
     """Refuse clusters of which a part comes later: their means depend on each other."""
     if clusters is None:
         return
-    labels = [pd.Series(cluster_labels(batch, clusters).unique()) for batch in batches]
-    counts = pd.concat(labels).value_counts()
-    split = sorted(counts.index[counts > 1])
-    if split:
+    of_batches = [batch.batch_clusters(clusters) for batch in batches]
+    keys, counts = np.unique(np.concatenate([each.keys for each in of_batches]), return_counts=True)
+    split = keys[counts > 1]
+    if split.size:
+        labels = sorted({label for each in of_batches for label in each.labels(split)})
         raise DataError(
-            f"clusters must each be in one batch; {named(split)} are in several. Then batches "
+            f"clusters must each be in one batch; {named(labels)} are in several. Then batches "
             "depend on each other, and no rate of false alarms can be promised. Name a column "
             "whose values end with a batch, such as a conversation"
         )
 
 
-def _scores(run: DatedRun, metric: Metric, by: str | None, group: str, units: Units) -> FloatArray:
-    """The scores of a run by unit; none if it does not have the metric or the group."""
-    twin = run.metric(metric)
-    if twin is None:
-        return np.zeros(0)
-    column = run.scores[twin.name]
-    if group != ALL:
-        if by not in run.details:
-            return np.zeros(0)
-        is_inside = np.asarray(group_labels(run.evaluation, str(by)).astype(str) == group)
-        column, units = column[is_inside], units.select(is_inside)
-    return units.means(np.asarray(column, dtype=np.float64))
-
-
-def _limit(
-    watched: _Watched, alpha: float, tolerance: float | Mapping[str, float]
-) -> tuple[float, float]:
-    """The mean of the reference, and the worst mean that is still as good.
+def _limits(
+    reference: DatedRun,
+    metrics: Sequence[Metric],
+    scores: Mapping[WatchedName, ReferenceScores],
+    alpha: float,
+    tolerance: float | Mapping[str, float],
+) -> list[_Watched]:
+    """What is watched, metric by metric, with the worst mean that is still as good.
 
     The reference is a sample too: its own limit at this level, less the tolerance.
     """
-    metric = watched.metric
-    interval = mean_interval(
-        watched.reference, bounds=metric.bounds, confidence_level=1.0 - 2.0 * alpha
-    )
-    allowed = tolerance.get(metric.name, 0.0) if isinstance(tolerance, Mapping) else tolerance
-    if not allowed >= 0.0:
-        raise DataError(f"tolerance must be a number >= 0; got {allowed}")
-    limit = interval.low - allowed if metric.greater_is_better else interval.high + allowed
-    return interval.estimate, float(limit)
+    groups = dict.fromkeys(group for _, group in scores)
+    watched = [
+        (metric, group, scores[metric.name, group])
+        for metric in metrics
+        for group in groups
+        if scores[metric.name, group].known.n >= _FEWEST_IN_REFERENCE
+    ]
+    if not watched:
+        raise DataError(
+            f"{reference.name}: no metric has {_FEWEST_IN_REFERENCE} scores or more to compare with"
+        )
+    limits = []
+    for metric, group, own in watched:
+        interval = own.interval(require_bounds(metric), 1.0 - 2.0 * alpha / len(watched))
+        allowed = tolerance.get(metric.name, 0.0) if isinstance(tolerance, Mapping) else tolerance
+        if not allowed >= 0.0:
+            raise DataError(f"tolerance must be a number >= 0; got {allowed}")
+        limit = interval.low - allowed if metric.greater_is_better else interval.high + allowed
+        limits.append(_Watched(metric, group, own, interval.estimate, float(limit)))
+    return limits
 
 
-def _evidence(watched: _Watched, limit: tuple[float, float], alpha: float) -> ChangeEvidence:
+def _bets_of(watched: _Watched, alpha: float) -> WatchedBets:
     metric = watched.metric
-    return change_evalues(
-        watched.batches,
-        limit[1],
-        bounds=require_bounds(metric),
-        alternative="less" if metric.greater_is_better else "greater",
-        variance=float(np.nanvar(watched.reference)),
-        alpha=alpha,
+    bets = ChangeBets(
+        watched.limit,
+        require_bounds(metric),
+        "less" if metric.greater_is_better else "greater",
+        watched.reference.variance,
+        alpha,
     )
+    return WatchedBets(metric, watched.slice_name, bets)
 
 
 def _row(
     watched: _Watched,
-    limit: tuple[float, float],
     adjusted: FloatArray,
     evidence: ChangeEvidence,
     names: Sequence[str],
     needed: float,
+    counted: str,
 ) -> dict[str, object]:
     places = np.flatnonzero(adjusted >= needed)
     at = int(places[0]) if places.size else None
     since = None if at is None else int(evidence.starts[at])
     # What is shown is the time since the change, or the whole time if there was none.
-    shown = np.concatenate(watched.batches[since or 0 :])
-    shown = shown[~np.isnan(shown)]
-    mean = float(shown.mean()) if shown.size else math.nan
+    shown = sum((batch.scores for batch in watched.batches[since or 0 :]), ExactSum())
     row: dict[str, object] = {
         "metric": watched.metric.name,
         "title": watched.metric.title,
@@ -334,25 +316,25 @@ def _row(
         "alarm": at is not None,
         "since": None if since is None else names[since],
         "alarm_at": None if at is None else names[at],
-        "n": int(shown.size),
-        "mean": mean,
-        "reference_n": int((~np.isnan(watched.reference)).sum()),
-        "reference_mean": limit[0],
-        "limit": limit[1],
+        "n": shown.n,
+        "mean": shown.mean,
+        "reference_n": watched.reference.known.n,
+        "reference_mean": watched.reference_mean,
+        "limit": watched.limit,
         "evidence": float(adjusted.max()),
         "needed": needed,
     }
-    return {**row, "verdict": _sentence(row, watched)}
+    return {**row, "verdict": _sentence(row, watched.metric, counted)}
 
 
-def _sentence(row: Mapping[str, object], watched: _Watched) -> str | None:
+def _sentence(row: Mapping[str, object], metric: Metric, counted: str) -> str | None:
     if not row["alarm"]:
         return None
     where = "" if row["slice"] == ALL else f" on {row['slice']}"
-    side = "below" if watched.metric.greater_is_better else "above"
+    side = "below" if metric.greater_is_better else "above"
     return (
         f"{row['metric']} is worse{where} since {row['since']}: mean {row['mean']:.3g} of "
-        f"{row['n']} {watched.counted}, {side} {row['limit']:.3g}; the reference has "
+        f"{row['n']} {counted}, {side} {row['limit']:.3g}; the reference has "
         f"{row['reference_mean']:.3g} (alarm at {row['alarm_at']})"
     )
 
@@ -360,11 +342,6 @@ def _sentence(row: Mapping[str, object], watched: _Watched) -> str | None:
 def _path(
     watched: _Watched, adjusted: FloatArray, batches: Sequence[DatedRun], needed: float
 ) -> pd.DataFrame:
-    counts = [int((~np.isnan(scores)).sum()) for scores in watched.batches]
-    means = [
-        float(np.nanmean(scores)) if n else math.nan
-        for scores, n in zip(watched.batches, counts, strict=True)
-    ]
     return pd.DataFrame(
         {
             "metric": watched.metric.name,
@@ -372,8 +349,8 @@ def _path(
             "batch": [batch.name for batch in batches],
             "place": range(len(batches)),
             "created": [batch.created for batch in batches],
-            "n": counts,
-            "mean": means,
+            "n": [batch.scores.n for batch in watched.batches],
+            "mean": [batch.scores.mean for batch in watched.batches],
             "evidence": adjusted,
             "alarm": np.maximum.accumulate(adjusted) >= needed,
         }
@@ -381,20 +358,17 @@ def _path(
 
 
 def _notes_on_slices(
-    reference: DatedRun, batches: Sequence[DatedRun], by: str | None
+    reference: Mapping[WatchedName, ReferenceScores],
+    batches: Sequence[DatedRun],
+    read: Sequence[WatchedBatch],
+    by: str | None,
 ) -> Iterator[str]:
     if by is None:
         return
-    known = set(_groups_of(reference, by))
-    lacking = [batch.name for batch in batches if by not in batch.details]
+    known = {group for _, group in reference}
+    lacking = [batch.name for batch in batches if by not in batch.evaluation.details]
     if lacking:
         yield f"without the column {by}: {', '.join(lacking)}"
-    new = dict.fromkeys(
-        group
-        for batch in batches
-        if by in batch.details
-        for group in _groups_of(batch, by)
-        if group not in known
-    )
+    new = dict.fromkeys(group for batch in read for group in batch.groups if group not in known)
     if new:
         yield f"not in the reference, and so not watched: {', '.join(new)}"

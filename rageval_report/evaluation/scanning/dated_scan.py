@@ -19,6 +19,13 @@ from rageval_report.analysis.comparing.metric_comparison import (
 )
 from rageval_report.analysis.history.changes import DatedRun, flat_config
 from rageval_report.analysis.history.run_pairs import PairedRuns, query_set_text
+from rageval_report.analysis.history.watched_scores import (
+    BatchClusters,
+    ReferenceScores,
+    WatchedBatch,
+    WatchedBets,
+    WatchedName,
+)
 from rageval_report.errors import ArgumentKindError
 from rageval_report.evaluation.scanning.group_labels import clusters_of
 from rageval_report.evaluation.scanning.needs_memory import needs_memory
@@ -34,6 +41,7 @@ from rageval_report.evaluation.scanning.query_set_states import (
 )
 from rageval_report.evaluation.scanning.scanned_pair import ScannedTables
 from rageval_report.evaluation.scanning.single import summary_of_scan
+from rageval_report.evaluation.scanning.watched_scan import WatchedScan
 from rageval_report.results import Result
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.mergeable import Partial, StateByName
@@ -110,6 +118,25 @@ class DatedScan(DatedRun):
             seed=plan.seed,
             clusters=clusters,
         )
+
+    def reference_scores(
+        self, metrics: Sequence[Metric], by: str | None, clusters: Clusters | None
+    ) -> dict[WatchedName, ReferenceScores]:
+        """What monitoring knows of a run that was good, as `DatedRun.reference_scores`.
+
+        The files are read once more for groups or clusters.
+        """
+        return WatchedScan(self.profile, self.engine, by, clusters).reference_scores(metrics)
+
+    def watched_batch(
+        self, bets: Sequence[WatchedBets], by: str | None, clusters: Clusters | None
+    ) -> WatchedBatch:
+        """What monitoring knows of a later run, as `DatedRun.watched_batch`, by another pass."""
+        return WatchedScan(self.profile, self.engine, by, clusters).batch(bets)
+
+    def batch_clusters(self, clusters: Clusters) -> BatchClusters:
+        """The clusters that the run has, by another pass."""
+        return WatchedScan(self.profile, self.engine, None, clusters).batch_clusters()
 
     def beside(self, after: DatedRun) -> PairedRuns:
         """Pair the run with a later one, which is a scan too."""

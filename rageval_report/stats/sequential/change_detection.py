@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from rageval_report.errors import check_choice
 from rageval_report.stats.base import check_probability
+from rageval_report.stats.exact_sums import ExactSum
 from rageval_report.stats.sequential.bets import SizeBets
 from rageval_report.stats.sequential.evalues import to_evalues
 from rageval_report.stats.sequential.unit_scores import UnitScores
@@ -96,46 +97,100 @@ def change_evalues(
     >>> evidence.evalues[:3].round(1), int(evidence.starts[-1])
     (array([7.0000e-01, 5.0000e-01, 3.7455e+03]), 2)
     """
-    check_choice("alternative", alternative, _SIDES)
-    check_probability("alpha", alpha)
-    growth = np.array(
-        [
-            _growth(UnitScores.of(batch, bounds), limit, alternative, variance, alpha)
-            for batch in batches
-        ]
-    )
-    return _combine(growth) if len(growth) else ChangeEvidence(np.zeros(0), np.zeros(0, np.intp))
+    bets = ChangeBets(limit, bounds, alternative, variance, alpha)
+    return combine_growth([bets.growth(batch) for batch in batches])
 
 
-def _growth(
-    scores: UnitScores, limit: float, alternative: str, variance: float | None, alpha: float
-) -> FloatArray:
-    """The logarithm by which a batch multiplies the capital of each row of stakes."""
-    sizes = np.array(SizeBets.hedged().sizes)
-    spread = _LARGEST_VARIANCE
-    if variance is not None:
-        spread = variance / (scores.high - scores.low) ** 2
-        spread = min(_LARGEST_VARIANCE, max(_SMALLEST_VARIANCE, spread))
-    stakes = np.sqrt(2.0 * math.log(2.0 / alpha) / (sizes * spread))
-    tested = min(1.0, max(0.0, scores.to_unit(limit)))
-    values = scores.values
-    if alternative == "less":
-        values, tested = 1.0 - values, 1.0 - tested
-    most = _LARGEST_LOSS / tested if tested > 0.0 else math.inf
-    growth: FloatArray = np.log1p(np.minimum(stakes, most)[:, np.newaxis] * (values - tested)).sum(
-        axis=1
-    )
-    return growth
+@dataclass(frozen=True)
+class ChangeBets:
+    """How much is staked on each score; the stakes are the same for all batches.
+
+    Parameters
+    ----------
+    limit, bounds, alternative, variance, alpha
+        As in `change_evalues`.
+    """
+
+    limit: float
+    bounds: tuple[float, float]
+    alternative: str = "less"
+    variance: float | None = None
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        check_choice("alternative", self.alternative, _SIDES)
+        check_probability("alpha", self.alpha)
+
+    def growth(self, scores: npt.ArrayLike) -> CapitalGrowth:
+        """How much the capital grows on some scores, all of a batch or a part of it.
+
+        Parameters
+        ----------
+        scores : array-like
+            NaN is left out.
+
+        Raises
+        ------
+        DataError
+            If a score lies outside the bounds.
+
+        Examples
+        --------
+        >>> bets = ChangeBets(0.5, (0, 1))
+        >>> whole = bets.growth([0.2, 0.4, 0.9])
+        >>> whole == bets.growth([0.2]) + bets.growth([0.4, 0.9])
+        True
+        """
+        units = UnitScores.of(scores, self.bounds)
+        tested = min(1.0, max(0.0, units.to_unit(self.limit)))
+        values = units.values
+        if self.alternative == "less":
+            values, tested = 1.0 - values, 1.0 - tested
+        most = _LARGEST_LOSS / tested if tested > 0.0 else math.inf
+        stakes = np.minimum(self._stakes(units.high - units.low), most)
+        logarithms = np.log1p(stakes[:, np.newaxis] * (values - tested))
+        return CapitalGrowth(tuple(map(ExactSum.of, logarithms)))
+
+    def _stakes(self, width: float) -> FloatArray:
+        sizes = np.array(SizeBets.hedged().sizes)
+        spread = _LARGEST_VARIANCE
+        if self.variance is not None:
+            spread = self.variance / width**2
+            spread = min(_LARGEST_VARIANCE, max(_SMALLEST_VARIANCE, spread))
+        stakes: FloatArray = np.sqrt(2.0 * math.log(2.0 / self.alpha) / (sizes * spread))
+        return stakes
 
 
-def _combine(growth: FloatArray) -> ChangeEvidence:
+@dataclass(frozen=True)
+class CapitalGrowth:
+    """The logarithm by which scores multiply the capital of each row of stakes.
+
+    It is the same for any division and any order of the scores.
+
+    Parameters
+    ----------
+    rows : tuple of ExactSum
+        The sum of the logarithms of all scores, by row.
+    """
+
+    rows: tuple[ExactSum, ...]
+
+    def __add__(self, other: CapitalGrowth) -> CapitalGrowth:
+        """The growth on the scores of both."""
+        return CapitalGrowth(tuple(a + b for a, b in zip(self.rows, other.rows, strict=True)))
+
+
+def combine_growth(batches: Sequence[CapitalGrowth]) -> ChangeEvidence:
     """The mean capital of the bettors of all starts, weighted, and the start that has most of it.
 
     Parameters
     ----------
-    growth : ndarray of shape (n_batches, n_rows)
-        The logarithm by which each batch multiplies each capital.
+    batches : sequence of CapitalGrowth
+        The growth on each batch, in the order of time.
     """
+    if not batches:
+        return ChangeEvidence(np.zeros(0), np.zeros(0, np.intp))
+    growth = np.array([[row.sum for row in batch.rows] for batch in batches])
     n_batches, n_rows = growth.shape
     total = np.vstack((np.zeros(n_rows), np.cumsum(growth, axis=0)))
     number = np.arange(1.0, n_batches + 1)

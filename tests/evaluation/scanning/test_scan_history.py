@@ -8,8 +8,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, history
 from rageval_report.errors import ArgumentKindError, DataError, UnknownNameError
-from rageval_report.run_history.monitoring import monitor
-from rageval_report.run_history.runs import read_runs
+from rageval_report.run_history.runs import read_runs, to_store
 from tests.evaluation.scanning import conftest
 from tests.evaluation.scanning.conftest import scores_frame, write_parquet
 
@@ -185,8 +184,10 @@ def test_what_does_not_apply_to_a_folder_of_scans_is_an_error(frames, tmp_path):
 
 def test_what_needs_every_score_says_so(frames, tmp_path):
     scans = scans_of(frames[:2], tmp_path)
-    with pytest.raises(DataError, match=r"scores of the run 'monday'.*\.collect\(\)"):
-        monitor(scans)
+    [first, _] = to_store(scans).runs
+    for read in (lambda: first.scores, lambda: first.details):
+        with pytest.raises(DataError, match=r"of the run 'monday'.*\.collect\(\)"):
+            read()
     with pytest.raises(ArgumentKindError, match=r"history\(\) takes either scans or evaluations"):
         history([scans[0], *memory_of(frames[:2])])
     with pytest.raises(UnknownNameError, match="no run is named 'friday'"):
