@@ -117,6 +117,7 @@ def page(report: Report) -> str:
         script=Markup(script),  # noqa: S704  (files of the package)
         data=Markup(data_text(report.queries.document(report.longest_text))),  # noqa: S704
         n_queries=len(report.queries.ids),
+        some_queries=_line(wording.sentence(report.some_queries)),
         version=__version__,
     )
 

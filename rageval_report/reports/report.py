@@ -52,6 +52,8 @@ class Report:
         The answer, above everything; without one the page begins with the verdicts.
     wording : Wording, optional
         What the page calls metrics and pipelines; their own names if omitted.
+    some_queries : str
+        Which queries the page shows; empty if it shows all.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Report:
     longest_text: int | None = None
     headline: Headline | None = None
     wording: Wording = NO_WORDING
+    some_queries: str = ""
 
     def to_html(self) -> str:
         """One page that needs no other file, no network, and no server.

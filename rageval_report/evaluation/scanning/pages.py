@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -138,7 +138,7 @@ def page_of_scan(
         ),
         _origin([profile], engine),
     )
-    return Report(
+    report = Report(
         title=title or f"Evaluation of {head.name}",
         subtitle=f"{profile.n_queries} queries, {len(shown)} metrics",
         verdicts=(*doubts_in((head,)), *verdicts_of_evaluation(summary, table)),
@@ -150,14 +150,10 @@ def page_of_scan(
             answers,
             (of_each,),
         ),
-        notes=(
-            _queries_note(
-                len(kept.scores), profile.n_queries, f"the {MOST_WORST} worst on each metric"
-            ),
-            *notes_of((head,), None if notion is None else (notion,), longest),
-        ),
+        notes=notes_of((head,), None if notion is None else (notion,), longest),
         longest_text=longest,
     )
+    return _with_queries_note(report, profile.n_queries, f"the {MOST_WORST} worst on each metric")
 
 
 def page_of_compared(
@@ -213,7 +209,7 @@ def page_of_compared(
         Section("pipelines", "Each pipeline", tuple(summaries)),
         _origin(profiles, engine),
     )
-    return Report(
+    report = Report(
         title=title or comparison.title,
         subtitle=_subtitle(heads, pairs[0].n_common, len(metrics)),
         verdicts=(
@@ -231,11 +227,6 @@ def page_of_compared(
             wording,
         ),
         notes=(
-            _queries_note(
-                len(kept[0].scores),
-                pairs[0].n_common,
-                _shown_changes(heads[1].name, has_rule=rules.notions is not None),
-            ),
             *comparison.notes,
             *notes_of(tuple(heads), rules.notions, longest),
             *((FAMILIES,) if slices else ()),
@@ -245,6 +236,8 @@ def page_of_compared(
         headline=comparison_headline(comparison, slices, labels=wording.labels),
         wording=wording,
     )
+    which = _shown_changes(heads[1].name, has_rule=rules.notions is not None)
+    return _with_queries_note(report, pairs[0].n_common, which)
 
 
 def _subtitle(heads: Sequence[HeadEvaluation], n_common: int, n_metrics: int) -> str:
@@ -330,7 +323,7 @@ def page_of_ranked(
         causes_section(causes, heads, wording),
         _origin(profiles, ranking.engine),
     )
-    return Report(
+    report = Report(
         title=title or ranking.title,
         subtitle=(
             f"{len(heads)} pipelines, {lineup.n_queries} queries, {len(lineup.metrics)} metrics"
@@ -351,11 +344,6 @@ def page_of_ranked(
             tuple(document),
         ),
         notes=(
-            _queries_note(
-                len(kept[0].scores),
-                lineup.n_queries,
-                f"the {most} of each metric on which the pipelines differ most",
-            ),
             *ranking.notes,
             *_note_on_front(ranking, lineup.n_queries),
             *notes_of(tuple(heads), rules.notions, longest),
@@ -364,6 +352,8 @@ def page_of_ranked(
         headline=ranking_headline(ranking, labels=wording.labels),
         wording=wording,
     )
+    which = f"the {most} of each metric on which the pipelines differ most"
+    return _with_queries_note(report, lineup.n_queries, which)
 
 
 def _read_effects(
@@ -472,11 +462,24 @@ def _origin(profiles: Sequence[ScanProfile], engine: Engine) -> Section:
     return Section("made", "How it was made", (files, *([setup] if setup else [])))
 
 
-def _queries_note(n_shown: int, n: int, which: str) -> str:
-    """Which queries the page shows."""
-    if n_shown >= n:
-        return f"the page shows all {n} queries"
-    return f"the page shows {n_shown} of {n} queries: {which}; tables and pictures are of all"
+def _with_queries_note(report: Report, n: int, which: str) -> Report:
+    """The page with a note on which queries it shows, also above them if these are not all.
+
+    Parameters
+    ----------
+    report : Report
+        The page.
+    n : int
+        The number of all queries.
+    which : str
+        Which of them the page shows, if it does not show all.
+    """
+    n_shown = len(report.queries.ids)
+    note = f"the page shows all {n} queries"
+    if n_shown < n:
+        note = f"the page shows {n_shown} of {n} queries: {which}; tables and pictures are of all"
+    some = f"{note[0].upper()}{note[1:]}." if n_shown < n else ""
+    return replace(report, notes=(note, *report.notes), some_queries=some)
 
 
 def _longest_text(kept: Sequence[EvaluationSubset], longest: int | None) -> int | None:

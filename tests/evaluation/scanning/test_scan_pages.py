@@ -50,6 +50,7 @@ def test_a_page_of_all_queries_has_the_tables_of_memory(frames, tmp_path):
     assert report.verdicts == expected.verdicts
     assert any("failures are of" in verdict.text for verdict in report.verdicts)
     assert report.notes == ("the page shows all 700 queries", *expected.notes)
+    assert '<h2 id="queries-heading">All queries</h2>' in report.to_html()
     assert_same_tables(report, expected, rtol=1e-12)
     assert_same_answers(report, expected)
     data, other = page_data(report.to_html()), page_data(expected.to_html())
@@ -364,6 +365,9 @@ def test_a_page_of_large_tables_is_small(tmp_path, monkeypatch):
     assert len(html.encode()) < 5_000_000
     assert report.notes[0].startswith("the page shows ")
     assert "the 1000 worst on each metric; tables and pictures are of all" in report.notes[0]
+    # Above the queries, too, so that nobody takes the counts of the filters for those of all.
+    assert f'<p class="lede" dir="auto">The {report.notes[0][4:]}.</p>' in html
+    assert '<h2 id="queries-heading">Queries</h2>' in html
     assert f"texts of queries are cut after {report.longest_text} characters" in report.notes
 
 
