@@ -5,20 +5,27 @@ Ids are compared only if a judged document shares its score with another.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain, islice, repeat
-from operator import attrgetter, contains, methodcaller
+from operator import contains
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rageval_report.errors import DataError, named
 from rageval_report.rankings import order
+from rageval_report.rankings.dict_columns import (
+    Columns,
+    NotPlainError,
+    Tables,
+    all_ids,
+    hold_other_ids,
+    read_columns,
+)
 from rageval_report.rankings.hits import concatenate_hits, hit_table
 from rageval_report.rankings.joined import Joined, Ties, refuse_strangers, refuse_ties
-from rageval_report.types import FloatArray, IntArray
+from rageval_report.types import BoolArray, IntArray
 
 # Numbers by document by query.
 NumberTable = Mapping[str, Mapping[str, Any]]
@@ -27,21 +34,10 @@ NumberTable = Mapping[str, Mapping[str, Any]]
 _RUNS = ("the run", "the retrieved documents")
 _WAY_OUT = '; duplicates="best" or duplicates="keep" counts it once'
 
-_NAN = float("nan")
 _NOTHING: Mapping[str, Any] = {}
-
-# Queries read at a time: their dicts stay in the processor's cache.
-_AT_A_TIME = 64
 
 # Queries ranked at a time: the columns of their numbers stay in the cache and reuse its memory.
 _PART = 512
-
-_VALUES: Callable[[Any], Iterable[Any]] = methodcaller("values")
-_GET: Callable[[Any], Callable[[Any, float], Any]] = attrgetter("get")
-
-
-class NotPlainError(DataError):
-    """Tables in a form that `plain_table` has to change: ids that are not texts, or lists."""
 
 
 def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: str) -> NumberTable:
@@ -56,14 +52,14 @@ def plain_table(table: Mapping[Any, Any], value: Callable[[int], float], what: s
     what : str
         The name of the table in messages.
     """
-    if _holds_dicts(table) and not _hold_other_ids(table.values()):
+    if _holds_dicts(table) and not hold_other_ids(table.values()):
         # The usual table is used as it is, because a run may be large.
         return table
     plain = {
         query: docs if isinstance(docs, Mapping) else _number_list(docs, value, query, what)
         for query, docs in table.items()
     }
-    if all(isinstance(query, str) for query in plain) and not _hold_other_ids(plain.values()):
+    if all(isinstance(query, str) for query in plain) and not hold_other_ids(plain.values()):
         return plain
     return _by_text(
         {query: _by_text(docs, f"document ids of query {query!r} in {what}")
@@ -76,12 +72,6 @@ def _holds_dicts(table: Mapping[Any, Any]) -> bool:
     """Whether all keys are texts and all values dicts; the content of these is not checked."""
     # A set of types is built in C, much faster than asking each value in a loop.
     return set(map(type, table)) <= {str} and set(map(type, table.values())) <= {dict}
-
-
-def _hold_other_ids(tables: Iterable[Mapping[Any, Any]]) -> bool:
-    """Whether a table's first id is not a text: to check all would take a fifth of the time."""
-    kinds = set(map(type, map(next, map(iter, tables), repeat(""))))
-    return not all(issubclass(kind, str) for kind in kinds)
 
 
 def _number_list(
@@ -145,10 +135,7 @@ def join_dicts(
         for table in (run, qrels):
             _refuse_other_forms(list(table), list(table.values()))
         refuse_strangers(list(qrels), list(qrels), list(run))
-    parts = [
-        _rank_part(query_ids, runs, judged, ties == "docid", relevance_level)
-        for query_ids, runs, judged in _parts_of(run, qrels)
-    ]
+    parts = _rank_parts(run, qrels, by_id=ties == "docid", relevance_level=relevance_level)
     query_ids = list(chain.from_iterable(part.query_ids for part in parts))
     missing = list(chain.from_iterable(part.missing for part in parts))
     unjudged: list[str] = []
@@ -164,13 +151,27 @@ def join_dicts(
     return Joined(query_ids, hits, n_tied, missing, unjudged)
 
 
-def _parts_of(
-    run: NumberTable, qrels: NumberTable
-) -> Iterator[tuple[list[str], list[Mapping[str, Any]], list[Mapping[str, Any]]]]:
+def _rank_parts(
+    run: NumberTable, qrels: NumberTable, *, by_id: bool, relevance_level: float
+) -> list[Joined]:
+    """Some queries at a time."""
+    parts = []
+    many_tied = False
+    for query_ids, runs, judged in _parts_of(run, qrels):
+        _refuse_other_forms(query_ids, [*runs, *judged])
+        columns = read_columns(query_ids, runs, judged, keep_ids=many_tied)
+        part, many_tied = _rank_part(
+            query_ids, runs, judged, columns, by_id=by_id, relevance_level=relevance_level
+        )
+        parts.append(part)
+    return parts
+
+
+def _parts_of(run: NumberTable, qrels: NumberTable) -> Iterator[tuple[list[str], Tables, Tables]]:
     """Some judged queries at a time, with their retrieved and their judged documents.
 
-    To touch all dicts at once, even to count them, would cost as much as to rank them: each is
-    then far away in memory again when it is read.
+    To touch all dicts at once, even to count them, would take long: each would be out of the
+    processor's cache again when it is read.
     """
     queries, tables = iter(qrels), iter(qrels.values())
     while query_ids := list(islice(queries, _PART)):
@@ -178,83 +179,6 @@ def _parts_of(
         # wrong scores without a word.
         runs = list(map(run.get, query_ids, repeat(_NOTHING)))
         yield query_ids, runs, list(islice(tables, _PART))
-
-
-def _rank_part(
-    query_ids: list[str],
-    runs: list[Mapping[str, Any]],
-    judged: list[Mapping[str, Any]],
-    by_id: bool,
-    relevance_level: float,
-) -> Joined:
-    """Some queries; their numbers stay in the processor's cache meanwhile."""
-    _refuse_other_forms(query_ids, [*runs, *judged])
-    retrieved, n_judged = _lengths(runs), _lengths(judged)
-    scores, grades, judged_score = _columns(query_ids, runs, judged, retrieved, n_judged)
-    judged_query = np.repeat(np.arange(len(query_ids)), n_judged)
-    place = np.flatnonzero(judged_score == judged_score)  # NaN: the document was not retrieved
-    query = judged_query[place]
-    ordered = order.from_the_best(scores, retrieved)
-    rank, tied = order.n_better(ordered, retrieved, query, judged_score[place])
-    if tied.any():
-        rank[tied] += _n_equal_ahead(
-            (runs, retrieved, scores),
-            (judged, n_judged, place[tied]),
-            query[tied],
-            rank[tied],
-            by_id=by_id,
-        )
-    hits = hit_table(
-        query=query,
-        rank=rank,
-        grade=grades[place],
-        judged_query=judged_query,
-        judged_grade=grades,
-        n_retrieved=retrieved,
-        relevance_level=relevance_level,
-    )
-    # By identity: an empty dict in the run is a query that retrieved nothing, not a missing one.
-    empty = np.flatnonzero(retrieved == 0).tolist()
-    missing = [query_ids[code] for code in empty if runs[code] is _NOTHING]
-    return Joined(query_ids, hits, order.n_tied(ordered, retrieved), missing, [])
-
-
-def _lengths(tables: Sequence[Mapping[str, Any]]) -> IntArray:
-    return np.fromiter(map(len, tables), np.int64, len(tables))
-
-
-def _columns(
-    query_ids: list[str],
-    runs: list[Mapping[str, Any]],
-    judged: list[Mapping[str, Any]],
-    retrieved: IntArray,
-    n_judged: IntArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """All scores, all grades, and the score of each judged document, or NaN.
-
-    Few queries are read at a time, because a dict that was just read is still in the processor's
-    cache when documents are looked up in it.
-    """
-    ends = [np.cumsum(lengths).tolist() for lengths in (retrieved, n_judged)]
-    scores, grades, judged_score = (np.empty(end[-1]) for end in (ends[0], ends[1], ends[1]))
-    n_rows = n_judgments = 0
-    try:
-        for first in range(0, len(runs), _AT_A_TIME):
-            last = min(first + _AT_A_TIME, len(runs))
-            mine, theirs = runs[first:last], judged[first:last]
-            _refuse_other_ids([*mine, *theirs])
-            rows = slice(n_rows, n_rows := ends[0][last - 1])
-            judgments = slice(n_judgments, n_judgments := ends[1][last - 1])
-            scores[rows] = _numbers(map(_VALUES, mine), rows)
-            grades[judgments] = _numbers(map(_VALUES, theirs), judgments)
-            looked_up = map(map, map(_GET, mine), theirs, repeat(repeat(_NAN)))
-            judged_score[judgments] = _numbers(looked_up, judgments)
-    except (TypeError, ValueError, OverflowError):
-        _refuse_non_numbers(query_ids, runs, judged)
-        raise
-    if np.isnan(scores).any() or not np.isfinite(grades).all():
-        _refuse_non_numbers(query_ids, runs, judged)
-    return scores, grades, judged_score
 
 
 def _refuse_other_forms(query_ids: list[str], tables: list[Mapping[str, Any]]) -> None:
@@ -265,78 +189,108 @@ def _refuse_other_forms(query_ids: list[str], tables: list[Mapping[str, Any]]) -
         raise NotPlainError("the documents of each query must be a mapping")
 
 
-def _refuse_other_ids(tables: list[Mapping[str, Any]]) -> None:
-    if _hold_other_ids(tables) or any(map(contains, tables, repeat(None))):
-        raise NotPlainError("document ids must all be texts")
-
-
-def _numbers(lists: Iterable[Iterable[Any]], rows: slice) -> FloatArray:
-    numbers = tuple(chain.from_iterable(lists))
-    try:  # twice as fast as fromiter
-        return np.frombuffer(struct.pack(f"{rows.stop - rows.start}d", *numbers))
-    except struct.error:  # not Python numbers, but perhaps texts of numbers
-        return np.fromiter(numbers, np.float64, rows.stop - rows.start)
-
-
-def _refuse_non_numbers(
-    query_ids: list[str], runs: list[Mapping[str, Any]], judged: list[Mapping[str, Any]]
-) -> None:
-    """Raise an error that names the first score or grade that is not a number, if there is one."""
-    for query, run, grades in zip(query_ids, runs, judged, strict=True):
-        for what, docs, most in (("score", run, np.inf), ("grade", grades, np.finfo(float).max)):
-            for doc, value in docs.items():
-                if not _is_number(value, most):
-                    raise DataError(
-                        f"the {what} of document {doc!r} for query {query!r} must be a number; "
-                        f"got {value!r}"
-                    )
-
-
-def _is_number(value: object, most: float) -> bool:
-    try:
-        return abs(float(value)) <= most  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return False
-
-
-def _n_equal_ahead(
-    run: tuple[list[Mapping[str, Any]], IntArray, FloatArray],
-    qrels: tuple[list[Mapping[str, Any]], IntArray, IntArray],
-    query: IntArray,
-    rank: IntArray,
+def _rank_part(
+    query_ids: list[str],
+    runs: Tables,
+    judged: Tables,
+    columns: Columns,
     *,
     by_id: bool,
-) -> IntArray:
-    """How many documents of equal score go ahead of each one; ids of other queries are not read.
+    relevance_level: float,
+) -> tuple[Joined, bool]:
+    """Some queries, and whether ids have to be compared in most of them."""
+    scores, retrieved = columns.scores, columns.n_retrieved
+    judged_query = np.repeat(np.arange(len(query_ids)), columns.n_judged)
+    # NaN: the document was not retrieved
+    place = np.flatnonzero(columns.judged_score == columns.judged_score)
+    query = judged_query[place]
+    ordered = order.from_the_best(scores, retrieved)
+    rank, is_tied = order.n_better(ordered, retrieved, query, columns.judged_score[place])
+    tied = np.flatnonzero(is_tied)
+    queries = order.queries_in_question(query[tied], len(runs))
+    if tied.size:
+        documents = _documents(runs, judged, columns, place[tied], queries, by_id=by_id)
+        row_at = order.rows_from_the_best(scores, retrieved, queries)
+        rank[tied] += order.n_equal_ahead(
+            ordered, row_at, retrieved, query[tied], rank[tied], documents, by_id=by_id
+        )
+    hits = hit_table(
+        query=query,
+        rank=rank,
+        grade=columns.grades[place],
+        judged_query=judged_query,
+        judged_grade=columns.grades,
+        n_retrieved=retrieved,
+        relevance_level=relevance_level,
+    )
+    # By identity: an empty dict in the run is a query that retrieved nothing, not a missing one.
+    empty = np.flatnonzero(retrieved == 0).tolist()
+    missing = [query_ids[code] for code in empty if runs[code] is _NOTHING]
+    part = Joined(query_ids, hits, order.n_tied(ordered, retrieved), missing, [])
+    return part, len(queries) == len(runs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Documents:
+    """The documents of some queries, as `rageval_report.rankings.order.Documents`.
 
     Parameters
     ----------
-    run : (list, ndarray, ndarray)
-        The tables of all queries, their lengths, and all scores.
-    qrels : (list, ndarray, ndarray)
-        The tables of all queries, their lengths, and the places of the documents in question among
-        all judgments.
-    query, rank : ndarray of shape (n,)
-        Their queries, and how many documents score more.
+    run : ndarray of objects
+        The ids of all rows, or of those that are asked for.
+    in_question : ndarray of objects
+        The ids of the documents in question.
     by_id : bool
-        Whether of equal scores the later id goes first; otherwise the order of the run decides.
+        Whether of equal scores the later id goes first; otherwise the order of the rows decides.
     """
-    runs, retrieved, scores = run
-    judged, n_judged, place = qrels
-    codes, tied_query = order.distinct_queries(query, len(runs))
-    rows = order.spread(order.starts_of(retrieved)[codes], retrieved[codes])
-    skipped = order.starts_of(n_judged)[codes] - order.starts_of(n_judged[codes])
-    return order.n_equal_ahead(
-        scores[rows],
-        retrieved[codes],
-        tied_query,
-        rank,
-        _ids([judged[code] for code in codes.tolist()])[place - skipped[tied_query]],
-        _ids([runs[code] for code in codes.tolist()]).__getitem__,
-        by_id=by_id,
-    )
+
+    run: order.Objects
+    in_question: order.Objects
+    by_id: bool
+
+    def go_ahead(self, rows: IntArray, numbers: IntArray) -> BoolArray:
+        """Whether documents of the run go ahead of others of equal score, pair by pair."""
+        ids, others = self.run[rows], self.in_question[numbers]
+        if self.by_id:
+            return np.asarray(ids > others, dtype=bool)
+        # A document in question is one of its group: where the ids are equal is its own row.
+        own = np.flatnonzero(ids == others)
+        own_row = np.empty(len(self.in_question), np.int64)
+        own_row[numbers[own]] = rows[own]
+        return rows < own_row[numbers]
+
+    def ids(self, rows: IntArray) -> order.Objects:
+        """The ids of documents of the run."""
+        return self.run[rows]
+
+    def ids_in_question(self, numbers: IntArray) -> order.Objects:
+        """The ids of documents in question."""
+        return self.in_question[numbers]
 
 
-def _ids(tables: list[Mapping[str, Any]]) -> NDArray[np.object_]:
-    """The ids of queries, one after the other."""
-    return np.fromiter(chain.from_iterable(tables), np.object_, sum(map(len, tables)))
+def _documents(
+    runs: Tables,
+    judged: Tables,
+    columns: Columns,
+    in_question: IntArray,
+    queries: IntArray,
+    *,
+    by_id: bool,
+) -> _Documents:
+    """The documents of some of the queries; ids of others are not read.
+
+    Parameters
+    ----------
+    in_question : ndarray of shape (n,)
+        The places of the documents in question among all judgments.
+    queries : ndarray
+        Their queries, and perhaps others.
+    """
+    if columns.ids is not None:
+        ids, judged_ids = columns.ids
+        return _Documents(ids, judged_ids[in_question], by_id)
+    lengths = columns.n_retrieved
+    ids = np.empty(int(lengths.sum()), np.object_)
+    rows = order.spread(order.starts_of(lengths)[queries], lengths[queries])
+    ids[rows] = all_ids([runs[query] for query in queries.tolist()])
+    return _Documents(ids, all_ids(judged)[in_question], by_id)

@@ -18,7 +18,6 @@ from rageval_report.errors import DataError, ReaderError, named
 from rageval_report.rankings import order
 from rageval_report.rankings.hits import hit_table
 from rageval_report.rankings.id_columns import (
-    IdColumn,
     Ids,
     block_starts,
     codes_of,
@@ -27,6 +26,7 @@ from rageval_report.rankings.id_columns import (
 )
 from rageval_report.rankings.joined import Joined, Ties, refuse_strangers, refuse_ties
 from rageval_report.rankings.row_pairs import RowLists, lists_of, pairs_of
+from rageval_report.rankings.tied_rows import TiedRows, n_tied_rows_ahead
 from rageval_report.scores.query_ids import first_named
 from rageval_report.types import FloatArray, IntArray
 
@@ -205,10 +205,8 @@ def join_rows(run: IdRows, qrels: IdRows, *, ties: Ties, relevance_level: float)
         refuse_ties(query_ids, n_tied)
     rank, tied = order.n_better_at(ordered, value, retrieved.lengths, pairs.query, pairs.run)
     if tied.any():
-        rank[tied] += _n_equal_ahead(
-            retrieved, run_ids, value, pairs.run[tied], pairs.query[tied], rank[tied],
-            by_id=ties == "docid",
-        )  # fmt: skip
+        documents = TiedRows(retrieved, run_ids, pairs.run[tied], by_id=ties == "docid")
+        rank[tied] += n_tied_rows_ahead(value, ordered, pairs.query[tied], rank[tied], documents)
     # From here on only judged documents are needed; the millions of other rows are let go.
     hits = hit_table(
         query=pairs.query,
@@ -246,39 +244,4 @@ def _refuse_twice(rows: IdRows, advice: str = "") -> None:
     where = f"row {first}" if rows.line is None else f"line {rows.line[first]}"
     raise rows.error(
         second, f"appears twice, first in {where}; name each document once per query{advice}"
-    )
-
-
-def _n_equal_ahead(
-    run: RowLists,
-    ids: IdColumn,
-    value: FloatArray,
-    place: IntArray,
-    query: IntArray,
-    rank: IntArray,
-    *,
-    by_id: bool,
-) -> IntArray:
-    """How many documents of equal score go ahead of each one; only the ids of these are read.
-
-    Parameters
-    ----------
-    value : ndarray
-        The scores, query after query.
-    place, query, rank : ndarray of shape (n,)
-        The documents: their places in that order, their queries, and how many score more.
-    by_id : bool
-        Whether of equal scores the later id goes first; otherwise the order of the rows decides.
-    """
-    codes, tied_query = order.distinct_queries(query, len(run.lengths))
-    lengths = run.lengths[codes]
-    places = order.spread(order.starts_of(run.lengths)[codes], lengths)
-    return order.n_equal_ahead(
-        value[places],
-        lengths,
-        tied_query,
-        rank,
-        ids.objects(run.rows(place)),
-        lambda some: ids.objects(run.rows(places[some])),
-        by_id=by_id,
     )

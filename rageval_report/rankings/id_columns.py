@@ -48,6 +48,9 @@ class IdColumn(Protocol):
     def are_equal(self, rows: IntArray, other: Self, other_rows: IntArray) -> BoolArray:
         """Whether ids are those of the other column, pair by pair."""
 
+    def are_later(self, rows: IntArray, other_rows: IntArray) -> BoolArray:
+        """Whether ids sort after others of this column, pair by pair."""
+
     def objects(self, rows: IntArray) -> Objects:
         """The ids of some rows as objects that sort as their texts do."""
 
@@ -93,6 +96,10 @@ class ByteIds:
             equal[places] &= my_eight == their_eight
         return equal
 
+    def are_later(self, rows: IntArray, other_rows: IntArray) -> BoolArray:
+        """Whether ids sort after others of this column, pair by pair."""
+        return are_later(self._eights, self.starts, self.lengths, (rows, other_rows))
+
     def objects(self, rows: IntArray) -> Objects:
         """Ids as bytes, which sort as their texts do."""
         text = self.data.tobytes()
@@ -100,13 +107,16 @@ class ByteIds:
         places = zip(starts.tolist(), (starts + self.lengths[rows]).tolist(), strict=True)
         return _array_of([text[start:end] for start, end in places])
 
-    def _eights(self, starts: IntArray, lengths: IntArray) -> Iterator[Hashes]:
-        """Ids, eight bytes at a time, the first byte lowest; a shorter id ends in zeros."""
+    def _eights(self, starts: IntArray, lengths: IntArray, *, after: int = 0) -> Iterator[Hashes]:
+        """Ids, eight bytes at a time, the first byte lowest; a shorter id ends in zeros.
+
+        The first `after` bytes, a multiple of eight, are skipped.
+        """
         # A view at every byte: ids start anywhere, and a copy to aligned places would double the
         # memory.
         every_eight = np.ndarray(len(self.data) - _WORD + 1, "<u8", self.data, strides=(1,))
         shortest, longest = int(lengths.min(initial=0)), int(lengths.max(initial=0))
-        for done in range(0, longest, _WORD):
+        for done in range(after, longest, _WORD):
             # While all ids are long enough, nothing has to be masked away.
             if shortest >= done + _WORD:
                 yield every_eight[starts + done]
@@ -134,6 +144,51 @@ def hash_eights(eights: Iterable[Hashes], lengths: NDArray[np.integer]) -> Hashe
     return mixed
 
 
+class EightsOf(Protocol):
+    """A function that gives words by their places, eight bytes at a time."""
+
+    def __call__(
+        self, starts: NDArray[Any], lengths: NDArray[Any], *, after: int
+    ) -> Iterator[Hashes]:
+        """The words without their first `after` bytes, the first byte lowest, zeros at the end."""
+
+
+def are_later(
+    eights_of: EightsOf,
+    starts: NDArray[Any],
+    lengths: NDArray[Any],
+    pairs: tuple[IntArray, IntArray],
+) -> BoolArray:
+    """Whether words sort after others, pair by pair: by their bytes, then by their lengths.
+
+    Parameters
+    ----------
+    eights_of : callable
+        The words of a text.
+    starts, lengths : ndarray
+        Where the words lie in it.
+    pairs : (ndarray, ndarray)
+        Which words, and which others.
+    """
+    later: BoolArray = np.zeros(len(pairs[0]), dtype=bool)
+    undecided = np.flatnonzero(pairs[0] != pairs[1])
+    done = 0
+    while undecided.size:
+        words, others = (each[undecided] for each in pairs)
+        none = np.zeros(len(undecided), np.uint64)
+        # With the first byte highest, numbers compare as the bytes do.
+        eight, other_eight = (
+            next(eights_of(starts[each], lengths[each], after=done), none).byteswap()
+            for each in (words, others)
+        )
+        is_over = np.maximum(lengths[words], lengths[others]) <= done
+        # A word that ends in zero bytes has the same eights as one without them.
+        later[undecided] = (eight > other_eight) | is_over & (lengths[words] > lengths[others])
+        undecided = undecided[(eight == other_eight) & ~is_over]
+        done += _WORD
+    return later
+
+
 @dataclass(frozen=True, eq=False)
 class ObjectIds:
     """Ids that are objects.
@@ -157,6 +212,10 @@ class ObjectIds:
     def are_equal(self, rows: IntArray, other: ObjectIds, other_rows: IntArray) -> BoolArray:
         """Whether ids are those of the other column, pair by pair."""
         return np.asarray(self.ids[rows] == other.ids[other_rows], dtype=bool)
+
+    def are_later(self, rows: IntArray, other_rows: IntArray) -> BoolArray:
+        """Whether ids sort after others of this column, pair by pair."""
+        return np.asarray(self.ids[rows] > self.ids[other_rows], dtype=bool)
 
     def objects(self, rows: IntArray) -> Objects:
         """Ids as they are."""

@@ -14,12 +14,8 @@ import pandas as pd
 
 from rageval_report.errors import DataError, named
 from rageval_report.files.inputs import Contents, is_file_input, open_input
-from rageval_report.rankings.from_dicts import (
-    NotPlainError,
-    NumberTable,
-    join_dicts,
-    plain_table,
-)
+from rageval_report.rankings.dict_columns import NotPlainError
+from rageval_report.rankings.from_dicts import NumberTable, join_dicts, plain_table
 from rageval_report.rankings.from_rows import IdRows, from_frame, from_table, join_rows
 from rageval_report.rankings.id_columns import texts
 from rageval_report.rankings.joined import Joined, Ties, refuse_ties

@@ -5,10 +5,8 @@ Ids are compared only if a document whose rank is wanted shares its score with a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, repeat
-from operator import eq, gt
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +21,9 @@ _BLOCK = 1 << 14
 
 # Cells sorted at a time, one row per query: NumPy sorts many short rows faster than one long one.
 _CELLS = 1 << 16
+
+# Lists are sorted where they stand if a list of another length comes at most once in so many.
+_FEW_TURNS = 16
 
 # Groups of equal score up to this size are compared all with all; larger ones are sorted.
 _FEW = 16
@@ -45,16 +46,16 @@ def from_the_best(scores: FloatArray, lengths: IntArray) -> FloatArray:
     # Run files are mostly written best first, and a check is much cheaper than a sort.
     if _ascends(negated, lengths):
         return negated
-    for _, rows, inside, square in _squares(negated, lengths):
+    for _, rows, inside, square in _squares(negated, lengths, _groups(lengths)):
         square.sort(axis=1)
-        negated[rows] = square[inside]
+        negated[rows] = square.ravel() if inside is None else square[inside]
     return negated
 
 
 def _squares(
-    values: FloatArray, lengths: IntArray
-) -> Iterator[tuple[IntArray, IntArray | slice, BoolArray, FloatArray]]:
-    """The values of some queries at a time, one row per query, padded with NaN.
+    values: FloatArray, lengths: IntArray, groups: Iterable[IntArray]
+) -> Iterator[tuple[IntArray, IntArray | slice, BoolArray | None, FloatArray]]:
+    """The values of each group of queries, one row per query, padded with NaN.
 
     Yields
     ------
@@ -62,20 +63,35 @@ def _squares(
         Where the values of each query begin.
     rows : ndarray or slice
         Which values these are.
-    inside : ndarray of shape (n, width)
-        Which cells are not padding.
+    inside : ndarray of shape (n, width), or None
+        Which cells are not padding; None if there is no padding.
     square : ndarray of shape (n, width)
         The values and the padding.
     """
     starts = starts_of(lengths)
-    for queries in groups_of_similar_length(lengths):
-        rows, inside = rows_of(queries, starts, lengths), is_inside(lengths[queries])
-        if inside.all():  # lists of one length
-            yield starts[queries], rows, inside, values[rows].reshape(inside.shape)
+    for queries in groups:
+        rows, sizes = rows_of(queries, starts, lengths), lengths[queries]
+        if (sizes == sizes[0]).all():
+            yield starts[queries], rows, None, values[rows].reshape(len(queries), -1)
             continue
+        inside = is_inside(sizes)
         square = np.full(inside.shape, np.nan)
         square[inside] = values[rows]
         yield starts[queries], rows, inside, square
+
+
+def _groups(lengths: IntArray) -> Iterator[IntArray]:
+    """Queries whose lists are sorted together; empty lists are in no group."""
+    turns = np.flatnonzero(lengths[1:] != lengths[:-1]) + 1
+    if _FEW_TURNS * len(turns) > len(lengths):
+        yield from groups_of_similar_length(lengths)
+        return
+    # Neighbours of one length need no padding, and are sorted where they stand.
+    for neighbours in np.split(np.arange(len(lengths)), turns):
+        size = int(lengths[neighbours[0]]) if len(neighbours) else 0
+        step = max(1, _CELLS // max(size, 1))
+        for first in range(0, len(neighbours) if size else 0, step):
+            yield neighbours[first : first + step]
 
 
 def groups_of_similar_length(lengths: IntArray) -> Iterator[IntArray]:
@@ -114,15 +130,38 @@ def _ascends(values: FloatArray, lengths: IntArray) -> bool:
     return not falls.any()
 
 
-def _rows_from_the_best(
-    scores: FloatArray, lengths: IntArray, kind: Literal["quicksort", "stable"]
-) -> IntArray:
-    """The rows of each query in the order of `from_the_best`."""
-    order = np.empty(len(scores), np.int64)
-    for starts, rows, inside, square in _squares(-scores, lengths):
-        places = square.argsort(axis=1, kind=kind)
-        order[rows] = (starts[:, None] + places)[inside]
-    return order
+def rows_from_the_best(scores: FloatArray, lengths: IntArray, queries: IntArray) -> IntArray:
+    """The row of each place of `from_the_best`, for some queries; equal scores in any order."""
+    negated = 0.0 - scores  # 0.0 for both zeros, which are equal
+    if _ascends(negated, lengths):
+        return np.arange(len(scores))
+    row_at = np.empty(len(scores), np.int64)
+    groups = (queries[group] for group in _groups(lengths[queries]))
+    for starts, rows, inside, square in _squares(negated, lengths, groups):
+        row = _argsort(square)
+        row += starts[:, None]
+        row_at[rows] = row.ravel() if inside is None else row[inside]
+    return row_at
+
+
+def _argsort(square: FloatArray) -> IntArray:
+    """The places of the values of each row in ascending order; no value is -0.0.
+
+    The place of each value replaces its lowest bits, because numbers are sorted twice as fast as
+    places by numbers. Values that differ in those bits only may come out in the wrong order; then
+    places are sorted after all.
+    """
+    # An infinity with other bits is NaN, and sorting makes all NaN, so the padding too, the same.
+    if not np.isfinite(square).all():
+        return square.argsort(axis=1)
+    n_rows, width = square.shape
+    low = (1 << width.bit_length()) - 1
+    keys = square.view(np.int64) & ~low
+    keys |= np.arange(width)
+    keys.view(np.float64).sort(axis=1)
+    keys &= low
+    ordered = square.ravel()[keys + width * np.arange(n_rows)[:, None]]
+    return square.argsort(axis=1) if (ordered[:, 1:] < ordered[:, :-1]).any() else keys
 
 
 def n_better(
@@ -219,13 +258,29 @@ def n_tied(ordered: FloatArray, lengths: IntArray) -> IntArray:
 # -- among equal scores
 
 
+class Documents(Protocol):
+    """The documents of a run, and those whose ranks are in question, which have numbers from 0."""
+
+    def go_ahead(self, rows: IntArray, numbers: IntArray) -> BoolArray:
+        """Whether documents of the run go ahead of others of equal score, pair by pair.
+
+        Of a document in question all pairs are in one call.
+        """
+
+    def ids(self, rows: IntArray) -> Objects:
+        """The ids of documents of the run."""
+
+    def ids_in_question(self, numbers: IntArray) -> Objects:
+        """The ids of documents in question."""
+
+
 def n_equal_ahead(
-    scores: FloatArray,
+    ordered: FloatArray,
+    row_at: IntArray,
     lengths: IntArray,
     query: IntArray,
     rank: IntArray,
-    doc: Objects,
-    ids_of: Callable[[IntArray], Objects],
+    documents: Documents,
     *,
     by_id: bool,
 ) -> IntArray:
@@ -233,14 +288,14 @@ def n_equal_ahead(
 
     Parameters
     ----------
-    scores : ndarray
-        The scores of all rows; the rows of a query stand together.
+    ordered, row_at : ndarray
+        The results of `from_the_best` and `rows_from_the_best`.
     lengths : ndarray of shape (n_queries,)
         The rows of each query.
-    query, rank, doc : ndarray of shape (n,)
-        The documents in question: query, number of better ones (`n_better`), and id.
-    ids_of : callable
-        A function that returns the ids of some rows.
+    query, rank : ndarray of shape (n,)
+        The documents in question: query, and number of better ones (`n_better`).
+    documents : Documents
+        The ids.
     by_id : bool
         Whether of equal scores the later id goes first; otherwise the order of the rows decides.
 
@@ -249,78 +304,51 @@ def n_equal_ahead(
     DataError
         If an id is not a text.
     """
-    # If ids decide among equals, their order in the run is irrelevant and the faster sort will do.
-    order = _rows_from_the_best(scores, lengths, "quicksort" if by_id else "stable")
-    ordered = -scores[order]
     low = starts_of(lengths)[query] + rank
-    high = _n_below(ordered, lengths, query, ordered[low], np.less_equal)
-    # Only the ids of tied documents become Python objects, which are slow.
-    in_groups = _is_covered(low, high, len(order))
-    first, size = (np.cumsum(in_groups) - 1)[low], high - low
+    size = _n_below(ordered, lengths, query, ordered[low], np.less_equal) - low
+    ahead = np.empty(len(query), np.int64)
+    few, many = np.flatnonzero(size <= _FEW), np.flatnonzero(size > _FEW)
     try:
-        return _n_ahead_in_groups(ids_of(order[in_groups]), first, size, doc, by_id=by_id)
+        for start in range(0, len(few), _BLOCK):
+            block = few[start : start + _BLOCK]
+            rows = row_at[spread(low[block], size[block])]
+            holds = documents.go_ahead(rows, np.repeat(block, size[block]))
+            ahead[block] = np.add.reduceat(holds, starts_of(size[block]), dtype=np.int64)
+        groups = zip(low[many].tolist(), (low + size)[many].tolist(), strict=True)
+        ids = documents.ids_in_question(many).tolist()
+        ahead[many] = _n_ahead_of_many(row_at, groups, ids, documents, by_id=by_id)
     except TypeError as exc:
         raise DataError(f"document ids must all be texts; {exc}") from exc
+    return ahead
 
 
-def distinct_queries(query: IntArray, n_queries: int) -> tuple[IntArray, IntArray]:
-    """The distinct queries, ascending, and for each row the position of its query among them."""
+def queries_in_question(query: IntArray, n_queries: int) -> IntArray:
+    """The distinct queries, ascending, or simply all if most are among them."""
     is_used = np.zeros(n_queries, dtype=bool)
     is_used[query] = True
-    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[query]
-
-
-def _is_covered(low: IntArray, high: IntArray, n: int) -> BoolArray:
-    """Which of `n` places lie in one of the ranges, which are equal or disjoint."""
-    # Ranges are equal or disjoint, so the running sum is 0 or 1 and eight bits hold it.
-    step = np.zeros(n + 1, np.int8)
-    step[high] = -1
-    step[low] += 1  # a range may begin where another ends
-    covered: BoolArray = np.cumsum(step[:n], dtype=np.int8) > 0
-    return covered
-
-
-def _n_ahead_in_groups(
-    ids: Objects, first: IntArray, size: IntArray, doc: Objects, *, by_id: bool
-) -> IntArray:
-    """How many documents of its group (`size` ids from `first` on) go ahead of each one."""
-    ahead = np.empty(len(doc), np.int64)
-    few = np.flatnonzero(size <= _FEW)
-    for start in range(0, len(few), _BLOCK):
-        block = few[start : start + _BLOCK]
-        ahead[block] = _n_ahead_of_few(ids, first[block], size[block], doc[block], by_id=by_id)
-    many = np.flatnonzero(size > _FEW)
-    ahead[many] = _n_ahead_of_many(ids, first[many], size[many], doc[many], by_id=by_id)
-    return ahead
-
-
-def _n_ahead_of_few(
-    ids: Objects, first: IntArray, size: IntArray, doc: Objects, *, by_id: bool
-) -> IntArray:
-    """Compare each document with all of its group."""
-    other = spread(first, size)
-    repeated = chain.from_iterable(map(repeat, doc.tolist(), size.tolist()))
-    # Later ids go first, as in trec_eval, so each greater id is ahead.
-    pairs = map(gt if by_id else eq, ids[other].tolist(), repeated)
-    holds = np.fromiter(pairs, dtype=bool, count=len(other))
-    if by_id:
-        ahead: IntArray = np.add.reduceat(holds, starts_of(size), dtype=np.int64)
-    else:
-        ahead = other[holds] - first  # each is once equal to itself
-    return ahead
+    # Neighbouring lists are sorted where they stand, which outweighs sorting some in vain.
+    if 2 * np.count_nonzero(is_used) > n_queries:
+        return np.arange(n_queries)
+    return np.flatnonzero(is_used)
 
 
 def _n_ahead_of_many(
-    ids: Objects, first: IntArray, size: IntArray, doc: Objects, *, by_id: bool
+    row_at: IntArray,
+    groups: Iterable[tuple[int, int]],
+    ids: list[Any],
+    documents: Documents,
+    *,
+    by_id: bool,
 ) -> list[int]:
     """Sort each group once."""
-    groups: dict[int, dict[Any, int]] = {}
+    places: dict[int, dict[Any, int]] = {}
     ahead = []
-    for start, length, id_ in zip(first.tolist(), size.tolist(), doc.tolist(), strict=True):
-        if start not in groups:
-            group: Sequence[Any] = ids[start : start + length].tolist()
+    for (low, high), id_ in zip(groups, ids, strict=True):
+        if low not in places:
+            rows = row_at[low:high]
             # Descending by code point, as strcmp of trec_eval orders the bytes of UTF-8.
+            group: Sequence[Any] = documents.ids(rows if by_id else np.sort(rows)).tolist()
             group = sorted(group, reverse=True) if by_id else group
-            groups[start] = {member: place for place, member in enumerate(group)}
-        ahead.append(groups[start][id_])
+            places[low] = {member: place for place, member in enumerate(group)}
+        ahead.append(places[low][id_])
     return ahead

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report.errors import DataError
-from rageval_report.rankings.from_dicts import NotPlainError, join_dicts
+from rageval_report.rankings.dict_columns import NotPlainError
+from rageval_report.rankings.from_dicts import join_dicts
 from rageval_report.rankings.score_tables import score_table_of_rankings
 
 DOCS = [f"d{one}" for one in range(60)] + ["d", "D", "é", "z\U0001f600", "z\uffff", ""]

@@ -91,6 +91,27 @@ def test_ids_become_objects_that_sort_as_their_texts(words, form):
 
 
 @given(LISTS, FORMS)
+@settings(max_examples=100)
+def test_ids_sort_after_others_as_python_sorts_texts(words, form):
+    column, _ = id_columns.id_columns(form(words), form(words))
+    pairs = [(row, other) for row in range(len(words)) for other in range(len(words))]
+    rows, others = (np.array([pair[n] for pair in pairs], np.int64) for n in (0, 1))
+    expected = [words[row] > words[other] for row, other in pairs]
+    assert column.are_later(rows, others).tolist() == expected
+
+
+def test_of_ids_that_differ_in_zero_bytes_at_the_end_the_longer_one_is_later():
+    words = [b"a", b"a\0", b"eight by", b"eight by\0", b"eight by\0\0", b"eight bz", b""]
+    ends = np.cumsum([len(word) for word in words])
+    starts = np.concatenate([[0], ends[:-1]])
+    data = np.frombuffer(b"".join(words) + bytes(8), np.uint8)
+    column = ByteIds(data, starts, ends - starts)
+    rows, others = (each.ravel() for each in np.indices((len(words), len(words))))
+    expected = [words[row] > words[other] for row, other in zip(rows, others, strict=True)]
+    assert column.are_later(rows, others).tolist() == expected
+
+
+@given(LISTS, FORMS)
 @settings(max_examples=60)
 def test_a_block_starts_where_the_id_changes(words, form):
     expected = [n for n, word in enumerate(words) if n == 0 or words[n - 1] != word]

@@ -82,6 +82,37 @@ def test_tied_rows_are_those_with_an_equal_score_in_their_query(lists):
     assert order.n_tied(ordered, lengths).tolist() == counts
 
 
+class Named:
+    """Documents with a name per row; those in question are rows. It records the rows it names."""
+
+    def __init__(self, names, rows_in_question, by_id):
+        self.names, self.in_question, self.by_id = names, rows_in_question, by_id
+        self.rows_read = []
+
+    def go_ahead(self, rows, numbers):
+        self.rows_read += rows.tolist()
+        pairs = zip(rows.tolist(), self.in_question[numbers].tolist(), strict=True)
+        ahead = [self.names[a] > self.names[b] if self.by_id else a < b for a, b in pairs]
+        return np.array(ahead, dtype=bool)
+
+    def ids(self, rows):
+        self.rows_read += rows.tolist()
+        return np.array([self.names[row] for row in rows.tolist()], dtype=object)
+
+    def ids_in_question(self, numbers):
+        return np.array([self.names[row] for row in self.in_question[numbers]], dtype=object)
+
+
+def n_equal_ahead(scores, lengths, query, rank, documents):
+    """As in `order`, from scores that were not sorted yet."""
+    queries = order.queries_in_question(query, len(lengths))
+    ordered = order.from_the_best(scores, lengths)
+    row_at = order.rows_from_the_best(scores, lengths, queries)
+    return order.n_equal_ahead(
+        ordered, row_at, lengths, query, rank, documents, by_id=documents.by_id
+    )
+
+
 @given(LISTS, st.booleans(), st.randoms(use_true_random=False), st.sampled_from([1, 3, 16]))
 @settings(max_examples=120)
 def test_equal_scores_are_ordered_by_id_or_as_they_stand(lists, by_id, random, few):
@@ -89,15 +120,13 @@ def test_equal_scores_are_ordered_by_id_or_as_they_stand(lists, by_id, random, f
     query, place = places_of(lists)
     ids = [f"d{number:02}" for number in range(len(scores))]
     random.shuffle(ids)
-    names = np.array(ids, dtype=object)
     ordered = order.from_the_best(scores, lengths)
     rank, tied = order.n_better(ordered, lengths, query, scores)
     assume(tied.any())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order, "_FEW", few)
-        ahead = order.n_equal_ahead(
-            scores, lengths, query[tied], rank[tied], names[tied], names.__getitem__, by_id=by_id
-        )
+        documents = Named(ids, place[tied], by_id)
+        ahead = n_equal_ahead(scores, lengths, query[tied], rank[tied], documents)
     goes_ahead = (lambda a, b: ids[a] > ids[b]) if by_id else (lambda a, b: a < b)
     expected = [
         sum(
@@ -110,31 +139,56 @@ def test_equal_scores_are_ordered_by_id_or_as_they_stand(lists, by_id, random, f
 
 
 @pytest.mark.parametrize("by_id", [True, False])
-def test_only_the_ids_of_equal_scores_in_question_are_read(by_id):
+@pytest.mark.parametrize("few", [1, 16])
+def test_only_the_ids_of_equal_scores_in_question_are_read(by_id, few, monkeypatch):
+    monkeypatch.setattr(order, "_FEW", few)
     scores, lengths = columns_of([[5, 3, 3, 3, 1, 1], [9, 9], [2, 2, 2]])
-    rows_read = []
-
-    def ids_of(rows):
-        rows_read.extend(rows.tolist())
-        return np.array([f"d{row:02}" for row in rows.tolist()], dtype=object)
-
+    names = [f"d{row:02}" for row in range(11)]
     # the second 3 of the first query, and the last 2 of the third
-    ahead = order.n_equal_ahead(
-        scores, lengths, np.array([0, 2]), np.array([1, 0]),
-        np.array(["d02", "d10"], dtype=object), ids_of, by_id=by_id,
-    )  # fmt: skip
-    assert sorted(rows_read) == [1, 2, 3, 8, 9, 10]
+    documents = Named(names, np.array([2, 10]), by_id)
+    ahead = n_equal_ahead(scores, lengths, np.array([0, 2]), np.array([1, 0]), documents)
+    assert sorted(documents.rows_read) == [1, 2, 3, 8, 9, 10]
     assert ahead.tolist() == ([1, 0] if by_id else [1, 2])
 
 
 @pytest.mark.parametrize("n", [2, 40])
 def test_ids_that_cannot_be_compared_are_refused(n):
     scores, lengths = columns_of([[1.0] * n])
-    ids = np.array(["a", *range(n - 1)], dtype=object)
+    documents = Named(["a", *range(n - 1)], np.array([0]), by_id=True)
     with pytest.raises(DataError, match="document ids must all be texts"):
-        order.n_equal_ahead(
-            scores, lengths, np.array([0]), np.array([0]), ids[:1], ids.__getitem__, by_id=True
-        )
+        n_equal_ahead(scores, lengths, np.array([0]), np.array([0]), documents)
+
+
+NEAR = st.sampled_from([0.1 + 0.2, 0.3, 1.0, 1.0 + 2**-52, -1.0, -1.0 - 2**-52, 5e-324, 1e-323,
+                        0.0, -0.0, np.inf, -np.inf])  # fmt: skip
+
+
+@given(st.lists(st.lists(NEAR, max_size=20), min_size=1, max_size=5).filter(any))
+@settings(max_examples=150)
+def test_rows_are_in_the_order_of_their_scores_however_near_these_are(lists):
+    scores, lengths = columns_of(lists)
+    row_at = order.rows_from_the_best(scores, lengths, np.arange(len(lengths)))
+    assert (-scores[row_at] == order.from_the_best(scores, lengths)).all()
+    query, place = places_of(lists)
+    assert query[row_at].tolist() == query.tolist()
+    assert sorted(row_at.tolist()) == place.tolist()
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 40])
+def test_lists_of_one_length_are_sorted_beside_a_shorter_and_an_empty_one(n, monkeypatch):
+    monkeypatch.setattr(order, "_CELLS", 12)  # two of the lists at a time
+    rng = np.random.default_rng(n)
+    lists = [rng.integers(0, 9, size).tolist() for size in [5] * n + [3, 0] + [5] * n]
+    scores, lengths = columns_of(lists)
+    best = [score for one in lists for score in sorted(one, reverse=True)]
+    assert (-order.from_the_best(scores, lengths)).tolist() == best
+    row_at = order.rows_from_the_best(scores, lengths, np.arange(len(lengths)))
+    assert scores[row_at].tolist() == best
+
+
+def test_all_queries_are_in_question_if_most_are():
+    assert order.queries_in_question(np.array([3, 1, 3]), 5).tolist() == [1, 3]
+    assert order.queries_in_question(np.array([3, 1, 4, 3]), 5).tolist() == [0, 1, 2, 3, 4]
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6)), max_size=8))
@@ -171,11 +225,6 @@ def test_rows_of_neighbouring_queries_are_a_slice():
     starts = order.starts_of(lengths)
     assert order.rows_of(np.array([1, 2]), starts, lengths) == slice(2, 6)
     assert order.rows_of(np.array([0, 2, 3]), starts, lengths).tolist() == [0, 1, 5, 6, 7, 8, 9]
-
-
-def test_distinct_queries_are_numbered_anew():
-    codes, position = order.distinct_queries(np.array([4, 1, 4, 6]), 8)
-    assert (codes.tolist(), position.tolist()) == ([1, 4, 6], [1, 0, 1, 2])
 
 
 def test_more_documents_than_one_block_are_all_ranked():

@@ -123,7 +123,6 @@ def test_small_parts_change_nothing(tmp_path, way, monkeypatch, part):
 def test_documents_of_one_hash_are_told_apart(tmp_path, way, monkeypatch):
     texts = lines_of(*drawn(6))
     apart = score(tmp_path, *texts)
-    monkeypatch.setattr("rageval_report.rankings.trec.join._SPREAD", np.uint64(0))
     monkeypatch.setattr(TextRows, "hashes", lambda rows: np.zeros(len(rows), np.uint64))
     as_one = score(tmp_path, *texts)
     pd.testing.assert_frame_equal(as_one.scores, apart.scores)

@@ -17,17 +17,15 @@ from rageval_report.rankings import order
 from rageval_report.rankings.hits import Hits, order_by_slot
 from rageval_report.rankings.joined import Joined, Ties, refuse_strangers, refuse_ties
 from rageval_report.rankings.row_pairs import RowLists, lists_of, pairs_of
+from rageval_report.rankings.tied_rows import TiedRows, n_tied_rows_ahead
 from rageval_report.rankings.trec.text_rows import TextRows
-from rageval_report.types import BoolArray, FloatArray, IntArray
+from rageval_report.types import FloatArray, IntArray
 
 MatchKernel = Callable[..., int]
 # The rows of the judged documents that were retrieved, in the judgments and in the run; None if a
 # document may appear twice for a query. The arguments are judgments and run, each with the number
 # of rows of each query.
 _FindPairs = Callable[[TextRows, IntArray, TextRows, IntArray], tuple[IntArray, IntArray] | None]
-
-# An odd 64-bit number: multiplying by it spreads differences over all bits and loses none.
-_SPREAD = np.uint64(0xD6E8FEB86659FD93)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,12 +216,14 @@ def _hits_of_part(
     if pairs is None:
         return None
     judged_row, row = pairs
-    query_of_row = np.repeat(np.arange(len(code), dtype=np.int32), n_retrieved)
-    query = query_of_row[row].astype(np.int64)
+    query = np.repeat(np.arange(len(code), dtype=np.int32), n_retrieved)[row].astype(np.int64)
     ordered = order.from_the_best(run.columns.value, n_retrieved)
     rank, tied = order.n_better_at(ordered, run.columns.value, n_retrieved, query, row)
     if tied.any():
-        rank[tied] += _n_equal_ahead(run, n_retrieved, query_of_row, row[tied], by_id=by_id)
+        documents = TiedRows(RowLists(slice(None), n_retrieved), run, row[tied], by_id)
+        rank[tied] += n_tied_rows_ahead(
+            run.columns.value, ordered, query[tied], rank[tied], documents
+        )
     by_rank = order_by_slot(order.starts_of(n_retrieved)[query] + rank, len(run))
     return _PartHits(
         code,
@@ -260,60 +260,3 @@ def _pairs_by_kernel(
 def _kernel_side(rows: TextRows, lengths: IntArray) -> tuple[NDArray[Any], ...]:
     columns = rows.columns
     return rows.text.data, columns.doc_start, columns.doc_length, columns.doc_hash, lengths
-
-
-# -- among equal scores
-
-
-def _n_equal_ahead(
-    run: TextRows,
-    n_retrieved: IntArray,
-    query_of_row: NDArray[np.int32],
-    tied_rows: IntArray,
-    *,
-    by_id: bool,
-) -> IntArray:
-    """How many documents of the same query and score go ahead of the document of each row."""
-    queries = np.unique(query_of_row[tied_rows])
-    rows = order.spread(order.starts_of(n_retrieved)[queries], n_retrieved[queries])
-    rows = rows[_may_be_tied(run.columns.value[rows], query_of_row[rows], np.isin(rows, tied_rows))]
-    ahead = _places_among_equals(run, query_of_row[rows], rows, by_id=by_id)
-    return ahead[np.searchsorted(rows, tied_rows)]
-
-
-def _may_be_tied(value: FloatArray, query: NDArray[np.int32], is_wanted: BoolArray) -> BoolArray:
-    """Which rows share query and score with a wanted one.
-
-    Query and score are compared by a hash, which is much faster than sorting by both, so there may
-    be more rows; rows that are not tied are distinguished later.
-    """
-    keys = (value + 0.0).view(np.uint64) * _SPREAD  # -0.0 + 0.0 is 0.0: both zeros are tied
-    keys = (keys ^ query.astype(np.uint64)) * _SPREAD
-    low = np.uint64((1 << len(keys).bit_length()) - 1)
-    keys = (keys & ~low) | np.arange(len(keys), dtype=np.uint64)  # low bits: the number of the row
-    keys.sort()
-    rows = (keys & low).astype(np.int64)
-    starts = np.flatnonzero(np.concatenate([[True], (keys[1:] ^ keys[:-1]) > low]))
-    # Documents that tie with no judged one cannot move a judged rank, so their ids are never read.
-    has_wanted = np.logical_or.reduceat(is_wanted[rows], starts)
-    may_be_tied = np.zeros(len(keys), dtype=bool)
-    may_be_tied[rows] = np.repeat(has_wanted, np.diff(starts, append=len(rows)))
-    return may_be_tied
-
-
-def _places_among_equals(
-    run: TextRows, query: NDArray[np.int32], rows: IntArray, *, by_id: bool
-) -> IntArray:
-    """For each of ascending rows, how many others of its query and score go ahead of it."""
-    value = run.columns.value[rows]
-    keys: list[NDArray[Any]] = [query, -value]
-    if by_id:  # descending by code point: the first byte highest, all bits turned round
-        keys += [~eight.byteswap() for eight in run.eights(rows)]
-    by_rank = np.lexsort(keys[::-1])  # stable: what is equal in all keys keeps the order of rows
-    query, value = query[by_rank], value[by_rank]
-    is_first = np.ones(len(rows), dtype=bool)
-    is_first[1:] = (query[1:] != query[:-1]) | (value[1:] != value[:-1])
-    starts = np.flatnonzero(is_first)
-    ahead = np.empty(len(rows), np.int64)
-    ahead[by_rank] = np.arange(len(rows)) - np.repeat(starts, np.diff(starts, append=len(rows)))
-    return ahead

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval_report.errors import ReaderError
-from rageval_report.rankings.id_columns import hash_eights
+from rageval_report.rankings.id_columns import are_later, hash_eights
 from rageval_report.rankings.order import Objects
 from rageval_report.rankings.trec.bytes import WORD, Bytes, Places, Text
 from rageval_report.rankings.trec.kernels import Scanner, scan_for
@@ -158,6 +158,12 @@ class TextRows:
         for left, right in zip(*words, strict=False):
             equal &= left == right  # if one side has longer words, the lengths differ already
         return equal
+
+    def are_later(self, rows: IntArray, other_rows: IntArray) -> BoolArray:
+        """Whether documents sort after others of this file, pair by pair."""
+        columns = self.columns
+        pairs = rows, other_rows
+        return are_later(self.text.eights, columns.doc_start, columns.doc_length, pairs)
 
     def objects(self, rows: IntArray) -> Objects:
         """The documents of some rows as bytes, which sort as their texts do."""
