@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    cases = [(50, False), (5, False), (50, True)]
+    cases = [(judged, tied) for judged in (50, 5) for tied in (False, True)]
     rows = [row for case in cases for row in compare(options.queries, *case, options.rounds)]
     header = ["queries", "judged", "ties", "contender", "CPU"]
     print(markdown([*header, *(f"{peer} / contender" for peer in PEERS)], rows))

@@ -25,7 +25,7 @@ from rageval_report.rankings.dict_columns import (
 )
 from rageval_report.rankings.hits import concatenate_hits, hit_table
 from rageval_report.rankings.joined import Joined, Ties, refuse_strangers, refuse_ties
-from rageval_report.types import BoolArray, IntArray
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 # Numbers by document by query.
 NumberTable = Mapping[str, Mapping[str, Any]]
@@ -199,18 +199,19 @@ def _rank_part(
     relevance_level: float,
 ) -> tuple[Joined, bool]:
     """Some queries, and whether ids have to be compared in most of them."""
-    scores, retrieved = columns.scores, columns.n_retrieved
+    retrieved = columns.n_retrieved
     judged_query = np.repeat(np.arange(len(query_ids)), columns.n_judged)
     # NaN: the document was not retrieved
     place = np.flatnonzero(columns.judged_score == columns.judged_score)
     query = judged_query[place]
-    ordered = order.from_the_best(scores, retrieved)
+    ordered, row_at = _sorted_scores(columns)
     rank, is_tied = order.n_better(ordered, retrieved, query, columns.judged_score[place])
     tied = np.flatnonzero(is_tied)
     queries = order.queries_in_question(query[tied], len(runs))
     if tied.size:
         documents = _documents(runs, judged, columns, place[tied], queries, by_id=by_id)
-        row_at = order.rows_from_the_best(scores, retrieved, queries)
+        if row_at is None:
+            row_at = order.rows_from_the_best(columns.scores, retrieved, queries)
         rank[tied] += order.n_equal_ahead(
             ordered, row_at, retrieved, query[tied], rank[tied], documents, by_id=by_id
         )
@@ -228,6 +229,16 @@ def _rank_part(
     missing = [query_ids[code] for code in empty if runs[code] is _NOTHING]
     part = Joined(query_ids, hits, order.n_tied(ordered, retrieved), missing, [])
     return part, len(queries) == len(runs)
+
+
+def _sorted_scores(columns: Columns) -> tuple[FloatArray, IntArray | None]:
+    """The scores as of `order.from_the_best`, with their rows if ids were kept to be compared."""
+    lengths = columns.n_retrieved
+    if columns.ids is None:
+        return order.from_the_best(columns.scores, lengths), None
+    # The rows will be needed, and the scores follow from them: one sort instead of two.
+    row_at = order.rows_from_the_best(columns.scores, lengths, np.arange(len(lengths)))
+    return -columns.scores[row_at], row_at
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,15 +34,18 @@ def hits_by_sorting(run, qrels, by_id):
     return rows
 
 
-@settings(max_examples=150)
-@given(run=TABLES, share=st.integers(1, 4), by_id=st.booleans())
-def test_ranks_are_those_of_sorted_lists(run, share, by_id):
+@settings(max_examples=200)
+@given(run=TABLES, share=st.integers(1, 20), by_id=st.booleans(), part=st.sampled_from([1, 2, 512]))
+def test_ranks_are_those_of_sorted_lists(run, share, by_id, part):
     qrels = {
         query: {doc: place for place, doc in enumerate(DOCS) if place % share == 0}
         for query in (*run, "q9")
     }
     ties = "docid" if by_id else "input"
-    hits = join_dicts(run, qrels, ties=ties, relevance_level=1).hits
+    # Of the second part on, ids are kept where those of the part before had to be compared.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rageval_report.rankings.from_dicts._PART", part)
+        hits = join_dicts(run, qrels, ties=ties, relevance_level=1).hits
     found = zip(hits.query.tolist(), hits.rank.tolist(), hits.grade.tolist(), strict=True)
     assert list(found) == hits_by_sorting(run, qrels, by_id)
 
@@ -113,6 +116,20 @@ def test_a_document_without_an_id_is_named_by_its_query():
     run = {"a": {"x": 1.0}, "b": {"x": 1.0, None: 2.0}}
     with pytest.raises(DataError, match=r"the run has a document without an id \(None\): 'b'"):
         score_table_of_rankings(run, {"a": {"x": 1}, "b": {"x": 1}}, "mrr")
+
+
+@pytest.mark.parametrize("docs", [["x"], "x", None, 3])
+def test_a_query_whose_documents_are_no_mapping_is_left_to_plain_table(docs):
+    run = {"a": {"x": 1.0}, "b": docs}
+    for qrels in ({"a": {"x": 1}, "b": {"x": 1}}, {"a": {"x": 1}}, {"c": {"x": 1}}):
+        with pytest.raises(NotPlainError, match="must be a mapping"):
+            join_dicts(run, qrels, ties="input", relevance_level=1)
+
+
+def test_query_ids_that_are_numbers_on_one_side_are_matched_as_texts():
+    run, qrels = {1: {"x": 1.0}, "2": {"x": 1.0}}, {"1": {"x": 1}, "2": {"y": 1}}
+    for pair in ((run, qrels), ({1: {"x": 1.0}}, {"1": {"x": 1}}), (qrels, run)):
+        assert score_table_of_rankings(*pair, "mrr").scores["mrr"].tolist()[0] == 1.0
 
 
 def test_tables_that_were_not_made_plain_are_refused():
