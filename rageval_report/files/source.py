@@ -305,6 +305,8 @@ class Source:
 
     def line_of(self, offset: int) -> int:
         """The line, counted from 1, of a byte in `utf8`; a lone carriage return ends a line too."""
+        if not offset:  # of most headers, for which a large file need not be read
+            return 1
         before = self.utf8[:offset]
         return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")
 

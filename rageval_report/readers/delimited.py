@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from io import BytesIO
 from itertools import islice
@@ -38,6 +38,7 @@ from rageval_report.readers.described import (
 )
 from rageval_report.readers.foreign_lines import (
     ForeignLine,
+    begins_with_header,
     lines_of_rows,
     misfits,
     notes_on_lines,
@@ -47,13 +48,16 @@ from rageval_report.readers.foreign_lines import (
     without_outer_bars,
 )
 from rageval_report.readers.headers import check_no_data_in_header
+from rageval_report.readers.line_blocks import LineSurvey, parse_blocks, text_slices
 from rageval_report.readers.neutralised_formulas import (
     find_neutralised_formulas,
+    may_be_neutralised,
     restore_formulas,
 )
 from rageval_report.readers.parsed_pieces import (
     Lines,
     ParsedPieces,
+    are_written_plainly,
     has_plain_line_ends,
     parse_lines,
     records_at_a_time,
@@ -72,11 +76,11 @@ DELIMITERS = (",", ";", "\t", "|")
 # The rows, and the bytes, that are looked at to find the delimiter.
 _SAMPLE, _HEAD = 50, 1 << 16
 _LONGEST_ROW = 80
+# A smaller text is parsed so fast that nothing is gained by blocks.
+_FEWEST_BYTES = 1 << 20
 
 # The types of details that are parsed as numbers, because no cell of them is blank or special.
 _NUMBERS = ("bool", "float64", "int64")
-
-_POWERS_OF_TEN = 10 ** np.arange(19)
 
 # Before 3.1 pandas rounds the last digit of some numbers wrongly by default.
 _EXACT: dict[str, Any] = (
@@ -242,6 +246,32 @@ def read_delimited(
     ):
         return _read_described(source, description, table.text, columns, query_id)
     delimiter = _find_delimiter(source) if delimiter is None else _check_delimiter(delimiter)
+    parsed = _parse_in_blocks(source, delimiter, query_id) if columns is None else None
+    parsed = parsed or _parse_whole(source, delimiter, columns, query_id)
+    frame, formula_notes = (
+        find_neutralised_formulas(parsed.frame) if parsed.may_be_neutralised else (parsed.frame, [])
+    )
+    frame, notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)
+    return single_pipeline(
+        *(source, frame),
+        (*table.notes, *parsed.notes, *formula_notes, *notes),
+        parsed.line_of_row,
+    )
+
+
+class _Parsed(NamedTuple):
+    """The cells of a table, what was left out, and the line of each row."""
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...]
+    line_of_row: Callable[[int], int]
+    may_be_neutralised: bool
+
+
+def _parse_whole(
+    source: Source, delimiter: str, columns: Iterable[str] | None, query_id: str | None
+) -> _Parsed:
+    """Parse a text that is held in memory, where every row can be looked at."""
     first_table = _DelimitedTable.open(source, delimiter)
     kept = select_columns(first_table.header, columns, query_id)
     if len(kept) < len(first_table.header):  # pandas accepts rows of any width then
@@ -254,12 +284,48 @@ def read_delimited(
         first_table = first_table.with_counted_rows()
         delimited, frame = first_table.parse_queries(kept, query_id)
     cut_notes = _check_complete(delimited)
-    frame, formula_notes = find_neutralised_formulas(source, frame)
-    frame, notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)
-    return single_pipeline(
-        *(source, frame),
-        (*table.notes, *delimited.notes(), *cut_notes, *formula_notes, *notes),
-        delimited.line_of_row,
+    notes = (*delimited.notes(), *cut_notes)
+    return _Parsed(frame, notes, delimited.line_of_row, may_be_neutralised(source.utf8))
+
+
+def _parse_in_blocks(source: Source, delimiter: str, query_id: str | None) -> _Parsed | None:
+    """Parse a large table of which each line is a row; None if it is another one."""
+    if source.size < _FEWEST_BYTES or delimiter == "|":
+        return None
+    sample = source.sample
+    try:
+        if not begins_with_header(sample):
+            return None
+        header, start = _header(source, sample, delimiter, line_ends(sample, delimiter))
+        # The sample of a large file may end before the first row.
+        is_plain = has_plain_line_ends(sample[:start], 0)
+        if len(header) < 2 or start == len(sample) or not is_plain:
+            return None
+        survey = LineSurvey(text_slices(source, sample[:start]))
+        parse = partial(
+            _open_parser,
+            delimiter=delimiter,
+            names=header,
+            # All three line ends, or one, which takes pandas less time.
+            ends=b"\n\r" if survey.has_returns else b"\n",
+            n_records=1,
+        )
+        frame = parse_blocks(
+            text_slices(source, sample[:start]),
+            survey,
+            delimiter,
+            parse,
+            texts=text_columns(header, query_id),
+        )
+        if rows_without_content(frame, query_id or QUERY_ID):
+            return None
+    # Whatever is wrong is said by `_parse_whole`, which knows the row.
+    except (ValueError, OverflowError, OSError):
+        return None
+    n_before = sample.count(b"\n", 0, start)
+    notes = [] if survey.is_ended else _check_complete(_DelimitedTable.open(source, delimiter))
+    return _Parsed(
+        *(frame, tuple(notes), lambda row: 1 + n_before + row, survey.may_be_neutralised)
     )
 
 
@@ -515,24 +581,14 @@ class _DelimitedTable(NamedTuple):
         # Ids are mostly the first column and whole numbers: then arrays can check how they are
         # written, without a second pass by pandas.
         is_first_and_whole = name == self.header[0] and cells.dtype == np.int64
-        if is_first_and_whole and self._is_written_plainly(cells.to_numpy()):
+        starts = self._starts() if is_first_and_whole else None
+        if starts is not None and are_written_plainly(
+            cells.to_numpy(), self.text, starts, self.delimiter
+        ):
             return cells.astype(str)
         # To parse them as texts in the first place would cost more: pandas then cannot go through
         # the file in steps.
         return self._parse_with_pandas([name], dtype=str)[name]
-
-    def _is_written_plainly(self, numbers: np.ndarray) -> bool:
-        """Whether each row begins with its number as Python writes it, and not as 007 or +7.
-
-        It does if the delimiter comes right after as many characters as the number has digits.
-        """
-        starts = self._starts()
-        if starts is None or len(starts) != len(numbers) or numbers.min() < 0:
-            return False
-        text = np.frombuffer(self.text, np.uint8)
-        n_digits = np.maximum(np.searchsorted(_POWERS_OF_TEN, numbers, side="right"), 1)
-        after = np.minimum(starts + n_digits, len(text) - 1)
-        return bool((text[after] == ord(self.delimiter)).all())
 
     def _parse_with_pandas(self, kept: list[str], dtype: type[str] | None = None) -> pd.DataFrame:
         """The columns as pandas parses them, piece by piece."""
@@ -556,32 +612,54 @@ class _DelimitedTable(NamedTuple):
     def _open_parser(
         self, kept: list[str], dtype: type[str] | None, n_records: int | None = None
     ) -> Any:
-        """The whole table, or some records at a time; only a blank cell is missing."""
+        """The whole table, or some records at a time."""
         content = BytesIO(self.text)
         content.seek(self.start)
-        return pd.read_csv(
+        # With `usecols` pandas accepts rows that have too many fields.
+        columns = None if len(kept) == len(self.header) else kept
+        return _open_parser(
             content,
-            sep=self.delimiter,
-            # None lets pandas accept all three line ends; it takes only one character, so "\r\n"
-            # cannot be named.
-            lineterminator="\n" if self.ends == b"\n" else None,
-            header=None,
+            delimiter=self.delimiter,
             names=self.header,
-            # With `usecols` pandas accepts rows that have too many fields.
-            usecols=None if len(kept) == len(self.header) else kept,
-            # Otherwise pandas takes the first column for an index if every row has one field too
-            # many.
-            index_col=False,
+            ends=self.ends,
             dtype=dtype,
-            # pandas would read "None", "NA" and "null" as missing, but they can be ids and answers.
-            keep_default_na=False,
-            na_values=[""],
-            # In steps of its own pandas may give one column two types.
-            low_memory=False,
-            chunksize=n_records,
-            encoding="utf-8",
-            **_EXACT,
+            n_records=n_records,
+            columns=columns,
         )
+
+
+def _open_parser(
+    content: Any,
+    *,
+    delimiter: str,
+    names: list[str],
+    ends: bytes,
+    n_records: int | None,
+    dtype: type[str] | None = None,
+    columns: list[str] | None = None,
+) -> Any:
+    """The rows of an open file, or some records at a time; only a blank cell is missing."""
+    return pd.read_csv(
+        content,
+        sep=delimiter,
+        # None lets pandas accept all three line ends; it takes only one character, so "\r\n"
+        # cannot be named.
+        lineterminator="\n" if ends == b"\n" else None,
+        header=None,
+        names=names,
+        usecols=columns,
+        # Otherwise pandas takes the first column for an index if every row has one field too many.
+        index_col=False,
+        dtype=dtype,
+        # pandas would read "None", "NA" and "null" as missing, but they can be ids and answers.
+        keep_default_na=False,
+        na_values=[""],
+        # In steps of its own pandas may give one column two types.
+        low_memory=False,
+        chunksize=n_records,
+        encoding="utf-8",
+        **_EXACT,
+    )
 
 
 def _count(

@@ -77,6 +77,18 @@ def table_start(text: bytes, delimiter: str) -> tuple[int, list[ForeignLine]]:
     return 0, []
 
 
+def begins_with_header(text: bytes) -> bool:
+    r"""Whether no line stands before the header, as in most tables.
+
+    Examples
+    --------
+    >>> begins_with_header(b"id,recall\nq1,0.5\n"), begins_with_header(b"# run 7\nid,recall\n")
+    (True, False)
+    """
+    _, first = next(_lines(text), (0, b""))
+    return _reason_before_header(first, is_first=True) is None
+
+
 def _lines(text: bytes) -> Iterator[tuple[int, bytes]]:
     place = 0
     while place < len(text):

@@ -28,6 +28,7 @@ _BLOCK = 1 << 18
 _LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
 # If all pieces of a column have one of these types, so has the column of the whole text.
 _STEADY = ("int64", "bool", "str")
+_POWERS_OF_TEN = 10 ** np.arange(19)
 
 
 class LineError(ValueError):
@@ -153,8 +154,8 @@ def parse_lines(
         if len(first.cells) != pieces.n_columns:
             raise LineError("a record has another number of fields")
     frame = pieces.joined(parse)
-    n_missing = _missing_at_the_end(frame)
-    if n_missing is not None and not _are_blank_cells(text, delimiter, lines, n_missing):
+    n_missing = missing_at_the_end(frame)
+    if n_missing is not None and not are_blank_cells(text, delimiter, lines, n_missing):
         raise LineError("a record has too few fields")
     return frame
 
@@ -282,10 +283,15 @@ def _joined(parts: list[pd.Series]) -> pd.Series | None:
 # -- records with too few fields
 
 
-def _missing_at_the_end(frame: pd.DataFrame) -> IndexArray | None:
+def missing_at_the_end(frame: pd.DataFrame) -> IndexArray | None:
     """The number of missing cells at the end of each row; None if there are none.
 
     pandas fills a record that has too few fields with missing cells.
+
+    Examples
+    --------
+    >>> missing_at_the_end(pd.DataFrame({"f1": [1, None], "mrr": [None, None]})).tolist()
+    [1, 2]
     """
     is_missing: BoolArray = frame.iloc[:, -1].isna().to_numpy()
     if not is_missing.any():
@@ -299,11 +305,17 @@ def _missing_at_the_end(frame: pd.DataFrame) -> IndexArray | None:
     return n_missing
 
 
-def _are_blank_cells(text: bytes, delimiter: str, lines: Lines, n_missing: IndexArray) -> bool:
-    """Whether each line ends with as many delimiters as its row has missing cells at the end.
+def are_blank_cells(text: bytes, delimiter: str, lines: Lines, n_missing: IndexArray) -> bool:
+    r"""Whether each line ends with as many delimiters as its row has missing cells at the end.
 
     A record without its last field has fewer: the field before the missing ones is not blank, or
     is blank and one of them. Blank cells in quotes are not recognised.
+
+    Examples
+    --------
+    >>> text, n_missing = b"a,1,\nb,0\n", np.array([1, 1])
+    >>> are_blank_cells(text, ",", Lines(text, 0), n_missing)
+    False
     """
     every = np.frombuffer(text, np.uint8)
     stops = np.append(lines.starts()[1:], len(text) + (not text.endswith(b"\n"))) - 1
@@ -312,3 +324,38 @@ def _are_blank_cells(text: bytes, delimiter: str, lines: Lines, n_missing: Index
         if not bool((every[stops[n_missing >= k] - k] == ord(delimiter)).all()):
             return False
     return True
+
+
+# -- numbers that are names
+
+
+def are_written_plainly(
+    numbers: IndexArray, text: bytes, starts: IndexArray, delimiter: str
+) -> bool:
+    r"""Whether each row begins with its number as Python writes it, and not as 007 or +7.
+
+    It does if the delimiter comes right after as many characters as the number has digits.
+
+    Parameters
+    ----------
+    numbers : ndarray of int64
+        The first cell of each row, as pandas parsed it.
+    text : bytes
+        The text of the rows.
+    starts : ndarray of int
+        The offsets at which they begin.
+    delimiter : str
+        One ASCII character.
+
+    Examples
+    --------
+    >>> are_written_plainly(np.array([7, 12]), b"7,1\n12,0\n", np.array([0, 4]), ",")
+    True
+    >>> are_written_plainly(np.array([7, 12]), b"07,1\n12,0\n", np.array([0, 5]), ",")
+    False
+    """
+    if len(starts) != len(numbers) or numbers.min() < 0:
+        return False
+    n_digits = np.maximum(np.searchsorted(_POWERS_OF_TEN, numbers, side="right"), 1)
+    after = np.minimum(starts + n_digits, len(text) - 1)
+    return bool((np.frombuffer(text, np.uint8)[after] == ord(delimiter)).all())

@@ -82,7 +82,10 @@ def is_promptfoo_csv(source: Source) -> bool:
     """Whether the first line of a file is the header of promptfoo's CSV."""
     if not source.is_text or source.starts_like_json:
         return False
-    header = next(rows(source.utf8, ","), None)
+    sample = source.sample
+    header = next(rows(sample, ","), None)
+    if header is not None and header.stop == len(sample):  # prompts in the header may be long
+        header = next(rows(source.utf8, ","))
     return header is not None and bool(_blocks([cell_text(cell) for cell in header.cells]))
 
 
