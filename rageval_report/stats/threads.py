@@ -84,6 +84,24 @@ def choose_threads(sizes: Iterable[int], n_jobs: int | None) -> int:
     return min(available_cores(), len(large))
 
 
+def limit_threads(sizes: Iterable[int], n_jobs: int | None) -> int | None:
+    """The wanted number of threads; 1 if all samples are so small that threads only cost time.
+
+    Parameters
+    ----------
+    sizes : iterable of int
+        For each sample the number of its pairs.
+    n_jobs : int, optional
+        What the caller wants; None is as many as pay.
+
+    Examples
+    --------
+    >>> limit_threads([20_000] * 50, 2), limit_threads([20_000, 200_000], 2)
+    (1, 2)
+    """
+    return n_jobs if max(sizes, default=0) >= FEWEST_PAIRS else 1
+
+
 def map_in_threads(
     function: Callable[[Sample], Computed], samples: Sequence[Sample], n_jobs: int
 ) -> list[Computed]:

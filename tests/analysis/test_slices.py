@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import false_discovery_control
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.slices import slice_comparison, slice_summary
+from rageval_report.analysis.slices import group_labels, slice_comparison, slice_summary
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats import heterogeneity_test
 
@@ -83,6 +83,14 @@ def test_a_column_that_is_not_there_is_told(opposed):
 def test_a_column_of_all_different_values_has_no_groups():
     with pytest.raises(DataError, match="its own value"):
         run("a", [0.1, 0.2], ["x", "y"]).slices("topic")
+
+
+def test_a_value_that_is_repeated_after_many_different_ones_is_found():
+    topics = [f"t{i}" for i in range(1_200)]
+    labels = group_labels(run("a", [0.5] * 1_201, [*topics, "t0"]), "topic")
+    assert labels.tolist() == [*topics, "t0"]
+    with pytest.raises(DataError, match="its own value"):
+        group_labels(run("a", [0.5] * 1_200, topics), "topic")
 
 
 def test_groups_of_many_metrics_stand_under_each_metric():

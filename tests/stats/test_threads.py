@@ -8,6 +8,7 @@ from rageval_report.stats import threads
 from rageval_report.stats.threads import (
     available_cores,
     choose_threads,
+    limit_threads,
     lock_free_property,
     map_in_threads,
 )
@@ -98,3 +99,10 @@ def test_threads_compute_the_same_property_of_two_objects_at_once():
     both = threading.Barrier(2)
     pair = [Squared(number, lambda: both.wait(timeout=60)) for number in (2, 3)]
     assert map_in_threads(lambda each: each.square, pair, 2) == [4, 9]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 3])
+def test_threads_are_limited_where_all_samples_are_small(n_jobs):
+    assert limit_threads([threads.FEWEST_PAIRS - 1] * 50, n_jobs) == 1
+    assert limit_threads([threads.FEWEST_PAIRS, 10], n_jobs) == n_jobs
+    assert limit_threads([], n_jobs) == 1

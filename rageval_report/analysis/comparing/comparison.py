@@ -517,7 +517,8 @@ def compare(
     n_jobs : int, optional
         The number of threads, for the metrics here and for the groups of `Comparison.slices`. It
         moves no number. If omitted, one thread per available core for more than about half a second
-        of work on metrics, or groups, of at least 100,000 queries; else one thread.
+        of work on metrics, or groups, of at least 100,000 queries; else one thread. Slices of which
+        no group is that large always take one, as two are slower.
 
     Returns
     -------

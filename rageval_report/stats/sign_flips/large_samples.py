@@ -200,9 +200,10 @@ class LargeSample:
         """
         if self.histogram.is_lattice:  # which has few bins as a rule
             return self.histogram.dies_out(farthest)
-        return self.histogram.dies_out(farthest, self._known_wave())
+        return self.histogram.dies_out(farthest, self.known_wave)
 
-    def _known_wave(self) -> float:
+    @property
+    def known_wave(self) -> float:
         """A wave number up to which the vector of `Histogram.dies_out` is long; 0 if none is known.
 
         The length of the sum of exp(iwv) is the root of the sum of cos(w (u - v)) over all pairs of

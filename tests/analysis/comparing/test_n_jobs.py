@@ -105,3 +105,14 @@ def test_large_work_starts_as_many_threads_as_there_are_cores(started, monkeypat
     started.clear()
     compare(*runs, n_jobs=1).slices("topic")  # 750 queries in each group
     assert not started
+
+
+def test_groups_start_the_wanted_threads_only_if_one_is_large(started, monkeypatch):
+    comparison = compare(*runs_of(3000, 0), n_jobs=2)
+    started.clear()
+    alone = comparison.slices("topic")  # 750 queries in each group
+    assert not started
+    monkeypatch.setattr(threads, "FEWEST_PAIRS", 750)
+    in_threads = comparison.slices("topic")
+    assert set(started) == {2}
+    pd.testing.assert_frame_equal(alone.frame, in_threads.frame, check_exact=True)

@@ -2,12 +2,13 @@
 
 import math
 import statistics
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from rageval_report.errors import DataError
-from rageval_report.stats.means.moments import moments
+from rageval_report.stats.means.moments import mean_off_steps, moments, moments_off_steps
 from rageval_report.stats.means.selection import BLOCK
 
 NAN = math.nan
@@ -76,3 +77,20 @@ def test_infinite_scores_are_refused(infinite):
 )
 def test_scores_are_binary_if_all_are_zero_or_one(scores, expected):
     assert moments(np.array(scores, dtype=float)).is_binary is expected
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        np.random.default_rng(0).beta(8, 2, 3 * BLOCK + 17),
+        1e8 + np.random.default_rng(1).normal(size=500),
+        np.full(500, 0.1) + 1e-17 * np.arange(500),
+        1e250 * np.random.default_rng(2).normal(size=500),
+    ],
+    ids=["shares", "far from zero", "equal up to rounding", "huge"],
+)
+def test_the_mean_alone_is_that_of_all_moments_and_of_exact_fractions(scores):
+    mean = mean_off_steps(scores, (float(scores.min()), float(scores.max())))
+    assert mean == moments_off_steps(scores).mean
+    exact = float(sum(map(Fraction, scores.tolist())) / scores.size)
+    assert mean == pytest.approx(exact, rel=1e-13, abs=1e-13 * float(np.abs(scores).max()))

@@ -10,6 +10,7 @@ from rageval_report.stats.pairs.discordant import (
     coin_pvalue,
     count_discordant,
     is_binary,
+    table_midp,
 )
 
 
@@ -72,3 +73,11 @@ def test_the_score_that_is_no_bit_is_named(side):
     sides = (others, bits) if side == "baseline" else (bits, others)
     with pytest.raises(DataError, match=rf"the {side} also has 0\.25\."):
         count_discordant(*sides, "mcnemar")
+
+
+@pytest.mark.parametrize(("wins", "losses"), [(0, 3), (5, 1), (4_100, 3_900)])
+def test_the_midp_of_a_table_is_kept_and_is_that_of_scipys_binomial_law(wins, losses):
+    coin = scipy_stats.binom(wins + losses, 0.5)
+    expected = coin.sf(wins) + coin.pmf(wins) / 2
+    assert table_midp(wins, losses) == pytest.approx(expected, rel=1e-11)
+    assert table_midp(wins, losses) == float(coin_midp(wins, losses))

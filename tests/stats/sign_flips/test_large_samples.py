@@ -1,6 +1,7 @@
 """Witnesses: the series over the differences one by one, the law on a lattice by convolution."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from rageval_report.stats.sign_flips.large_samples import (
     LargeSample,
     large_tails,
     lowest_shifts_of_large,
+    needed_order,
 )
 from rageval_report.stats.sign_flips.meet_in_the_middle import lattice_law
 from rageval_report.stats.sign_flips.sign_tail import scattered_tail
@@ -183,3 +185,54 @@ def test_a_histogram_of_half_of_a_lattice_sees_the_coarser_one():
     unit = math.sqrt(float(np.square(values).sum()))
     assert not Histogram.of(values, None, unit, 1.0).dies_out(2_000.0)
     assert Histogram.of(values, None, unit, 2.0).dies_out(2_000.0)
+
+
+@pytest.mark.parametrize("kind", ["normal", "shares", "half are equal", "three are huge"])
+@pytest.mark.parametrize("n", [2_000, 20_000, 400_000])
+def test_powers_that_are_left_out_move_no_digit_that_counts(kind, n):
+    sample = LargeSample.of(sample_of(SCATTERED, kind, n), None, None)
+    kept = sample.sums.size - 1
+    values = (sample_of(SCATTERED, kind, n) - sample.mean) / sample.unit
+    values = values[~np.isin(values, sample.large)]
+    every = replace(sample, sums=np.array([np.sum(values**power) for power in range(27)]))
+    assert kept == 26 or every.sums[kept + 2] > 0.0
+    # Far out a tail depends most on high powers.
+    shifts = sample.mean - sample.unit / math.sqrt(n) * np.array([0.5, 2.0, 4.0, 5.5]) / math.sqrt(
+        n
+    )
+    for shift in shifts:
+        one, other = (LargeRows.of([each]).tails(np.array([shift])) for each in (sample, every))
+        assert one.at_least == pytest.approx(other.at_least, rel=1e-11)
+
+
+def test_more_differences_need_fewer_powers():
+    orders = [
+        LargeSample.of(sample_of(SCATTERED, "shares", n), None, None).sums.size - 1
+        for n in (2_000, 20_000, 400_000)
+    ]
+    assert orders == sorted(orders, reverse=True)
+    assert orders[0] > orders[-1]
+    assert needed_order(1.0) == 26
+    assert needed_order(0.0) == 4
+
+
+@pytest.mark.parametrize("kind", SCATTERED)
+@pytest.mark.parametrize("n", [2_000, 20_000])
+def test_what_sums_of_powers_show_near_zero_is_so(kind, n):
+    differences = sample_of(SCATTERED, kind, n)
+    sample = LargeSample.of(differences, None, None)
+    if sample is None:
+        return
+    values = differences[np.abs(differences - sample.mean) <= 0.085 * sample.unit] / sample.unit
+    waves = np.linspace(18.525, max(sample.known_wave, 18.525), 9)
+    lengths = np.abs(np.exp(1j * np.multiply.outer(waves, values)).sum(axis=1))
+    # The characteristic function is at most exp(-(n - length) / 4): below 1e-9 of the first term.
+    if sample.known_wave:
+        assert ((values.size - lengths) / 4.0 >= math.log(1e9)).all()
+    histogram = sample.histogram
+    assert sample.dies_out(8_000.0) == replace(histogram, seen=[]).dies_out(8_000.0)
+
+
+def test_nothing_is_known_where_the_mean_is_far_beyond_the_spread():
+    sample = LargeSample.of(100.0 + sample_of(SCATTERED, "normal", 5_000), None, None)
+    assert np.isnan(LargeRows.of([sample]).tails(np.zeros(1)).at_least).all()

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from rageval_report.stats.sign_flips import sign_sums
 from rageval_report.stats.sign_flips.sign_sums import SignSums, log_cosh
 
 KINDS = {
@@ -64,3 +65,20 @@ def test_counts_are_repeated_values():
 
 def test_log_cosh_does_not_overflow():
     assert log_cosh(np.array([0.0, 1e4])).tolist() == [0.0, pytest.approx(1e4 - np.log(2))]
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_few_values_have_the_sums_of_powers_of_many_to_the_last_bit(counted, monkeypatch):
+    values = unit_values("uniform")[:200]
+    counts = np.arange(1.0, 201.0) if counted else None
+    few = SignSums(values, counts).cumulant(1.5)
+    monkeypatch.setattr(sign_sums, "_FEW", 0)
+    many = SignSums(values, counts).cumulant(1.5)
+    assert few == many
+
+
+def test_a_cumulant_is_computed_once(monkeypatch):
+    sums = SignSums(unit_values("alike"))
+    kept = sums.cumulant(2.0)
+    monkeypatch.setattr(sign_sums, "coefficients_of_log_cosh", None)
+    assert sums.cumulant(2.0) is kept

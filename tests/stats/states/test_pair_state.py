@@ -115,6 +115,10 @@ def test_on_a_lattice_every_number_is_that_of_memory_to_the_last_bit(kind, dtype
     ):
         assert EFFECTS[size](in_memory) == EFFECTS[size](pairs)
     assert in_memory.side_moments == pairs.side_moments
+    assert in_memory.side_means == pairs.side_means
+    assert pairs.side_means == tuple(side.mean for side in pairs.side_moments)
+    assert in_memory.side_ends == pairs.side_ends
+    assert pairs.side_ends == tuple((side.minimum, side.maximum) for side in pairs.side_moments)
 
 
 @pytest.mark.parametrize("kind", LATTICES)
