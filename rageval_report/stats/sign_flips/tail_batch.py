@@ -235,37 +235,37 @@ def smooth_tails(rows: TailRows) -> SmoothTails:
     filled = np.pad(rows.values, ((0, 0), (0, batch_width(n_values) - n_values)))
     unit = np.sqrt(np.square(filled).sum(axis=1))
     values = filled / unit[:, np.newaxis]
-    questions = _Questions(values.sum(axis=1), rows.thresholds / unit, rows.spreads / unit)
+    scaled = _ScaledThresholds(values.sum(axis=1), rows.thresholds / unit, rows.spreads / unit)
     if values.shape[1] < _FEWEST_SUMMED:
-        return SmoothTails(*_integrate(ListedRows(values), questions), values)
+        return SmoothTails(*_integrate(ListedRows(values), scaled), values)
     law = SummedRows.of(values)
-    at_least, lines = _integrate(law, questions)
+    at_least, lines = _integrate(law, scaled)
     others = np.flatnonzero(~law.covers(lines.tilt, lines.distance * lines.n_body))
     if others.size:
-        listed = _integrate(ListedRows(values[others]), questions.select(others))
+        listed = _integrate(ListedRows(values[others]), scaled.select(others))
         at_least[others] = listed[0]
         lines.replace_rows(others, listed[1])
     return SmoothTails(at_least, lines, values)
 
 
 @dataclass(frozen=True, eq=False)
-class _Questions:
+class _ScaledThresholds:
     """The largest sum of each row, its threshold and spread, where the squares sum up to 1."""
 
     total: FloatArray
     threshold: FloatArray
     spread: FloatArray
 
-    def select(self, rows: IntArray) -> _Questions:
+    def select(self, rows: IntArray) -> _ScaledThresholds:
         """Some of the rows."""
-        return _Questions(self.total[rows], self.threshold[rows], self.spread[rows])
+        return _ScaledThresholds(self.total[rows], self.threshold[rows], self.spread[rows])
 
 
-def _integrate(law: TiltedRows, questions: _Questions) -> tuple[FloatArray, _TiltedLines]:
+def _integrate(law: TiltedRows, scaled: _ScaledThresholds) -> tuple[FloatArray, _TiltedLines]:
     """The tail of each row from the terms near the real axis, and the line of its integral."""
-    total, spread = questions.total, questions.spread
-    is_inside = questions.threshold < _OUTERMOST * total
-    threshold = np.where(is_inside, questions.threshold, 0.0)
+    total, spread = scaled.total, scaled.spread
+    is_inside = scaled.threshold < _OUTERMOST * total
+    threshold = np.where(is_inside, scaled.threshold, 0.0)
     tilt = _tilts(law, threshold)
     log_scale = law.logs(tilt) - tilt * threshold
     deviation = np.sqrt(law.moments(tilt)[1])
