@@ -118,8 +118,8 @@ class SummedRows:
     Examples
     --------
     >>> rows = SummedRows.of(np.full((1, 100), 0.1) * np.append(np.full(99, 0.5), 5.024938))
-    >>> rows.large.values.round(6).tolist()
-    [[0.502494]]
+    >>> rows.large.values[0].round(6).tolist()
+    [0.502494, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     >>> [moment.round(6) for moment in rows.moments(np.array([2.0]))]
     [array([0.877101]), array([0.350281])]
     """
