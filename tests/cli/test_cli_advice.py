@@ -252,7 +252,7 @@ def scan_failures(folder):
     )
     return [
         lambda: compare(one, same),
-        lambda: rank(one, other, on="topic"),
+        lambda: compare(one, other).plot("scatter"),
     ]
 
 

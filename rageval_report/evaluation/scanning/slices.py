@@ -386,7 +386,7 @@ class GroupPairStates:
         return StateOfGroups(self.by.name, groups, self._count_differing(rows))
 
     def _count_differing(self, rows: PairedRows) -> int:
-        if self.theirs is None:
+        if self.theirs is None or not len(rows.before):
             return 0
         return count_differing_texts(self.by.texts(rows.before), self.theirs.texts(rows.after))
 
