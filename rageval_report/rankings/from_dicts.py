@@ -242,8 +242,8 @@ def _sorted_scores(columns: Columns) -> tuple[FloatArray, IntArray | None]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Documents:
-    """The documents of some queries, as `rageval_report.rankings.order.Documents`.
+class _DocumentsOfDicts:
+    """The documents of some queries, as `rageval_report.rankings.order.RankedDocuments`.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def _documents(
     queries: IntArray,
     *,
     by_id: bool,
-) -> _Documents:
+) -> _DocumentsOfDicts:
     """The documents of some of the queries; ids of others are not read.
 
     Parameters
@@ -299,9 +299,9 @@ def _documents(
     """
     if columns.ids is not None:
         ids, judged_ids = columns.ids
-        return _Documents(ids, judged_ids[in_question], by_id)
+        return _DocumentsOfDicts(ids, judged_ids[in_question], by_id)
     lengths = columns.n_retrieved
     ids = np.empty(int(lengths.sum()), np.object_)
     rows = order.spread(order.starts_of(lengths)[queries], lengths[queries])
     ids[rows] = all_ids([runs[query] for query in queries.tolist()])
-    return _Documents(ids, all_ids(judged)[in_question], by_id)
+    return _DocumentsOfDicts(ids, all_ids(judged)[in_question], by_id)

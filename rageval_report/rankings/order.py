@@ -258,7 +258,7 @@ def n_tied(ordered: FloatArray, lengths: IntArray) -> IntArray:
 # -- among equal scores
 
 
-class Documents(Protocol):
+class RankedDocuments(Protocol):
     """The documents of a run, and those whose ranks are in question, which have numbers from 0."""
 
     def go_ahead(self, rows: IntArray, numbers: IntArray) -> BoolArray:
@@ -280,7 +280,7 @@ def n_equal_ahead(
     lengths: IntArray,
     query: IntArray,
     rank: IntArray,
-    documents: Documents,
+    documents: RankedDocuments,
     *,
     by_id: bool,
 ) -> IntArray:
@@ -294,7 +294,7 @@ def n_equal_ahead(
         The rows of each query.
     query, rank : ndarray of shape (n,)
         The documents in question: query, and number of better ones (`n_better`).
-    documents : Documents
+    documents : RankedDocuments
         The ids.
     by_id : bool
         Whether of equal scores the later id goes first; otherwise the order of the rows decides.
@@ -336,7 +336,7 @@ def _n_ahead_of_many(
     row_at: IntArray,
     groups: Iterable[tuple[int, int]],
     ids: list[Any],
-    documents: Documents,
+    documents: RankedDocuments,
     *,
     by_id: bool,
 ) -> list[int]:

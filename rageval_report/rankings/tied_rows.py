@@ -12,7 +12,7 @@ from rageval_report.types import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class TiedRows:
-    """The documents of a run, as `rageval_report.rankings.order.Documents`; rows are places here.
+    """The documents of a run, as `rageval_report.rankings.order.RankedDocuments` by rows.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ ArrowColumn: TypeAlias = Any
 KeyTexts: TypeAlias = Any
 
 # What the cells of a column are in memory: those of a CSV file are read as texts here.
-CellKind = Literal["integer", "number", "text"]
+KeyKind = Literal["integer", "number", "text"]
 
 # White space, which a text in its plain form has not: what follows it can be no part of a text.
 _MARK = "\x1f"
@@ -37,7 +37,7 @@ class MatchKeys:
     """
 
     column: str
-    kind: CellKind
+    kind: KeyKind
     side: int
 
     def texts(self, cells: ArrowColumn, ids: Callable[[], KeyTexts]) -> KeyTexts:
@@ -87,7 +87,7 @@ def add_texts(before: str, texts: KeyTexts, after: str = "") -> KeyTexts:
     return compute.binary_join_element_wise(first, texts, last, nothing)
 
 
-def _as_number(text: str | None, kind: CellKind) -> object:
+def _as_number(text: str | None, kind: KeyKind) -> object:
     """The cell of a CSV file as memory has it."""
     if text is None:
         return None

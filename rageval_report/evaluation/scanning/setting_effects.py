@@ -41,7 +41,7 @@ from rageval_report.scores.catalogue.dialects import dialect_settings
 from rageval_report.stats.states.pair_state import PairState
 from rageval_report.types import BoolArray, FloatArray
 
-Places = tuple[int, ...]
+PipelinePlaces = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ScannedEffect:
     """
 
     pair: LevelPair
-    places: tuple[Places, Places]
+    places: tuple[PipelinePlaces, PipelinePlaces]
     metrics: list[tuple[Metric, Metric]]
 
     @property
@@ -99,7 +99,7 @@ class EffectStates:
     """
 
     metrics: Mapping[str, tuple[Metric, ...]]
-    effects: Mapping[str, tuple[Places, Places]]
+    effects: Mapping[str, tuple[PipelinePlaces, PipelinePlaces]]
     sides: tuple[PartEvaluation, ...]
 
     def __call__(self, rows: AlignedRows) -> StateByName:
@@ -130,7 +130,7 @@ class EffectStates:
 def _state_of(
     scores: Sequence[FloatArray],
     absent: Sequence[BoolArray | None],
-    places: tuple[Places, Places],
+    places: tuple[PipelinePlaces, PipelinePlaces],
     metric: Metric,
 ) -> MetricPairState:
     """The state of the averages of some tables beside those of others."""
@@ -226,7 +226,7 @@ class EffectPlan:
         return next(iter(self.grid.cells.values())).name
 
     @property
-    def places(self) -> dict[str, tuple[Places, Places]]:
+    def places(self) -> dict[str, tuple[PipelinePlaces, PipelinePlaces]]:
         """The places of the tables on either side of each effect, by its name."""
         return {effect.candidate.name: effect.places for effect in self.effects}
 
@@ -279,6 +279,6 @@ class EffectPlan:
         )
 
 
-def _average_of(known: Sequence[Metric], places: Places) -> Metric:
+def _average_of(known: Sequence[Metric], places: PipelinePlaces) -> Metric:
     # Named by the ranking, so that it counts in the family of the correction.
     return replace(averaged_metric(known[places[0]], len(places)), in_family=True)

@@ -22,7 +22,7 @@ from rageval_report.stats.sign_flips.sign_tail import MOST_AT_ONCE, scattered_ta
 from rageval_report.stats.sign_flips.signflip import pvalue_of_tail, tails_of_large
 from rageval_report.stats.sign_flips.tail_batch import batch_width, fit_together
 
-Sample = TypeVar("Sample")
+SizedSample = TypeVar("SizedSample")
 
 # Of fewer pairs a p-value is a list of sums, and the limits are means of subsets.
 _FEWEST_TESTED, _FEWEST_INVERTED = 33, 23
@@ -144,10 +144,10 @@ def _suits(pairs: PairedScores) -> bool:
     return not pairs.is_binary and pairs.unit == 1.0
 
 
-def _batches(sized: Sequence[tuple[int, Sample]], fewest: int) -> Iterator[list[Sample]]:
+def _batches(sized: Sequence[tuple[int, SizedSample]], fewest: int) -> Iterator[list[SizedSample]]:
     """Samples of similar size that fit into one matrix each; none of few values."""
     chosen = sorted((each for each in sized if each[0] >= fewest), key=lambda each: each[0])
-    batch: list[tuple[int, Sample]] = []
+    batch: list[tuple[int, SizedSample]] = []
     for size, sample in chosen:
         is_full = (len(batch) + 1) * size > _MOST_NUMBERS
         if batch and (is_full or not fit_together(batch[0][0], size)):
