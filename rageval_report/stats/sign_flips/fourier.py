@@ -38,10 +38,12 @@ _LEFT_OUT = 1e-4
 # How far out the terms are followed as a rule, in tilts, and the most nodes that may take.
 FAR = 4000.0
 _MOST_NODES = 2**15
-# Bounds on the work (factors of large values), on the memory (waves at a time) and on the bins of
-# the histogram; with fewer bins or terms the series says what it cannot distinguish.
+# Bounds on the work (factors of large values), on the memory (waves at a time), on factors that are
+# computed in one piece, and on the bins of the histogram; with fewer bins or terms the series says
+# what it cannot distinguish.
 _MOST_FACTORS = 2 * 10**7
 _MOST_WAVES = 2**20
+_FEW_FACTORS = 2**15
 _MOST_BINS = 2**15
 _BLOCK = 2**17  # values counted at once
 # Grid points per bin of the transform, so that the bound changes little between two of them.
@@ -151,10 +153,13 @@ def tail_series(sums: SignSums, thresholds: FloatArray, line: IntegrationLine) -
     """
     nodes = select_nodes(sums, line)
     centre = sums.cumulant(line.tilt)
-    terms = sums.characteristic(line.tilt, nodes.distance, nodes.body)
-    if nodes.far.size:
-        far = sums.characteristic(line.tilt, nodes.distance, nodes.far)
-        terms = np.append(terms, far)
+    # Near nodes need fewer factors, but of few counted values all together take least time.
+    parts = [nodes.body, nodes.far]
+    if sums.counts is not None and sums.values.size * nodes.multiples.size <= _FEW_FACTORS:
+        parts = [nodes.multiples]
+    terms = np.concatenate(
+        [sums.characteristic(line.tilt, nodes.distance, part) for part in parts if part.size]
+    )
     terms[0] *= 0.5  # the line is symmetric: each other term stands for two
     z = line.tilt + 1j * nodes.t
     # 1 / z integrates a smooth density; on a lattice the geometric series over all possible sums

@@ -26,6 +26,8 @@ _FEW = 256  # numbers for which a call of NumPy costs more than its work
 _ROW = 32  # nodes per row of the tables from which waves are composed
 # From so many times as many nodes in the rows as are asked for on, these are computed alone.
 _SPARSE = 2
+# Up to so many factors are computed at once and raised to their powers together.
+_MOST_FACTORS = 2**15
 # In standard deviations. Most arguments lie within, so the power sums for it serve all of them.
 _USUAL_RADIUS = 10.0
 
@@ -226,6 +228,8 @@ def _product(
     A factor is cos(t v) + i tanh(c v) sin(t v). The waves are put together from two short tables,
     node = _ROW * row + column, so that a factor costs two multiplications and no sine.
     """
+    if counts is not None and values.size * nodes.size <= _MOST_FACTORS:
+        return product_of_powers(values, counts, c, distance, nodes)
     row_of = nodes // _ROW
     rows = row_of[np.diff(row_of, prepend=-1) > 0]
     # Where few nodes of each row are asked for, the others are not computed.
@@ -249,6 +253,47 @@ def _product(
         return result
     picked: ComplexArray = result[np.searchsorted(rows, row_of), nodes % _ROW]
     return picked
+
+
+def product_of_powers(
+    values: FloatArray, counts: FloatArray, c: float, distance: float, nodes: IntArray
+) -> ComplexArray:
+    """The product of cosh((c + it) v) / cosh(c v) over few values, each to the power of its count.
+
+    All factors are squared together, bit by bit of the counts.
+
+    Parameters
+    ----------
+    values, counts : ndarray of shape (n,)
+        The values, and how often each occurs.
+    c : float
+        The tilt.
+    distance : float
+        The product is computed at t = distance * nodes.
+    nodes : ndarray of int
+        In ascending order.
+
+    Examples
+    --------
+    >>> values, counts = np.array([0.6, 0.8]), np.array([1.0, 3.0])
+    >>> product_of_powers(values, counts, 0.0, 1.0, np.array([0, 1])).real.round(6)
+    array([1.      , 0.279113])
+    """
+    turns = 1j * distance * values[:, np.newaxis]
+    coarse, fine = np.divmod(nodes, _ROW)
+    rows, places = np.unique(coarse, return_inverse=True)
+    factors = np.exp(turns * (_ROW * rows)).take(places, axis=1)
+    factors *= np.exp(turns * np.arange(_ROW)).take(fine, axis=1)
+    factors.imag *= np.tanh(c * values)[:, np.newaxis]
+    exponents, product = counts.astype(np.int64), np.ones(nodes.size, dtype=np.complex128)
+    while True:
+        product *= factors.prod(axis=0, where=(exponents % 2 == 1)[:, np.newaxis])
+        exponents //= 2
+        is_left = exponents > 0
+        if not is_left.any():
+            return product
+        factors, exponents = factors[is_left], exponents[is_left]
+        np.square(factors, out=factors)
 
 
 def _multiply_scattered(

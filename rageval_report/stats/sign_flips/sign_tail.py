@@ -116,10 +116,11 @@ def scattered_tails(values: FloatArray, thresholds: FloatArray) -> FloatArray:
     array([0.050989,      nan])
     """
     ordered = np.sort(values, axis=1)
-    apart = np.diff(ordered, axis=1, prepend=0.0) > _TIED * ordered[:, -1:]
+    apart = ordered[:, 1:] - ordered[:, :-1] > _TIED * ordered[:, -1:]
+    n_distinct = np.count_nonzero(apart, axis=1) + (ordered[:, 0] > _TIED * ordered[:, -1])
     at_least = np.full(thresholds.size, math.nan)
     # As many distinct values have more sums than are listed.
-    suits = np.flatnonzero(np.count_nonzero(apart, axis=1) > _THOROUGH.most_sums)
+    suits = np.flatnonzero(n_distinct > _THOROUGH.most_sums)
     if suits.size:
         rows = TailRows(ordered[suits, ::-1], thresholds[suits], np.zeros(suits.size))
         at_least[suits] = smooth_tails(rows).settled_rows(_THOROUGH.far)

@@ -17,6 +17,8 @@ from rageval_report.stats.sign_flips.far_bounds import FarRows, bound_closely, b
 from rageval_report.stats.sign_flips.far_nodes import FarRange, find_far_terms
 from rageval_report.stats.sign_flips.far_transform import FEWEST_TRANSFORMED, bound_by_transform
 from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT
+from rageval_report.stats.sign_flips.sign_sums import product_of_powers
+from rageval_report.stats.sign_flips.ties import group_ties
 from rageval_report.stats.sign_flips.tilted_rows import ListedRows, SummedRows, TiltedRows
 from rageval_report.stats.sign_flips.trapezoid import shortest_period
 from rageval_report.types import ComplexArray, FloatArray, IntArray
@@ -41,8 +43,6 @@ _FEWEST_SUMMED = 192
 _SMALLEST = 1e-10
 # Sums beyond this share of the largest one belong to a handful of patterns.
 _OUTERMOST = 0.999
-# Complex numbers at a time, which stay in the second-level cache.
-_BLOCK = 2**15
 # Up to so many numbers NumPy adds in one piece; the widths of longer rows, up to the longest.
 _IN_EIGHTS = 128
 _WIDTHS = (192, 256, 384, 512, 768, 1024, 1536)
@@ -169,7 +169,9 @@ class SmoothTails:
             return math.nan
         if terms.nodes.size:
             z = np.asarray(line.tilt + 1j * line.distance * terms.nodes, dtype=np.complex128)
-            waves = line.waves(_far_products(moved, z), z)
+            # Where most queries did not change, a shift leaves most values equal.
+            product = product_of_powers(*group_ties(moved), line.tilt, line.distance, terms.nodes)
+            waves = line.waves(product, z)
             # The mean of the outer terms is the mass that is tied with the threshold.
             outer = waves.real[terms.nodes > last // 2].sum() * math.pi / line.distance
             if line.scale * abs(outer) / (last - last // 2) > _UNDECIDED * at_least:
@@ -232,7 +234,9 @@ def smooth_tails(rows: TailRows) -> SmoothTails:
     0.050989
     """
     n_values = rows.values.shape[1]
-    filled = np.pad(rows.values, ((0, 0), (0, batch_width(n_values) - n_values)))
+    filled, n_missing = rows.values, batch_width(n_values) - n_values
+    if n_missing:
+        filled = np.pad(filled, ((0, 0), (0, n_missing)))
     unit = np.sqrt(np.square(filled).sum(axis=1))
     values = filled / unit[:, np.newaxis]
     scaled = _ScaledThresholds(values.sum(axis=1), rows.thresholds / unit, rows.spreads / unit)
@@ -313,16 +317,3 @@ def _body_sums(law: TiltedRows, lines: _TiltedLines) -> FloatArray:
     terms[:, 0] *= 0.5
     terms[np.arange(most) >= lines.n_body[:, np.newaxis]] = 0.0
     return np.asarray(terms.real.sum(axis=1))
-
-
-def _far_products(values: FloatArray, z: ComplexArray) -> ComplexArray:
-    """The characteristic function of one row at any points of its line."""
-    moved = values[values > 0]
-    product = np.ones_like(z)
-    block = max(1, _BLOCK // z.size)
-    for start in range(0, moved.size, block):
-        some = moved[start : start + block, np.newaxis]
-        factors = np.exp(1j * some * z.imag)
-        factors.imag *= np.tanh(some * z.real)
-        product *= factors.prod(axis=0)
-    return product

@@ -21,6 +21,7 @@ from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import MOST_AT_ONCE, scattered_tails
 from rageval_report.stats.sign_flips.signflip import pvalue_of_tail, tails_of_large
 from rageval_report.stats.sign_flips.tail_batch import batch_width, fit_together
+from rageval_report.types import FloatArray
 
 SizedSample = TypeVar("SizedSample")
 
@@ -49,13 +50,12 @@ def keep_pvalues(samples: Sequence[PairedScores]) -> None:
     keep_steps(samples)
     tested = [pairs for pairs in _scattered(samples) if kept not in pairs.sign_flip_pvalues]
     _keep_large_pvalues(tested)
-    # Zeros do not matter: where most queries did not change, the rows are short.
-    moved = [
-        (pairs, pairs.differences[pairs.differences != 0.0])
+    rows = [
+        (pairs, _shortened(pairs.differences))
         for pairs in tested
         if pairs.n <= MOST_AT_ONCE and pairs.unit == 1.0
     ]
-    for batch in _batches([(each[1].size, each) for each in moved], _FEWEST_TESTED):
+    for batch in _batches([(each[1].size, each) for each in rows], _FEWEST_TESTED):
         values = np.zeros((len(batch), batch_width(max(each.size for _, each in batch))))
         for row, (_, differences) in zip(values, batch, strict=True):
             row[: differences.size] = differences
@@ -68,6 +68,17 @@ def keep_pvalues(samples: Sequence[PairedScores]) -> None:
             tail = Tail(float(tails[place]), 0.0)
             pairs = batch[place][0]
             pairs.sign_flip_pvalues[kept] = pvalue_of_tail(tail, bool(total[place] > 0), midp=False)
+
+
+def _shortened(differences: FloatArray) -> FloatArray:
+    """The differences other than 0 if these are at most half of all; else all of them.
+
+    Zeros do not matter, but rows of one length are computed together.
+    """
+    if 2 * np.count_nonzero(differences) > differences.size:
+        return differences
+    shortened: FloatArray = differences[differences != 0.0]
+    return shortened
 
 
 def _keep_large_pvalues(tested: Sequence[PairedScores]) -> None:

@@ -376,15 +376,17 @@ def _fitting_steps(sample: Scores, ends: FloatArray) -> Iterator[tuple[int, bool
     """The usual steps that fit some of the scores: in double, then in single precision."""
     if not np.isfinite(ends).all():
         return
-    denominators = _DENOMINATORS
     scores = np.append(sample, ends).astype(np.float64)[:, np.newaxis]
+    low, high = ends.min(), ends.max()
     with np.errstate(over="ignore", invalid="ignore"):
-        is_narrow = (np.ptp(ends) * denominators < MOST_COUNTS) & (
-            np.abs(ends).max() * denominators < _LARGEST_STEP
+        is_narrow = ((high - low) * _DENOMINATORS < MOST_COUNTS) & (
+            max(-low, high) * _DENOMINATORS < _LARGEST_STEP
         )
-        numbers = np.rint(scores * denominators) / denominators
+        numbers = np.rint(scores * _DENOMINATORS) / _DENOMINATORS
         is_single = sample.dtype == np.float32 or bool((scores.astype(np.float32) == scores).all())
-        fits_single = (numbers.astype(np.float32) == scores).all(axis=0) & is_narrow & is_single
+        fits_single = np.zeros_like(is_narrow)
+        if is_single:
+            fits_single = (numbers.astype(np.float32) == scores).all(axis=0) & is_narrow
     if sample.dtype != np.float32:
         for place in np.flatnonzero((numbers == scores).all(axis=0) & is_narrow).tolist():
             yield STEPS_PER_ONE[place], False

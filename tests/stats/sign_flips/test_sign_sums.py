@@ -82,3 +82,17 @@ def test_a_cumulant_is_computed_once(monkeypatch):
     kept = sums.cumulant(2.0)
     monkeypatch.setattr(sign_sums, "coefficients_of_log_cosh", None)
     assert sums.cumulant(2.0) is kept
+
+
+@pytest.mark.parametrize("nodes", [np.arange(30), np.array([0, 5, 31, 32, 33, 900, 901, 17_000])])
+def test_powers_of_few_factors_are_repeated_factors(nodes):
+    """Reciprocal ranks: some forty sizes, each of which occurs up to a hundred times."""
+    rng = np.random.default_rng(5)
+    values, counts = np.sort(rng.random(40)), rng.integers(1, 131, 40).astype(float)
+    values /= np.sqrt(np.square(values) @ counts)
+    c, distance = 2.5, 0.13
+    z = c + 1j * distance * nodes
+    factors = np.cosh(np.multiply.outer(values, z)) / np.cosh(c * values)[:, np.newaxis]
+    expected = np.prod(np.repeat(factors, counts.astype(int), axis=0), axis=0)
+    waves = SignSums(values, counts).characteristic(c, distance, nodes)
+    np.testing.assert_allclose(waves, expected, rtol=1e-9, atol=1e-13)
