@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rageval_report.stats.sign_flips.sign_sums import product_of_powers
 from rageval_report.stats.sign_flips.ties import group_ties
 from rageval_report.types import Float32Array, FloatArray, IntArray
 
@@ -39,6 +40,9 @@ _FEWEST_TANGENTS, _MOST_TANGENTS = 40, 112
 _TANGENT_OF_FEW, _TANGENT_OF_MANY = 0.2, 1.0
 # A product of matrices with fewer multiplications is computed by one thread.
 _ONE_THREAD = 2**18
+# Of mostly equal values: the share of what is negligible that nodes may have which are dropped at
+# first sight, and up to so many factors are computed at the other nodes.
+_SMALL_SHARE, _MOST_BESIDE_ONE = 0.1, 2**17
 _SLACK = 1e-3  # more than the rounding error of a sum of tangents
 _LARGEST_ARGUMENT = 300.0  # the square of cosh overflows from 355 on; such a weight is nothing
 
@@ -107,6 +111,10 @@ def find_far_terms(values: FloatArray, far: FarRange, negligible: float) -> FarT
     kernel = _kernel(far, first_of_rows, columns)
     kernel.ravel()[size:] = 0.0
     values, counts = group_ties(values)
+    if counts.max() > counts.sum() / 2:
+        terms = _terms_beside_one(values, counts, far, kernel.ravel()[:size], negligible)
+        if terms is not None:
+            return terms
     weights = 1.0 / np.square(np.cosh(np.minimum(far.tilt * values, _LARGEST_ARGUMENT)))
     # The values that make the tilted sum vary most make its characteristic function small soonest.
     order = np.argsort(-counts * weights * np.square(values))
@@ -133,6 +141,38 @@ def find_far_terms(values: FloatArray, far: FarRange, negligible: float) -> FarT
         if left_out <= negligible:
             return FarTerms(np.zeros(0, dtype=np.int64), left_out)
     return _largest_terms(bounds.ravel()[:size], far.first, negligible)
+
+
+def _terms_beside_one(
+    values: FloatArray, counts: FloatArray, far: FarRange, kernel: Float32Array, negligible: float
+) -> FarTerms | None:
+    """`find_far_terms` where most values are equal, from the nodes at which their factor is large.
+
+    Where most queries did not change, a shift leaves such values, and their factor to the power of
+    their count is far from zero at few nodes. None if these are many.
+    """
+    most = int(counts.argmax())
+    value, count = float(values[most]), float(counts[most])
+    nodes = np.arange(far.first, far.last + 1, dtype=np.float64)
+    turns: FloatArray = nodes * (far.distance * value / math.pi)
+    waves = np.cos(_angles(turns))
+    half = np.float32(0.5 / math.cosh(min(far.tilt * value, _LARGEST_ARGUMENT)) ** 2)
+    bounds: Float32Array = np.maximum(1.0 - half + half * waves, 0.0) + np.float32(_ROUNDING)
+    np.power(bounds, np.float32(count / 2), out=bounds)
+    bounds *= kernel
+    is_small = bounds <= np.float32(_SMALL_SHARE * negligible / bounds.size)
+    places = np.flatnonzero(~is_small)
+    others = np.delete(np.arange(values.size), most)
+    if places.size * others.size > _MOST_BESIDE_ONE:
+        return None
+    left_out = float(bounds[is_small].sum(dtype=np.float64))
+    bounds = bounds[places]
+    product = product_of_powers(
+        values[others], counts[others], far.tilt, far.distance, far.first + places
+    )
+    bounds *= np.abs(product).astype(np.float32) * np.float32(1.0 + _ROUNDING)
+    terms = _largest_terms(bounds, 0, negligible - left_out)
+    return FarTerms(far.first + places[terms.nodes], terms.left_out + left_out)
 
 
 def _some_factors(

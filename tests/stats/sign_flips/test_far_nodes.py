@@ -106,3 +106,25 @@ def test_the_rough_tail_is_good_to_a_thousandth(kind):
     expected = law.weights[law.values >= abs(total)].sum()
     found = rough_tail(steps * np.pi, None, abs(total) * np.pi)
     assert found.at_least == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("n", [130, 180])
+@pytest.mark.parametrize("spread", [0.0, 0.02])
+def test_terms_where_most_values_are_equal_are_the_largest_ones(n, spread):
+    """As after a shift where nine of ten queries did not change."""
+    rng = np.random.default_rng(n)
+    values = np.where(rng.random(n) < 0.1, np.abs(rng.normal(0, 1, n)), 0.1)
+    values /= np.linalg.norm(values)
+    far, negligible = FarRange(2.0, 0.6, 14, 8000, spread), 1e-6
+    terms = find_far_terms(values, far, negligible)
+    k = np.arange(far.first, far.last + 1)
+    z = far.tilt + 1j * far.distance * k
+    factors = np.cosh(np.multiply.outer(values, z)) / np.cosh(far.tilt * values)[:, np.newaxis]
+    sizes = np.abs(factors.prod(axis=0) / z)
+    if spread:
+        sizes *= np.abs(np.sinh(spread * z) / (spread * z))
+    left_out = sizes[~np.isin(k, terms.nodes)].sum()
+    assert terms.nodes.size
+    assert left_out <= terms.left_out <= negligible
+    needed = np.sort(sizes)[::-1].cumsum().searchsorted(sizes.sum() - negligible)
+    assert terms.nodes.size <= 1.3 * needed + 20
