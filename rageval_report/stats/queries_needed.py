@@ -22,6 +22,8 @@ MOST_QUERIES = 10_000_000
 # The power of tests of counts goes up and down by a little, as n grows: so many steps of n beyond
 # the first with enough power have enough as well.
 _STEADY = 30
+# From so many queries on, the levels of the sign-flip test are so dense that its power only grows.
+_DENSE = 40
 
 
 def attainable_level(n: int, alpha: float = 0.05, *, midp: bool = False) -> float:
@@ -128,7 +130,11 @@ def queries_needed(
     """
     effect = abs(check_positive("d_z", abs(d_z)))
     check_probability("power", power)
-    return smallest_number(lambda n: sign_flip_power(effect, n, alpha=alpha, midp=midp), power)
+    near = _guenther_number(effect, power, alpha)
+    return smallest_number(
+        *(lambda n: sign_flip_power(effect, n, alpha=alpha, midp=midp), power),
+        near=near if near >= _DENSE else FEWEST_UNITS,
+    )
 
 
 def binary_queries_needed(
@@ -232,8 +238,21 @@ def non_inferiority_queries_needed(
     return smallest_number(lambda n: non_inferiority_power(margin_z, n, alpha=alpha), power)
 
 
-def smallest_number(power_of: Callable[[int], float], power: float) -> int:
-    """The smallest number of units with this power: double, then halve the interval.
+def _guenther_number(effect: float, power: float, alpha: float) -> int:
+    """About how many queries the t test needs: one more or less, as a rule.
+
+    Guenther (1981), Sample size formulas for normal theory t tests, The American Statistician
+    35:243-244.
+    """
+    critical, reached = scipy.special.ndtri([1.0 - alpha / 2, power]).tolist()
+    number = ((critical + reached) / max(effect, 1e-9)) ** 2 + critical**2 / 2
+    return math.ceil(min(number, MOST_QUERIES))
+
+
+def smallest_number(
+    power_of: Callable[[int], float], power: float, *, near: int = FEWEST_UNITS
+) -> int:
+    """The smallest number of units with this power: double the steps, then halve the interval.
 
     Parameters
     ----------
@@ -241,6 +260,8 @@ def smallest_number(power_of: Callable[[int], float], power: float) -> int:
         The power with a number of queries or clusters, which does not fall.
     power : float
         The power that is needed.
+    near : int
+        Where the search begins; the closer to the result, the shorter it is.
 
     Returns
     -------
@@ -251,14 +272,19 @@ def smallest_number(power_of: Callable[[int], float], power: float) -> int:
     ------
     DataError
         If more than ten million are needed.
+
+    Examples
+    --------
+    >>> smallest_number(lambda n: n / 100, 0.8), smallest_number(lambda n: n / 100, 0.8, near=85)
+    (80, 80)
     """
-    if power_of(FEWEST_UNITS) >= power:
-        return FEWEST_UNITS
-    too_few, enough = FEWEST_UNITS, 2 * FEWEST_UNITS
-    while power_of(enough) < power:
-        if enough == MOST_QUERIES:
-            raise DataError(f"more than {MOST_QUERIES:,} queries are needed for so small an effect")
-        too_few, enough = enough, min(2 * enough, MOST_QUERIES)
+    first = min(max(near, FEWEST_UNITS), MOST_QUERIES)
+    if power_of(first) < power:
+        too_few, enough = _above(power_of, power, first)
+    elif first == FEWEST_UNITS:
+        return first
+    else:
+        too_few, enough = _below(power_of, power, first)
     while enough - too_few > 1:
         middle = (enough + too_few) // 2
         if power_of(middle) < power:
@@ -266,3 +292,25 @@ def smallest_number(power_of: Callable[[int], float], power: float) -> int:
         else:
             enough = middle
     return enough
+
+
+def _above(power_of: Callable[[int], float], power: float, too_few: int) -> tuple[int, int]:
+    """A number that is too small and one that is large enough, above a number too small."""
+    step = 1 if too_few > FEWEST_UNITS else FEWEST_UNITS
+    while too_few < MOST_QUERIES:
+        enough = min(too_few + step, MOST_QUERIES)
+        if power_of(enough) >= power:
+            return too_few, enough
+        too_few, step = enough, 2 * step
+    raise DataError(f"more than {MOST_QUERIES:,} queries are needed for so small an effect")
+
+
+def _below(power_of: Callable[[int], float], power: float, enough: int) -> tuple[int, int]:
+    """The same below a number that is large enough; one less than the least is too small."""
+    step = 1
+    while enough > FEWEST_UNITS:
+        too_few = max(enough - step, FEWEST_UNITS)
+        if power_of(too_few) < power:
+            return too_few, enough
+        enough, step = too_few, 2 * step
+    return FEWEST_UNITS - 1, FEWEST_UNITS

@@ -13,6 +13,7 @@ from rageval_report.stats.queries_needed import (
     attainable_level,
     binary_queries_needed,
     queries_needed,
+    smallest_number,
 )
 
 
@@ -93,6 +94,20 @@ def test_the_law_goes_by_the_test_that_is_made():
 
 def test_more_than_ten_million_queries_are_not_counted():
     assert math.isnan(PilotDifferences(1.0, smallest=smallest_of_signs).queries(1e-5))
+
+
+@pytest.mark.parametrize("changed", [0.01, 0.1, 0.35, 0.8, 1.0])
+@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.05 / 24])
+def test_shares_need_the_number_of_a_search_from_the_fewest_queries_on(changed, alpha):
+    pilot = PilotDifferences(1.0, changed, smallest_of_signs_midp)
+    for difference in np.geomspace(0.005, 0.9, 25).tolist():
+        from_below = smallest_number(lambda n, d=difference: pilot.power(d, n, alpha=alpha), 0.8)
+        assert pilot.queries(difference, alpha=alpha) == from_below
+
+
+@pytest.mark.parametrize("difference", [1e-12, 1e-200])
+def test_shares_that_hardly_differ_have_no_number(difference):
+    assert math.isnan(PilotDifferences(1.0, 0.3, smallest_of_signs).queries(difference))
 
 
 def test_shares_differ_by_one_at_most():

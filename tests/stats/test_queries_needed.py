@@ -19,6 +19,7 @@ from rageval_report.stats.queries_needed import (
     non_inferiority_queries_needed,
     queries_needed,
     sign_flip_power,
+    smallest_number,
 )
 
 
@@ -83,6 +84,29 @@ def test_from_the_returned_number_on_mcnemars_power_stays_above(p10, p01):
     n = binary_queries_needed(p10, p01)
     assert all(mcnemar_power(p10, p01, m) >= 0.8 for m in range(n, n + 25))
     assert n == 6 or mcnemar_power(p10, p01, n - 1) < 0.8
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.005, 0.0005])
+@pytest.mark.parametrize("midp", [False, True])
+def test_the_guess_where_the_search_begins_does_not_change_the_number(alpha, midp):
+    """Witness: the search by doubling and halving from the fewest queries on."""
+    for d_z in np.geomspace(0.004, 4.0, 60).tolist():
+        from_below = smallest_number(
+            lambda n, d_z=d_z: sign_flip_power(d_z, n, alpha=alpha, midp=midp), 0.8
+        )
+        assert queries_needed(d_z, alpha=alpha, midp=midp) == from_below
+
+
+@pytest.mark.parametrize("near", [-3, 6, 7, 79, 80, 81, 5_000, 10**12])
+@pytest.mark.parametrize("needed", [6, 7, 80, 2_000, 10_000_000])
+def test_the_search_ends_at_the_same_number_from_everywhere(near, needed):
+    assert smallest_number(lambda n: float(n >= needed), 0.5, near=near) == needed
+
+
+@pytest.mark.parametrize("near", [6, 1_000, 10**12])
+def test_a_search_ends_at_ten_million(near):
+    with pytest.raises(DataError, match="more than 10,000,000 queries are needed"):
+        smallest_number(lambda n: 0.1, 0.5, near=near)
 
 
 def test_no_regression_as_statsmodels_counts():
