@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import os
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
 Contenders = Mapping[str, Callable[[], object]]
 
 # Libraries of BLAS take the number of their threads from these variables.
@@ -40,6 +45,19 @@ def run_both_ways(main: Callable[[], None]) -> None:
         status = subprocess.run([sys.executable, *sys.argv], env=environment, check=False)
         if status.returncode:
             sys.exit(status.returncode)
+
+
+def in_fresh_process(
+    function: Callable[Parameters, Returned], *args: Parameters.args, **kwargs: Parameters.kwargs
+) -> Returned:
+    """Call a function of a module in a process that measured nothing before.
+
+    After large arrays the allocator may keep their memory, and whatever allocates some dozen
+    megabytes is then up to twice as fast. So the order of the rows of a table would matter.
+    """
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=1, mp_context=spawn) as executor:
+        return executor.submit(function, *args, **kwargs).result()
 
 
 def cpu_times(contenders: Contenders, rounds: int) -> dict[str, float]:

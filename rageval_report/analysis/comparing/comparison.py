@@ -929,9 +929,9 @@ def _comparison_frame(
         _frame_row(row, pvalues, plan, n_candidates)
         for row, pvalues in zip(rows, adjusted, strict=True)
     ]
-    frame = pd.DataFrame(records)
-    rest = [column for column in frame.columns if column not in _COLUMNS]
-    return frame[[*_COLUMNS, *rest]]
+    # Every column, in the order in which the rows have them.
+    added = dict.fromkeys(column for record in records for column in record)
+    return pd.DataFrame(records, columns=[*dict.fromkeys((*_COLUMNS, *added))])
 
 
 def _headline(frame: pd.DataFrame, *, n_candidates: int) -> tuple[str, ...]:
