@@ -2,11 +2,12 @@
 
     python benchmarks/bench_retrieval.py [--queries 10000] [--rounds 5]
 
-CPU time, in one run and in turns. Twelve metrics; every value is compared with pytrec_eval's, bit
-for bit, before anything is measured. Documents stand in no order; half of the judged ones are
-retrieved. pytrec_eval's time holds the making of its evaluator, without which no run is scored;
-ranx's holds the making of its objects, but where they are kept, as our hit table is. The values of
-ranx are not compared: it breaks ties in another way. Its rows are left out where it is missing.
+CPU time, in one run and in turns, each table in a process of its own. Twelve metrics; every value
+is compared with pytrec_eval's, bit for bit, before anything is measured. Documents stand in no
+order; half of the judged ones are retrieved. pytrec_eval's time holds the making of its evaluator,
+without which no run is scored; ranx's holds the making of its objects, but where they are kept, as
+our hit table is. The values of ranx are not compared: it breaks ties in another way. Its rows are
+left out where it is missing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytrec_eval
-from timing import Contenders, cpu_times, markdown, run_both_ways, seconds
+from timing import Contenders, cpu_times, in_fresh_process, markdown, run_both_ways, seconds
 
 from rageval_report.rankings.score_tables import RankedScores, metric_of, score_table_of_rankings
 
@@ -161,7 +162,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     cases = [(judged, tied) for judged in (50, 5) for tied in (False, True)]
-    rows = [row for case in cases for row in compare(options.queries, *case, options.rounds)]
+    rows = [
+        row
+        for case in cases
+        for row in in_fresh_process(compare, options.queries, *case, options.rounds)
+    ]
     header = ["queries", "judged", "ties", "contender", "CPU"]
     print(markdown([*header, *(f"{peer} / contender" for peer in PEERS)], rows))
     if ranx is None:

@@ -12,7 +12,14 @@ import argparse
 
 import numpy as np
 import pandas as pd
-from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
+from timing import (
+    cpu_times,
+    in_fresh_process,
+    markdown,
+    run_both_ways,
+    score_columns,
+    seconds,
+)
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.comparing.comparison import Comparison
@@ -65,7 +72,7 @@ def main() -> None:
     options = parser.parse_args()
     header = ["groups", "metrics", "queries", "pandas: means, errors", "slices"]
     sizes = SIZES + (LARGE if options.large else [])
-    print(markdown(header, [measure(*size, options.rounds) for size in sizes]))
+    print(markdown(header, [in_fresh_process(measure, *size, options.rounds) for size in sizes]))
 
 
 if __name__ == "__main__":
