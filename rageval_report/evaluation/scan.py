@@ -41,7 +41,7 @@ from rageval_report.evaluation.scanning.detailed_rows import (
     comparative_report_of_scans,
     detailed_report_of_scan,
 )
-from rageval_report.evaluation.scanning.drawn_scan import MOST_DRAWN, DrawnScan, drawn_scan
+from rageval_report.evaluation.scanning.drawn_scan import DRAWN_FROM_COUNTS, DrawnScan, drawn_scan
 from rageval_report.evaluation.scanning.gates import ScannedRun
 from rageval_report.evaluation.scanning.group_labels import clusters_of
 from rageval_report.evaluation.scanning.needs_memory import (
@@ -407,7 +407,7 @@ class EvaluationScan:
             self._engine,
             self._with_engine(report_of_scan(profile, self._engine, metrics, **chosen)),
             lambda column: self.slices(column, metrics, **chosen),
-            self._drawn("distribution") if pictures else None,
+            self._drawn() if pictures else None,
             title=title,
             by=by,
             k=k,
@@ -436,12 +436,12 @@ class EvaluationScan:
             The options of the plot.
         """
         entry, chosen = plot_named(kind), dict[str, Any](options)
-        if entry.name in MOST_DRAWN:
+        if entry.name in DRAWN_FROM_COUNTS:
             others = chosen.get("other")
             if others is not None:
                 scans = scans_among((self, *_as_tuple(others)), f"plot({entry.name!r})")[1:]
-                chosen["other"] = [scan._drawn(entry.name) for scan in scans]
-            return entry(self._drawn(entry.name), *args, ax=ax, **chosen)
+                chosen["other"] = [scan._drawn() for scan in scans]
+            return entry(self._drawn(), *args, ax=ax, **chosen)
         if entry.name == "forest" and chosen.get("other") is not None:
             other, metrics = chosen.pop("other"), next(iter(args), None)
             return self.comparative_summary(other, metrics=metrics).plot(entry, ax=ax, **chosen)
@@ -449,8 +449,8 @@ class EvaluationScan:
             return entry(self, *args, ax=ax, **chosen)
         raise needs_memory(f"plot {entry.name!r}")
 
-    def _drawn(self, kind: str) -> DrawnScan:
-        return drawn_scan(self._profile, kind, self.evaluation_report, self.find_thresholds)
+    def _drawn(self) -> DrawnScan:
+        return drawn_scan(self._profile, self.evaluation_report, self.find_thresholds)
 
     # -- two pipelines
 

@@ -27,10 +27,13 @@ from rageval_report.plots.style import (
 from rageval_report.plots.subjects import (
     Evaluation,
     MetricSummary,
+    ScoreCounts,
+    counted_scores,
     data_limits,
     directed_title,
     direction_note,
     evaluation_of,
+    is_scored,
     left_out_note,
     of_one_scale,
     scored_values,
@@ -118,11 +121,11 @@ def ridges(
     rows, heads = _rows(drawn, summaries, len(evaluation.scores))
     axes = axes_for(ax, 8.2, height_of(rows, 0.46))
     places = lay_rows(axes, rows, heads)
-    every = [scored_values(evaluation, metric) for metric in drawn]
+    every = [counted_scores(evaluation, metric) for metric in drawn]
     look = look_of(style, color=SKY, edgecolor=axes.get_facecolor(), linewidth=0.5)
-    ends = data_limits(np.concatenate(every), drawn)
-    for metric, values, place in zip(drawn, every, places, strict=True):
-        bars, bottom = bars_of(values, metric), place + 0.34
+    ends = data_limits(np.concatenate([counted.levels for counted in every]), drawn)
+    for metric, counted, place in zip(drawn, every, places, strict=True):
+        bars, bottom = bars_of(counted, metric), place + 0.34
         heights = -_TALLEST * bars.counts / bars.counts.max()
         axes.bar(bars.centres, heights, bars.widths, bottom, **look)
         axes.hlines(bottom, *ends, color=GREY, linewidth=0.6)
@@ -137,11 +140,11 @@ def _drawn_metrics(evaluation: Evaluation, metrics: MetricNames) -> tuple[list[M
     if metrics is not None:
         for metric in requested:
             # Raises if nothing is scored: a metric that the caller named must not vanish.
-            scored_values(evaluation, metric)
+            counted_scores(evaluation, metric)
         return of_one_scale(requested, named=True)[0], []
-    scored = [metric for metric in requested if evaluation.scores[metric.name].notna().any()]
+    scored = [metric for metric in requested if is_scored(evaluation, metric)]
     if not scored:
-        scored_values(evaluation, requested[0])
+        counted_scores(evaluation, requested[0])
     drawn, left_out = of_one_scale(scored, named=False)
     empty = ", ".join(metric.title for metric in requested if metric not in scored)
     return drawn, [left_out_note(left_out), f"Nothing scored: {empty}." if empty else ""]
@@ -162,16 +165,16 @@ def _rows(
 def _draw_dots(ax: Axes, values: FloatArray, place: float, style: ArtistOptions) -> None:
     """Draw one dot per query, spread a little; or one per level, with an area for its queries."""
     look = look_of(style, color=BLUE, linewidth=0)
-    if not is_lattice(values):
+    counted = ScoreCounts.of(values)
+    if not is_lattice(counted):
         dots = {"alpha": opacity(values.size), "s": 12, **look}
         heights = place + 0.26 * jitter(values.size)
         # One image instead of thousands of shapes keeps SVG and PDF files small.
         ax.scatter(values, heights, rasterized=values.size > 2000, **dots)
         return
-    levels, counts = np.unique(values, return_counts=True)
     # Not below 4, so that a single query among thousands remains visible.
-    areas = np.maximum(_LARGEST_DOT * counts / values.size, 4.0)
-    ax.scatter(levels, np.full(levels.size, place), **{"s": areas, **look})
+    areas = np.maximum(_LARGEST_DOT * counted.counts / counted.n, 4.0)
+    ax.scatter(counted.levels, np.full(areas.size, place), **{"s": areas, **look})
 
 
 def _draw_box(ax: Axes, values: FloatArray, summary: MetricSummary, place: float) -> None:
@@ -214,8 +217,8 @@ def _draw_interval(ax: Axes, summary: MetricSummary, place: float) -> None:
 def _finish(
     ax: Axes, evaluation: Evaluation, drawn: list[Metric], key: str, notes: list[str]
 ) -> None:
-    values = np.concatenate([scored_values(evaluation, metric) for metric in drawn])
-    ax.set_xlim(*pad_limits(*data_limits(values, drawn), 0.02))
+    levels = np.concatenate([counted_scores(evaluation, metric).levels for metric in drawn])
+    ax.set_xlim(*pad_limits(*data_limits(levels, drawn), 0.02))
     ax.set_xlabel("score")
     note_below(ax, key, direction_note(drawn), *notes)
     tidy(ax, f"Scores of {evaluation.name}", grid="x")

@@ -36,14 +36,14 @@ from rageval_report.plots.style import (
 from rageval_report.plots.subjects import (
     Evaluation,
     MetricSummary,
+    ScoreCounts,
     axis_text,
+    counted_scores,
     evaluation_of,
-    scored_values,
     single_metric,
     summarise_metrics,
 )
 from rageval_report.scores import Metric
-from rageval_report.types import FloatArray
 
 _MOST_RUG = 1000  # ticks of more queries would merge into a bar
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
@@ -96,21 +96,21 @@ def distribution(
             raise DataError("threshold needs one metric; name it")
         return ridges(evaluation, metric, ax=ax, **style)
     known = single_metric(evaluation.metrics, metric)
-    values = scored_values(evaluation, known)
+    counted = counted_scores(evaluation, known)
     binary = known.kind == "binary"
     cut = None if threshold is None else _cut(evaluation, known, threshold)
     axes = axes_for(ax, 4.4, 3.8) if binary else axes_for(ax, 6.4, 4.2)
     if binary:
-        _two_bars(evaluation, known, values, axes, style)
+        _two_bars(evaluation, known, counted, axes, style)
     else:
-        bars = bars_of(values, known)
-        _draw_bars(axes, evaluation, known, values, bars, style)
+        bars = bars_of(counted, known)
+        _draw_bars(axes, evaluation, known, counted, bars, style)
         # Lines would cross the counts on top of the bars of levels, so they start above them.
         foot = axes.get_ylim()[1] if bars.levels else 0.0
         _mark_mean(axes, summarise_metrics(evaluation, [known])[known.name], foot)
         _mark_thresholds(axes, _thresholds(evaluation, known, percentiles), foot)
         if cut is not None:
-            _mark_own_threshold(axes, known, values, cut)
+            _mark_own_threshold(axes, known, counted, cut)
     tidy(axes, f"{known.title} — {evaluation.name}", grid="y")
     return axes
 
@@ -119,9 +119,9 @@ def distribution(
 
 
 def _two_bars(
-    evaluation: Evaluation, metric: Metric, values: FloatArray, ax: Axes, style: ArtistOptions
+    evaluation: Evaluation, metric: Metric, counted: ScoreCounts, ax: Axes, style: ArtistOptions
 ) -> None:
-    n, ones = values.size, int(values.sum())
+    n, ones = counted.n, int((counted.levels * counted.counts).sum())
     shares = (n - ones) / n, ones / n
     ax.bar([0, 1], shares, **look_of(style, width=0.62, color=[PALE, BLUE]))
     summary = summarise_metrics(evaluation, [metric])[metric.name]
@@ -164,30 +164,31 @@ def _draw_bars(
     ax: Axes,
     evaluation: Evaluation,
     metric: Metric,
-    values: FloatArray,
+    counted: ScoreCounts,
     bars: Bars,
     style: ArtistOptions,
 ) -> None:
     look = look_of(style, color=SKY, edgecolor=ax.get_facecolor(), linewidth=0.6)
     ax.bar(bars.centres, bars.counts, bars.widths, **look)
+    n = counted.n
     ax.set_xlim(*pad_limits(*bars.limits, 0.02 if bars.levels else 0.04))
     ax.set_ylim(0, bars.counts.max() * 1.05)
     if bars.levels:
-        _label_levels(ax, bars, values.size)
-    elif values.size <= _MOST_RUG:
+        _label_levels(ax, bars, n)
+    elif n <= _MOST_RUG:
         ax.plot(
-            values,
-            np.full(values.size, 0.012),
+            np.repeat(counted.levels, counted.counts.astype(np.int64)),
+            np.full(n, 0.012),
             "|",
             transform=ax.get_xaxis_transform(),
             color=ink(),
             markersize=7,
             markeredgewidth=0.8,
-            alpha=opacity(values.size),
+            alpha=opacity(n),
         )
     _tick_counts(ax, int(bars.counts.max()))
     ax.set_ylabel("queries")
-    count = count_text(values.size, len(evaluation.scores))
+    count = count_text(n, len(evaluation.scores))
     ax.set_xlabel(plain(f"{axis_text(metric)}, {count}"))
 
 
@@ -315,10 +316,11 @@ def _mark_thresholds(ax: Axes, thresholds: list[tuple[float, str]], foot: float)
     ax.set_ylim(0, top * (1 + _LINE * (max(levels) + 1.3)))
 
 
-def _mark_own_threshold(ax: Axes, metric: Metric, values: FloatArray, threshold: float) -> None:
+def _mark_own_threshold(ax: Axes, metric: Metric, counted: ScoreCounts, threshold: float) -> None:
     """Draw a line over the whole height, and write how many queries are on its wrong side."""
     up = metric.greater_is_better
-    wrong = int((values < threshold).sum() if up else (values > threshold).sum())
+    is_wrong = counted.levels < threshold if up else counted.levels > threshold
+    wrong = int(counted.counts[is_wrong].sum())
     label = f"threshold {number_text(threshold)}: {wrong:,} {'below' if up else 'above'}"
     left, right = ax.get_xlim()
     room = pad_limits(threshold, threshold, 0.04)

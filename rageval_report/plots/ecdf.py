@@ -29,19 +29,19 @@ from rageval_report.plots.style import (
 )
 from rageval_report.plots.subjects import (
     Evaluation,
+    ScoreCounts,
     axis_text,
+    counted_scores,
     data_limits,
     directed_title,
     direction_note,
     evaluation_of,
     left_out_note,
     of_one_scale,
-    scored_values,
     select_metrics,
     single_metric,
 )
 from rageval_report.scores import Metric
-from rageval_report.types import FloatArray
 
 # A legend of more lines would cover the lines, so it is beside the axes.
 _MOST_INSIDE = 2
@@ -52,7 +52,7 @@ class EcdfLine:
     """One line: its label and its scores."""
 
     label: str
-    values: FloatArray
+    counted: ScoreCounts
     total: int
 
 
@@ -99,7 +99,7 @@ def ecdf(
             f"{len(lines)} lines cannot be distinguished; choose up to {len(HUES)} of: {names}"
         )
     axes = axes_for(ax, 6.4 if len(lines) <= _MOST_INSIDE else 8.4, 4.2)
-    limits = data_limits(np.concatenate([line.values for line in lines]), drawn)
+    limits = data_limits(np.concatenate([line.counted.levels for line in lines]), drawn)
     _draw_lines(axes, lines, pad_limits(*limits), style)
     _label_axes(axes, drawn, lines)
     note_below(axes, *notes)
@@ -133,7 +133,7 @@ def _of_pipelines(
 
 
 def _line(label: str, evaluation: Evaluation, metric: Metric) -> EcdfLine:
-    return EcdfLine(label, scored_values(evaluation, metric), len(evaluation.scores))
+    return EcdfLine(label, counted_scores(evaluation, metric), len(evaluation.scores))
 
 
 def _draw_lines(
@@ -142,17 +142,15 @@ def _draw_lines(
     """Draw steps from the left edge to the right, so that every line spans the axes."""
     left, right = limits
     for line, hue, pattern in zip(lines, HUES, LINE_STYLES, strict=False):
-        steps, counts = np.unique(line.values, return_counts=True)
-        shares = np.cumsum(counts) / line.values.size
+        steps, counts = line.counted.levels, line.counted.counts
+        shares = np.cumsum(counts) / line.counted.n
         look = look_of(style, color=hue, linestyle=pattern, linewidth=1.8)
         ax.step(
             [left, *steps, right],
             [0.0, *shares, 1.0],
             # At a score the line already includes the queries with that score.
             where="post",
-            label=plain(
-                f"{shorten_label(line.label)} (mean {number_text(float(line.values.mean()))})"
-            ),
+            label=plain(f"{shorten_label(line.label)} (mean {number_text(line.counted.mean)})"),
             **look,
         )
     ax.set_xlim(left, right)
@@ -160,8 +158,8 @@ def _draw_lines(
 
 
 def _label_axes(ax: Axes, drawn: Sequence[Metric], lines: Sequence[EcdfLine]) -> None:
-    counts = dict.fromkeys(count_text(line.values.size, line.total) for line in lines)
-    sizes = [line.values.size for line in lines]
+    counts = dict.fromkeys(count_text(line.counted.n, line.total) for line in lines)
+    sizes = [line.counted.n for line in lines]
     count = next(iter(counts)) if len(counts) == 1 else f"n = {min(sizes):,} to {max(sizes):,}"
     ax.set_xlabel(plain(f"{axis_text(drawn[0]) if len(drawn) == 1 else 'score'}, {count}"))
     ax.set_ylabel("queries scoring at most this")
@@ -176,8 +174,8 @@ def _free_corner(ax: Axes, lines: Sequence[EcdfLine]) -> Literal["upper left", "
     """The corner with the most room: the lines run from lower left to upper right."""
     left, right = ax.get_xlim()
     early, late = left + 0.3 * (right - left), left + 0.7 * (right - left)
-    highest_early = max(float((line.values <= early).mean()) for line in lines)
-    lowest_late = min(float((line.values <= late).mean()) for line in lines)
+    highest_early = max(line.counted.share_at_most(early) for line in lines)
+    lowest_late = min(line.counted.share_at_most(late) for line in lines)
     return "upper left" if 1.0 - highest_early > lowest_late else "lower right"
 
 

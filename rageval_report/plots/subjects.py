@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,56 @@ class Evaluation(Scored, Protocol):
 
     def slices(self, by: str, metrics: MetricNames = None) -> Result:
         """The means by group."""
+
+
+@runtime_checkable
+class HasCounts(Protocol):
+    """A pipeline that knows how often each score occurs, and may be too large to list them."""
+
+    def counted(self, metric: str) -> tuple[FloatArray, FloatArray]:
+        """The distinct scores of a metric in ascending order, and how often each occurs."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCounts:
+    """The scores of a metric that a plot shows.
+
+    Parameters
+    ----------
+    levels : ndarray of shape (n_levels,)
+        The distinct scores, in ascending order.
+    counts : ndarray of shape (n_levels,)
+        How often each occurs.
+
+    Examples
+    --------
+    >>> counted = ScoreCounts.of(np.array([0.5, 0.0, 0.5, 1.0]))
+    >>> counted.levels.tolist(), counted.counts.tolist(), counted.n, counted.mean
+    ([0.0, 0.5, 1.0], [1.0, 2.0, 1.0], 4, 0.5)
+    """
+
+    levels: FloatArray
+    counts: FloatArray
+
+    @classmethod
+    def of(cls, scores: FloatArray) -> ScoreCounts:
+        """The counts of scores, none of which is NaN."""
+        levels, counts = np.unique(scores, return_counts=True)
+        return cls(levels, counts.astype(np.float64))
+
+    @property
+    def n(self) -> int:
+        """The number of scored queries."""
+        return int(self.counts.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean score."""
+        return float((self.levels * self.counts).sum()) / self.n
+
+    def share_at_most(self, score: float) -> float:
+        """The share of queries with this score or less."""
+        return float(self.counts[self.levels <= score].sum()) / self.n
 
 
 class CandidatePair(Protocol):
@@ -261,11 +311,40 @@ def scored_values(evaluation: Scored, metric: Metric) -> FloatArray:
     values = evaluation.scores[metric.name].to_numpy(dtype=np.float64)
     present: FloatArray = values[~np.isnan(values)]
     if not present.size:
-        raise DataError(
-            f"nothing to draw: none of the {values.size} queries of {evaluation.name!r} is scored "
-            f"on {metric.name!r}"
-        )
+        raise _nothing_to_draw(evaluation, metric)
     return present
+
+
+def is_scored(evaluation: Scored, metric: Metric) -> bool:
+    """Whether at least one query is scored."""
+    if isinstance(evaluation, HasCounts):
+        return bool(evaluation.counted(metric.name)[0].size)
+    return bool(evaluation.scores[metric.name].notna().any())
+
+
+def counted_scores(evaluation: Scored, metric: Metric) -> ScoreCounts:
+    """The scores of the scored queries, counted.
+
+    Raises
+    ------
+    DataError
+        If no query is scored.
+    """
+    if isinstance(evaluation, HasCounts):
+        counted = ScoreCounts(*evaluation.counted(metric.name))
+    else:
+        values = evaluation.scores[metric.name].to_numpy(dtype=np.float64)
+        counted = ScoreCounts.of(values[~np.isnan(values)])
+    if not counted.levels.size:
+        raise _nothing_to_draw(evaluation, metric)
+    return counted
+
+
+def _nothing_to_draw(evaluation: Scored, metric: Metric) -> DataError:
+    return DataError(
+        f"nothing to draw: none of the {len(evaluation.scores)} queries of {evaluation.name!r} is "
+        f"scored on {metric.name!r}"
+    )
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,7 @@ def _connor_number(changed: float, difference: float, alpha: float) -> int:
     With half as many queries the formula gives a power below 0.7, whatever the level. So the sum
     that counts where few pairs are discordant stays below the usual power.
     """
-    critical, reached = scipy.special.ndtri([1.0 - alpha / 2.0, USUAL_POWER]).tolist()
+    critical, reached = map(float, scipy.special.ndtri([1.0 - alpha / 2.0, USUAL_POWER]))
     spread = math.sqrt(max(changed - difference**2, 1e-12))
     number = ((critical * math.sqrt(changed) + reached * spread) / max(difference, 1e-9)) ** 2
     return math.ceil(number) if number * changed >= 2 * _MANY_DISCORDANT else FEWEST_UNITS

@@ -244,7 +244,7 @@ def _guenther_number(effect: float, power: float, alpha: float) -> int:
     Guenther (1981), Sample size formulas for normal theory t tests, The American Statistician
     35:243-244.
     """
-    critical, reached = scipy.special.ndtri([1.0 - alpha / 2, power]).tolist()
+    critical, reached = map(float, scipy.special.ndtri([1.0 - alpha / 2, power]))
     number = ((critical + reached) / max(effect, 1e-9)) ** 2 + critical**2 / 2
     return math.ceil(min(number, MOST_QUERIES))
 

@@ -10,6 +10,7 @@ import pytest
 from rageval_report.errors import DataError
 from rageval_report.plots import plot
 from rageval_report.plots.bars import bars_of
+from rageval_report.plots.subjects import ScoreCounts
 from rageval_report.scores import Metric
 
 NAN = float("nan")
@@ -78,7 +79,8 @@ def test_bins_run_from_bound_to_bound(bm25):
 
 @pytest.mark.parametrize(("n", "bins"), [(8, 10), (100, 20), (1500, 40)])
 def test_more_queries_have_finer_bins(n, bins):
-    assert len(bars_of(np.linspace(0, 1, n), Metric("m", bounds=(0, 1))).counts) == bins
+    counted = ScoreCounts.of(np.linspace(0, 1, n))
+    assert len(bars_of(counted, Metric("m", bounds=(0, 1))).counts) == bins
 
 
 def test_a_constant_metric_is_one_bar(pipeline):

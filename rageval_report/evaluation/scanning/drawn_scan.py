@@ -1,4 +1,4 @@
-"""A scanned pipeline as plots take it: its metrics one by one, with scores made of their counts."""
+"""A scanned pipeline as plots take it: its metrics one by one, with their scores counted."""
 
 from __future__ import annotations
 
@@ -13,46 +13,40 @@ from rageval_report.errors import DataError
 from rageval_report.evaluation.scanning.profile import ScanProfile
 from rageval_report.scores import Metric
 from rageval_report.stats.states.metric_state import MetricState
+from rageval_report.types import FloatArray
 
-# The most scores that a plot draws of one metric: 160 MB of numbers; of a plot with a mark for
-# each score fewer, because nobody can look at so many.
-MOST_DRAWN: Mapping[str, int] = {"distribution": 20_000_000, "ecdf": 20_000_000, "box": 100_000}
+# Plots of the counts of one metric at a time.
+DRAWN_FROM_COUNTS = ("distribution", "ecdf", "box")
+# The most scores of a metric in a plot with a mark for each: nobody can look at more.
+MOST_MARKS = 100_000
 
 
 class ScoresOnDemand:
     """The columns of scores of a scan, each made of the state of its metric when it is drawn.
 
-    Scores on a lattice are those of the files. Of continuous ones beyond 131,072 each is the mean
-    of its bin, one of 65,536 over the range, which no picture shows.
-
     Parameters
     ----------
-    states : mapping of str to MetricState
-        The state of each metric.
+    counted : callable
+        The distinct scores of a metric, and how often each occurs.
     n : int
         The number of queries.
-    most : int
-        The most scores of a metric.
     """
 
-    def __init__(self, states: Mapping[str, MetricState], n: int, most: int):
-        self._states, self._n, self._most = states, n, most
+    def __init__(self, counted: Callable[[str], tuple[FloatArray, FloatArray]], n: int):
+        self._counted, self._n = counted, n
 
     def __len__(self) -> int:
         return self._n
 
     def __getitem__(self, metric: str) -> pd.Series:
-        state = self._states[metric].scores
-        if state.n > self._most:
+        levels, counts = self._counted(metric)
+        n = int(counts.sum())
+        if n > MOST_MARKS:
             raise DataError(
-                f"{metric!r} has {state.n:,} scores, and this plot draws at most {self._most:,}; "
+                f"{metric!r} has {n:,} scores, and this plot draws at most {MOST_MARKS:,}; "
                 "draw the distribution, or a part of the rows"
             )
-        if state.values is not None:
-            return pd.Series(state.listed())
-        counted = state.counted()
-        counts = np.rint(counted.counts).astype(np.int64)
-        return pd.Series(np.repeat(counted.scores, counts))
+        return pd.Series(np.repeat(levels, counts.astype(np.int64)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,27 +59,51 @@ class DrawnScan:
         The pipeline.
     metrics : mapping of str to Metric
         Its metrics.
-    scores : ScoresOnDemand
-        Their scores, in no order.
+    states : mapping of str to MetricState
+        The state of each metric.
+    n_queries : int
+        The number of queries.
     evaluation_report, find_thresholds : callable
         The methods of the scan.
     """
 
     name: str
     metrics: Mapping[str, Metric]
-    scores: ScoresOnDemand
+    states: Mapping[str, MetricState]
+    n_queries: int
     evaluation_report: Callable[..., Any]
     find_thresholds: Callable[..., Any]
     details: pd.DataFrame = field(default_factory=pd.DataFrame)
 
+    @property
+    def scores(self) -> ScoresOnDemand:
+        """The scores, in no order."""
+        return ScoresOnDemand(self.counted, self.n_queries)
+
+    def counted(self, metric: str) -> tuple[FloatArray, FloatArray]:
+        """The distinct scores of a metric in ascending order, and how often each occurs.
+
+        Scores on a lattice are those of the files. Of continuous ones beyond 131,072 each is the
+        mean of its bin, one of 65,536 over the range, which no picture shows.
+        """
+        state = self.states[metric].scores
+        if not state.n:
+            return np.empty(0), np.empty(0)
+        counted = state.counted()
+        levels, places = np.unique(counted.scores, return_inverse=True)
+        counts = np.bincount(places, weights=np.rint(counted.counts))
+        return levels, counts.astype(np.float64)
+
 
 def drawn_scan(
     profile: ScanProfile,
-    kind: str,
     evaluation_report: Callable[..., Any],
     find_thresholds: Callable[..., Any],
 ) -> DrawnScan:
-    """A scan for a plot of this kind."""
-    scores = ScoresOnDemand(profile.states, profile.n_queries, MOST_DRAWN[kind])
+    """A scan for plots of its counts."""
     head = profile.described.head
-    return DrawnScan(head.name, head.metrics, scores, evaluation_report, find_thresholds)
+    return DrawnScan(
+        *(head.name, head.metrics, profile.states, profile.n_queries),
+        evaluation_report,
+        find_thresholds,
+    )

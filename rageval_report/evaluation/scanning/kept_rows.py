@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from rageval_report._registry import import_arrow_module, import_pyarrow
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.evaluation.scanning.description import DescribedScan
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
@@ -19,6 +20,7 @@ from rageval_report.scale.mergeable import StateByName
 from rageval_report.scale.pairs import PairedRows
 from rageval_report.scale.score_rows import ArrowTexts, ScoreRows
 from rageval_report.scores import Metric
+from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.stats.base import paired_differences
 from rageval_report.types import FloatArray, IndexArray
 
@@ -208,9 +210,12 @@ def _worst_places(badness: FloatArray, ids: ArrowTexts, most: int) -> IndexArray
         # Only rows as bad as the last one that is kept are put in the order of their ids.
         last = np.partition(badness[known], known.size - most)[known.size - most]
         known = known[badness[known] >= last]
-    texts = np.array([ids[int(place)].as_py() for place in known], dtype=object)
-    order = np.lexsort((texts, -badness[known]))
-    return np.asarray(known[order[:most]], dtype=np.intp)
+    arrow, compute = import_pyarrow(), import_arrow_module("compute")
+    table = arrow.table({_BADNESS: badness[known], QUERY_ID: ids.take(arrow.array(known))})
+    # Of a metric of 0 and 1 most rows are equally bad, so not all of them are put in order.
+    keys = [(_BADNESS, "descending"), (QUERY_ID, "ascending")]
+    order = compute.select_k_unstable(table, most, keys).to_numpy()
+    return np.asarray(known[order], dtype=np.intp)
 
 
 def _joined(evaluations: Sequence[EvaluationSubset]) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from rageval_report.errors import DataError
 from rageval_report.evaluation.scanning.causes import causes_of_kept, correct_counts
 from rageval_report.evaluation.scanning.collected_scores import check_size
 from rageval_report.evaluation.scanning.description import HeadEvaluation
-from rageval_report.evaluation.scanning.drawn_scan import MOST_DRAWN, DrawnScan
+from rageval_report.evaluation.scanning.drawn_scan import DrawnScan
 from rageval_report.evaluation.scanning.kept_rows import WorstOfEach, kept_evaluations
 from rageval_report.evaluation.scanning.page_changes import PageChanges
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
@@ -429,11 +429,7 @@ def _most_of_each(n_metrics: int, n_pipelines: int) -> int:
 def _pictures(
     drawn: DrawnScan | None, metrics: Sequence[Metric], profile: ScanProfile
 ) -> tuple[Picture, ...]:
-    scored = [
-        metric
-        for metric in metrics
-        if 0 < profile.states[metric.name].n <= MOST_DRAWN["distribution"]
-    ]
+    scored = [metric for metric in metrics if profile.states[metric.name].n]
     if drawn is None or not scored:
         return ()
     together, _ = of_one_scale(scored, named=False)

@@ -78,6 +78,15 @@ def test_pictures_of_two_scans_are_those_of_memory(frames, tmp_path):
     assert_same_picture(ecdf, runs[0].plot("ecdf", "recall@5", other=runs[1]))
 
 
+def test_distributions_never_list_the_scores(frames, tmp_path, monkeypatch):
+    """So a picture of 50,000,000 rows takes no more memory than one of 1,000,000."""
+    monkeypatch.setattr(drawn_scan, "MOST_MARKS", 100)
+    memory, scan = RAGPipelineEvaluation("a", frames[0]), scan_of(frames[0], tmp_path)
+    for kind in ("distribution", "ecdf"):
+        for args in ([], ["recall@5"], ["exact_match"]):
+            assert_same_picture(scan.plot(kind, *args), memory.plot(kind, *args))
+
+
 def test_pictures_that_need_every_score_say_so(frames, tmp_path, monkeypatch):
     scans = [scan_of(f, tmp_path, name) for name, f in zip("ab", frames, strict=True)]
     memory = RAGPipelineEvaluation("c", frames[0])
@@ -93,6 +102,6 @@ def test_pictures_that_need_every_score_say_so(frames, tmp_path, monkeypatch):
         scans[0].plot("forest")
     with pytest.raises(ArgumentKindError, match=r"plot\('ecdf'\) takes either scans"):
         scans[0].plot("ecdf", "recall@5", other=memory)
-    monkeypatch.setattr(drawn_scan, "MOST_DRAWN", {"box": 100})
+    monkeypatch.setattr(drawn_scan, "MOST_MARKS", 100)
     with pytest.raises(DataError, match="has 700 scores, and this plot draws at most 100"):
         scans[0].plot("box", "recall@5")
