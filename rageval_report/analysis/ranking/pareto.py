@@ -464,7 +464,7 @@ def _sentence(
     beyond = " beyond the margins" if any(figure.margin for figure in figures) else ""
     return (
         f"{name} may be on the front: {rival['pipeline']} is ahead of it on these queries, but "
-        f"they cannot be told apart on every objective{beyond} ({why})"
+        f"is not shown to be better on every objective{beyond} ({why})"
     )
 
 

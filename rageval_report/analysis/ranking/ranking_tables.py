@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from rageval_report.analysis.sentence_parts import (
     number,
     pvalue_text,
 )
+from rageval_report.errors import MOST_NAMED
 from rageval_report.results import Result
 from rageval_report.stats import PairedScores
 from rageval_report.stats.all_pairs import AllPairs
@@ -32,6 +33,7 @@ from rageval_report.stats.magnitudes import unit_of
 from rageval_report.stats.pairs.paired import find_interval, interval_of_test
 from rageval_report.stats.pilot import PilotDifferences
 from rageval_report.stats.units import fewest_units
+from rageval_report.types import IntArray
 
 # The number of metrics of which a note names the gain that noise gives to the best.
 _MOST_LIFTS = 3
@@ -205,10 +207,9 @@ def _block_notes(block: RankedBlock, lineup: RankedLineup, alpha: float) -> list
     if len(block.names) > 1 and left_out == n:
         notes.append(f"no query is scored by all of {', '.join(block.names)}; not ranked")
     elif left_out:
-        worst = int(block.unscored.argmax())
         notes.append(
             f"{left_out} of {n} common queries are left out, as some pipeline did not "
-            f"score them ({block.names[worst]}: {int(block.unscored[worst])})"
+            f"score them ({_unscored_by(block.names, block.unscored)})"
         )
     fewest = fewest_units(alpha)
     n_units = block.columns.n_units
@@ -220,6 +221,21 @@ def _block_notes(block: RankedBlock, lineup: RankedLineup, alpha: float) -> list
     if not left_out and lineup.missing == "worst" and block.unscored.any():
         notes += filled_notes(int(block.unscored.sum()))
     return notes
+
+
+def _unscored_by(names: Sequence[str], unscored: IntArray) -> str:
+    """How many queries each pipeline did not score: of up to five, the most first.
+
+    Examples
+    --------
+    >>> _unscored_by(["bm25", "hybrid", "dense"], np.array([2, 0, 7]))
+    'dense: 7, bm25: 2'
+    """
+    order = np.argsort(-unscored, kind="stable")
+    counted = [f"{names[place]}: {unscored[place]}" for place in order if unscored[place]]
+    shown = ", ".join(counted[:MOST_NAMED])
+    n_more = len(counted) - MOST_NAMED
+    return shown if n_more <= 0 else f"{shown} and {n_more} more pipelines"
 
 
 # -- the tables behind a ranking

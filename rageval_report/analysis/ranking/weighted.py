@@ -390,8 +390,9 @@ def _tested_part(result: WeightedScores, tests: FigureTests) -> str:
         )
     elif open_:
         also = f" beyond the margin of {number(margin)}" if margin else ""
-        parts.append(f"it cannot be told apart from that of {join_names(open_)}{also}")
-    return f", {'; '.join(parts)}" if parts else ""
+        joined = "and not" if parts else "not"
+        parts.append(f"{joined} distinguishable from that of {join_names(open_)}{also}")
+    return "".join(f", {part}" for part in parts)
 
 
 _RIVALS = (WORSE, MAY_BE_BEST)
@@ -427,7 +428,7 @@ def _pair_rows(result: WeightedScores, tests: FigureTests) -> Iterator[dict[str,
 def _pair_sentence(
     names: tuple[str, str], row: Mapping[str, object], tests: FigureTests, *, is_shown: bool
 ) -> str:
-    """That the first is better than the second, or that they cannot be told apart."""
+    """That the first is better than the second, or that they are not distinguishable."""
     figure = tests.figure
     difference, low, high = (float(str(row[key])) for key in ("difference", "ci_low", "ci_high"))
     if figure.too_few:
@@ -447,7 +448,7 @@ def _pair_sentence(
             f"{number(abs(difference))} ({how}), {pvalue}, {figure.n} {unit}"
         )
     return (
-        f"{names[0]} and {names[1]} cannot be told apart by their weighted scores{beyond}: "
+        f"{names[0]} and {names[1]} are not distinguishable by their weighted scores{beyond}: "
         f"difference {number(abs(difference))} ({how}), {pvalue}, {figure.n} {unit}"
     )
 

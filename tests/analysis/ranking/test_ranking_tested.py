@@ -192,8 +192,8 @@ def test_what_is_not_shown_cannot_be_told_apart():
     result = rank(*runs).weighted(WEIGHTS)
     row = pair_of(result)
     assert not row["is_shown"]
-    assert "cannot be told apart by their weighted scores: difference" in row["verdict"]
-    assert "it cannot be told apart from that of " in result.sentences[0]
+    assert "are not distinguishable by their weighted scores: difference" in row["verdict"]
+    assert " distinguishable from that of " in result.sentences[0]
     assert set(result.frame["standing"]) == {"best", "may be best"}
 
 
@@ -325,7 +325,7 @@ def test_a_millisecond_wins_nothing_beyond_a_margin(a_millisecond):
     frame = result.frame.set_index("pipeline")
     assert frame["share_of_resamples"].to_dict() == {"one": 0.5, "two": 0.5}
     assert frame["standing"].to_dict() == {"one": "best", "two": "may be best"}
-    assert "cannot be told apart from that of two beyond the margin" in result.sentences[0]
+    assert "not distinguishable from that of two beyond the margin" in result.sentences[0]
     # Two objectives have data, retrieval 0.15, latency 0.05 and faithfulness 0.20: 1/8 of the score
     # is latency, and 50 ms are 1/600 of its scale.
     assert result.pairs.frame["margin"][0] == pytest.approx(0.125 * 50 / 30_000)
@@ -391,7 +391,7 @@ def test_dominance_is_shown_on_every_objective_or_not_at_all():
     assert not rows.loc["b", "on_front"]
     assert rows.loc["b", "standing"] == "may be on the front"
     assert rows.loc["b", "dominated_by"] == ""
-    assert "cannot be told apart on every objective" in front.sentences[1]
+    assert "is not shown to be better on every objective" in front.sentences[1]
     # The largest of the one-sided p-values decides; that of latency is the one of the resamples.
     table = front.dominance.set_index(["pipeline", "other"])
     assert table.loc[("a", "b"), "pvalue"] > 0.05
