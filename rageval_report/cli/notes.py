@@ -44,6 +44,10 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(delimiter|encoding|runs|sheet)=", r"--option \1="),
     (r"\bdecimal='([.,])'", r"--option decimal=\1"),
     (r'repeats="mean"', "--option repeats=mean"),
+    (
+        r'load the table with read_scores and duplicates="mean"',
+        "read the file with --engine memory --duplicates mean",
+    ),
     (r'duplicates="(mean|best|keep)"', r"--duplicates \1"),
     (r'level="(chunk|document)"', r"--level \1"),
     (r'totals="(drop|keep)"', r"--totals \1"),

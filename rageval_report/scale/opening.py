@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -70,6 +71,18 @@ class OpenedTable:
     def partition_columns(self) -> tuple[str, ...]:
         """The columns that the folders of the files state."""
         return tuple(dict.fromkeys(name for piece in self.pieces for name, _ in piece.partition))
+
+    def place_of_row(self, row: int) -> tuple[str, int]:
+        """The file of one of the first rows, and the row within it, counted from 0."""
+        n_before, n_of_file = 0, Counter[str]()
+        for piece in self.pieces:
+            head = piece.head(piece.schema().names[:1])
+            n_rows = 0 if head is None else len(head)
+            if row < n_before + n_rows:
+                return piece.path, row - n_before + n_of_file[piece.path]
+            n_before += n_rows
+            n_of_file[piece.path] += n_rows
+        return self.files.name, row
 
     def head_file(self, more_rows: Sequence[Mapping[str, object]] = ()) -> bytes:
         """The first rows, and more rows, as a file of the same kind.

@@ -228,7 +228,8 @@ def damage(path: str, exc: BaseException) -> BaseException:
         return ReaderError("the file does not exist", path=path)
     first_line = str(exc).strip().partition("\n")[0][:120]
     return ReaderError(
-        f"this file is damaged or cut: {first_line}. Nothing was computed; copy the file again",
+        f"this file is damaged or cut: {first_line.rstrip('.')}. Nothing was computed; copy the "
+        "file again",
         path=path,
     )
 

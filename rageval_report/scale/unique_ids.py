@@ -15,11 +15,16 @@ from typing import Self
 
 import numpy as np
 
-from rageval_report.errors import DataError, named
+from rageval_report.errors import ReaderError
 from rageval_report.scale.score_rows import ArrowTexts
 from rageval_report.scores.fingerprints import fingerprints_of
+from rageval_report.scores.query_ids import RepeatedIdsError
 from rageval_report.types import WordArray
 
+REMEDY_OF_SCANS = (
+    "A scan cannot average repeated rows; remove them, or load the table with read_scores and "
+    'duplicates="mean"'
+)
 _N_FILES = 64
 _WRITTEN_AT_ONCE = 1 << 20  # ids: eight megabytes
 _SHIFT = np.uint64(64 - 6)  # the first six bits choose one of 64 files
@@ -64,16 +69,12 @@ def raise_if_repeated(name: str, read_ids: Callable[[], Iterator[ArrowTexts]]) -
 
     Raises
     ------
-    DataError
+    ReaderError
         If ids occur twice: up to five of them.
     """
     repeated = repeated_ids(read_ids)
     if repeated:
-        raise DataError(
-            f"{name}: query ids must be unique; these appear more than once: {named(repeated)}. "
-            "A scan cannot average repeated rows; remove them, or load the table with "
-            'duplicates="mean"'
-        )
+        raise ReaderError(RepeatedIdsError(repeated, REMEDY_OF_SCANS).args[0], name)
 
 
 class FingerprintFiles:

@@ -30,6 +30,48 @@ _ENDS_OF_BLANKS: BoolArray = np.array([chr(byte).isspace() or byte > 127 for byt
 _MOST_EXACT = 2.0**53
 
 
+class RowsWithoutIdError(DataError):
+    """Some rows have no query id.
+
+    Parameters
+    ----------
+    rows : list of int
+        The rows, counted from 0.
+    problem : str
+        What is wrong, such as "have none".
+    """
+
+    def __init__(self, rows: list[int], problem: str):
+        self.rows, self.problem = rows, problem
+        super().__init__(
+            f"every row needs a query id; rows {named(rows)}, counted from 0, {problem}"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.rows, self.problem)
+
+
+class RepeatedIdsError(DataError):
+    """Several rows have the same query id.
+
+    Parameters
+    ----------
+    ids : list of str
+        The ids that occur more than once.
+    remedy : str
+        What to do.
+    """
+
+    def __init__(self, ids: list[str], remedy: str):
+        self.ids, self.remedy = ids, remedy
+        super().__init__(
+            f"query ids must be unique; these appear more than once: {named(ids)}. {remedy}"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.ids, self.remedy)
+
+
 class NoScoresError(DataError):
     """A table has no column of ids, or none of scores: it is probably another kind of file."""
 
@@ -150,9 +192,7 @@ def _check_no_blank(text: pd.Series) -> None:
 def _check_no_row(is_wrong: pd.Series, problem: str) -> None:
     rows = np.flatnonzero(is_wrong.to_numpy(dtype=bool))
     if rows.size:
-        raise DataError(
-            f"every row needs a query id; rows {named(rows.tolist())}, counted from 0, {problem}"
-        )
+        raise RowsWithoutIdError(rows.tolist(), problem)
 
 
 def _convert_ids(column: pd.Series) -> pd.Series:

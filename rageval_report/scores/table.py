@@ -25,7 +25,7 @@ from rageval_report.scores.metric import (
     title_of,
 )
 from rageval_report.scores.metric_scales import SharedScale, fit_scale, stated_bounds
-from rageval_report.scores.query_ids import QUERY_ID, SURE_ID_NAMES, query_ids
+from rageval_report.scores.query_ids import QUERY_ID, SURE_ID_NAMES, RepeatedIdsError, query_ids
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
 from rageval_report.scores.query_rows import PlaceOfRow, Totals, position_of_row, query_rows
@@ -248,7 +248,10 @@ def score_table(
     if all_different(index):
         return table
     if duplicates == "error":
-        raise DataError(_repeated_ids_message(index))
+        raise RepeatedIdsError(
+            index[index.duplicated()].unique().tolist(),
+            'To average repeated runs of one pipeline, pass duplicates="mean"',
+        )
     return _average_repeats(table)
 
 
@@ -326,14 +329,6 @@ def _described_metrics(metrics: MetricsArgument) -> tuple[str, ...]:
 
 
 # -- repeated ids
-
-
-def _repeated_ids_message(index: pd.Index) -> str:
-    repeated = index[index.duplicated()].unique().tolist()
-    return (
-        f"query ids must be unique; these appear more than once: {named(repeated)}. "
-        'To average repeated runs of one pipeline, pass duplicates="mean"'
-    )
 
 
 def _average_repeats(table: ScoreTable) -> ScoreTable:

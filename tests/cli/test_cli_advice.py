@@ -250,7 +250,9 @@ def scan_failures(folder):
     one, same, other = (
         RAGPipelineEvaluation.scan(folder / "scan.csv", name=name) for name in ("a", "a", "b")
     )
+    (folder / "repeated.csv").write_text("query_id,recall\nq1,0.5\nq1,1\n")
     return [
+        lambda: RAGPipelineEvaluation.scan(folder / "repeated.csv"),
         lambda: compare(one, same),
         lambda: compare(one, other).plot("scatter"),
     ]

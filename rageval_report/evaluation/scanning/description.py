@@ -21,7 +21,9 @@ from rageval_report.scale.facts import MetricFacts, TableFacts
 from rageval_report.scale.opening import OpenedTable
 from rageval_report.scale.scan_table import ScanTable
 from rageval_report.scale.score_rows import TableShape
+from rageval_report.scale.unique_ids import REMEDY_OF_SCANS
 from rageval_report.scores import Correct, Metric, normalise_name
+from rageval_report.scores.query_ids import RepeatedIdsError, RowsWithoutIdError
 from rageval_report.scores.roles.column_role import Role, Roles
 from rageval_report.scores.table import MetricsArgument
 
@@ -187,18 +189,36 @@ def _evaluate_head(
         )
     except ReaderError as exc:
         raise ReaderError(exc.message, path=place) from exc
-    return construct(
-        options.name,
-        _only_pipeline(files, place),
-        place,
-        query_id=options.query_id,
-        metrics=options.metrics,
-        correct=options.correct,
-        totals="keep",
-        strict=options.strict,
-        roles=roles,
-        allow=options.allow,
-    )
+    try:
+        return construct(
+            options.name,
+            _only_pipeline(files, place),
+            place,
+            query_id=options.query_id,
+            metrics=options.metrics,
+            correct=options.correct,
+            totals="keep",
+            strict=options.strict,
+            roles=roles,
+            allow=options.allow,
+        )
+    except ReaderError as exc:
+        raise _error_of_scan(exc, opened) from exc
+
+
+def _error_of_scan(error: ReaderError, opened: OpenedTable) -> ReaderError:
+    """The error for first rows that a table in memory refuses, with the file and what to do."""
+    cause = error.__cause__
+    if isinstance(cause, RepeatedIdsError):
+        return ReaderError(RepeatedIdsError(cause.ids, REMEDY_OF_SCANS).args[0], error.path)
+    if isinstance(cause, RowsWithoutIdError):
+        path, row = opened.place_of_row(cause.rows[0])
+        return ReaderError(
+            f"every row needs a query id; row {row} of this file is the first of those that "
+            f"{cause.problem}, counted from 0",
+            path,
+        )
+    return error
 
 
 def _only_pipeline(files: list[ScoreFile], place: str) -> ScoreFile:

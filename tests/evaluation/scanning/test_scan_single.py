@@ -172,6 +172,24 @@ def test_repeated_ids_are_named(frame, tmp_path):
         RAGPipelineEvaluation.scan(path).evaluation_report()
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_a_fault_of_ids_in_the_first_rows_names_the_file_and_what_a_scan_can_do(tmp_path, suffix):
+    def write(name, ids):
+        table = pd.DataFrame({"query_id": ids, "recall": 0.5})
+        path = tmp_path / name / f"part_{len(list((tmp_path / name).iterdir()))}.{suffix}"
+        table.to_parquet(path) if suffix == "parquet" else table.to_csv(path, index=False)
+
+    for name, ids in (("repeated", ["q1", "q9"]), ("missing", ["q8", None])):
+        (tmp_path / name).mkdir()
+        write(name, [f"q{number}" for number in range(6)])
+        write(name, ids)
+    with pytest.raises(DataError, match=r"more than once: 'q1'\. A scan cannot average"):
+        RAGPipelineEvaluation.scan(tmp_path / "repeated")
+    message = rf"missing.part_1\.{suffix}: every row needs a query id; row 1 of this file is the"
+    with pytest.raises(DataError, match=message):
+        RAGPipelineEvaluation.scan(tmp_path / "missing")
+
+
 def test_rows_in_any_order_give_the_same_report(frame, tmp_path):
     shuffled = frame.sample(frac=1, random_state=1)
     paths = [
