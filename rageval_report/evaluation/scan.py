@@ -289,7 +289,8 @@ class EvaluationScan:
         query_ids : iterable of str, optional
             Only these queries; the threshold is computed from all.
         path : str or Path, optional
-            A Parquet file for all of them, written part by part in the order of the table.
+            A file for all of them, .parquet or .csv, written part by part in the order of the
+            table.
         cause : str, optional
             Only the queries that fail for this cause; see `breakdown`.
         n_results : int

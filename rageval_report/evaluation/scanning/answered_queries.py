@@ -34,7 +34,7 @@ from rageval_report.evaluation.scanning.part_states import (
 )
 from rageval_report.evaluation.scanning.profile import ScanProfile
 from rageval_report.evaluation.scanning.scanned_pair import ScannedTables
-from rageval_report.files.writing import write_with
+from rageval_report.evaluation.scanning.tables_in_files import check_table_path, write_tables
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.pairs import PairedRows
 from rageval_report.scale.pieces import ArrowTable
@@ -202,7 +202,7 @@ def answered_queries(
     k : int
         The most ids of a column.
     path : str or Path, optional
-        A Parquet file for the outcomes of all queries.
+        A file for the outcomes of all queries, .parquet or .csv.
     on : str, optional
         A column of texts that matches the queries.
 
@@ -213,7 +213,7 @@ def answered_queries(
     DataError
         If nothing says what is correct in both.
     """
-    most = check_count("k", k)
+    most, target = check_count("k", k), check_table_path(path)
     heads = (before.described.head, after.described.head)
     columns = outcome_columns(*check_two_names(*heads))
     sides = (before.described, after.described)
@@ -222,7 +222,7 @@ def answered_queries(
     pairs = zip(tables.parts, notions, strict=True)
     details = [details_of_answers(side, notion) for side, notion in pairs]
     with TemporaryDirectory(prefix="rageval-report-") as folder:
-        partial = AnswersInPart(columns, tables.parts, notions, most, folder if path else None)
+        partial = AnswersInPart(columns, tables.parts, notions, most, folder if target else None)
         answered = tables.fold_scores(partial, (details[0], details[1]))
         if not any(answered.counts[:_N_COMMON]):
             names = (heads[0].name, heads[1].name)
@@ -231,8 +231,8 @@ def answered_queries(
             raise AlignmentError(f"{names[0]!r} and {names[1]!r} share no query id")
         if on is not None and answered.counts[-1]:
             answered = _with_lone_names(answered, tables, columns[-1])
-        if path is not None:
-            _join_parts(answered.files, Path(path))
+        if target is not None:
+            _join_parts(answered.files, target)
     table = outcome_frame(
         dict(zip(columns, answered.firsts, strict=True)),
         dict(zip(columns, answered.counts, strict=True)),
@@ -303,10 +303,4 @@ def _write_part(ids: dict[str, ArrowTexts], path: str) -> None:
 def _join_parts(files: tuple[str, ...], path: Path) -> None:
     """One file of all parts, put in its place when it is whole."""
     parquet = import_parquet()
-
-    def write(temporary: str) -> None:
-        with parquet.ParquetWriter(temporary, parquet.read_schema(files[0])) as writer:
-            for part in files:
-                writer.write_table(parquet.read_table(part))
-
-    write_with(path, write)
+    write_tables(path, map(parquet.read_table, files), parquet.read_schema(files[0]))

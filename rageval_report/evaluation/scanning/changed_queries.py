@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,12 +13,22 @@ import pandas as pd
 
 from rageval_report._registry import import_parquet, import_pyarrow
 from rageval_report.analysis.arguments import check_count
+from rageval_report.evaluation.scanning.cell_kinds import (
+    as_kinds,
+    kinds_of_parts,
+    like_memory,
+    texts_to_convert,
+)
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
 from rageval_report.evaluation.scanning.scanned_pair import ScannedTables
-from rageval_report.evaluation.scanning.worst import like_memory
-from rageval_report.files.writing import write_with
+from rageval_report.evaluation.scanning.tables_in_files import (
+    check_table_path,
+    schema_of_kinds,
+    write_tables,
+)
 from rageval_report.results import QueryFrame
 from rageval_report.scale.pairs import PairedRows
+from rageval_report.scale.pieces import ArrowTable
 from rageval_report.scores import Metric, join_details
 from rageval_report.scores.same_texts import same_texts
 from rageval_report.stats.base import paired_differences
@@ -189,20 +200,21 @@ def changed_queries(
     k : int
         The most queries that the table has.
     path : str or Path, optional
-        A Parquet file for all of them.
+        A file for all of them, .parquet or .csv.
     """
-    most = check_count("k", k)
+    most, target = check_count("k", k), check_table_path(path)
     details = [side.table.shape.detail_names for side in tables.sides]
     with TemporaryDirectory(prefix="rageval-report-") as folder:
         partial = ChangesInPart(
-            tables.names, (ours, theirs), tables.parts, better, most, folder if path else None
+            tables.names, (ours, theirs), tables.parts, better, most, folder if target else None
         )
         changed = tables.fold(partial, [(ours, theirs)], (tuple(details[0]), tuple(details[1])))
         if not changed.n:
             heads = [side.head.details.iloc[:0] for side in tables.sides]
             changed = replace(changed, details=(heads[0], heads[1]))
-        if path is not None:
-            _join_parts(changed, tables.names, Path(path))
+        if target is not None:
+            heads = [side.head.details for side in tables.sides]
+            _join_parts(changed, tables.names, (heads[0], heads[1]), target)
     # Numbers of CSV files are read as texts.
     before, after = (
         like_memory(details_of_side, side.head.details)
@@ -226,12 +238,17 @@ def _write_part(changed: ChangedQueries, path: str) -> None:
     import_parquet().write_table(table, path)
 
 
-def _join_parts(changed: ChangedQueries, names: tuple[str, str], path: Path) -> None:
+def _join_parts(
+    changed: ChangedQueries,
+    names: tuple[str, str],
+    heads: tuple[pd.DataFrame, pd.DataFrame],
+    path: Path,
+) -> None:
     """One file of all parts, put in its place when it is whole."""
     arrow, parquet = import_pyarrow(), import_parquet()
     if not changed.files:
         nothing = arrow.Table.from_pandas(changed.table(names).reset_index(), preserve_index=False)
-        write_with(path, lambda temporary: parquet.write_table(nothing, temporary))
+        write_tables(path, [nothing], nothing.schema)
         return
     parts = [parquet.read_schema(part) for part in changed.files]
     schema = arrow.unify_schemas(parts, promote_options="permissive")
@@ -240,13 +257,21 @@ def _join_parts(changed: ChangedQueries, names: tuple[str, str], path: Path) -> 
     sources = {name: name for name in scores}
     for side, column, shown in changed.shown_columns(names):
         sources[f"{side}_{column}"] = f"{shown}_detail" if shown in scores else shown
-    fields = [schema.field(source).with_name(shown) for source, shown in sources.items()]
+    columns = list(sources)
 
-    def write(temporary: str) -> None:
-        with parquet.ParquetWriter(temporary, arrow.schema(fields)) as writer:
-            for part in changed.files:
-                table = parquet.read_table(part, columns=list(sources)).select(list(sources))
-                renamed = table.rename_columns(list(sources.values()))
-                writer.write_table(renamed.cast(arrow.schema(fields)))
+    def frames() -> Iterator[pd.DataFrame]:
+        for part in changed.files:
+            yield parquet.read_table(part, columns=columns).select(columns).to_pandas()
 
-    write_with(path, write)
+    first = pd.concat([details.add_prefix(f"{side}_") for side, details in enumerate(heads)])
+    texts = texts_to_convert(next(frames()), first.infer_objects())
+    kinds = kinds_of_parts(frames(), texts) if texts else {}
+    stored = schema_of_kinds(arrow.schema([schema.field(name) for name in columns]), kinds)
+    shown = arrow.schema([stored.field(name).with_name(sources[name]) for name in columns])
+
+    def tables() -> Iterator[ArrowTable]:
+        for frame in frames():
+            table = arrow.Table.from_pandas(as_kinds(frame, kinds), preserve_index=False)
+            yield table.cast(stored).rename_columns(shown.names)
+
+    write_tables(path, tables(), shown)

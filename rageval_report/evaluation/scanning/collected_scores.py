@@ -9,13 +9,13 @@ import pandas as pd
 
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.errors import DataError
+from rageval_report.evaluation.scanning.cell_kinds import like_memory
 from rageval_report.evaluation.scanning.part_states import (
     PartEvaluation,
     columns_of_notion,
     columns_of_states,
 )
 from rageval_report.evaluation.scanning.profile import ScanProfile
-from rageval_report.evaluation.scanning.worst import like_memory
 from rageval_report.scale.aligned_rows import AlignedRows, TableColumns
 from rageval_report.scores import Correct
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 from uuid import uuid4
 
 import pandas as pd
@@ -23,10 +23,15 @@ from rageval_report.analysis.haystack_reports import (
     format_report,
 )
 from rageval_report.errors import DataError, check_choice
+from rageval_report.evaluation.scanning.cell_kinds import CellKind, as_kinds, kind_of, wider_kind
 from rageval_report.evaluation.scanning.description import DescribedScan
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
 from rageval_report.evaluation.scanning.scanned_pair import ScannedTables
-from rageval_report.files.writing import write_with
+from rageval_report.evaluation.scanning.tables_in_files import (
+    check_table_path,
+    schema_of_kinds,
+    write_tables,
+)
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.pairs import PairedRows
 from rageval_report.scale.pieces import ArrowSchema, ArrowTable
@@ -34,11 +39,6 @@ from rageval_report.scale.score_rows import ScoreRows
 from rageval_report.scores.query_ids import QUERY_ID
 
 MOST_DETAILED = 1000
-# What the cells of a column are; a column is the last of what its parts are.
-CellKind = Literal["bool", "int64", "float64", "text"]
-_KINDS: tuple[CellKind, ...] = get_args(CellKind)
-_TRUTHS = {"true": True, "false": False}
-_SUFFIXES = (".parquet", ".csv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,16 +90,10 @@ class DetailedRows:
             self,
             n=self.n + other.n,
             rows=rows.head(self.most),
-            kinds={name: _wider(self.kinds.get(name), other.kinds.get(name)) for name in names},
+            kinds={name: wider_kind(self.kinds.get(name), other.kinds.get(name)) for name in names},
             gaps=self.gaps | other.gaps,
             files=(*self.files, *other.files),
         )
-
-
-def _wider(*kinds: CellKind | None) -> CellKind:
-    known = [_KINDS.index(kind) for kind in kinds if kind is not None]
-    is_mixed = len(set(known)) > 1 and 0 in known  # no number is true or false
-    return "text" if is_mixed else _KINDS[max(known)]
 
 
 @dataclass(frozen=True)
@@ -159,7 +153,7 @@ class RowsOfReport:
     def _kept(self, n: int, frame: pd.DataFrame, *, by_id: bool) -> DetailedRows:
         """The first rows of a frame, and what its cells are; all of it in a file."""
         looked_at = [name for name in self.numbers if name in frame]
-        known = {name: _kind_of(frame[name]) for name in looked_at}
+        known = {name: kind_of(frame[name]) for name in looked_at}
         kinds = {name: kind for name, kind in known.items() if kind is not None}
         gaps = frozenset(name for name in looked_at if frame[name].hasnans)
         ordered = frame.sort_values(QUERY_ID, kind="stable") if by_id else frame
@@ -190,45 +184,6 @@ def _without_categories(frame: pd.DataFrame) -> pd.DataFrame:
     """Categories as what they stand for, because each part of a table has its own."""
     names = [name for name in frame if isinstance(frame[name].dtype, pd.CategoricalDtype)]
     return frame.astype(dict.fromkeys(names, object)) if names else frame
-
-
-# -- the texts of CSV files
-
-
-def _kind_of(cells: pd.Series) -> CellKind | None:
-    """What the cells of a column are that are not missing; None if all are."""
-    known = cells.dropna()
-    if not len(known):
-        return None
-    if pd.api.types.is_bool_dtype(known.dtype):
-        return "bool"
-    if not pd.api.types.is_numeric_dtype(known.dtype):
-        if known.map(lambda cell: str(cell).lower() in _TRUTHS).all():
-            return "bool"
-        known = pd.to_numeric(known, errors="coerce")
-        if known.hasnans:
-            return "text"
-    # Whole numbers beside missing ones are floats in a frame.
-    is_whole = known.dtype.kind in "iu" or (cells.hasnans and bool((known % 1 == 0).all()))
-    return "int64" if is_whole else "float64"
-
-
-def _as_kinds(frame: pd.DataFrame, kinds: Mapping[str, CellKind]) -> pd.DataFrame:
-    """Texts as what they are in all parts of the table, as a table in memory has them."""
-    converted = {
-        name: _as_kind(frame[name], kind)
-        for name, kind in kinds.items()
-        if kind != "text" and name in frame
-    }
-    return frame.assign(**converted)
-
-
-def _as_kind(cells: pd.Series, kind: CellKind) -> pd.Series:
-    if kind == "bool":
-        truths = cells.map(lambda cell: _TRUTHS.get(str(cell).lower()), na_action="ignore")
-        return truths if truths.isna().any() else truths.astype(bool)
-    numbers = pd.to_numeric(cells)
-    return numbers.astype("float64") if kind == "float64" else numbers
 
 
 # -- the reports
@@ -325,9 +280,7 @@ def _check_arguments(
         if path is not None:
             raise DataError("csv_file and path are both a file for all rows; give one of them")
         return Path(csv_file), most
-    if path is not None and Path(path).suffix.lower() not in _SUFFIXES:
-        raise DataError(f"path must end in {' or '.join(_SUFFIXES)}; got {str(path)!r}")
-    return None if path is None else Path(path), most
+    return check_table_path(path), most
 
 
 def _numbers_of(shown: pd.DataFrame) -> frozenset[str]:
@@ -349,7 +302,7 @@ def _finish(
         return format_report(shown, output_format)
     if target is not None:
         _join_parts(rows, tail, target)
-    frame = _as_kinds(rows.rows, rows.types)
+    frame = as_kinds(rows.rows, rows.types)
     frame = frame[_in_order(map(str, frame.columns), tail)].reset_index(drop=True)
     frame.attrs["n"] = rows.n
     return format_report(frame, output_format)
@@ -372,8 +325,7 @@ def _join_parts(rows: DetailedRows, tail: list[str], target: Path) -> None:
         for name, kind in rows.types.items()
         if kind != "text" and schema.field(name).type in texts
     }
-    of_kinds = {name: arrow.field(name, arrow.type_for_alias(kind)) for name, kind in kinds.items()}
-    written = arrow.schema([of_kinds.get(name, schema.field(name)) for name in schema.names])
+    written = schema_of_kinds(schema, kinds)
 
     def tables() -> Iterator[ArrowTable]:
         for part in rows.files:
@@ -381,26 +333,10 @@ def _join_parts(rows: DetailedRows, tail: list[str], target: Path) -> None:
             table = arrow.concat_tables(parts, promote_options="permissive").select(schema.names)
             yield _of_kinds(table, written, kinds) if kinds else table.cast(written)
 
-    if target.suffix.lower() == ".parquet":
-        write_with(target, lambda temporary: _write_parquet(temporary, tables(), written))
-    else:
-        write_with(target, lambda temporary: _write_csv(temporary, tables()))
+    write_tables(target, tables(), written)
 
 
 def _of_kinds(table: ArrowTable, schema: ArrowSchema, kinds: Mapping[str, CellKind]) -> ArrowTable:
     """A part of the rows whose texts become numbers, as pandas reads them."""
-    frame = _as_kinds(table.to_pandas(), kinds)
+    frame = as_kinds(table.to_pandas(), kinds)
     return import_pyarrow().Table.from_pandas(frame, schema=schema, preserve_index=False)
-
-
-def _write_parquet(path: str, tables: Iterable[ArrowTable], schema: ArrowSchema) -> None:
-    with import_parquet().ParquetWriter(path, schema) as writer:
-        for table in tables:
-            writer.write_table(table)
-
-
-def _write_csv(path: str, tables: Iterable[ArrowTable]) -> None:
-    with Path(path).open("w", encoding="utf-8", newline="") as file:
-        for place, table in enumerate(tables):
-            # As pandas writes a frame in memory, so that the text is the same.
-            table.to_pandas().to_csv(file, index=False, header=not place, lineterminator="\n")

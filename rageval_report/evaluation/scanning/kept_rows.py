@@ -11,10 +11,11 @@ import pandas as pd
 
 from rageval_report._registry import import_arrow_module, import_pyarrow
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.evaluation.scanning.cell_kinds import like_memory
 from rageval_report.evaluation.scanning.description import DescribedScan
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
 from rageval_report.evaluation.scanning.rank_states import AlignedScores
-from rageval_report.evaluation.scanning.worst import MOST_WORST, like_memory
+from rageval_report.evaluation.scanning.worst import MOST_WORST
 from rageval_report.scale.aligned_rows import AlignedRows
 from rageval_report.scale.mergeable import StateByName
 from rageval_report.scale.pairs import PairedRows

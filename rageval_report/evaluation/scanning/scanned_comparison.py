@@ -98,7 +98,7 @@ class ScannedComparison(Comparison):
         k : int
             The most queries that the table has.
         path : str or Path, optional
-            A Parquet file for all of them, written part by part.
+            A file, .parquet or .csv, for all of them, written part by part.
 
         Returns
         -------

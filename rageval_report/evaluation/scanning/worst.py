@@ -9,16 +9,27 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import import_arrow_module, import_parquet, import_pyarrow
+from rageval_report._registry import import_arrow_module, import_pyarrow
 from rageval_report.analysis.arguments import choose_metrics, is_percentile, threshold_value
 from rageval_report.analysis.breakdown import check_cause, failure_causes
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.thresholds import failures
+from rageval_report.evaluation.scanning.cell_kinds import (
+    as_kinds,
+    kinds_of_parts,
+    like_memory,
+    texts_to_convert,
+)
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
 from rageval_report.evaluation.scanning.profile import ScanProfile, ranked_scores
-from rageval_report.files.writing import write_with
+from rageval_report.evaluation.scanning.tables_in_files import (
+    check_table_path,
+    schema_of_kinds,
+    write_tables,
+)
 from rageval_report.results import Result
 from rageval_report.scale.engines.base import Engine
+from rageval_report.scale.pieces import ArrowTable
 from rageval_report.scale.score_rows import ScoreRows
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import note_on_percentiles, percentile_method
@@ -204,12 +215,13 @@ def failures_of_scan(
     query_ids : iterable of str, optional
         Only these queries; the threshold is computed from all.
     path : str or Path, optional
-        A Parquet file for all of them, in the order of the rows of the table.
+        A file for all of them, .parquet or .csv, in the order of the rows of the table.
     cause : str, optional
         Only the queries that fail for it.
     n_results : int
         The number of results from which the answer was generated.
     """
+    target = check_table_path(path)
     head = profile.described.head
     known = choose_metrics(head, metric)[0]
     rule = method or percentile_method(head)
@@ -225,8 +237,8 @@ def failures_of_scan(
     if ids is not None:
         check_known_ids(ids, frozenset() if worst is None else worst.named)
         only.append(f"only {len(ids)} named {'query' if len(ids) == 1 else 'queries'}")
-    if path is not None:
-        _write_all(profile, partial, Path(path))
+    if target is not None:
+        _write_all(profile, partial, target)
     nothing = EvaluationSubset(
         head.name, head.scores[:0], head.details[:0], dict(profile.described.metrics)
     )
@@ -242,18 +254,6 @@ def failures_of_scan(
         | ({"percentile_method": rule} if is_percentile(threshold) else {}),
         notes=(*_counts(profile, known, cut, n_failed), *percentile_notes, *only, *rest),
     )
-
-
-def like_memory(rows: pd.DataFrame, details: pd.DataFrame) -> pd.DataFrame:
-    """Numbers in the details as numbers: a CSV file is read as texts."""
-    numeric = [
-        name
-        for name in rows.columns
-        if name in details
-        and pd.api.types.is_numeric_dtype(details[name].dtype)
-        and not pd.api.types.is_numeric_dtype(rows[name].dtype)
-    ]
-    return rows.assign(**{str(name): pd.to_numeric(rows[name]) for name in numeric})
 
 
 def _counts(profile: ScanProfile, metric: Metric, cut: float, n_failed: int) -> Iterator[str]:
@@ -274,21 +274,23 @@ def _note_on_rest(n_failed: int, n_shown: int, path: str | Path | None) -> tuple
 
 def _write_all(profile: ScanProfile, partial: WorstInPart, path: Path) -> None:
     """Write the failures part by part, and put the file in its place when it is whole."""
-    arrow, parquet = import_pyarrow(), import_parquet()
     described = profile.described
-    shape = described.table.shape
+    names, details = list(described.metrics), list(described.table.shape.detail_names)
 
-    def write(temporary: str) -> None:
-        writer = None
-        try:
-            for rows in described.table.rows(list(described.metrics), list(shape.detail_names)):
-                table = arrow.Table.from_pandas(partial.failures(rows).reset_index())
-                if writer is None:
-                    writer = parquet.ParquetWriter(temporary, table.schema)
-                if len(table):
-                    writer.write_table(table.cast(writer.schema))
-        finally:
-            if writer is not None:
-                writer.close()
+    def frames() -> Iterator[pd.DataFrame]:
+        for rows in described.table.rows(names, details):
+            yield partial.failures(rows).reset_index()
 
-    write_with(path, write)
+    first = next(frames())
+    texts = texts_to_convert(first, described.head.details)
+    kinds = kinds_of_parts(frames(), texts) if texts else {}
+    arrow = import_pyarrow()
+    schema = schema_of_kinds(arrow.Table.from_pandas(first).schema, kinds)
+
+    def tables() -> Iterator[ArrowTable]:
+        for frame in frames():
+            if len(frame):
+                table = arrow.Table.from_pandas(as_kinds(frame, kinds), preserve_index=False)
+                yield table.cast(schema)
+
+    write_tables(path, tables(), schema)
