@@ -152,11 +152,9 @@ def test_labels_by_query_are_those_of_a_column(tables):
         by_label = scan.evaluation_report(clusters=clusters)
         pd.testing.assert_frame_equal(by_label.frame, by_column.frame, check_exact=True)
         assert by_label.settings["clusters"] == "given"
-    pd.testing.assert_frame_equal(
-        compare(*tables.scans[:2], clusters=labels).frame,
-        compare(*tables.scans[:2], clusters="batch").frame,
-        check_exact=True,
-    )
+    # Labels by query are looked up in another pass, in which sums may be added in another order.
+    compared = [compare(*tables.scans[:2], clusters=each).frame for each in (labels, "batch")]
+    assert_equal_rows(*compared, COMPARED)
     pd.testing.assert_frame_equal(
         rank(*tables.scans, metrics="recall@5", clusters=labels).frame,
         rank(*tables.scans, metrics="recall@5", clusters="batch").frame,
