@@ -48,7 +48,12 @@ from rageval_report.readers.foreign_lines import (
     without_outer_bars,
 )
 from rageval_report.readers.headers import check_no_data_in_header
-from rageval_report.readers.line_blocks import LineSurvey, parse_blocks, text_slices
+from rageval_report.readers.line_blocks import (
+    LineSurvey,
+    is_read_in_slices,
+    parse_blocks,
+    text_slices,
+)
 from rageval_report.readers.neutralised_formulas import (
     find_neutralised_formulas,
     may_be_neutralised,
@@ -301,7 +306,8 @@ def _parse_in_blocks(source: Source, delimiter: str, query_id: str | None) -> _P
         is_plain = has_plain_line_ends(sample[:start], 0)
         if len(header) < 2 or start == len(sample) or not is_plain:
             return None
-        survey = LineSurvey(text_slices(source, sample[:start]))
+        is_utf8 = not is_read_in_slices(source)  # it was decoded then
+        survey = LineSurvey(text_slices(source, sample[:start]), is_utf8=is_utf8)
         parse = partial(
             _open_parser,
             delimiter=delimiter,

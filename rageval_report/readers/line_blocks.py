@@ -50,6 +50,18 @@ class _PandasParser(Protocol):
 OpenParser = Callable[[Any], _PandasParser]
 
 
+def is_read_in_slices(source: Source) -> bool:
+    """Whether a file is so large that its text is not held in memory.
+
+    Examples
+    --------
+    >>> is_read_in_slices(Source(b"id,f1"))
+    False
+    """
+    is_plain = source.plain_path is not None and source.encoding is None
+    return is_plain and source.size >= LARGE
+
+
 def text_slices(source: Source, header: bytes) -> Iterator[bytes]:
     r"""The text of a file after its header; a large file is read from the disk as it is.
 
@@ -71,7 +83,7 @@ def text_slices(source: Source, header: bytes) -> Iterator[bytes]:
     b'a,1\n'
     """
     path = source.plain_path
-    if path is None or source.size < LARGE or source.encoding is not None:
+    if path is None or not is_read_in_slices(source):
         text = source.utf8
         yield from (text[at : at + _SLICE] for at in range(len(header), len(text), _SLICE))
         return
@@ -91,6 +103,8 @@ class LineSurvey:
     ----------
     slices : iterable of bytes
         The text.
+    is_utf8 : bool
+        Whether the text is known to be UTF-8 without NUL characters.
 
     Attributes
     ----------
@@ -113,7 +127,7 @@ class LineSurvey:
     (2, False, True, False)
     """
 
-    def __init__(self, slices: Iterable[bytes]):
+    def __init__(self, slices: Iterable[bytes], *, is_utf8: bool = False):
         self.may_be_neutralised = False
         self.feeds: list[int] = []
         self.n_bytes = 0
@@ -122,19 +136,16 @@ class LineSurvey:
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:
             for piece in slices:
-                self._add(piece, decoder)
+                if not is_utf8:
+                    _check_text(piece, decoder)
+                self._add(piece)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError as exc:
             raise LineError("the text is not UTF-8") from exc
         if self._n_returns and not self._n_returns == self._n_pairs == sum(self.feeds):
             raise LineError("there are several kinds of line ends")
 
-    def _add(self, piece: bytes, decoder: codecs.IncrementalDecoder) -> None:
-        # The state of the decoder is a character of which the last slice had only the first bytes.
-        if not piece.isascii() or decoder.getstate()[0]:
-            decoder.decode(piece)
-        if b"\x00" in piece:
-            raise LineError("the text contains a NUL character")
+    def _add(self, piece: bytes) -> None:
         if not self.may_be_neutralised:
             # The sign after an apostrophe may be in the next slice.
             is_open = piece.rstrip().endswith((b"'", b"'\xef"))
@@ -162,6 +173,14 @@ class LineSurvey:
     def has_returns(self) -> bool:
         r"""Whether every line ends with "\r\n"."""
         return self._n_returns > 0
+
+
+def _check_text(piece: bytes, decoder: codecs.IncrementalDecoder) -> None:
+    # The state of the decoder is a character of which the last slice had only the first bytes.
+    if not piece.isascii() or decoder.getstate()[0]:
+        decoder.decode(piece)
+    if b"\x00" in piece:
+        raise LineError("the text contains a NUL character")
 
 
 class _Block:

@@ -50,6 +50,8 @@ def all_different(ids: pd.Index) -> bool:
     >>> all_different(pd.Index(["a", "b"])), all_different(pd.Index(["a", "b", "a"]))
     (True, False)
     """
+    if _are_ascending(ids):
+        return True
     prints = _fingerprints(ids)
     if prints is not None and _are_different(prints):
         return True
@@ -65,6 +67,44 @@ def _are_different(prints: WordArray) -> bool:
         return bool(pd.Index(prints).is_unique)
     prints.sort()
     return not bool((prints[1:] == prints[:-1]).any())
+
+
+def _are_ascending(ids: pd.Index) -> bool:
+    """Whether each id comes after the one before it, so that none occurs twice.
+
+    Numbered ids such as q-000017 mostly do, and to compare neighbours takes a fraction of the time
+    of fingerprints. Other lengths than 8 to 16 bytes, the same for all, count as no.
+    """
+    if len(ids) < _FEWEST or not _are_arrow_texts(ids.dtype):
+        return False
+    length = len(str(ids[0]).encode())
+    if not _WORD <= length <= 2 * _WORD:
+        return False
+    last: list[WordArray] = []
+    for bounds, data in _buffers(ids):
+        for first in range(0, len(bounds) - 1, _BLOCK):
+            part = bounds[first : first + _BLOCK + 1]
+            if (np.diff(part) != length).any():
+                return False
+            heads, tails = (
+                _words_at(data, int(part[0]) + at, length, len(part) - 1)
+                for at in (0, length - _WORD)
+            )
+            if last:
+                heads, tails = np.append(last[0], heads), np.append(last[1], tails)
+            # Where the first eight bytes are equal, so are those of them that the tails hold.
+            is_after = heads[1:] > heads[:-1]
+            is_after |= (heads[1:] == heads[:-1]) & (tails[1:] > tails[:-1])
+            if not is_after.all():
+                return False
+            last = [heads[-1:], tails[-1:]]
+    return True
+
+
+def _words_at(data: npt.NDArray[np.uint8], first: int, step: int, n: int) -> WordArray:
+    """Eight bytes at every step, as numbers in the order of texts."""
+    words = np.ndarray((n,), dtype=">u8", buffer=data, offset=first, strides=(step,))
+    return words.astype(np.uint64)
 
 
 def find_rows(ids: pd.Index, wanted: pd.Index) -> IndexArray:

@@ -69,6 +69,33 @@ def test_repeated_ids_are_seen(ids):
     assert all_different(arrow(ids)) == (len(set(ids)) == len(ids))
 
 
+@given(
+    st.lists(st.text("ab\u00e9\0", min_size=7, max_size=17), min_size=1, max_size=30),
+    st.integers(0, 30),
+    st.integers(7, 17),
+)
+@slowly
+@example(["a" * 8, "a" * 7 + "b"], 1, 8)
+@example(["a" * 9, "b" * 9, "b" * 9], 0, 9)
+@example(["a" * 16, "b" * 16], 1, 16)
+def test_ids_that_ascend_are_different(ids, n_first, size):
+    """Python sorts the bytes; ids in two chunks, of one length or of several."""
+    ids = sorted((text.encode()[:size].decode(errors="ignore") for text in ids), key=str.encode)
+    chunks = pa.chunked_array([ids[:n_first], ids[n_first:]], type=pa.string())
+    index = pd.Index(pd.array(chunks, dtype="string[pyarrow]"))
+    lengths = {len(text.encode()) for text in ids}
+    is_fit = len(lengths) == 1 and 8 <= min(lengths) <= 16
+    assert fingerprints._are_ascending(index) == (is_fit and len(set(ids)) == len(ids))
+    assert all_different(index) == (len(set(ids)) == len(ids))
+    if len(set(ids)) > 1:
+        assert not fingerprints._are_ascending(index[::-1])
+
+
+def test_a_missing_id_among_ascending_ones_is_left_to_pandas():
+    ids = arrow(["query-01", None, "query-02", "query-03"])
+    assert not fingerprints._are_ascending(ids)
+
+
 @pytest.mark.parametrize(
     "make",
     [
