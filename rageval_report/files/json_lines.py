@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json, parse_json_together
 
+# More lines do not stay in the cache of one core until their objects are read.
+_LINES_AT_ONCE = 256
 _LONGEST_QUOTE = 60
 # Long lines are parsed in smaller pieces.
 _MOST_CHARACTERS = 1 << 20
@@ -28,7 +30,7 @@ def numbered_lines(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def json_objects(
-    source: Source, *, lines_at_once: int = 1_024
+    source: Source, *, lines_at_once: int = _LINES_AT_ONCE
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     r"""The objects of a JSON Lines file, with their line numbers.
 
@@ -55,15 +57,57 @@ def json_objects(
     [(1, {'qid': 'a'}), (3, {'qid': 'b'})]
     """
     for piece in _pieces(numbered_lines(source), lines_at_once):
-        documents: Iterable[Any] | None = parse_json_together([line for _, line in piece])
+        documents = _objects_together(piece)
         if documents is None:
-            documents = (_parse_line(source, number, line) for number, line in piece)
-        for (number, line), document in zip(piece, documents, strict=True):
-            if not isinstance(document, dict):
-                quoted = line.strip()[:_LONGEST_QUOTE]
-                message = f"expected one JSON object per line; got {quoted!r}"
-                raise source.error(message, line=number)
-            yield number, document
+            yield from _objects_alone(source, piece)
+        else:
+            yield from (
+                (number, document) for (number, _), document in zip(piece, documents, strict=True)
+            )
+
+
+def json_records(source: Source) -> Iterator[list[dict[str, Any]]]:
+    r"""The objects of a JSON Lines file in lists, which takes less time than one by one.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Raises
+    ------
+    ReaderError
+        As `json_objects`.
+
+    Examples
+    --------
+    >>> list(json_records(Source(b'{"qid": "a"}\n{"qid": "b"}\n')))
+    [[{'qid': 'a'}], [{'qid': 'b'}]]
+    """
+    for piece in _pieces(numbered_lines(source), _LINES_AT_ONCE):
+        documents = _objects_together(piece)
+        if documents is None:
+            documents = [document for _, document in _objects_alone(source, piece)]
+        yield documents
+
+
+def _objects_together(piece: Sequence[tuple[int, str]]) -> list[dict[str, Any]] | None:
+    """The objects of some lines; None if a line is not an object."""
+    documents = parse_json_together([line for _, line in piece])
+    return documents if documents is not None and {*map(type, documents)} == {dict} else None
+
+
+def _objects_alone(
+    source: Source, piece: Iterable[tuple[int, str]]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The numbers and objects of some lines, up to the first that is not an object."""
+    for number, line in piece:
+        document = _parse_line(source, number, line)
+        if not isinstance(document, dict):
+            quoted = line.strip()[:_LONGEST_QUOTE]
+            message = f"expected one JSON object per line; got {quoted!r}"
+            raise source.error(message, line=number)
+        yield number, document
 
 
 def _pieces(lines: Iterator[tuple[int, str]], most_lines: int) -> Iterator[list[tuple[int, str]]]:

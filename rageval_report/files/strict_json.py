@@ -10,12 +10,15 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 # "[" starts an array only if a value follows: the first column of a CSV may be "[label] prompt".
 _OPENING = re.compile(r"""\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|$|-?\d))""")
 # As deep as Python's own parser lets brackets be in a literal. The parser of JSON has limits that
 # differ: about 1,000 levels less the depth of the caller until Python 3.12, as many as the stack of
 # the machine holds after it. Functions that walk a document level by level need a few calls each.
 _MOST_LEVELS = 200
+_NEVER_DEEP = 2 * _MOST_LEVELS  # characters: each level has two brackets
 _CONTAINERS = (dict, list)
 _UNFINISHED_WORD = re.compile(r"[-+.\w]*\s*")
 # One half of a character beyond U+FFFF; programs that cut texts by length leave it behind.
@@ -93,7 +96,7 @@ def check_depth(document: Any, n_characters: int) -> Any:
     >>> check_depth([[1]], 5)
     [[1]]
     """
-    if n_characters <= 2 * _MOST_LEVELS:  # each level has two brackets
+    if n_characters <= _NEVER_DEEP:
         return document
     level = [document] if isinstance(document, _CONTAINERS) else []
     for _ in range(_MOST_LEVELS):
@@ -155,7 +158,7 @@ def parse_json(text: str) -> Any:
 
 
 def parse_json_together(texts: Sequence[str]) -> list[Any] | None:
-    """Parse several JSON documents in one call, which takes half of the time.
+    """Parse several JSON documents in one call, which takes less than half of the time.
 
     Parameters
     ----------
@@ -175,17 +178,48 @@ def parse_json_together(texts: Sequence[str]) -> list[Any] | None:
     >>> parse_json_together(['{"recall": 1}', "1, 2"]) is None
     True
     """
+    if not texts:
+        return []
     # Between two documents stands a text that no file can hold, because it is drawn at random. So
     # two lines that are JSON only together, or one line of two documents, are always noticed.
+    joined = f"[{_BETWEEN.join(texts)}]"
     try:
-        members = _DECODER.decode(f"[{_BETWEEN.join(texts)}]")
-        documents = [
-            check_depth(document, len(text))
-            for document, text in zip(members[::2], texts, strict=True)
-        ]
+        members = _decode_without_repeats(joined, texts)
+        documents = members[::2]
+        if len(documents) != len(texts):
+            return None
+        if len(max(texts, key=len)) > _NEVER_DEEP:
+            for document, text in zip(documents, texts, strict=True):
+                check_depth(document, len(text))
     except (ValueError, RecursionError):
         return None
     return documents if members[1::2] == [_MARK] * (len(texts) - 1) else None
+
+
+def _decode_without_repeats(joined: str, texts: Sequence[str]) -> list[Any]:
+    """The list that the joined texts are; in less time if each is an object as flat as the first.
+
+    A parser that does not call `_object` drops the first of two equal keys silently. But if the
+    text has no more keys than the dicts, then no key was repeated.
+    """
+    most_keys = _most_keys(joined)
+    first = _DECODER.decode(texts[0])
+    if isinstance(first, dict) and most_keys == len(first) * len(texts):
+        members: list[Any] = _PLAIN_DECODER.decode(joined)
+        if sum(len(record) for record in members[::2] if isinstance(record, dict)) == most_keys:
+            return members
+    decoded: list[Any] = _DECODER.decode(joined)
+    return decoded
+
+
+def _most_keys(text: str) -> int:
+    """At least as many as the keys in a JSON text: colons after a quote, with blanks or without.
+
+    The contents of a text may hold such a colon too, where it is no key.
+    """
+    characters = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    before = characters[np.flatnonzero(characters == _COLON) - 1]
+    return int(np.count_nonzero((before == _QUOTE) | (before <= _BLANK)))
 
 
 def _to_not_json_error(text: str, exc: json.JSONDecodeError) -> NotJSONError:
@@ -207,5 +241,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)
+_PLAIN_DECODER = json.JSONDecoder()
+_BLANK, _QUOTE, _COLON = b' ":'
 _MARK = secrets.token_hex()
 _BETWEEN = f',"{_MARK}",'

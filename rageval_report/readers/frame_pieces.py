@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -11,13 +12,21 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.readers import delegates
-from rageval_report.readers.base import select_columns
-from rageval_report.readers.record_columns import NESTS, columns_of, lift_nested_scores, series_of
+from rageval_report.readers.base import CellsByColumn, select_columns
+from rageval_report.readers.record_columns import (
+    NESTS,
+    PIECE,
+    add_records,
+    lift_nested_scores,
+    series_of,
+)
 from rageval_report.scores.query_ids import first_named, id_column_of
 from rageval_report.scores.texts import QUESTION
 
-_RECORDS = 5_000
+# Cells that are converted together. The records themselves are released a few hundred at a time.
+_RECORDS = 10_000
 _NUMBERS = ("int64", "float64")
+Records = list[Mapping[str, Any]]
 # Beyond it a float no longer holds every integer, and an id or a count would change.
 _MOST_EXACT = 2**53
 
@@ -128,12 +137,9 @@ def frame_in_pieces(
     grown: dict[str, _GrowingColumn] = {}
     nests: dict[str, set[bool]] = {name: set() for name in NESTS}
     n = 0
-    bar = delegates.tqdm(
-        records, total=total, desc="records", unit="", leave=False, delay=2, disable=None
-    )
-    for piece in _pieces(bar):
-        kept = piece if requested is None else _drop_columns(piece, requested, query_id, seen)
-        flat, nest_notes = lift_nested_scores(columns_of(kept))
+    drop = None if requested is None else partial(_drop_columns, requested, query_id, seen)
+    for columns_of_piece, n_records in _pieces_of_columns(records, total, drop):
+        flat, nest_notes = lift_nested_scores(columns_of_piece)
         notes |= dict.fromkeys(nest_notes)
         seen |= dict.fromkeys(flat)
         _check_one_shape(flat, nests)
@@ -141,7 +147,7 @@ def frame_in_pieces(
             if name not in grown:  # never setdefault: it makes a column as long as the file
                 grown[name] = _GrowingColumn(n)
             grown[name].add(cells)
-        n += len(kept)
+        n += n_records
         for column in grown.values():
             if column.n < n:
                 column.add(_blank_piece(n - column.n))
@@ -151,18 +157,33 @@ def frame_in_pieces(
     return pd.DataFrame({name: grown.pop(name).whole() for name in names}, copy=False), list(notes)
 
 
-def _pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def _pieces_of_columns(
+    records: Iterable[Mapping[str, Any]],
+    total: int | None,
+    drop: Callable[[Records], Records] | None,
+) -> Iterator[tuple[CellsByColumn, int]]:
+    """The columns of some thousand records at a time, and the number of records."""
     iterator = iter(records)
-    while piece := list(islice(iterator, _RECORDS)):
-        yield piece
+    # Which columns are dropped depends on all keys of a piece.
+    n_at_once = PIECE if drop is None else _RECORDS
+    with delegates.tqdm(
+        total=total, desc="records", unit="", leave=False, delay=2, disable=None
+    ) as bar:
+        while True:
+            columns: CellsByColumn = {}
+            n = 0
+            while piece := list(islice(iterator, min(n_at_once, _RECORDS - n))):
+                add_records(columns, piece if drop is None else drop(piece), n)
+                n += len(piece)
+                bar.update(len(piece))
+            if not n:
+                return
+            yield columns, n
 
 
 def _drop_columns(
-    piece: list[Mapping[str, Any]],
-    requested: set[str],
-    query_id: str | None,
-    seen: dict[str, None],
-) -> list[Mapping[str, Any]]:
+    requested: set[str], query_id: str | None, seen: dict[str, None], piece: Records
+) -> Records:
     """The records with the requested columns only; all keys go into `seen`, for error messages."""
     keys = dict.fromkeys(key for record in piece for key in record)
     seen |= keys

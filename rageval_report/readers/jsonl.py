@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from rageval_report.errors import DataError
 from rageval_report.files import strict_json
-from rageval_report.files.json_lines import json_objects, numbered_lines
+from rageval_report.files.json_lines import json_records, numbered_lines
 from rageval_report.files.source import LARGE, Source
 from rageval_report.readers.base import CellsByColumn, Reader, ScoreFile, single_pipeline
 from rageval_report.readers.decimal_commas import use_decimal_sign
@@ -82,10 +82,14 @@ def _is_description(value: object) -> bool:
 
 def _rows(source: Source) -> Iterator[dict[str, Any]]:
     """The records, without the description of the table."""
-    for _, record in json_objects(source):
+    return chain.from_iterable(map(_without_description, json_records(source)))
+
+
+def _without_description(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for record in records:
         if TABLE_KEY in record and _is_description(record[TABLE_KEY]):
             del record[TABLE_KEY]
-        yield record
+    return records
 
 
 def _recognise(source: Source) -> float:

@@ -18,7 +18,8 @@ T = TypeVar("T")
 
 # The columns in which frameworks keep the scores of a row one level down.
 NESTS = ("metrics", "scores")
-_PIECE = 1_000
+# So many records stay in the cache of one core from their parsing until their cells are collected.
+PIECE = 256
 
 
 def frame_of(
@@ -59,7 +60,7 @@ def _series(cells: Sequence[Any] | pd.Series, *, is_object: bool) -> pd.Series:
 
 
 def _are_texts(cells: Sequence[Any] | pd.Series) -> bool:
-    return all(isinstance(cell, str) for cell in cells)
+    return all(issubclass(kind, str) for kind in {*map(type, cells)})
 
 
 def columns_of(records: Iterable[Mapping[str, Any]]) -> CellsByColumn:
@@ -73,15 +74,46 @@ def columns_of(records: Iterable[Mapping[str, Any]]) -> CellsByColumn:
     columns: CellsByColumn = {}
     n = 0
     iterator = iter(records)
-    while piece := list(islice(iterator, _PIECE)):
-        first = columns or piece[0]
-        if all(record.keys() == first.keys() for record in piece):
-            for key in first:  # one pass a column
-                columns.setdefault(key, []).extend(map(itemgetter(key), piece))
-        else:
-            _append_records(columns, piece, n)
+    while piece := list(islice(iterator, PIECE)):
+        add_records(columns, piece, n)
         n += len(piece)
     return columns
+
+
+def add_records(
+    columns: CellsByColumn, records: Sequence[Mapping[str, Any]], n_before: int
+) -> None:
+    """Add the cells of some records to columns that hold so many cells.
+
+    Examples
+    --------
+    >>> columns = {"a": [1]}
+    >>> add_records(columns, [{"a": 2, "b": 3}], 1)
+    >>> columns
+    {'a': [1, 2], 'b': [None, 3]}
+    """
+    if not records:
+        return
+    cells = _cells_of_equal_records(records, list(columns or records[0]))
+    if cells is None:
+        _append_records(columns, records, n_before)
+        return
+    for key, values in cells.items():
+        columns.setdefault(key, []).extend(values)
+
+
+def _cells_of_equal_records(
+    records: Sequence[Mapping[str, Any]], keys: Sequence[str]
+) -> CellsByColumn | None:
+    """The cells, collected in one pass per column; None if any record has other keys."""
+    # Other kinds of dicts may invent a value for a key that they lack.
+    if {*map(len, records)} != {len(keys)} or {*map(type, records)} != {dict}:
+        return None
+    try:
+        # Of as many keys, none is missing only if all are the same.
+        return {key: list(map(itemgetter(key), records)) for key in keys}
+    except KeyError:
+        return None
 
 
 def _append_records(

@@ -1,6 +1,7 @@
 """Large files read in pieces give the very frame that small ones give."""
 
 import json
+from collections import defaultdict
 
 import pandas as pd
 import pytest
@@ -11,7 +12,12 @@ from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import UnknownNameError
 from rageval_report.readers import frame_pieces, read
 from rageval_report.readers.frame_pieces import frame_in_pieces
-from rageval_report.readers.record_columns import columns_of, frame_of, lift_nested_scores
+from rageval_report.readers.record_columns import (
+    add_records,
+    columns_of,
+    frame_of,
+    lift_nested_scores,
+)
 
 VALUES = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(0, 1) | st.text(max_size=2)
 NESTS = st.dictionaries(st.sampled_from(["f1", "mrr"]), st.none() | st.floats(0, 1), max_size=2)
@@ -49,6 +55,26 @@ def test_pieces_give_the_frame_of_the_whole(records):
         if theirs.notna().any():
             assert ours.dtype == theirs.dtype
     assert notes[:1] == told[:1] or len(notes) > 1
+
+
+@given(records=RECORDS, size=st.integers(1, 3))
+def test_columns_of_a_few_records_at_a_time_are_those_of_all(records, size):
+    columns = {}
+    for n in range(0, len(records), size):
+        add_records(columns, records[n : n + size], n)
+    names = dict.fromkeys(name for record in records for name in record)
+    assert columns == {name: [record.get(name) for record in records] for name in names}
+    assert list(columns) == list(names)
+
+
+def test_a_dict_with_a_default_gets_no_key_that_it_lacks():
+    lacking = defaultdict(int, b=2)
+    assert columns_of([{"a": 1}, lacking]) == {"a": [1, None], "b": [None, 2]}
+    assert dict(lacking) == {"b": 2}
+
+
+def test_records_without_keys_are_rows(small_pieces):
+    assert frame_in_pieces([{}, {}, {}, {"f1": 1}])[0]["f1"].isna().tolist() == [True] * 3 + [False]
 
 
 @pytest.fixture
