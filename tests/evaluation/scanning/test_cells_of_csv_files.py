@@ -11,7 +11,7 @@ from rageval_report.errors import DataError
 from rageval_report.scale import csv_pieces, pieces
 
 N = 120
-DETAILS = ("topic", "is_cached", "is_refused", "tokens", "cost")
+DETAILS = ("topic", "is_cached", "is_refused", "tokens", "cost", "pages", "day")
 ROLES = dict.fromkeys(DETAILS, "detail")
 
 
@@ -25,6 +25,8 @@ def table(seed):
             "is_cached": rng.choice(["true", "false"], N),
             "is_refused": rng.choice(["True", "False", ""], N),
             "tokens": rng.integers(1, 900, N),
+            "pages": [f"{number}" if number % 5 else "" for number in range(N)],
+            "day": [f"2026-01-{1 + number % 28:02d}" for number in range(N)],
             "cost": [f"{number / 8}" if number % 7 else "" for number in range(N)],
         }
     )
@@ -45,6 +47,13 @@ def pipelines(tmp_path):
         [evaluation] = read_scores(tmp_path / f"{name}.csv", roles=ROLES).values()
         evaluations.append(evaluation)
     return scans, evaluations
+
+
+def test_all_rows_brought_into_memory_are_those_of_a_file_in_memory(pipelines):
+    for scan, evaluation in zip(*pipelines, strict=True):
+        collected = scan.collect()
+        pd.testing.assert_frame_equal(collected.scores, evaluation.scores)
+        pd.testing.assert_frame_equal(collected.details, evaluation.details)
 
 
 TABLES = {

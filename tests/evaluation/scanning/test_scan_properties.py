@@ -373,3 +373,22 @@ def check_signs(tables):
 
 test_signs_of_ids_are_those_of_any_division = check_with_tables(check_signs)
 test_signs_of_ids_of_workers_are_those_of_one_process = check_with_workers(check_signs)
+
+
+def check_details(tables):
+    """Shuffled rows and rows of several files have no order, so they are compared by id."""
+    for method, n_others in (("detailed_report", 0), ("comparative_detailed_report", 1)):
+        reports = []
+        for runs in (tables.scans, tables.memory):
+            path = {"path": tables.folder / "all.parquet"} if runs is tables.scans else {}
+            report = getattr(runs[0], method)(*runs[1 : 1 + n_others], output_format="df", **path)
+            reports.append(report.sort_values("query_id", ignore_index=True))
+        found, expected = reports
+        pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+        written = pd.read_parquet(tables.folder / "all.parquet")
+        written = written.sort_values("query_id", ignore_index=True)
+        pd.testing.assert_frame_equal(written, expected, check_dtype=False)
+
+
+test_detailed_reports_are_those_of_memory = check_with_tables(check_details)
+test_detailed_reports_of_workers_are_those_of_memory = check_with_workers(check_details)
