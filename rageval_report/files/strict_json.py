@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 # "[" starts an array only if a value follows: the first column of a CSV may be "[label] prompt".
 _OPENING = re.compile(r"""\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|$|-?\d))""")
 # As deep as Python's own parser lets brackets be in a literal. The parser of JSON has limits that
@@ -217,9 +215,7 @@ def _most_keys(text: str) -> int:
 
     The contents of a text may hold such a colon too, where it is no key.
     """
-    characters = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
-    before = characters[np.flatnonzero(characters == _COLON) - 1]
-    return int(np.count_nonzero((before == _QUOTE) | (before <= _BLANK)))
+    return sum(map(text.count, _BEFORE_VALUES))
 
 
 def _to_not_json_error(text: str, exc: json.JSONDecodeError) -> NotJSONError:
@@ -242,6 +238,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 _PLAIN_DECODER = json.JSONDecoder()
-_BLANK, _QUOTE, _COLON = b' ":'
+_BEFORE_VALUES = ('":', " :", "\t:", "\n:", "\r:")
 _MARK = secrets.token_hex()
 _BETWEEN = f',"{_MARK}",'

@@ -26,27 +26,28 @@ class ScoresOnDemand:
 
     Parameters
     ----------
-    counted : callable
-        The distinct scores of a metric, and how often each occurs.
+    states : mapping of str to MetricState
+        The state of each metric.
     n : int
         The number of queries.
     """
 
-    def __init__(self, counted: Callable[[str], tuple[FloatArray, FloatArray]], n: int):
-        self._counted, self._n = counted, n
+    def __init__(self, states: Mapping[str, MetricState], n: int):
+        self._states, self._n = states, n
 
     def __len__(self) -> int:
         return self._n
 
     def __getitem__(self, metric: str) -> pd.Series:
-        levels, counts = self._counted(metric)
-        n = int(counts.sum())
-        if n > MOST_MARKS:
+        state = self._states[metric].scores
+        if state.n > MOST_MARKS:
             raise DataError(
-                f"{metric!r} has {n:,} scores, and this plot draws at most {MOST_MARKS:,}; "
+                f"{metric!r} has {state.n:,} scores, and this plot draws at most {MOST_MARKS:,}; "
                 "draw the distribution, or a part of the rows"
             )
-        return pd.Series(np.repeat(levels, counts.astype(np.int64)))
+        # In the order of the rows where it is known, so that each mark is where memory has it.
+        counted = state.counted()
+        return pd.Series(np.repeat(counted.scores, np.rint(counted.counts).astype(np.int64)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +78,8 @@ class DrawnScan:
 
     @property
     def scores(self) -> ScoresOnDemand:
-        """The scores, in no order."""
-        return ScoresOnDemand(self.counted, self.n_queries)
+        """The scores, metric by metric."""
+        return ScoresOnDemand(self.states, self.n_queries)
 
     def counted(self, metric: str) -> tuple[FloatArray, FloatArray]:
         """The distinct scores of a metric in ascending order, and how often each occurs.
