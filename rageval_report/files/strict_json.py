@@ -215,7 +215,8 @@ def _most_keys(text: str) -> int:
 
     The contents of a text may hold such a colon too, where it is no key.
     """
-    return sum(map(text.count, _BEFORE_VALUES))
+    n_rare = sum(text.count(f"{blank}:") for blank in "\t\n\r" if blank in text)
+    return text.count('":') + text.count(" :") + n_rare
 
 
 def _to_not_json_error(text: str, exc: json.JSONDecodeError) -> NotJSONError:
@@ -238,6 +239,5 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)
 _PLAIN_DECODER = json.JSONDecoder()
-_BEFORE_VALUES = ('":', " :", "\t:", "\n:", "\r:")
 _MARK = secrets.token_hex()
 _BETWEEN = f',"{_MARK}",'
