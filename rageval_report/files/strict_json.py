@@ -211,9 +211,9 @@ def _decode_without_repeats(joined: str, texts: Sequence[str]) -> list[Any]:
 
 
 def _most_keys(text: str) -> int:
-    """At least as many as the keys in a JSON text: colons after a quote, with blanks or without.
+    """The number of colons that may follow a key: those after a quote or after white space.
 
-    The contents of a text may hold such a colon too, where it is no key.
+    A JSON text has no more keys than this. It may have fewer, because values may hold colons too.
     """
     n_rare = sum(text.count(f"{blank}:") for blank in "\t\n\r" if blank in text)
     return text.count('":') + text.count(" :") + n_rare

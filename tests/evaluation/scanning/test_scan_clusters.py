@@ -152,9 +152,12 @@ def test_labels_by_query_are_those_of_a_column(tables):
         by_label = scan.evaluation_report(clusters=clusters)
         pd.testing.assert_frame_equal(by_label.frame, by_column.frame, check_exact=True)
         assert by_label.settings["clusters"] == "given"
+    compared = [compare(*tables.scans[:2], clusters=each) for each in (labels, "batch")]
     # DuckDB gives joined rows in any order, so that last digits of continuous scores may differ.
-    compared = [compare(*tables.scans[:2], clusters=each).frame for each in (labels, "batch")]
-    assert_equal_rows(*compared, COMPARED)
+    if compared[0].settings["engine"] == "duckdb":
+        assert_equal_rows(*(each.frame for each in compared), COMPARED)
+    else:
+        pd.testing.assert_frame_equal(*(each.frame for each in compared), check_exact=True)
     pd.testing.assert_frame_equal(
         rank(*tables.scans, metrics="recall@5", clusters=labels).frame,
         rank(*tables.scans, metrics="recall@5", clusters="batch").frame,
