@@ -263,8 +263,8 @@ def _join_parts(
         for part in changed.files:
             yield parquet.read_table(part, columns=columns).select(columns).to_pandas()
 
-    first = pd.concat([details.add_prefix(f"{side}_") for side, details in enumerate(heads)])
-    texts = texts_to_convert(next(frames()), first.infer_objects())
+    details = pd.concat([head.add_prefix(f"{side}_") for side, head in enumerate(heads)])
+    texts = texts_to_convert(next(frames()), details)
     kinds = kinds_of_parts(frames(), texts) if texts else {}
     stored = schema_of_kinds(arrow.schema([schema.field(name) for name in columns]), kinds)
     shown = arrow.schema([stored.field(name).with_name(sources[name]) for name in columns])
