@@ -11,7 +11,7 @@ intervals and exact quartiles, and whole comparisons, with exact p-values and in
 Every run is a process of its own, after a small one to load the packages; ours and DuckDB's take
 turns. CPU time counts all threads of the process; the most memory includes Python and the packages.
 With --workers the comparison is also run by a local Dask cluster of one process per core, which has
-been started before; there the wall time counts.
+been started before; there the wall time counts, and the memory is that of the largest worker.
 """
 
 from __future__ import annotations
@@ -121,8 +121,27 @@ def run_here(contender: str, folder: Path, n: int, other: str) -> None:
     wall, cpu = time.perf_counter(), time.process_time()
     run(table_path(folder, "first", n), table_path(folder, other, n))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = max(peaks_of_workers()) if contender == "dask" else peak_memory()
     print(json.dumps([wall, cpu, peak]))
+
+
+def peak_memory() -> float:
+    """The most memory of this process in MiB.
+
+    On Linux not that of `resource`, which is at least what the parent had when it started this one.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    [line] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
+
+
+def peaks_of_workers() -> list[float]:
+    """The most memory of each worker of the local cluster."""
+    from rageval_report.scale.engines.dask_clients import client_of  # an extra
+
+    return list(client_of(None).run(peak_memory).values())
 
 
 def run_apart(contender: str, folder: Path, n: int, other: str) -> list[float]:
@@ -170,12 +189,13 @@ def measure_dask(folder: Path, n: int, rounds: int) -> None:
     """The wall time of the comparison by one process and by a local cluster."""
     for _ in range(rounds):
         one, _, _ = run_apart("compare", folder, n, "second")
-        several, _, _ = run_apart("dask", folder, n, "second")
+        several, _, peak = run_apart("dask", folder, n, "second")
         load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
         print(
-            f"{n:,} rows, wall time: one process {seconds(one)}, Dask {seconds(several)}: ", end=""
+            f"{n:,} rows, wall time: one process {seconds(one)}, Dask {seconds(several)}: "
+            f"{several / one:.2f}; the largest worker {peak:,.0f} MiB (load {load})",
+            flush=True,
         )
-        print(f"{several / one:.2f} (load {load})", flush=True)
 
 
 HEADER = ["rows", "task", "ours, CPU", "DuckDB, CPU", "ratio"]

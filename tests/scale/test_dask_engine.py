@@ -23,6 +23,7 @@ from rageval_report.scale.pairs import CommonIds, UnorderedIdsError
 from rageval_report.scale.pieces import FileSchema
 from tests.scale.two_workers import two_workers
 
+distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
 cloudpickle = pytest.importorskip("cloudpickle", reason="needs the extra 'dask'")
 dask_cluster = pytest.importorskip("rageval_report.scale.engines.dask_cluster")
 
@@ -133,6 +134,32 @@ def die_once(mark):
         pass
 
 
+@dataclass(frozen=True)
+class MostHeld:
+    """The most results that a worker held while a part was read, and the number of parts."""
+
+    results: int
+    parts: int = 1
+
+    @classmethod
+    def of(cls, rows):
+        np.sort(np.random.default_rng(0).random(1 << 19))  # as long as a part of a large file takes
+        return cls(len(distributed.get_worker().data))
+
+    def __add__(self, other):
+        return MostHeld(max(self.results, other.results), self.parts + other.parts)
+
+
+def test_states_are_added_while_other_parts_are_read(frames, make_table, scheduler, monkeypatch):
+    monkeypatch.setattr(id_ranges, "_ROWS_OF_RANGE", 10)
+    tables = [
+        make_table(frame, name, rows_of_group=5) for frame, name in zip(frames, "ab", strict=True)
+    ]
+    _, held = fold(scheduler, *tables, partial=MostHeld.of)
+    assert held.parts > 50
+    assert held.results < held.parts / 4  # a worker reads half of the parts
+
+
 @pytest.mark.parametrize("order", ["sorted", "shuffled"])
 def test_a_worker_that_is_killed_changes_nothing(frames, make_table, scheduler, tmp_path, order):
     first, second = frames[0], ORDERS[order](frames[1])
@@ -229,13 +256,38 @@ def test_results_are_the_same_if_a_worker_is_killed(scans, tmp_path, monkeypatch
     mark = tmp_path / "killed"
     submit = dask_cluster._Tasks.submit
 
-    def submit_deadly(tasks, function, arguments):
-        return submit(tasks, DiesFirst(mark, function), arguments)
+    def submit_deadly(tasks, function, arguments, **options):
+        return submit(tasks, DiesFirst(mark, function), arguments, **options)
 
     monkeypatch.setattr(dask_cluster._Tasks, "submit", submit_deadly)
     ours, expected = (METHODS[method](runs) for runs in scans)
     assert mark.exists()
     assert_same_result(ours, expected, SEARCHED.get(method, ()))
+
+
+@pytest.mark.parametrize("place", [0, 14, 17, 18])
+def test_a_worker_that_is_killed_while_it_adds_states_changes_nothing(
+    frames, make_table, scheduler, tmp_path, monkeypatch, place
+):
+    """The parts of the sums that it held were forgotten, and are read again."""
+    mark, submit, adding = tmp_path / "killed", dask_cluster._Tasks.submit, []
+
+    def submit_deadly(tasks, function, arguments, **options):
+        if function is dask_cluster._add_neighbours:
+            adding.append(function)
+            if len(adding) == place + 1:
+                function = DiesFirst(mark, function)
+        return submit(tasks, function, arguments, **options)
+
+    monkeypatch.setattr(dask_cluster._Tasks, "submit", submit_deadly)
+    monkeypatch.setattr(id_ranges, "_ROWS_OF_RANGE", 10)
+    tables = [
+        make_table(frame, name, rows_of_group=10) for frame, name in zip(frames, "ab", strict=True)
+    ]
+    _, counts = fold(scheduler, *tables)
+    assert mark.exists()
+    assert len(adding) == 20
+    assert counts == merged(*frames)
 
 
 @pytest.mark.parametrize("side", [0, 1])

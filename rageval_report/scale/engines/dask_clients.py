@@ -22,14 +22,16 @@ from rageval_report.errors import DataError
 _PATIENCE = 15
 # Dask's workers give freed memory back to the system at once, from 64 KB on, glibc gets each column
 # of a part anew, and Arrow's mimalloc gives its own back after some milliseconds: the workers of a
-# comparison took 1.9 times the CPU time of one process, and with these settings 1.1 times. A worker
-# computes in one thread, so it needs one arena; those of threads shrink whatever the threshold is.
+# comparison took 1.9 times the CPU time of one process, and with these settings 1.1 times. After a
+# second, which is longer than a part takes, it may go: never giving it back takes 30 MiB more.
+# A worker computes in one thread, so it needs one arena; those of threads shrink whatever the
+# threshold is.
 # The profile of every 10 ms is for a dashboard that nobody opens.
 _SETTINGS_OF_WORKERS = {
     "MALLOC_TRIM_THRESHOLD_": str(1 << 28),
     "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
     "MALLOC_ARENA_MAX": "1",
-    "MIMALLOC_PURGE_DELAY": "-1",
+    "MIMALLOC_PURGE_DELAY": "1000",
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
 }
 _PACKAGE = __name__.partition(".")[0]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
+from weakref import WeakSet
 
 from distributed import CancelledError, KilledWorker
 from distributed.comm.core import CommClosedError
@@ -37,7 +38,9 @@ from rageval_report.scale.scan_table import ScanTable
 from rageval_report.scale.score_rows import ScoreRows
 
 # A task adds so many states: few rounds, and few states on a worker at once.
-_ADDED_AT_ONCE = 8
+_ADDED_AT_ONCE = 4
+# The priority of adding states; that of reading parts is 0.
+_SOON = 1
 # The rows are divided by ids in at most so many tasks a table.
 _MOST_SCATTERED = 64
 
@@ -206,23 +209,30 @@ class _Tasks:
 
     def __init__(self, client: Any):
         self._client = client
-        self._futures: list[Future] = []
+        # Not kept: a worker forgets what no task needs any more, and nobody here waits for.
+        self._futures: WeakSet[Future] = WeakSet()
 
-    def submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future:
-        """The future result of a function."""
-        future = self._client.submit(function, *arguments, pure=False)
-        self._futures.append(future)
+    def submit(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], *, priority: int = 0
+    ) -> Future:
+        """The future result of a function; of those that can run, the highest priority runs."""
+        future = self._client.submit(function, *arguments, pure=False, priority=priority)
+        self._futures.add(future)
         return future
 
     def sum_of(self, states: Iterator[Future]) -> Any:
-        """The sum of states in their order: neighbours are added on the workers, round by round."""
+        """The sum of states in their order: neighbours are added on the workers, round by round.
+
+        They are added as soon as they are there, before further parts are read: else the workers
+        would hold the states of all parts at once.
+        """
         waiting = list(states)
         while len(waiting) > 1:
             groups = [
                 waiting[first : first + _ADDED_AT_ONCE]
                 for first in range(0, len(waiting), _ADDED_AT_ONCE)
             ]
-            waiting = [self.submit(_add_neighbours, (group,)) for group in groups]
+            waiting = [self.submit(_add_neighbours, (group,), priority=_SOON) for group in groups]
         return waiting[0].result() if waiting else None
 
     def scatter(self, sides: Sequence[ScatteredSide], n_buckets: int) -> list[list[Future]]:
@@ -238,7 +248,7 @@ class _Tasks:
     def end(self) -> None:
         """Give up what has not run, and let the workers forget the rest."""
         if self._client.status == "running":
-            self._client.cancel(self._futures, force=True)
+            self._client.cancel(list(self._futures), force=True)
         self._futures.clear()
 
 
