@@ -23,7 +23,7 @@ from rageval_report._registry import Registry
 PACKAGE = Path(rageval_report.__file__).parent
 
 FLOORS = (
-    {"_argument_kinds", "_command_process"},
+    {"_argument_kinds", "_command_process", "_late_patterns"},
     {"errors", "types", "_version"},
     {"_registry"},
     {"files"},

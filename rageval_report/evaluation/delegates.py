@@ -43,13 +43,16 @@ if TYPE_CHECKING:
     from rageval_report.evaluation.scanning.pages import page_of_compared as page_of_compared
     from rageval_report.evaluation.scanning.pages import page_of_ranked as page_of_ranked
     from rageval_report.evaluation.scanning.pages import page_of_scan as page_of_scan
+    from rageval_report.plots import plot_named as plot_named
     from rageval_report.readers import pick_pipeline as pick_pipeline
     from rageval_report.readers import reason_to_refuse as reason_to_refuse
+    from rageval_report.reports import report_evaluation as report_evaluation
     from rageval_report.reports.comparison_report import (
         correction_of_slices as correction_of_slices,
     )
     from rageval_report.reports.comparison_report import named_clusters as named_clusters
     from rageval_report.scores.frame_export import frame_for as frame_for
+    from rageval_report.sources.base import SavedContent as SavedContent
     from rageval_report.sources.reading import read as read
     from rageval_report.sources.saving import save_evaluation as save_evaluation
 else:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 import pandas as pd
 
-from rageval_report import plots, reports
 from rageval_report.errors import (
     DataError,
     RagevalError,
@@ -31,7 +30,6 @@ from rageval_report.scores.roles.column_role import Roles, count_roles, roles_fr
 from rageval_report.scores.run_file import time_of
 from rageval_report.scores.states import states_frame
 from rageval_report.scores.table import Duplicates, MetricsArgument
-from rageval_report.sources.base import SavedContent
 from rageval_report.types import JsonObject
 
 if TYPE_CHECKING:
@@ -1352,7 +1350,7 @@ class RAGPipelineEvaluation:
         >>> RAGPipelineEvaluation("hybrid", data).report(pictures=False)
         Report('Evaluation of hybrid', 1 verdicts, 2 sections, 3 queries)
         """
-        return reports.report_evaluation(
+        return delegates.report_evaluation(
             self,
             title=title,
             by=by,
@@ -1415,7 +1413,7 @@ class RAGPipelineEvaluation:
         >>> ax.get_title()
         'Recall@5 — hybrid'
         """
-        return plots.plot_named(kind)(self, *args, ax=ax, **options)
+        return delegates.plot_named(kind)(self, *args, ax=ax, **options)
 
     def to_frame(self, library: FrameLibrary = "pandas") -> Any:
         """One row per query (ids, details and metrics), as a frame of the library.
@@ -1491,7 +1489,7 @@ class RAGPipelineEvaluation:
         RAGPipelineEvaluation('hybrid', 1 queries, 1 metrics)
         """
         moment = self._created if created is None else time_of(created)
-        content = SavedContent(
+        content = delegates.SavedContent(
             self._config, tuple(self.notes), moment, self._correct, self._saved_results
         )
         return delegates.save_evaluation(
