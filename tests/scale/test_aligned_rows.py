@@ -14,7 +14,6 @@ from rageval_report.scale.engines.automatic import engine_of
 from rageval_report.scale.id_ranges import cut_into_ranges
 from rageval_report.scale.mergeable import StateOfEach
 from rageval_report.scale.pairs import UnorderedIdsError
-from tests.scale.two_workers import two_workers
 
 ORDERS = {
     "sorted": lambda frame: frame,
@@ -128,13 +127,6 @@ def test_names_of_columns_do_not_reach_the_query_of_duckdb(three, make_table):
 cloudpickle = pytest.importorskip("cloudpickle", reason="needs the extra 'dask'")
 # The workers do not have this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
-
-
-@pytest.fixture(scope="module")
-def scheduler():
-    """The address of a scheduler with two worker processes."""
-    with two_workers() as address:
-        yield address
 
 
 @pytest.mark.parametrize("order", ["sorted", "shuffled"])

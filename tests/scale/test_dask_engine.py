@@ -21,7 +21,6 @@ from rageval_report.scale.id_ranges import cut_into_ranges, fold_range
 from rageval_report.scale.mergeable import StateOfEach, add_states
 from rageval_report.scale.pairs import CommonIds, UnorderedIdsError
 from rageval_report.scale.pieces import FileSchema
-from tests.scale.two_workers import two_workers
 
 distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
 cloudpickle = pytest.importorskip("cloudpickle", reason="needs the extra 'dask'")
@@ -42,13 +41,6 @@ ORDERS = {
         query_id=frame["query_id"].str[1:].astype(int) - 300
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def scheduler():
-    """The address of a scheduler with two worker processes."""
-    with two_workers() as address:
-        yield address
 
 
 @pytest.fixture(autouse=True)

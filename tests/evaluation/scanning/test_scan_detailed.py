@@ -9,7 +9,6 @@ import pytest
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import DataError, UnknownNameError
 from tests.evaluation.scanning.conftest import memory_of, scans_of, scores_frame
-from tests.scale.two_workers import two_workers
 
 NAMES = ("bm25", "dense")
 
@@ -114,13 +113,12 @@ def test_rows_side_by_side_are_those_of_memory(frames, tmp_path, engine, keep):
     assert sorted(text.read_text().splitlines()) == sorted(lines)
 
 
-def test_rows_of_workers_are_those_of_memory(frames, tmp_path):
+def test_rows_of_workers_are_those_of_memory(frames, tmp_path, scheduler):
     runs = memory_of(frames, NAMES)
     expected = by_id(runs[0].comparative_detailed_report(runs[1], output_format="df"))
     path = tmp_path / "detailed.parquet"
-    with two_workers() as scheduler:
-        first, second = scans_of(frames, tmp_path, NAMES, engine="dask", scheduler=scheduler)
-        found = first.comparative_detailed_report(second, output_format="df", k=5, path=path)
+    first, second = scans_of(frames, tmp_path, NAMES, engine="dask", scheduler=scheduler)
+    found = first.comparative_detailed_report(second, output_format="df", k=5, path=path)
     pd.testing.assert_frame_equal(by_id(pd.read_parquet(path)), expected, check_dtype=False)
     pd.testing.assert_frame_equal(found, expected.head(5), check_dtype=False)
 

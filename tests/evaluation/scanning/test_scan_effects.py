@@ -8,7 +8,6 @@ from rageval_report import RAGPipelineEvaluation, rank
 from rageval_report.evaluation.scanning import ranked
 from rageval_report.scores.states import NOT_APPLICABLE
 from tests.evaluation.scanning.conftest import memory_of, scans_of, scores_frame
-from tests.scale.two_workers import two_workers
 
 NAMES = tuple(f"rag__top_k={k}__chunk={size}" for k in (10, 3) for size in (256, 512, 1024))
 LATTICE = ["exact_match", "recall@5"]
@@ -76,10 +75,9 @@ def test_effects_are_those_of_memory(frames, tmp_path, engine, kept_or_summed):
     assert keys == [key for key in others if key != "spread"]
 
 
-def test_effects_of_workers_are_those_of_memory(frames, tmp_path):
-    with two_workers() as scheduler:
-        scans = scans_of(frames, tmp_path, NAMES, engine="dask", scheduler=scheduler)
-        report = rank(*scans, metrics=["recall@5", "similarity"]).report(pictures=False)
+def test_effects_of_workers_are_those_of_memory(frames, tmp_path, scheduler):
+    scans = scans_of(frames, tmp_path, NAMES, engine="dask", scheduler=scheduler)
+    report = rank(*scans, metrics=["recall@5", "similarity"]).report(pictures=False)
     expected = rank(*memory_of(frames, NAMES), metrics=["recall@5", "similarity"])
     assert_same_effects(report, expected.report(pictures=False))
 

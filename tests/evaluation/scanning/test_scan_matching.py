@@ -32,7 +32,6 @@ from tests.evaluation.scanning.test_scan_properties import (
     table,
 )
 from tests.evaluation.scanning.test_scan_rank import assert_same_ranking
-from tests.scale.two_workers import two_workers
 
 ENGINES = ["stream", "join", "duckdb"]
 
@@ -376,13 +375,6 @@ RANDOM = {
 def test_no_division_into_files_moves_a_number(seed, n, share, gaps, divisions, engine):
     frames = [asked(seed + place, n, share, gaps, place) for place in range(3)]
     check_division(frames, divisions, engine=engine)
-
-
-@pytest.fixture(scope="module")
-def scheduler():
-    """The address of a scheduler with two worker processes."""
-    with two_workers() as address:
-        yield address
 
 
 @settings(max_examples=2, deadline=None)

@@ -15,7 +15,6 @@ from rageval_report.errors import ArgumentKindError, DataError, UnknownNameError
 from rageval_report.stats.sequential.change_detection import change_evalues
 from tests.evaluation.scanning.conftest import memory_of, scans_of
 from tests.evaluation.scanning.test_scan_properties import DIVISIONS
-from tests.scale.two_workers import two_workers
 
 DAYS = ("good", "monday", "tuesday", "wednesday", "thursday")
 LATTICE = ["exact_match", "recall@5"]
@@ -206,13 +205,6 @@ def check_division(seed, divisions, **options):
 )
 def test_no_division_into_files_moves_a_number(seed, divisions, engine):
     check_division(seed, divisions, engine=engine)
-
-
-@pytest.fixture(scope="module")
-def scheduler():
-    """The address of a scheduler with two worker processes."""
-    with two_workers() as address:
-        yield address
 
 
 @settings(max_examples=2, deadline=None)

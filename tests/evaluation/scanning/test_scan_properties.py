@@ -18,7 +18,6 @@ from rageval_report import RAGPipelineEvaluation, compare, rank
 from rageval_report.stats.states import block_state, pair_state
 from rageval_report.stats.states.column_state import ColumnRules, ColumnState
 from tests.evaluation.scanning.conftest import write_parquet
-from tests.scale.two_workers import two_workers
 
 NAMES = ("bm25", "dense", "hybrid")
 LATTICE = ["exact_match", "recall@5"]
@@ -181,13 +180,6 @@ def check_tables(check, frames, divisions, *, is_summed=False, **options):
             for name, frame, division in zip(NAMES, frames, divisions, strict=True)
         ]
         check(Tables(frames, scans, is_summed, Path(folder)))
-
-
-@pytest.fixture(scope="module")
-def scheduler():
-    """The address of a scheduler with two worker processes."""
-    with two_workers() as address:
-        yield address
 
 
 def assert_equal_rows(found, expected, searched=(), *, key="metric"):
