@@ -1,8 +1,8 @@
 """Finds ids that occur twice in a table of any size and in any order, within a small memory.
 
-Each id becomes a 64-bit fingerprint. The fingerprints are divided by their first bits into files,
-each of which fits into memory and is sorted there. Ids of equal fingerprints are then compared as
-texts in a second pass, which most tables do not need.
+Each id becomes a 64-bit fingerprint. More than a million of them are divided by their first bits
+into files, each of which fits into memory and is sorted there. Ids of equal fingerprints are then
+compared as texts in a second pass, which most tables do not need.
 """
 
 from __future__ import annotations
@@ -78,18 +78,18 @@ def raise_if_repeated(name: str, read_ids: Callable[[], Iterator[ArrowTexts]]) -
 
 
 class FingerprintFiles:
-    """Fingerprints of ids in temporary files, divided by their first bits."""
+    """Fingerprints of ids: a million in memory, more in temporary files by their first bits."""
 
     def __init__(self) -> None:
-        self._folder = TemporaryDirectory(prefix="rageval-report-")
-        self._paths = [Path(self._folder.name, str(place)) for place in range(_N_FILES)]
         self._waiting: list[WordArray] = []
+        self._folder: TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._folder.cleanup()
+        if self._folder is not None:
+            self._folder.cleanup()
 
     def add(self, ids: ArrowTexts) -> None:
         """Add the fingerprints of some ids."""
@@ -98,25 +98,45 @@ class FingerprintFiles:
             self._write()
 
     def _write(self) -> None:
-        prints = np.concatenate([np.empty(0, dtype=np.uint64), *self._waiting])
-        self._waiting.clear()
-        prints.sort()
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix="rageval-report-")
+        prints = self._take_waiting()
         # Sorted, so that those of one file stand together.
         starts = np.searchsorted(prints >> _SHIFT, np.arange(_N_FILES + 1, dtype=np.uint64))
-        for path, first, last in zip(self._paths, starts[:-1], starts[1:], strict=True):
+        for path, first, last in zip(_paths_in(self._folder), starts[:-1], starts[1:], strict=True):
             with path.open("ab") as file:
                 prints[first:last].tofile(file)
 
+    def _take_waiting(self) -> WordArray:
+        """The fingerprints in memory, sorted."""
+        prints = np.concatenate([np.empty(0, dtype=np.uint64), *self._waiting])
+        self._waiting.clear()
+        prints.sort()
+        return prints
+
     def repeated(self) -> WordArray:
         """The fingerprints that occur more than once."""
+        if self._folder is None:
+            prints = self._take_waiting()
+            self._waiting.append(prints)
+            return _repeated_among(prints)
         self._write()
         repeated = [np.empty(0, dtype=np.uint64)]
-        for path in self._paths:
+        for path in _paths_in(self._folder):
             prints = np.fromfile(path, dtype=np.uint64)
             prints.sort()
-            repeated.append(prints[1:][prints[1:] == prints[:-1]])
+            repeated.append(_repeated_among(prints))
         return np.unique(np.concatenate(repeated))
 
     def has_repeats(self) -> bool:
         """Whether two ids have the same fingerprint, as equal ids have."""
         return bool(self.repeated().size)
+
+
+def _paths_in(folder: TemporaryDirectory[str]) -> list[Path]:
+    return [Path(folder.name, str(place)) for place in range(_N_FILES)]
+
+
+def _repeated_among(prints: WordArray) -> WordArray:
+    """The values that occur more than once among sorted ones, each once."""
+    return np.unique(prints[1:][prints[1:] == prints[:-1]])

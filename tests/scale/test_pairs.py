@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from rageval_report.scale import unique_ids
 from rageval_report.scale.id_order import IdOrder, sort_key
 from rageval_report.scale.pairs import (
     CommonIds,
@@ -14,7 +15,7 @@ from rageval_report.scale.pairs import (
     rows_in_same_order,
 )
 from rageval_report.scale.score_rows import ScoreRows
-from rageval_report.scale.unique_ids import repeated_ids
+from rageval_report.scale.unique_ids import FingerprintFiles, repeated_ids
 
 METRICS = (("recall",), ("recall",))
 
@@ -113,7 +114,9 @@ def test_orders_of_parts_are_those_of_the_whole(cut):
         assert parts[0] + parts[1] == whole
 
 
-def test_repeated_ids_are_found_across_parts():
+@pytest.mark.parametrize("held_in_memory", [300, 1500, 10_000])
+def test_repeated_ids_are_found_across_parts(monkeypatch, held_in_memory):
+    monkeypatch.setattr(unique_ids, "_WRITTEN_AT_ONCE", held_in_memory)
     rng = np.random.default_rng(0)
     ids = [f"{'long ' * (number % 90)}q{number}" for number in rng.permutation(5000)]
     ids[4999] = ids[3]
@@ -121,3 +124,8 @@ def test_repeated_ids_are_found_across_parts():
     parts = [pa.array(ids[first : first + 700], pa.large_string()) for first in range(0, 5000, 700)]
     assert set(repeated_ids(lambda: iter(parts))) == {ids[3], ids[17]}
     assert repeated_ids(lambda: iter(parts[:1])) == []
+    with FingerprintFiles() as prints:
+        for part in parts:
+            prints.add(part)
+        assert prints.repeated().tolist() == prints.repeated().tolist()
+        assert len(prints.repeated()) == 2
