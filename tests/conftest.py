@@ -27,12 +27,10 @@ from rageval_report.readers import ScoreFile, read
 _REPOSITORY = Path(__file__).resolve().parents[1]
 
 # A busy machine is no fault of the code: an example may take as long as it takes, everywhere.
-# The parent is Hypothesis's own profile "ci" where the environment variable CI is set: it draws the
-# same examples every time, so that half of them do; `.ci/properties` looks for new ones.
+# The parent is Hypothesis's own profile "ci" where the environment variable CI is set.
 hypothesis.settings.register_profile(
     "without-a-clock",
     parent=hypothesis.settings.default,
-    max_examples=50 if hypothesis.settings.default.derandomize else 100,
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )

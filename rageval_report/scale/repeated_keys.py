@@ -12,7 +12,7 @@ import numpy as np
 from rageval_report.errors import DataError
 from rageval_report.scale.pieces import Piece
 from rageval_report.scale.scan_table import ScanTable
-from rageval_report.scale.unique_ids import FingerprintFiles
+from rageval_report.scale.unique_ids import Fingerprints
 from rageval_report.scores.fingerprints import fingerprints_of
 from rageval_report.types import WordArray
 
@@ -35,7 +35,7 @@ def number_repeats(table: ScanTable) -> tuple[Piece, ...]:
     DataError
         If more than a million rows have a key that occurs several times.
     """
-    with FingerprintFiles() as prints:
+    with Fingerprints() as prints:
         for rows in table.rows(()):
             prints.add(rows.ids)
         suspects = prints.repeated()

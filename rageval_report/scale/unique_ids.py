@@ -44,7 +44,7 @@ def repeated_ids(read_ids: Callable[[], Iterator[ArrowTexts]]) -> list[str]:
     >>> repeated_ids(lambda: iter([pyarrow.array(["q1", "q2"]), pyarrow.array(["q3", "q1"])]))
     ['q1']
     """
-    with FingerprintFiles() as prints:
+    with Fingerprints() as prints:
         for ids in read_ids():
             prints.add(ids)
         suspects = prints.repeated()
@@ -77,7 +77,7 @@ def raise_if_repeated(name: str, read_ids: Callable[[], Iterator[ArrowTexts]]) -
         raise ReaderError(RepeatedIdsError(repeated, REMEDY_OF_SCANS).args[0], name)
 
 
-class FingerprintFiles:
+class Fingerprints:
     """Fingerprints of ids: a million in memory, more in temporary files by their first bits."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from rageval_report.scale.pairs import (
     rows_in_same_order,
 )
 from rageval_report.scale.score_rows import ScoreRows
-from rageval_report.scale.unique_ids import FingerprintFiles, repeated_ids
+from rageval_report.scale.unique_ids import Fingerprints, repeated_ids
 
 METRICS = (("recall",), ("recall",))
 
@@ -124,7 +124,7 @@ def test_repeated_ids_are_found_across_parts(monkeypatch, held_in_memory):
     parts = [pa.array(ids[first : first + 700], pa.large_string()) for first in range(0, 5000, 700)]
     assert set(repeated_ids(lambda: iter(parts))) == {ids[3], ids[17]}
     assert repeated_ids(lambda: iter(parts[:1])) == []
-    with FingerprintFiles() as prints:
+    with Fingerprints() as prints:
         for part in parts:
             prints.add(part)
         assert prints.repeated().tolist() == prints.repeated().tolist()

@@ -21,7 +21,7 @@ from rageval_report.scale.pairs import PairedRows
 from rageval_report.scale.pieces import ROWS_OF_PART, ArrowTable, read_footer
 from rageval_report.scale.scan_table import ScanTable
 from rageval_report.scale.score_rows import ScoreRows
-from rageval_report.scale.unique_ids import FingerprintFiles
+from rageval_report.scale.unique_ids import Fingerprints
 from rageval_report.types import BoolArray
 
 # Enough to join some million rows in memory, and little beside what else runs on a machine.
@@ -146,7 +146,7 @@ class _JoinedSide:
         self, table: ScanTable, metrics: tuple[str, ...], details: tuple[str, ...], name: str
     ):
         self.table, self.metrics, self.details, self.name = table, metrics, details, name
-        self.alone = FingerprintFiles()
+        self.alone = Fingerprints()
         self.n_rows = self.n_alone = 0
         self.error: Exception | None = None
 

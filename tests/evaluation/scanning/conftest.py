@@ -15,10 +15,10 @@ from rageval_report.stats.states.metric_state import MetricState
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    """Parts of 120 rows, pieces of 250; the first 100 decide what the columns are."""
-    monkeypatch.setattr(pieces, "ROWS_OF_PART", 120)
-    monkeypatch.setattr(csv_pieces, "ROWS_OF_PART", 120)
-    monkeypatch.setattr(pieces, "_ROWS_OF_PIECE", 250)
+    """Parts of 50 rows, pieces of 100; the first 100 decide what the columns are."""
+    monkeypatch.setattr(pieces, "ROWS_OF_PART", 50)
+    monkeypatch.setattr(csv_pieces, "ROWS_OF_PART", 50)
+    monkeypatch.setattr(pieces, "_ROWS_OF_PIECE", 100)
     monkeypatch.setattr(pieces, "SAMPLE_ROWS", 100)
 
 
@@ -42,7 +42,7 @@ def scores_frame(n=700, seed=0, shift=0.0):
     return frame
 
 
-def write_parquet(frame, path, rows_of_group=200):
+def write_parquet(frame, path, rows_of_group=90):
     path.parent.mkdir(parents=True, exist_ok=True)
     table = pa.Table.from_pandas(frame, preserve_index=False)
     pq.write_table(table, path, row_group_size=rows_of_group)

@@ -209,7 +209,7 @@ def test_a_damaged_file_among_many_is_named(frame, tmp_path):
 
 
 def test_a_damaged_page_is_named_and_nothing_is_written(frame, tmp_path):
-    path = write_parquet(frame, tmp_path / "scores" / "a.parquet", rows_of_group=90)
+    path = write_parquet(frame, tmp_path / "scores" / "a.parquet")
     content = bytearray(path.read_bytes())
     scan = RAGPipelineEvaluation.scan(path)
     scan.evaluation_report()
