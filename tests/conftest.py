@@ -9,7 +9,6 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import functools
-import gc
 import inspect
 import shutil
 import socketserver
@@ -46,16 +45,12 @@ if "mix_stderr" in inspect.signature(CliRunner).parameters:
 
 
 def pytest_collection_finish() -> None:
-    """Make runs of pytest that a test starts runs of their own, and keep what is loaded for good.
+    """Make runs of pytest that a test starts runs of their own.
 
     Not earlier: the workers of pytest-xdist read the options of this run from the environment, and
-    would measure no coverage and run the tests that ``-m`` leaves out. The tests and the packages
-    are some 800,000 objects: the garbage collector looked at all of them again and again, for a
-    sixth of the time.
+    would measure no coverage and run the tests that ``-m`` leaves out.
     """
     os.environ.pop("PYTEST_ADDOPTS", None)
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(scope="session")
