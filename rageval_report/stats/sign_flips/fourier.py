@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rageval_report.stats.sign_flips.far_nodes import FarRange, FarTerms, find_far_terms
-from rageval_report.stats.sign_flips.sign_sums import SignSums
+from rageval_report.stats.sign_flips.sign_sums import Magnitudes, SignSums
 from rageval_report.stats.sign_flips.trapezoid import shortest_period
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import ComplexArray, FloatArray, IntArray
@@ -183,7 +183,7 @@ def tail_series(sums: SignSums, thresholds: FloatArray, line: IntegrationLine) -
 
 def select_nodes(sums: SignSums, line: IntegrationLine) -> Nodes:
     """The nodes at which the terms of the series need not be negligible."""
-    distance, last, is_all = _space_nodes(sums, line)
+    distance, last, is_all = space_nodes(sums, line)
     deviation = math.sqrt(sums.cumulant(line.tilt).variance)
     reach = max(_BODY / deviation, math.sqrt(max(sums.reach**2 - line.tilt**2, 0.0)))
     body = np.arange(min(last, math.ceil(reach / distance)) + 1)
@@ -216,8 +216,16 @@ def _waves(thresholds: FloatArray, nodes: Nodes, terms: ComplexArray) -> FloatAr
     return np.concatenate(parts, axis=1)
 
 
-def _space_nodes(sums: SignSums, line: IntegrationLine) -> tuple[float, int, bool]:
-    """The distance of the nodes, the number of the last, and whether that ends a period."""
+def space_nodes(sums: Magnitudes, line: IntegrationLine) -> tuple[float, int, bool]:
+    """The distance of the nodes, the number of the last, and whether that ends a period.
+
+    Examples
+    --------
+    >>> sums = SignSums(np.full(100, 0.1))
+    >>> distance, last, is_all = space_nodes(sums, IntegrationLine(2.0, 0.03, 0.1))
+    >>> last, is_all  # a period has 2 * 37 + 1 nodes
+    (37, True)
+    """
     accuracy = -math.log(_ALIAS)
     if line.threshold is not None:
         period = float(

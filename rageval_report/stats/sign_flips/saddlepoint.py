@@ -6,7 +6,7 @@ import math
 
 import scipy
 
-from rageval_report.stats.sign_flips.sign_sums import SignSums
+from rageval_report.stats.sign_flips.sign_sums import Magnitudes, SignSums
 
 # In standard deviations. A line of integration this far from the pole at zero needs few nodes, and
 # tilting a central threshold by so little costs few digits.
@@ -16,7 +16,7 @@ _MOST_STEPS = 100
 _CLOSE = 1e-9  # in standard deviations of the tilted sum
 
 
-def tilt(sums: SignSums, threshold: float) -> float:
+def tilt(sums: Magnitudes, threshold: float) -> float:
     """The c at which the sum, tilted by c, has the threshold as its mean.
 
     Newton's method from the left: K' is concave there, so no step goes too far.
@@ -68,7 +68,7 @@ def saddlepoint_tail(sums: SignSums, threshold: float, spacing: float = 0.0) -> 
     return tilted_tail(sums, reached, tilt(sums, reached), spacing)
 
 
-def tilted_tail(sums: SignSums, reached: float, c: float, spacing: float = 0.0) -> float:
+def tilted_tail(sums: Magnitudes, reached: float, c: float, spacing: float = 0.0) -> float:
     """`saddlepoint_tail` if the tilt is known; `reached` is half a spacing below the threshold."""
     cumulant = sums.cumulant(c)
     w = math.sqrt(2.0 * max(c * reached - cumulant.value, 0.0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 import scipy
@@ -62,6 +63,17 @@ class Cumulant:
     value: float
     mean: float
     variance: float
+
+
+class Magnitudes(Protocol):
+    """Magnitudes that enter a sum with random signs, as far as a line of integration needs them."""
+
+    total: float
+    variance: float
+
+    def cumulant(self, c: float) -> Cumulant:
+        """K, K' and K'' at the real point c, at least zero."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

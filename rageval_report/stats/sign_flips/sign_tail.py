@@ -25,6 +25,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rageval_report.stats.pairs.discordant import binomial_cdf
+from rageval_report.stats.sign_flips.few_steps import (
+    MOST_DISTINCT,
+    FewMagnitudes,
+    whole_period_tail,
+)
 from rageval_report.stats.sign_flips.fourier import FAR, IntegrationLine, SeriesTail, tail_series
 from rageval_report.stats.sign_flips.meet_in_the_middle import (
     SAME_SUM,
@@ -40,7 +45,7 @@ from rageval_report.stats.sign_flips.saddlepoint import (
     tilt,
     tilted_tail,
 )
-from rageval_report.stats.sign_flips.sign_sums import SignSums, Tail
+from rageval_report.stats.sign_flips.sign_sums import Magnitudes, SignSums, Tail
 from rageval_report.stats.sign_flips.tail_batch import TailRows, smooth_tails
 from rageval_report.stats.sign_flips.ties import group_ties
 from rageval_report.stats.sums import sum_of_products
@@ -156,7 +161,14 @@ def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
         return _one_pattern(size)
     # Rung 4, in a unit in which the squares sum up to 1.
     unit = math.sqrt(sum_of_products(np.square(steps, dtype=np.float64), counts))
-    sums, reached, step = SignSums(steps / unit, counts), threshold / unit, 1 / unit
+    values, reached, step = steps / unit, threshold / unit, 1 / unit
+    if steps.size <= MOST_DISTINCT:
+        few = FewMagnitudes(values, counts)
+        line = _line(few, reached, step)
+        whole = None if line.smallest < _FAR_TAIL else whole_period_tail(few, reached, line)
+        if whole is not None:
+            return whole
+    sums = SignSums(values, counts)
     line = _line(sums, reached, step)
     if line.smallest < _FAR_TAIL:
         return _far_tail(sums, reached, 2 * step)
@@ -308,7 +320,7 @@ def _tail(
     return Tail(float(_series(sums, reached, line).at_least[0]), 0.0)
 
 
-def _line(sums: SignSums, threshold: float, step: float | None) -> IntegrationLine:
+def _line(sums: Magnitudes, threshold: float, step: float | None) -> IntegrationLine:
     """The line through the saddlepoint, or as close to it as the pole at zero allows."""
     # Within about two standard deviations only the order of magnitude matters: 0.02 to 0.5. There
     # the tilt need not be searched: K' rises.
