@@ -12,6 +12,7 @@ import pandas as pd
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness
+from rageval_report.scores.correct import yes_or_no
 from rageval_report.scores.correct_notion import (
     CorrectNotion,
     find_notion,
@@ -20,6 +21,7 @@ from rageval_report.scores.correct_notion import (
 from rageval_report.stats import mean_interval
 from rageval_report.stats.base import Interval, check_level
 from rageval_report.stats.means.counted_share import interval_of_count
+from rageval_report.types import BoolArray, FloatArray
 
 FINE = "fine"
 UNKNOWN = "unknown"
@@ -33,6 +35,7 @@ CAUSES = {
     "citation": "the answer is right, and cites no gold",
 }
 _WHOLE_RANKING = ("hit", "recall", "reachable_recall")
+_HALF = 0.5  # a score of 0 or 1 is yes above it
 _OTHERS = {FINE: "nothing went wrong", UNKNOWN: "a score that decides is missing"}
 
 
@@ -62,36 +65,32 @@ def failure_causes(
     DataError
         If there is neither ``hit@k`` nor ``recall@k``, or it is unknown what a correct answer is.
     """
-    right = correctness(evaluation, correct)
+    answers = correctness(evaluation, correct)
     within = _gold_found(evaluation, f"@{k}")
     if within is None:
         raise DataError(
             f"breakdown needs the metric hit@{k} or recall@{k}; metrics: "
             f"{', '.join(evaluation.metrics)}"
         )
+    right, wrong = _yes_and_no(answers)
+    found, missed = _yes_and_no(within)
+    # Without a metric of the whole ranking, gold beyond the first k cannot be seen.
     anywhere = _gold_found(evaluation, "")
-    refused_wrongly = _is_one(evaluation, "false_refusal")
-    answered_wrongly = _is_one(evaluation, "hallucinated_answer")
-    uncited = _is_zero(evaluation, "citation_hit")
-    wrong = _is_true(~right)
-    causes = pd.Series(UNKNOWN, index=evaluation.scores.index, name="cause", dtype=object)
+    found_anywhere, missed_anywhere = _yes_and_no(within if anywhere is None else anywhere)
+    invented = _numbers(evaluation, "hallucinated_answer")
     rules = {
-        "over-refusal": refused_wrongly,
-        "under-refusal": answered_wrongly,
+        "over-refusal": _numbers(evaluation, "false_refusal") > _HALF,
+        "under-refusal": invented > _HALF,
         # Before retrieval, because a question without an answer has no gold to retrieve.
-        FINE: _is_unanswerable(evaluation) & ~answered_wrongly,
-        "retrieval": wrong
-        & _is_true(~within)
-        # Without a metric of the whole ranking, gold beyond the first k cannot be seen.
-        & _is_true(~(within if anywhere is None else anywhere)),
-        "ranking": wrong & _is_true(~within) & _is_true(anywhere),
-        "generation": wrong & _is_true(within),
-        "citation": _is_true(right) & uncited,
+        FINE: ~np.isnan(invented),
+        "retrieval": wrong & missed & missed_anywhere,
+        "ranking": wrong & missed & found_anywhere,
+        "generation": wrong & found,
+        "citation": right & (_numbers(evaluation, "citation_hit") <= 0.0),
     }
-    for cause, holds in rules.items():
-        causes[(causes == UNKNOWN) & holds] = cause
-    causes[(causes == UNKNOWN) & _is_true(right)] = FINE
-    return causes
+    # The first that holds is the cause.
+    causes = np.select([*rules.values(), right], [*rules, FINE], UNKNOWN).astype(object)
+    return pd.Series(causes, index=evaluation.scores.index, name="cause", dtype=object)
 
 
 def breakdown(
@@ -348,34 +347,24 @@ def _gold_found(evaluation: Scored, cutoff: str) -> pd.Series | None:
     for stem in _WHOLE_RANKING:
         name = known.get(stem + cutoff)
         if name is not None:
-            values = evaluation.scores[name]
-            return (values > 0).astype("boolean").mask(values.isna())
+            values = evaluation.scores[name].to_numpy(dtype=np.float64)
+            return yes_or_no(values > 0, np.isnan(values), evaluation.scores.index)
     return None
 
 
-def _column(evaluation: Scored, name: str) -> pd.Series:
+def _numbers(evaluation: Scored, name: str) -> FloatArray:
+    """The scores of a metric under any of its names; NaN throughout if it is not there."""
     known = {metric.known_as: metric.name for metric in evaluation.metrics.values()}
     if name in known:
-        return evaluation.scores[known[name]]
-    return pd.Series(np.nan, index=evaluation.scores.index)
+        return evaluation.scores[known[name]].to_numpy(dtype=np.float64)
+    return np.full(len(evaluation.scores), np.nan)
 
 
-def _is_one(evaluation: Scored, name: str) -> pd.Series:
-    return _column(evaluation, name) > 0.5
-
-
-def _is_zero(evaluation: Scored, name: str) -> pd.Series:
-    return _column(evaluation, name) <= 0.0
-
-
-def _is_unanswerable(evaluation: Scored) -> pd.Series:
-    """Whether a question has no answer, so that a refusal is right."""
-    return _column(evaluation, "hallucinated_answer").notna()
-
-
-def _is_true(holds: pd.Series | None) -> pd.Series | bool:
-    """The values with unknown as False; None is False throughout."""
-    return False if holds is None else holds.fillna(False).astype(bool)
+def _yes_and_no(answers: pd.Series) -> tuple[BoolArray, BoolArray]:
+    """Where the answer is yes, and where it is no; neither where it is unknown."""
+    array = answers.array
+    yes = array.to_numpy(dtype=np.bool_, na_value=False)
+    return yes, ~(yes | np.asarray(array.isna()))
 
 
 # -- rows
@@ -432,7 +421,7 @@ _MEASURES = {
 def _unmeasured_causes(evaluation: Scored) -> Iterator[str]:
     """The causes that no score measures."""
     for cause, (names, _) in _MEASURES.items():
-        if not any(_column(evaluation, name).notna().any() for name in names):
+        if all(np.isnan(_numbers(evaluation, name)).all() for name in names):
             yield cause
 
 

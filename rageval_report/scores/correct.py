@@ -16,6 +16,7 @@ from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.metric import Metric, is_binary
 from rageval_report.scores.roles.columns import resolver
 from rageval_report.scores.table import Scored, join_details
+from rageval_report.types import BoolArray
 
 Correct = (
     str
@@ -67,6 +68,18 @@ def apply_rule(evaluation: Scored, correct: Correct) -> pd.Series:
     if isinstance(correct, tuple):
         return _by_threshold(evaluation, *_pair(correct))
     return _by_name(evaluation, str(correct))
+
+
+def yes_or_no(holds: BoolArray, unknown: BoolArray, index: pd.Index) -> pd.Series:
+    """The answers as a Series, NA where they are unknown.
+
+    Examples
+    --------
+    >>> ids = pd.Index(["a", "b"])
+    >>> yes_or_no(np.array([True, True]), np.array([False, True]), ids).tolist()
+    [True, <NA>]
+    """
+    return pd.Series(pd.arrays.BooleanArray(holds, unknown), index=index, name="correct")
 
 
 def rule_in_words(evaluation: Scored, correct: Correct) -> str:
@@ -131,11 +144,12 @@ def _best_score(metric: Metric) -> float:
 
 def _by_threshold(evaluation: Scored, name: str, threshold: float) -> pd.Series:
     metric = evaluation.metrics[resolver(evaluation.metrics)(name)]
-    values = evaluation.scores[metric.name]
+    column = evaluation.scores[metric.name]
+    values = column.to_numpy(dtype=np.float64)
     holds = values >= threshold if metric.greater_is_better else values <= threshold
     # A missing score is neither correct nor incorrect; a comparison with NaN alone would give
     # False.
-    return holds.astype("boolean").mask(values.isna()).rename("correct")
+    return yes_or_no(holds, np.isnan(values), column.index)
 
 
 def _by_thresholds(evaluation: Scored, thresholds: Mapping[str, float]) -> pd.Series:

@@ -15,12 +15,19 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, RagevalError
-from rageval_report.scores.correct import HOW_TO_SAY, Correct, apply_rule, rule_in_words
+from rageval_report.scores.correct import (
+    HOW_TO_SAY,
+    Correct,
+    apply_rule,
+    rule_in_words,
+    yes_or_no,
+)
 from rageval_report.scores.exact_values import plain_value
 from rageval_report.scores.metric import Metric, normalise_name
 from rageval_report.scores.query_ids import first_named
 from rageval_report.scores.table import Scored
 from rageval_report.scores.texts import REFERENCE
+from rageval_report.types import FloatArray
 
 Origin = Literal["caller", "people", "judge", "metric", "exact match"]
 
@@ -247,11 +254,19 @@ def answers_by(evaluation: Scored, notion: CorrectNotion) -> pd.Series:
     right = apply_rule(evaluation, notion.rule)
     if _decides_alone(evaluation, notion):
         return right
+    answers = right.array
+    unknown = np.array(answers.isna())
+    holds = answers.to_numpy(dtype=np.bool_, na_value=False)
     refused_rightly = _right_refusals(evaluation)
-    refused_wrongly = _column(evaluation, "false_refusal") > _HALF
-    is_open = right.isna() if notion.origin in ("caller", "people") else True
-    right = right.mask(refused_rightly.notna() & is_open, refused_rightly)
-    return right.mask(right.isna() & refused_wrongly, False).rename("correct")
+    if refused_rightly is not None:
+        is_open = unknown if notion.origin in ("caller", "people") else True
+        decides = ~np.isnan(refused_rightly) & is_open
+        holds = np.where(decides, refused_rightly > _HALF, holds)
+        unknown &= ~decides
+    false_refusals = _numbers(evaluation, "false_refusal")
+    if false_refusals is not None:
+        unknown &= ~(false_refusals > _HALF)  # a refusal that nothing else judges is wrong
+    return yes_or_no(holds, unknown, right.index)
 
 
 def declare(evaluation: Scored, notion: CorrectNotion, right: pd.Series | None = None) -> str:
@@ -382,7 +397,8 @@ def describe_notions(runs: Sequence[Scored], notions: Sequence[CorrectNotion]) -
 
 def words_with_refusals(evaluation: Scored, notion: CorrectNotion) -> str:
     """The rule in words; with the refusals that count as correct, if there may be any."""
-    if _decides_alone(evaluation, notion) or not _right_refusals(evaluation).notna().any():
+    refusals = None if _decides_alone(evaluation, notion) else _right_refusals(evaluation)
+    if refusals is None or np.isnan(refusals).all():
         return notion.words
     return f"{notion.words}, or a right refusal"
 
@@ -518,19 +534,22 @@ def _decides_alone(evaluation: Scored, notion: CorrectNotion) -> bool:
     return callable(rule) or (isinstance(rule, str) and rule in evaluation.details.columns)
 
 
-def _right_refusals(evaluation: Scored) -> pd.Series:
-    """Of the questions without an answer, whether each was refused; NA for all others."""
-    invented = _column(evaluation, "hallucinated_answer")
-    refused = _column(evaluation, "abstention_recall")
-    values = (1.0 - invented).where(invented.notna(), refused)
-    return (values > _HALF).astype("boolean").mask(values.isna())
+def _right_refusals(evaluation: Scored) -> FloatArray | None:
+    """1 for a question without an answer that was refused, 0 if it was not, NaN for all others.
+
+    None if no metric says so of any question.
+    """
+    invented = _numbers(evaluation, "hallucinated_answer")
+    refused = _numbers(evaluation, "abstention_recall")
+    if invented is None:
+        return refused
+    values = 1.0 - invented
+    return values if refused is None else np.where(np.isnan(values), refused, values)
 
 
-def _column(evaluation: Scored, name: str) -> pd.Series:
+def _numbers(evaluation: Scored, name: str) -> FloatArray | None:
     metric = _metric_named(evaluation, (name,))
-    if metric is None:
-        return pd.Series(float("nan"), index=evaluation.scores.index)
-    return evaluation.scores[metric.name]
+    return None if metric is None else evaluation.scores[metric.name].to_numpy(dtype=np.float64)
 
 
 def _words_of_references(evaluation: Scored) -> float | None:
