@@ -15,6 +15,12 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
 
 import pytest
+import slipcover
+from _pytest.assertion.rewrite import AssertionRewritingHook
+from slipcover.importer import SlipcoverLoader
+
+# pytest would complain, as of each plugin that is loaded before it can rewrite its assertions.
+slipcover.__doc__ = "PYTEST_DONT_REWRITE"
 
 PACKAGE = "rageval_report"
 # Where Numba is installed it compiles these functions, and does not know the bytecode that counts.
@@ -33,6 +39,18 @@ def pytest_load_initial_conftests(early_config):
     early_config.pluginmanager.register(Lines())
 
 
+class CountingLoader(SlipcoverLoader):
+    """Loads a module so that its lines are counted."""
+
+    def exec_module(self, module):
+        """Load it; pytest within a test expects that its own rewriter has loaded the package."""
+        super().exec_module(module)
+        if module.__name__ == PACKAGE:
+            module.__loader__ = next(
+                finder for finder in sys.meta_path if isinstance(finder, AssertionRewritingHook)
+            )
+
+
 class CountingFinder(MetaPathFinder):
     """Finds the modules of the package before pytest does, which rewrites those of a plugin."""
 
@@ -44,7 +62,8 @@ class CountingFinder(MetaPathFinder):
         if fullname.partition(".")[0] != PACKAGE or fullname in self.omitted:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
-        spec.loader = self.load(spec.loader, spec.origin)
+        if spec is not None and spec.loader is not None:
+            spec.loader = self.load(spec.loader, spec.origin)
         return spec
 
 
@@ -52,19 +71,14 @@ class Lines:
     """The lines and branches that are reached in this process and its workers."""
 
     def __init__(self):
-        # pytest complains of packages that are loaded before it looks at the installed plugins.
-        import slipcover
-        from slipcover.importer import SlipcoverLoader
-
         early = [name for name in sys.modules if name.partition(".")[0] == PACKAGE]
         if early:
             raise pytest.UsageError(f"{early[0]} was imported before its lines could be counted")
         omitted = COMPILED if importlib.util.find_spec("numba") else []
         files = [name.replace(".", "/") + ".py" for name in omitted]
         self.counter = slipcover.Slipcover(branch=True, source=[PACKAGE], omit=files)
-        self.finder = CountingFinder(functools.partial(SlipcoverLoader, self.counter), omitted)
+        self.finder = CountingFinder(functools.partial(CountingLoader, self.counter), omitted)
         sys.meta_path.insert(0, self.finder)
-        self.merge, self.show = slipcover.merge_coverage, slipcover.print_coverage
         self.of_workers = []
 
     @pytest.hookimpl(optionalhook=True)
@@ -81,7 +95,7 @@ class Lines:
             session.config.workeroutput["lines"] = json.dumps(counted)
             return
         for lines in self.of_workers:
-            self.merge(counted, lines)
+            slipcover.merge_coverage(counted, lines)
         self.counted = counted
         if self.percent < session.config.getoption("--lines-floor"):
             session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
@@ -94,7 +108,9 @@ class Lines:
     def pytest_terminal_summary(self, terminalreporter, config):
         """Say how much is reached, and what is not."""
         if config.getoption("--lines-missing"):
-            self.show(self.counted, outfile=terminalreporter._tw._file, skip_covered=True)
+            slipcover.print_coverage(
+                self.counted, outfile=terminalreporter._tw._file, skip_covered=True
+            )
         floor = config.getoption("--lines-floor")
         count = self.counted["summary"]
         lines = count["covered_lines"] + count["missing_lines"]
