@@ -73,19 +73,19 @@ def failure_causes(
             f"{', '.join(evaluation.metrics)}"
         )
     right, wrong = _yes_and_no(answers)
-    found, missed = _yes_and_no(within)
+    is_within, is_beyond = _yes_and_no(within)
     # Without a metric of the whole ranking, gold beyond the first k cannot be seen.
     anywhere = _gold_found(evaluation, "")
-    found_anywhere, missed_anywhere = _yes_and_no(within if anywhere is None else anywhere)
+    is_anywhere, is_nowhere = _yes_and_no(within if anywhere is None else anywhere)
     invented = _numbers(evaluation, "hallucinated_answer")
     rules = {
         "over-refusal": _numbers(evaluation, "false_refusal") > _HALF,
         "under-refusal": invented > _HALF,
         # Before retrieval, because a question without an answer has no gold to retrieve.
         FINE: ~np.isnan(invented),
-        "retrieval": wrong & missed & missed_anywhere,
-        "ranking": wrong & missed & found_anywhere,
-        "generation": wrong & found,
+        "retrieval": wrong & is_beyond & is_nowhere,
+        "ranking": wrong & is_beyond & is_anywhere,
+        "generation": wrong & is_within,
         "citation": right & (_numbers(evaluation, "citation_hit") <= 0.0),
     }
     # The first that holds is the cause.

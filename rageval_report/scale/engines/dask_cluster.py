@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeAlias
 from weakref import WeakSet
@@ -224,16 +225,16 @@ class _Tasks:
         """The sum of states in their order: neighbours are added on the workers, round by round.
 
         They are added as soon as they are there, before further parts are read: else the workers
-        would hold the states of all parts at once.
+        would hold the states of all parts at once. So each sum is asked for before the next parts
+        are: a client that is slow to ask would find all parts read.
         """
-        waiting = list(states)
-        while len(waiting) > 1:
-            groups = [
-                waiting[first : first + _ADDED_AT_ONCE]
-                for first in range(0, len(waiting), _ADDED_AT_ONCE)
-            ]
-            waiting = [self.submit(_add_neighbours, (group,), priority=_SOON) for group in groups]
-        return waiting[0].result() if waiting else None
+        while len(first := list(islice(states, 2))) == 2:
+            states = self._sums_of_neighbours(chain(first, states))
+        return first[0].result() if first else None
+
+    def _sums_of_neighbours(self, states: Iterator[Future]) -> Iterator[Future]:
+        while group := list(islice(states, _ADDED_AT_ONCE)):
+            yield self.submit(_add_neighbours, (group,), priority=_SOON)
 
     def scatter(self, sides: Sequence[ScatteredSide], n_buckets: int) -> list[list[Future]]:
         """The rows of each table, divided by a hash of their ids."""

@@ -3,8 +3,8 @@
 The ladder, from the top:
 
 1. one magnitude: the tosses of a coin;
-2. whole multiples of a step: rung 3 if the step is fine, a convolution if that is short, else rung
-   4 on the lattice;
+2. whole multiples of a step: rung 3 if the step is fine, a convolution if that is short, all terms
+   of a period if the magnitudes are few, else rung 4 on the lattice;
 3. up to 2**32 distinct sums: two lists that meet in the middle;
 4. the Fourier series along the line through the saddlepoint, which is some thirty terms and one
    pass over the data where no value dominates, and more terms where one does; of up to
