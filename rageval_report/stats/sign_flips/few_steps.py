@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from rageval_report.stats.sign_flips.fourier import IntegrationLine, space_nodes
-from rageval_report.stats.sign_flips.sign_sums import Cumulant, Tail
+from rageval_report.stats.sign_flips.sign_sums import Cumulant, Magnitudes, Tail
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
@@ -22,7 +22,7 @@ _MOST_FACTORS = 2**13
 _LOG_2 = math.log(2.0)
 
 
-class FewMagnitudes:
+class FewMagnitudes(Magnitudes):
     """Few distinct magnitudes that enter a sum with random signs, each as often as it is counted.
 
     Parameters
@@ -40,18 +40,12 @@ class FewMagnitudes:
     """
 
     def __init__(self, values: FloatArray, counts: FloatArray):
+        super().__init__()
         self.values = values
         self.counts = counts
         self.total = sum_of_products(values, counts)
         self.variance = 1.0
         self._pairs = list(zip(values.tolist(), counts.tolist(), strict=True))
-        self._cumulants: dict[float, Cumulant] = {}
-
-    def cumulant(self, c: float) -> Cumulant:
-        """K, K' and K'' at the real point c, at least zero."""
-        if c not in self._cumulants:
-            self._cumulants[c] = self._cumulant_at(c)
-        return self._cumulants[c]
 
     def _cumulant_at(self, c: float) -> Cumulant:
         value = mean = variance = 0.0

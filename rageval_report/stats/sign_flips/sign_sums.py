@@ -8,9 +8,9 @@ K is computed from a few power sums, so from one pass over the data, wherever ``
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
 
 import numpy as np
 import scipy
@@ -65,15 +65,24 @@ class Cumulant:
     variance: float
 
 
-class Magnitudes(Protocol):
+class Magnitudes(ABC):
     """Magnitudes that enter a sum with random signs, as far as a line of integration needs them."""
 
     total: float
     variance: float
 
+    def __init__(self) -> None:
+        # The search for a tilt, the distance of the nodes and the series ask for the same points.
+        self._cumulants: dict[float, Cumulant] = {}
+
     def cumulant(self, c: float) -> Cumulant:
         """K, K' and K'' at the real point c, at least zero."""
-        ...
+        if c not in self._cumulants:
+            self._cumulants[c] = self._cumulant_at(c)
+        return self._cumulants[c]
+
+    @abstractmethod
+    def _cumulant_at(self, c: float) -> Cumulant: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +95,7 @@ class CumulantParts:
     counts: FloatArray | None
 
 
-class SignSums:
+class SignSums(Magnitudes):
     """Magnitudes that enter a sum with random signs.
 
     Parameters
@@ -107,6 +116,7 @@ class SignSums:
     """
 
     def __init__(self, values: FloatArray, counts: FloatArray | None = None):
+        super().__init__()
         self.values = values
         self.counts = counts
         self.size = float(values.size if counts is None else counts.sum())
@@ -115,14 +125,6 @@ class SignSums:
         self.variance = _total(values * values, counts)
         self.reach = within_reach(self.top)  # up to this radius power sums alone are enough
         self._parts = self._split(max(self.reach, _USUAL_RADIUS))
-        # The search for a tilt, the distance of the nodes and the series ask for the same points.
-        self._cumulants: dict[float, Cumulant] = {}
-
-    def cumulant(self, c: float) -> Cumulant:
-        """K, K' and K'' at the real point c, at least zero."""
-        if c not in self._cumulants:
-            self._cumulants[c] = self._cumulant_at(c)
-        return self._cumulants[c]
 
     def _cumulant_at(self, c: float) -> Cumulant:
         if c > self._parts.radius:
