@@ -8,7 +8,7 @@ seen all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -101,6 +101,8 @@ class DescribedScan:
         The evaluation of the first rows and of the witnesses.
     table : ScanTable
         The pieces, and how they become scores.
+    witnesses : sequence of dict
+        The rows of the head that are not the first ones, as cells by column.
     """
 
     opened: OpenedTable
@@ -108,6 +110,7 @@ class DescribedScan:
     construct: Construct
     head: HeadEvaluation
     table: ScanTable
+    witnesses: Sequence[Mapping[str, object]] = ()
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -125,7 +128,9 @@ class DescribedScan:
             If a score lies outside its bounds.
         """
         rows = _witness_rows(self.opened, self.table.shape, facts)
-        head = _evaluate_head(self.opened, self.options, self.construct, rows)
+        head = self.head  # as a rule the first rows of a small table are all of them
+        if rows != list(self.witnesses):
+            head = _evaluate_head(self.opened, self.options, self.construct, rows)
         bounds = {
             metric.name: metric.bounds
             for metric in head.metrics.values()
@@ -135,7 +140,7 @@ class DescribedScan:
             and _is_outside(facts.metrics[metric.name], metric.bounds)
         }
         table = replace(self.table, shape=replace(self.table.shape, bounds=bounds))
-        return replace(self, head=head, table=table)
+        return replace(self, head=head, table=table, witnesses=rows)
 
     def collect(self) -> HeadEvaluation:
         """The evaluation of all rows, in memory."""
@@ -174,7 +179,7 @@ def _evaluate_head(
     opened: OpenedTable,
     options: ScanOptions,
     construct: Construct,
-    rows: list[dict[str, object]],
+    rows: Sequence[Mapping[str, object]],
 ) -> HeadEvaluation:
     place = opened.files.name
     roles: dict[str, Role] = dict.fromkeys(opened.partition_columns, "detail")

@@ -27,32 +27,43 @@ from rageval_report.types import FloatArray, IndexArray
 
 # By which the rows of a metric are in order; the other columns begin with the number of a side.
 _BADNESS = "badness"
+# So many times as many rows as are kept are collected before the worst of them are looked for.
+_MOST_UNSORTED = 2
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """The worst rows of a metric, the worst first; equally bad ones in the order of their ids.
+    """The worst rows of a metric.
 
     Parameters
     ----------
-    rows : DataFrame, index query_id
-        Scores and details of each side.
+    parts : tuple of DataFrame, index query_id
+        Scores and details of each side, of some parts of a table.
     most : int
         How many are kept.
     """
 
-    rows: pd.DataFrame
+    parts: tuple[pd.DataFrame, ...]
     most: int
 
     def __add__(self, other: KeptRows) -> KeptRows:
-        """Those of both parts."""
-        frames = [part.rows for part in (self, other) if len(part.rows)]
-        if len(frames) < 2:
-            return replace(self, rows=frames[0] if frames else self.rows)
-        joined = pd.concat(frames)
+        """Those of both parts, sorted out once they are twice as many as are kept."""
+        both = KeptRows((*self.parts, *other.parts), self.most)
+        n_rows = sum(map(len, both.parts))
+        return both if n_rows <= _MOST_UNSORTED * self.most else replace(both, parts=(both.rows(),))
+
+    def rows(self) -> pd.DataFrame:
+        """The worst first; equally bad ones in the order of their ids."""
+        if len(self.parts) == 1:
+            return self.parts[0]
+        # Empty columns have no type, and would change that of the joined ones.
+        filled = [part for part in self.parts if len(part)]
+        if len(filled) < 2:
+            return filled[0] if filled else self.parts[0]
+        joined = pd.concat(filled)
         ids = joined.index.to_numpy(dtype=object)
         order = np.lexsort((ids, -joined[_BADNESS].to_numpy()))
-        return replace(self, rows=joined.iloc[order[: self.most]])
+        return joined.iloc[order[: self.most]]
 
 
 @dataclass(frozen=True)
@@ -196,13 +207,14 @@ def _worst_of_each(
     frame = _joined(take(union))
     return StateByName(
         {
-            name: KeptRows(
-                frame.iloc[np.searchsorted(union, own)].assign(**{_BADNESS: badness[name][own]}),
-                most,
-            )
+            name: KeptRows((_chosen(frame, np.searchsorted(union, own), badness[name][own]),), most)
             for name, own in places.items()
         }
     )
+
+
+def _chosen(frame: pd.DataFrame, places: IndexArray, badness: FloatArray) -> pd.DataFrame:
+    return frame.iloc[places].assign(**{_BADNESS: badness})
 
 
 def _worst_places(badness: FloatArray, ids: ArrowTexts, most: int) -> IndexArray:
@@ -242,7 +254,7 @@ def kept_evaluations(
     scans : sequence of DescribedScan
         The tables.
     """
-    frames = [] if state is None else [kept.rows for kept in state.states.values()]
+    frames = [] if state is None else [kept.rows() for kept in state.states.values()]
     rows = pd.concat(frames) if frames else pd.DataFrame()
     rows = rows[~rows.index.duplicated()].sort_index()
     return tuple(_evaluation_of(rows, side, scan) for side, scan in enumerate(scans))

@@ -215,7 +215,7 @@ def _ranges(pair: ScannedPair) -> tuple[float, ...]:
 
 def _ids_of(rows: StateByName, kind: str) -> list[str]:
     kept: KeptRows | None = rows.states.get(_key(kind))
-    return [] if kept is None else [str(query_id) for query_id in kept.rows.index]
+    return [] if kept is None else [str(query_id) for query_id in kept.rows().index]
 
 
 def _counts_of(

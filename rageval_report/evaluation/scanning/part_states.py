@@ -67,7 +67,8 @@ class PartEvaluation:
         details = pd.DataFrame(index=index)
         cells = self.cells_of(rows)
         if cells is not None:
-            frame = cells.to_pandas().rename(columns=dict(self.detail_names))
+            # One thread, as `ParquetPiece`: others would wait longer for their turn than they work.
+            frame = cells.to_pandas(use_threads=False).rename(columns=dict(self.detail_names))
             details = frame.set_axis(index, axis=0)
         if rows.states is not None:
             reasons = rows.states.set_axis(index, axis=0)

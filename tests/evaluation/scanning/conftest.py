@@ -15,9 +15,9 @@ from rageval_report.stats.states.metric_state import MetricState
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    """Parts of 50 rows, pieces of 100; the first 100 decide what the columns are."""
-    monkeypatch.setattr(pieces, "ROWS_OF_PART", 50)
-    monkeypatch.setattr(csv_pieces, "ROWS_OF_PART", 50)
+    """Parts of 100 rows, pieces of two groups; the first 100 rows decide what the columns are."""
+    monkeypatch.setattr(pieces, "ROWS_OF_PART", 100)
+    monkeypatch.setattr(csv_pieces, "ROWS_OF_PART", 100)
     monkeypatch.setattr(pieces, "_ROWS_OF_PIECE", 100)
     monkeypatch.setattr(pieces, "SAMPLE_ROWS", 100)
 
