@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -27,6 +25,7 @@ from rageval_report.evaluation.scanning.matched_tables import (
     ids_of_table_among,
     matching_engine,
 )
+from rageval_report.evaluation.scanning.part_files import folder_of_parts, write_part
 from rageval_report.evaluation.scanning.part_states import (
     PartEvaluation,
     columns_of_notion,
@@ -118,9 +117,8 @@ class AnswersInPart:
         answered = AnsweredQueries(tuple(map(len, ids)), firsts, self.most)
         if self.folder is None or not any(answered.counts):
             return answered
-        path = str(Path(self.folder, f"{uuid4().hex}.parquet"))
-        _write_part(dict(zip(self.columns, ids, strict=True)), path)
-        return replace(answered, files=(path,))
+        part = _table_of(dict(zip(self.columns, ids, strict=True)))
+        return replace(answered, files=(write_part(self.folder, part),))
 
     def ids(self, rows: PairedRows) -> list[ArrowTexts]:
         """The ids of each outcome, in the order of the rows."""
@@ -221,8 +219,8 @@ def answered_queries(
     notions = notions_of(heads, correct)
     pairs = zip(tables.parts, notions, strict=True)
     details = [details_of_answers(side, notion) for side, notion in pairs]
-    with TemporaryDirectory(prefix="rageval-report-") as folder:
-        partial = AnswersInPart(columns, tables.parts, notions, most, folder if target else None)
+    with folder_of_parts(target) as folder:
+        partial = AnswersInPart(columns, tables.parts, notions, most, folder)
         answered = tables.fold_scores(partial, (details[0], details[1]))
         if not any(answered.counts[:_N_COMMON]):
             names = (heads[0].name, heads[1].name)
@@ -291,13 +289,12 @@ def _renamed(table: ArrowTable, outcome: str, name: str, taken: frozenset[str]) 
 # -- all of them, in a file
 
 
-def _write_part(ids: dict[str, ArrowTexts], path: str) -> None:
+def _table_of(ids: dict[str, ArrowTexts]) -> ArrowTable:
     arrow = import_pyarrow()
     codes = np.repeat(np.arange(len(ids)), [len(each) for each in ids.values()])
     names = arrow.array(np.array(list(ids), dtype=object), type=arrow.string())
     joined = arrow.chunked_array([each.cast(arrow.large_string()) for each in ids.values()])
-    table = arrow.table({QUERY_ID: joined, _OUTCOME: names.take(arrow.array(codes))})
-    import_parquet().write_table(table, path)
+    return arrow.table({QUERY_ID: joined, _OUTCOME: names.take(arrow.array(codes))})
 
 
 def _join_parts(files: tuple[str, ...], path: Path) -> None:

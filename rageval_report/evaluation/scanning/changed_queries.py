@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from uuid import uuid4
 
 import numpy as np
 import pandas as pd
@@ -19,6 +17,7 @@ from rageval_report.evaluation.scanning.cell_kinds import (
     like_memory,
     texts_to_convert,
 )
+from rageval_report.evaluation.scanning.part_files import folder_of_parts, write_part
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
 from rageval_report.evaluation.scanning.scanned_pair import ScannedTables
 from rageval_report.evaluation.scanning.tables_in_files import (
@@ -142,9 +141,7 @@ class ChangesInPart:
         every = self.select(rows)
         if self.folder is None or not every.n:
             return every.largest()
-        path = str(Path(self.folder, f"{uuid4().hex}.parquet"))
-        _write_part(every, path)
-        return replace(every.largest(), files=(path,))
+        return replace(every.largest(), files=(write_part(self.folder, _whole_rows(every)),))
 
     def select(self, rows: PairedRows) -> ChangedQueries:
         """All of some rows, in their order."""
@@ -204,10 +201,8 @@ def changed_queries(
     """
     most, target = check_count("k", k), check_table_path(path)
     details = [side.table.shape.detail_names for side in tables.sides]
-    with TemporaryDirectory(prefix="rageval-report-") as folder:
-        partial = ChangesInPart(
-            tables.names, (ours, theirs), tables.parts, better, most, folder if target else None
-        )
+    with folder_of_parts(target) as folder:
+        partial = ChangesInPart(tables.names, (ours, theirs), tables.parts, better, most, folder)
         changed = tables.fold(partial, [(ours, theirs)], (tuple(details[0]), tuple(details[1])))
         if not changed.n:
             heads = [side.head.details.iloc[:0] for side in tables.sides]
@@ -228,14 +223,13 @@ def changed_queries(
 # -- all of them, in a file
 
 
-def _write_part(changed: ChangedQueries, path: str) -> None:
+def _whole_rows(changed: ChangedQueries) -> ArrowTable:
     """The rows with the details of both sides, whichever of them will be shown."""
     first, second = (
         details.add_prefix(f"{place}_") for place, details in enumerate(changed.details)
     )
     frame = pd.concat([changed.rows, first, second], axis=1).reset_index()
-    table = import_pyarrow().Table.from_pandas(frame, preserve_index=False)
-    import_parquet().write_table(table, path)
+    return import_pyarrow().Table.from_pandas(frame, preserve_index=False)
 
 
 def _join_parts(

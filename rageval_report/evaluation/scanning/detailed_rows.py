@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, get_args
-from uuid import uuid4
 
 import pandas as pd
 
@@ -25,6 +23,7 @@ from rageval_report.analysis.haystack_reports import (
 from rageval_report.errors import DataError, check_choice
 from rageval_report.evaluation.scanning.cell_kinds import CellKind, as_kinds, kind_of, wider_kind
 from rageval_report.evaluation.scanning.description import DescribedScan
+from rageval_report.evaluation.scanning.part_files import folder_of_parts, write_part
 from rageval_report.evaluation.scanning.part_states import PartEvaluation
 from rageval_report.evaluation.scanning.scanned_pair import ScannedTables
 from rageval_report.evaluation.scanning.tables_in_files import (
@@ -161,10 +160,8 @@ class RowsOfReport:
         kept = DetailedRows(n, ordered.head(self.most).copy(), self.most, by_id, kinds, gaps)
         if self.folder is None or not n:
             return kept
-        path = str(Path(self.folder, f"{uuid4().hex}.parquet"))
         table = import_pyarrow().Table.from_pandas(_without_categories(frame), preserve_index=False)
-        import_parquet().write_table(table, path)
-        return replace(kept, files=(path,))
+        return replace(kept, files=(write_part(self.folder, table),))
 
 
 def _first_of(rows: PairedRows, most: int) -> PairedRows:
@@ -215,10 +212,8 @@ def detailed_report_of_scan(
     head = _no_rows(described)
     shown = detailed_frame(head)
     tail = shown.columns[1 + head.details.shape[1] :]
-    with TemporaryDirectory(prefix="rageval-report-") as folder:
-        partial = RowsOfReport(
-            *((side,), (head,), (), _numbers_of(shown), most), folder if target else None
-        )
+    with folder_of_parts(target) as folder:
+        partial = RowsOfReport((side,), (head,), (), _numbers_of(shown), most, folder)
         rows = engine.fold(described.table, partial, list(described.metrics), list(names))
         return _finish(rows, shown, list(map(str, tail)), output_format, target)
 
@@ -251,10 +246,9 @@ def comparative_report_of_scans(
     first, second = map(_no_rows, tables.sides)
     shown = comparative_detailed_frame(first, second, keep)
     n_tail = 2 * len(keep) + first.scores.shape[1] + second.scores.shape[1]
-    with TemporaryDirectory(prefix="rageval-report-") as folder:
+    with folder_of_parts(target) as folder:
         partial = RowsOfReport(
-            *(tables.parts, (first, second), tuple(keep), _numbers_of(shown), most),
-            folder if target else None,
+            tables.parts, (first, second), tuple(keep), _numbers_of(shown), most, folder
         )
         rows = tables.fold_whole(partial)
         tail = list(map(str, shown.columns[len(shown.columns) - n_tail :]))
