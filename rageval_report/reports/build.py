@@ -126,7 +126,7 @@ def report_evaluation(
     )
     return Report(
         title=title or f"Evaluation of {evaluation.name}",
-        subtitle=f"{len(evaluation.scores)} queries, {len(shown)} metrics",
+        subtitle=f"{len(evaluation.scores):,} queries, {len(shown)} metrics",
         verdicts=(
             *doubts_in((evaluation,)),
             *verdicts_of_evaluation(summary, None if causes is None else causes[1]),

@@ -275,7 +275,7 @@ def _subtitle(runs: tuple[Scored, ...], metrics: tuple[dict[int, Metric], ...]) 
     names = ", ".join(run.name for run in runs[1:])
     n_queries = len(QueryTable(runs, ()).ids)
     noun = "candidate" if len(runs) == 2 else "candidates"
-    return f"baseline {runs[0].name}, {noun} {names}; {n_queries} queries, {len(metrics)} metrics"
+    return f"baseline {runs[0].name}, {noun} {names}; {n_queries:,} queries, {len(metrics)} metrics"
 
 
 # -- the comparison

@@ -137,14 +137,14 @@ def _cause_verdict(causes: Result) -> Iterator[ReportVerdict]:
     n = int(failing["n"].sum())
     first = failing.sort_values("n", ascending=False, kind="stable").iloc[0]
     noun = "failure is" if n == 1 else "failures are"
-    yield ReportVerdict(f"{first['n']} of {n} {noun} of {first['cause']}: {first['what']}")
+    yield ReportVerdict(f"{first['n']:,} of {n:,} {noun} of {first['cause']}: {first['what']}")
 
 
 def _mean_sentence(row: pd.Series, settings: Mapping[str, object]) -> str:
     n, total = int(row["n"]), int(row["n"] + row["n_unscored"])
-    counted = f"{n} queries" if n == total else f"{n} of {total} queries scored"
+    counted = f"{n:,} queries" if n == total else f"{n:,} of {total:,} queries scored"
     if not n:
-        return f"{row['title']}: none of {total} queries is scored"
+        return f"{row['title']}: none of {total:,} queries is scored"
     title = confidence(settings.get("confidence_level"))
     return (
         f"{row['title']}: mean {number(row['mean'])} "
@@ -220,7 +220,7 @@ def outcome_result(
         title,
         pd.DataFrame(rows, columns=["outcome", "n", "share", "ci_low", "ci_high"]),
         settings,
-        (*rules, *(f"{n} queries are {name}" for name, n in others)),
+        (*rules, *(f"{n:,} queries are {name}" for name, n in others)),
     )
 
 

@@ -140,7 +140,7 @@ def page_of_scan(
     )
     report = Report(
         title=title or f"Evaluation of {head.name}",
-        subtitle=f"{profile.n_queries} queries, {len(shown)} metrics",
+        subtitle=f"{profile.n_queries:,} queries, {len(shown)} metrics",
         verdicts=(*doubts_in((head,)), *verdicts_of_evaluation(summary, table)),
         sections=without_empty(sections),
         queries=QueryTable(
@@ -326,7 +326,7 @@ def page_of_ranked(
     report = Report(
         title=title or ranking.title,
         subtitle=(
-            f"{len(heads)} pipelines, {lineup.n_queries} queries, {len(lineup.metrics)} metrics"
+            f"{len(heads)} pipelines, {lineup.n_queries:,} queries, {len(lineup.metrics)} metrics"
         ),
         verdicts=(
             *doubts_in(tuple(heads)),
@@ -471,9 +471,11 @@ def _with_queries_note(report: Report, n: int, which: str) -> Report:
         Which of them the page shows, if it does not show all.
     """
     n_shown = len(report.queries.ids)
-    note = f"the page shows all {n} queries"
+    note = f"the page shows all {n:,} queries"
     if n_shown < n:
-        note = f"the page shows {n_shown} of {n} queries: {which}; tables and pictures are of all"
+        note = (
+            f"the page shows {n_shown:,} of {n:,} queries: {which}; tables and pictures are of all"
+        )
     some = f"{note[0].upper()}{note[1:]}." if n_shown < n else ""
     return replace(report, notes=(note, *report.notes), some_queries=some)
 

@@ -107,6 +107,6 @@ def _sentence(frame: pd.DataFrame, name: str) -> str:
     cause = max(failing, key=lambda key: failing[key])
     verb = "query of" if total == 1 else "queries of"
     return (
-        f"{total} {verb} {name} {'fails' if total == 1 else 'fail'}; most often the cause is "
-        f"{cause} ({failing[cause]}): {frame['what'].astype(str)[cause]}."
+        f"{total:,} {verb} {name} {'fails' if total == 1 else 'fail'}; most often the cause is "
+        f"{cause} ({failing[cause]:,}): {frame['what'].astype(str)[cause]}."
     )

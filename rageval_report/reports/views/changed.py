@@ -216,8 +216,8 @@ def _sentence(counts: Mapping[str, int], words: str) -> str:
         return "The queries that changed most, over all metrics."
     total = sum(counts.get(kind, 0) for kind in _KNOWN)
     return (
-        f"Of {total} answers, {counts.get(BECAME_RIGHT, 0)} became right and "
-        f"{counts.get(BECAME_WRONG, 0)} became wrong ({words})."
+        f"Of {total:,} answers, {counts.get(BECAME_RIGHT, 0):,} became right and "
+        f"{counts.get(BECAME_WRONG, 0):,} became wrong ({words})."
     )
 
 

@@ -291,7 +291,7 @@ def hover_text(verdict: MetricVerdict, level: object, correction: str) -> str:
         f"{confidence(level)} {interval(verdict.ci_low, verdict.ci_high)}",
         f"p {pvalue(verdict.pvalue)}",
         f"{correction} p {pvalue(verdict.pvalue_adjusted)}" if correction != "none" else "",
-        f"{verdict.n} queries: better on {verdict.wins}, equal on {verdict.ties}, worse on "
-        f"{verdict.losses}",
+        f"{verdict.n:,} queries: better on {verdict.wins:,}, equal on {verdict.ties:,}, "
+        f"worse on {verdict.losses:,}",
     ]
     return ", ".join(part for part in parts if part)
