@@ -104,7 +104,9 @@ def report_ranking(
     )
     return Report(
         title=title or ranking.title,
-        subtitle=f"{len(runs)} pipelines, {len(lineup.ids):,} queries, {len(lineup.metrics)} metrics",
+        subtitle=(
+            f"{len(runs)} pipelines, {len(lineup.ids):,} queries, {len(lineup.metrics)} metrics"
+        ),
         verdicts=(
             *doubts_in(runs),
             *([] if notions is None else [ReportVerdict(declare_all(runs, notions))]),

@@ -243,6 +243,42 @@ def check_scales(
         )
 
 
+def agree_on_bounds(
+    metrics: tuple[Metric, ...], scores: tuple[pd.DataFrame, ...]
+) -> tuple[Metric, ...]:
+    """A metric as several runs know it, with the same bounds; none if a run has scores beyond.
+
+    The bounds of a metric that is not in the catalogue are guessed from the scores of one run, such
+    as 0 to 1; another run with a score of -0.1 has none, and the guess does not hold for it.
+
+    Parameters
+    ----------
+    metrics : tuple of Metric
+        The metric as each run knows it; bounds of two runs that are known are the same.
+    scores : tuple of DataFrame
+        The scores of each run.
+
+    Examples
+    --------
+    >>> ours, theirs = Metric("overlap", bounds=(0.0, 1.0)), Metric("overlap")
+    >>> frames = tuple(pd.DataFrame({"overlap": [low, 1.0]}) for low in (0.5, -0.1))
+    >>> [metric.bounds for metric in agree_on_bounds((ours, theirs), frames)]
+    [None, None]
+    >>> [metric.bounds for metric in agree_on_bounds((ours, theirs), (frames[0], frames[0]))]
+    [(0.0, 1.0), (0.0, 1.0)]
+    """
+    bounds = next((metric.bounds for metric in metrics if metric.bounds is not None), None)
+    unsure = [place for place, metric in enumerate(metrics) if metric.bounds is None]
+    if bounds is None or not unsure:
+        return metrics
+    for place in unsure:
+        low, high = extremes_of(scores[place][metrics[place].name].to_numpy(dtype=np.float64))
+        if low < bounds[0] or high > bounds[1]:
+            kind = metrics[place].kind
+            return tuple(replace(metric, kind=kind, bounds=None) for metric in metrics)
+    return tuple(replace(metric, bounds=bounds) for metric in metrics)
+
+
 def _differ(pair: tuple[Metric, Metric], scores: tuple[pd.DataFrame, pd.DataFrame]) -> bool:
     if pair[0].bounds is not None and pair[1].bounds is not None:
         return pair[0].bounds != pair[1].bounds

@@ -1,9 +1,10 @@
 """Known metrics on another scale than in the catalogue."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from rageval_report import Metric, RAGPipelineEvaluation, compare, rank
+from rageval_report import Metric, RAGPipelineEvaluation, compare, monitor, rank
 from rageval_report.errors import DataError
 from rageval_report.scores import score_table
 from rageval_report.scores.metric_scales import stated_bounds
@@ -135,3 +136,67 @@ def test_counts_that_are_0_and_1_in_one_run_are_compared():
 def test_grades_from_1_to_5_are_marks_and_others_have_no_bounds(cells, bounds):
     data = {"query_id": ["a", "b", "c"], "my_fluency": cells}
     assert score_table(data).metrics["my_fluency"].bounds == bounds
+
+
+# -- bounds that are guessed from the scores of one run
+
+
+def guessed_runs(**options):
+    """Scores of an unknown metric: all from 0 to 1 in one run, one of them below 0 in the other."""
+    rng = np.random.default_rng(0)
+    inside = np.clip(rng.normal(0.5, 0.1, 60), 0.05, 1.0)
+    beyond = inside - 0.1
+    beyond[3], beyond[7] = -0.109761, np.nan
+    ids = [f"q{number:02d}" for number in range(60)]
+    return [
+        RAGPipelineEvaluation(name, {"query_id": ids, "overlap": cells}, **options)
+        for name, cells in (("inside", inside), ("beyond", beyond))
+    ]
+
+
+def test_bounds_that_are_guessed_for_one_run_do_not_hold_for_another_with_scores_beyond():
+    inside, beyond = guessed_runs()
+    assert [run.metrics["overlap"].bounds for run in (inside, beyond)] == [(0.0, 1.0), None]
+    rows = [
+        rank(*order).frame.set_index("pipeline")[["mean", "ci_low", "ci_high"]]
+        for order in ((inside, beyond), (beyond, inside))
+    ]
+    pd.testing.assert_frame_equal(rows[0].sort_index(), rows[1].sort_index(), check_exact=True)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("missing", ["worst", "bounds"])
+def test_a_missing_score_has_no_worst_value_if_the_bounds_of_one_run_do_not_hold(missing, reverse):
+    runs = guessed_runs()[:: -1 if reverse else 1]
+    with pytest.raises(DataError, match="'overlap' has no bounds"):
+        compare(*runs, missing=missing)
+    with pytest.raises(DataError, match="'overlap' has no bounds"):
+        rank(*runs, missing=missing)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_strict_margin_is_refused_if_the_bounds_of_one_run_do_not_hold(reverse):
+    runs = guessed_runs()[:: -1 if reverse else 1]
+    with pytest.raises(DataError, match="smallest and largest possible score of overlap"):
+        compare(*runs, margin=0.05, margin_method="strict")
+
+
+def test_bounds_that_hold_for_all_runs_are_those_of_all():
+    ids = ["q1", "q2", "q3"]
+    stated = RAGPipelineEvaluation(
+        "a", {"query_id": ids, "grade": [1.0, 3.0, 2.0]}, metrics={"grade": {"bounds": (0, 5)}}
+    )
+    free = RAGPipelineEvaluation("b", {"query_id": ids, "grade": [3.0, 3.0, np.nan]})
+    assert free.metrics["grade"].bounds is None
+    # By hand: the missing score is 0, the lowest grade, so the differences are 2, 0 and -2.
+    for pair in ((stated, free), (free, stated)):
+        [row] = compare(*pair, missing="worst").frame.itertuples()
+        assert row.difference == 0.0
+    [row] = compare(stated, free).frame.itertuples()
+    assert row.difference == pytest.approx(1.0)
+
+
+def test_monitoring_names_the_metric_whose_bounds_do_not_hold_for_a_batch():
+    inside, beyond = guessed_runs()
+    with pytest.raises(DataError, match=r"metric 'overlap': scores must lie within .* Give bounds"):
+        monitor([inside, beyond])

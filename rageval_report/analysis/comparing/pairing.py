@@ -21,7 +21,7 @@ from rageval_report.errors import (
 )
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
-from rageval_report.scores.metric_scales import check_scales
+from rageval_report.scores.metric_scales import agree_on_bounds, check_scales
 from rageval_report.scores.states import not_applicable
 from rageval_report.stats.pairs.paired_scores import NO_RULERS, PairedScores, SideRulers
 from rageval_report.stats.states.pair_state import LoneScores
@@ -193,7 +193,7 @@ def pair_runs(
     shared = shared_metrics(baseline, candidate, metrics)
     check_directions(shared)
     check_scales((baseline.name, candidate.name), (baseline.scores, candidate.scores), shared)
-    return Pairing(baseline, candidate, alignment, shared)
+    return Pairing(baseline, candidate, alignment, with_common_bounds(baseline, candidate, shared))
 
 
 def shared_metrics(
@@ -230,6 +230,14 @@ def shared_metrics(
         if metrics is None
         else [(_count_in(ours), _count_in(theirs)) for ours, theirs in shared]
     )
+
+
+def with_common_bounds(
+    baseline: Scored, candidate: Scored, shared: Iterable[tuple[Metric, Metric]]
+) -> list[tuple[Metric, Metric]]:
+    """The metrics of two runs on one scale, each with the bounds that hold for both."""
+    scores = baseline.scores, candidate.scores
+    return [(pair[0], pair[1]) for pair in (agree_on_bounds(each, scores) for each in shared)]
 
 
 def _count_in(metric: Metric) -> Metric:

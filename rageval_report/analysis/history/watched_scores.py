@@ -12,6 +12,7 @@ import numpy.typing as npt
 from rageval_report.analysis.cluster_labels import Clusters, cluster_labels, resolve_units
 from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.slices import group_labels
+from rageval_report.errors import DataError
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.base import Interval, finite_values
 from rageval_report.stats.exact_sums import ExactSum
@@ -92,7 +93,16 @@ class WatchedBets:
             If one lies outside the bounds.
         """
         present = finite_values(values)
-        return BatchEvidence(ExactSum.of(present), self.bets.growth(present))
+        try:
+            growth = self.bets.growth(present)
+        except DataError as exc:
+            name = self.metric.name
+            raise DataError(
+                f"metric {name!r}: {exc}. Give bounds that hold for the reference and for all "
+                f"batches when the reference is loaded: metrics={{{name!r}: {{'bounds': "
+                "(low, high)}}"
+            ) from exc
+        return BatchEvidence(ExactSum.of(present), growth)
 
 
 @dataclass(frozen=True)

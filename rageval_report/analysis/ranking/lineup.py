@@ -30,6 +30,7 @@ from rageval_report.errors import (
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.guard import doubts_of
+from rageval_report.scores.metric_scales import agree_on_bounds
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_all
 from rageval_report.stats.means.moments import moments
@@ -291,7 +292,7 @@ def line_up(
     others = list(runs[1:]) if on is None else match_all(first, runs[1:], on)
     pairings = [pair_runs(first, run) for run in others]
     ids, moved = _common_ids(first, pairings)
-    metrics = common_metrics(first, [pairing.metrics for pairing in pairings])
+    metrics = common_metrics((first, *others), [pairing.metrics for pairing in pairings])
     is_common = np.asarray(first.scores.index.isin(ids), dtype=bool)
     units = resolve_units(first, clusters, is_common)
     hints = unnamed_clusters(first, clusters)
@@ -349,25 +350,28 @@ def _common_ids(
 
 
 def common_metrics(
-    first: Scored, pairs: Sequence[Sequence[tuple[Metric, Metric]]]
+    runs: Sequence[Scored], pairs: Sequence[Sequence[tuple[Metric, Metric]]]
 ) -> dict[str, tuple[Metric, ...]]:
     """The metrics that all pipelines have, by the first one's name, as each pipeline knows them.
 
+    Each has the bounds that hold for all pipelines.
+
     Parameters
     ----------
-    first : Scored
-        The first pipeline.
+    runs : sequence of Scored
+        The pipelines.
     pairs : sequence of sequence of (Metric, Metric)
-        The metrics that it shares with each other one.
+        The metrics that the first one shares with each other one.
 
     Raises
     ------
     AlignmentError
         If there are none.
     """
+    first, scores = runs[0], tuple(run.scores for run in runs)
     theirs = [{ours.name: metric for ours, metric in shared} for shared in pairs]
     shared = {
-        name: (metric, *(known[name] for known in theirs))
+        name: agree_on_bounds((metric, *(known[name] for known in theirs)), scores)
         for name, metric in first.metrics.items()
         if all(name in known for known in theirs)
     }

@@ -21,6 +21,7 @@ from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
     check_directions,
     shared_metrics,
+    with_common_bounds,
 )
 from rageval_report.errors import AlignmentError, DataError, check_options
 from rageval_report.evaluation.scanning.cluster_labels import (
@@ -36,6 +37,7 @@ from rageval_report.evaluation.scanning.scanned_pair import ScannedPair, Scanned
 from rageval_report.scale.engines.base import Engine
 from rageval_report.scale.mergeable import StateOfEach
 from rageval_report.scale.pairs import CommonIds
+from rageval_report.scores import Metric
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.metric_scales import check_scales
@@ -172,7 +174,7 @@ def pair_scans(
         If they share no query or no metric.
     """
     tables = ScannedTables(baseline, candidate, engine)
-    shared = shared_metrics(baseline.head, candidate.head, metrics)
+    shared = _shared_by(tables, metrics)
     labels = LabelsOfBaseline.of(baseline, are_named=clusters is not None)
     before, after = tables.columns_of(clusters)
     columns = (*before, *labels.columns), after
@@ -183,17 +185,25 @@ def pair_scans(
         tables = replace(
             tables, before=tables.before.with_facts(first), after=tables.after.with_facts(second)
         )
-        known, shared = shared, shared_metrics(tables.before.head, tables.after.head, metrics)
+        known, shared = shared, _shared_by(tables, metrics)
         is_settled = missing != "worst" or known == shared
         if is_settled and not any(side.table.shape.bounds for side in tables.sides):
             break
     _check_common(tables, common)
-    check_directions(shared)
-    check_scales(tables.names, (tables.before.head.scores, tables.after.head.scores), shared)
+    heads = tables.before.head, tables.after.head
+    described = shared_metrics(*heads, metrics)
+    check_directions(described)
+    check_scales(tables.names, (heads[0].scores, heads[1].scores), described)
     if tables.on is not None and common.only_after:
         shown = ids_of_lone_queries(tables.before, tables.names[1], common.only_after)
         common = replace(common, only_after=shown)
     return ScannedPair(tables, shared, by_metric.states, common, states, counts.states)
+
+
+def _shared_by(tables: ScannedTables, metrics: Sequence[str] | None) -> list[tuple[Metric, Metric]]:
+    """The metrics of both tables, as far as their first rows and the witnesses tell."""
+    heads = tables.before.head, tables.after.head
+    return with_common_bounds(*heads, shared_metrics(*heads, metrics))
 
 
 def _check_common(tables: ScannedTables, common: CommonIds) -> None:

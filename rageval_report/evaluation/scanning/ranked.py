@@ -242,12 +242,13 @@ class _LinedTables:
         named_clusters: Clusters | None,
     ) -> _LinedTables:
         """The tables with their common metrics."""
-        first, *others = (profile.described.head for profile in profiles)
+        heads = [profile.described.head for profile in profiles]
+        first, *others = heads
         pairs = [shared_metrics(first, other, None) for other in others]
         for other, pair in zip(others, pairs, strict=True):
             check_directions(pair)
             check_scales((first.name, other.name), (first.scores, other.scores), pair)
-        shared = common_metrics(first, pairs)
+        shared = common_metrics(heads, pairs)
         chosen = choose_shared_metrics(first.metrics, shared, metrics)
         ranked = {name: shared[name] for name in chosen}
         described = [profile.described for profile in profiles]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import RAGPipelineEvaluation, compare
+from rageval_report import RAGPipelineEvaluation, compare, rank
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords
 from rageval_report.errors import (
     AlignmentError,
@@ -278,3 +278,23 @@ def test_clusters_that_scans_cannot_have_are_refused(frames, tmp_path):
     holes = scans_of(gaps, tmp_path / "gaps")
     with pytest.raises(DataError, match="must have a label for every query; 'q00007' have none"):
         compare(*holes, clusters="document")
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_bounds_that_are_guessed_for_one_table_do_not_hold_for_another(tmp_path, reverse):
+    frames = [scores_frame(300, seed)[["query_id", "latency_ms"]] for seed in (0, 1)]
+    for frame, low in zip(frames, (0.05, -0.1), strict=True):
+        shares = frame.pop("latency_ms")
+        frame["overlap"] = (shares - shares.min()) / (shares.max() - shares.min()) * 0.9 + low
+        # Behind the first rows, which decide what the columns are.
+        frame.loc[250:260, "overlap"] = np.nan
+    frames[1]["overlap"] = frames[1]["overlap"].where(frames[1].index > 200, 0.5)
+    frames[1].loc[270, "overlap"] = -0.1
+    order = slice(None, None, -1 if reverse else 1)
+    scans, runs = scans_of(frames, tmp_path)[order], memory_of(frames)[order]
+    for some in (scans, runs):
+        with pytest.raises(DataError, match="'overlap' has no bounds"):
+            compare(*some, missing="worst")
+        with pytest.raises(DataError, match="'overlap' has no bounds"):
+            rank(*some, missing="worst")
+    pd.testing.assert_frame_equal(rank(*scans).frame, rank(*runs).frame, rtol=1e-12)
