@@ -8,7 +8,7 @@ of the metric become those of the scale. Runs with different bounds are not comp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, NoReturn
 
@@ -201,26 +201,26 @@ def refuse_two_scales(
 
 
 def check_scales(
-    runs: tuple[str, str],
-    scores: tuple[pd.DataFrame, pd.DataFrame],
-    shared: Iterable[tuple[Metric, Metric]],
+    runs: Sequence[str],
+    scores: Sequence[pd.DataFrame],
+    shared: Iterable[tuple[Metric, ...]],
 ) -> None:
-    """Refuse to compare two runs whose scores of a metric are on different scales.
+    """Refuse to compare runs whose scores of a metric are on different scales.
 
     Parameters
     ----------
-    runs : (str, str)
-        The names of the baseline and of the candidate.
-    scores : (DataFrame, DataFrame)
-        The scores of both.
-    shared : iterable of (Metric, Metric)
-        The metrics that both have, as the baseline and as the candidate know them.
+    runs : sequence of str
+        The names of the runs.
+    scores : sequence of DataFrame
+        The scores of each.
+    shared : iterable of tuple of Metric
+        The metrics that all have, as each run knows them.
 
     Raises
     ------
     DataError
         If the bounds of a metric differ, or those of one run are not known and most of its scores
-        are at least 2 where those of the other are shares of 1.
+        are at least 2 where those of another are shares of 1.
 
     Examples
     --------
@@ -228,23 +228,46 @@ def check_scales(
     >>> scores = pd.DataFrame({"groundedness": [4.0, 5.0]})
     >>> check_scales(("a", "b"), (scores, scores), [(marks, marks)])
     """
-    for pair in shared:
-        ours = pair[0]
-        if not _differ(pair, scores):
+    for metrics in shared:
+        places = _places_on_two_scales(metrics, scores)
+        if places is None:
             continue
-        columns = (frame[metric.name] for frame, metric in zip(scores, pair, strict=True))
-        scales = [
-            _range_of(metric, column, run)
-            for metric, column, run in zip(pair, columns, runs, strict=True)
-        ]
+        name = metrics[0].name
+        scales = [_range_of(metrics[place], scores[place], runs[place]) for place in places]
         raise DataError(
-            f"metric {ours.name!r} has scores {scales[0]} and {scales[1]}, which cannot be "
-            f"compared. If both are on one scale, say so when loading: {_option(ours)}"
+            f"metric {name!r} has scores {scales[0]} and {scales[1]}, which cannot be "
+            f"compared. If both are on one scale, say so when loading: {_option(metrics[0])}"
         )
 
 
+def _places_on_two_scales(
+    metrics: tuple[Metric, ...], scores: Sequence[pd.DataFrame]
+) -> list[int] | None:
+    """The first two runs with a metric on different scales."""
+    known = [place for place, metric in enumerate(metrics) if metric.bounds is not None]
+    for place in known:
+        if metrics[place].bounds != metrics[known[0]].bounds:
+            return [known[0], place]
+    # Of an unknown metric the bounds are only guessed: counts may well be 0 and 1 in one of the
+    # runs, but shares in one and larger numbers in the other are two scales.
+    shares = [
+        place
+        for place in known
+        if metrics[place].bounds == _UNIT and metrics[place].kind == "proportion"
+    ]
+    for place, metric in enumerate(metrics) if shares else ():
+        if metric.bounds is None and scores[place][metric.name].median() >= _LEAST_TOP:
+            return sorted((shares[0], place))
+    return None
+
+
+def _range_of(metric: Metric, scores: pd.DataFrame, run: str) -> str:
+    low, high = metric.bounds or (scores[metric.name].min(), scores[metric.name].max())
+    return f"from {low:g} to {high:g} in {run!r}"
+
+
 def agree_on_bounds(
-    metrics: tuple[Metric, ...], scores: tuple[pd.DataFrame, ...]
+    metrics: tuple[Metric, ...], scores: Sequence[pd.DataFrame]
 ) -> tuple[Metric, ...]:
     """A metric as several runs know it, with the same bounds; none if a run has scores beyond.
 
@@ -255,7 +278,7 @@ def agree_on_bounds(
     ----------
     metrics : tuple of Metric
         The metric as each run knows it; bounds of two runs that are known are the same.
-    scores : tuple of DataFrame
+    scores : sequence of DataFrame
         The scores of each run.
 
     Examples
@@ -277,20 +300,3 @@ def agree_on_bounds(
             kind = metrics[place].kind
             return tuple(replace(metric, kind=kind, bounds=None) for metric in metrics)
     return tuple(replace(metric, bounds=bounds) for metric in metrics)
-
-
-def _differ(pair: tuple[Metric, Metric], scores: tuple[pd.DataFrame, pd.DataFrame]) -> bool:
-    if pair[0].bounds is not None and pair[1].bounds is not None:
-        return pair[0].bounds != pair[1].bounds
-    # Of an unknown metric the bounds are only guessed: counts may well be 0 and 1 in one of the
-    # runs, but shares in one and larger numbers in the other are two scales.
-    for (shares, larger), frame in zip((pair, pair[::-1]), scores[::-1], strict=True):
-        is_share = shares.bounds == _UNIT and shares.kind == "proportion"
-        if is_share and larger.bounds is None:
-            return bool(frame[larger.name].median() >= _LEAST_TOP)
-    return False
-
-
-def _range_of(metric: Metric, column: pd.Series, run: str) -> str:
-    low, high = metric.bounds or (column.min(), column.max())
-    return f"from {low:g} to {high:g} in {run!r}"

@@ -183,6 +183,25 @@ def pair_runs(
     ------
     AlignmentError
         If they share no query id, or no metric.
+    DataError
+        If they disagree on the direction or the scale of a metric.
+    """
+    pairing = pair_rows(baseline, candidate, metrics)
+    check_directions(pairing.metrics)
+    scores = baseline.scores, candidate.scores
+    check_scales((baseline.name, candidate.name), scores, pairing.metrics)
+    return replace(pairing, metrics=with_common_bounds(baseline, candidate, pairing.metrics))
+
+
+def pair_rows(
+    baseline: Scored, candidate: Scored, metrics: str | Iterable[str] | None = None
+) -> Pairing:
+    """Put the queries of two runs side by side, whatever the scales of their metrics.
+
+    Raises
+    ------
+    AlignmentError
+        If they share no query id, or no metric.
     """
     alignment = align(baseline.scores.index, candidate.scores.index)
     if not len(alignment.ids):
@@ -191,9 +210,7 @@ def pair_runs(
             f"{named(baseline.scores.index, 3)}, of the second: {named(candidate.scores.index, 3)}"
         )
     shared = shared_metrics(baseline, candidate, metrics)
-    check_directions(shared)
-    check_scales((baseline.name, candidate.name), (baseline.scores, candidate.scores), shared)
-    return Pairing(baseline, candidate, alignment, with_common_bounds(baseline, candidate, shared))
+    return Pairing(baseline, candidate, alignment, shared)
 
 
 def shared_metrics(
@@ -250,13 +267,13 @@ def twin_of(metric: Metric, run: Scored) -> Metric | None:
     return run.metrics.get(metric.name) or by_meaning.get(metric.known_as)
 
 
-def check_directions(shared: list[tuple[Metric, Metric]]) -> None:
+def check_directions(shared: Iterable[tuple[Metric, ...]]) -> None:
     """Refuse runs that disagree on whether higher is better."""
-    for ours, theirs in shared:
-        if ours.greater_is_better != theirs.greater_is_better:
+    for first, *others in shared:
+        if any(metric.greater_is_better != first.greater_is_better for metric in others):
             raise DataError(
-                f"{ours.name!r}: the two runs disagree on whether higher is better; say so when "
-                f"loading, for example metrics={{{ours.name!r}: 'lower'}}"
+                f"{first.name!r}: the runs disagree on whether higher is better; say so when "
+                f"loading, for example metrics={{{first.name!r}: 'lower'}}"
             )
 
 

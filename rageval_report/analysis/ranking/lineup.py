@@ -14,8 +14,9 @@ from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
     Pairing,
+    check_directions,
     check_evaluations,
-    pair_runs,
+    pair_rows,
     require_bounds,
 )
 from rageval_report.analysis.ranking.ranked_columns import MatrixColumns
@@ -30,7 +31,7 @@ from rageval_report.errors import (
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.guard import doubts_of
-from rageval_report.scores.metric_scales import agree_on_bounds
+from rageval_report.scores.metric_scales import agree_on_bounds, check_scales
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_all
 from rageval_report.stats.means.moments import moments
@@ -290,7 +291,7 @@ def line_up(
     check_choice("missing", missing, MISSING_TREATMENTS)
     first = runs[0]
     others = list(runs[1:]) if on is None else match_all(first, runs[1:], on)
-    pairings = [pair_runs(first, run) for run in others]
+    pairings = [pair_rows(first, run) for run in others]
     ids, moved = _common_ids(first, pairings)
     metrics = common_metrics((first, *others), [pairing.metrics for pairing in pairings])
     is_common = np.asarray(first.scores.index.isin(ids), dtype=bool)
@@ -367,11 +368,16 @@ def common_metrics(
     ------
     AlignmentError
         If there are none.
+    DataError
+        If two pipelines disagree on the direction or the scale of a metric.
     """
-    first, scores = runs[0], tuple(run.scores for run in runs)
+    first, *others = runs
     theirs = [{ours.name: metric for ours, metric in shared} for shared in pairs]
     shared = {
-        name: agree_on_bounds((metric, *(known[name] for known in theirs)), scores)
+        name: (
+            metric,
+            *(run.metrics[known[name].name] for run, known in zip(others, theirs, strict=True)),
+        )
         for name, metric in first.metrics.items()
         if all(name in known for known in theirs)
     }
@@ -380,7 +386,10 @@ def common_metrics(
             f"no metric is in all {len(pairs) + 1} pipelines, though each shares some with "
             f"{first.name!r}; rank fewer of them, or compare them two by two"
         )
-    return shared
+    scores = [run.scores for run in runs]
+    check_directions(shared.values())
+    check_scales([run.name for run in runs], scores, shared.values())
+    return {name: agree_on_bounds(metrics, scores) for name, metrics in shared.items()}
 
 
 def _notes(

@@ -206,7 +206,7 @@ def _block_notes(block: RankedBlock, lineup: RankedLineup, alpha: float) -> list
     left_out = n - block.columns.n
     if len(block.names) > 1 and left_out == n:
         notes.append(f"no query is scored by all of {', '.join(block.names)}; not ranked")
-    elif left_out:
+    elif left_out and block.names:
         notes.append(
             f"{left_out} of {n} common queries are left out, as some pipeline did not "
             f"score them ({_unscored_by(block.names, block.unscored)})"

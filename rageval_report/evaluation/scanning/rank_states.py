@@ -112,8 +112,11 @@ class AlignedScores:
 
     def treated(self, scores: FloatArray, name: str, applies: BoolArray | None) -> FloatArray:
         """The scores of the ranked tables; a query that some of them did not score is NaN."""
-        chosen = scores[:, list(self.ranked[name])]
-        return treat_missing(chosen, self.metrics[name][0], self.missing, applies)
+        chosen, metric = scores[:, list(self.ranked[name])], self.metrics[name][0]
+        # A table without any score is not ranked, which is known after all rows were read. Whether
+        # the others need a worst score is asked then.
+        needs_bounds = self.missing == "worst" and metric.bounds is None
+        return treat_missing(chosen, metric, "drop" if needs_bounds else self.missing, applies)
 
     def complete(self, scores: FloatArray, name: str, applies: BoolArray | None) -> FloatArray:
         """The scores of the ranked tables on the queries that all of them scored."""

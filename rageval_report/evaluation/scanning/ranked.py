@@ -14,7 +14,7 @@ from rageval_report.analysis.cluster_labels import Clusters, clusters_setting
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
-    check_directions,
+    require_bounds,
     shared_metrics,
 )
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
@@ -73,7 +73,6 @@ from rageval_report.scale.mergeable import StateByName, StateOfEach, States
 from rageval_report.scores import Metric
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
-from rageval_report.scores.metric_scales import check_scales
 from rageval_report.scores.text_matching import lone_id, no_common_text
 from rageval_report.stats.all_pairs import check_correction
 from rageval_report.stats.base import check_level, check_resamples, check_seed
@@ -245,9 +244,6 @@ class _LinedTables:
         heads = [profile.described.head for profile in profiles]
         first, *others = heads
         pairs = [shared_metrics(first, other, None) for other in others]
-        for other, pair in zip(others, pairs, strict=True):
-            check_directions(pair)
-            check_scales((first.name, other.name), (first.scores, other.scores), pair)
         shared = common_metrics(heads, pairs)
         chosen = choose_shared_metrics(first.metrics, shared, metrics)
         ranked = {name: shared[name] for name in chosen}
@@ -302,6 +298,11 @@ class _LinedTables:
 
         A table without any score is not ranked: else no query would be scored by all. Which ones
         are such is known after a pass; then the metric is read again without them.
+
+        Raises
+        ------
+        DataError
+            If a missing score is to be the worst one, and its metric has no bounds.
         """
         places = tuple(range(len(self.profiles)))
         ranked = dict.fromkeys(self.metrics, places)
@@ -310,10 +311,17 @@ class _LinedTables:
             name: tuple(place for place in places if state.n_scored[place])
             for name, state in states.items()
         }
+        if self.missing == "worst":
+            for name, some in scored.items():
+                if states[name].n_unscored[list(some)].any():
+                    require_bounds(self.metrics[name][0])
         again = {name: some for name, some in scored.items() if some and some != places}
         if again:
             states |= self._fold_states(again)[1]
-        return counts, states, ranked | again
+        unscored = {name: places for name, some in scored.items() if not some}
+        if unscored and self.missing == "worst":  # nobody is ranked by scores that all lack
+            states |= replace(self, missing="drop")._fold_states(unscored)[1]
+        return counts, states, ranked | again | dict.fromkeys(unscored, ())
 
     def _fold_states(
         self, ranked: Mapping[str, tuple[int, ...]]

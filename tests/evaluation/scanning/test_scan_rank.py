@@ -1,6 +1,7 @@
 """The ranking of scans is that of the same tables in memory."""
 
 import inspect
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -311,3 +312,59 @@ def test_limits_that_are_drawn_are_those_of_memory_to_the_last_bit(tmp_path, eng
     found = rank(*scans_of(frames, tmp_path, engine=engine), **options)
     for name in ("ci_low", "ci_high"):
         assert found.frame[name].tolist() == expected.frame[name].tolist()
+
+
+# -- tables without a score
+
+
+def small_tables(**columns):
+    """Three tables of two queries; each column has the scores of each table."""
+    ids = ["q1", "q2"]
+    return [
+        pd.DataFrame({"query_id": ids, **{name: cells[place] for name, cells in columns.items()}})
+        for place in range(3)
+    ]
+
+
+NONE = [np.nan, np.nan]
+
+
+@pytest.mark.parametrize("missing", ["drop", "worst"])
+def test_a_metric_that_no_table_scores_is_not_ranked(tmp_path, missing):
+    frames = small_tables(f1=[[0.5, 1.0], [0.25, 0.5], [1.0, 0.0]], faithfulness=[NONE] * 3)
+    scanned = rank(*scans_of(frames, tmp_path), missing=missing)
+    known = rank(*memory_of(frames), missing=missing)
+    pd.testing.assert_frame_equal(scanned.frame, known.frame)
+    assert scanned.notes == known.notes
+    assert not [note for note in known.notes if "()" in note]
+    is_unscored = known.frame["metric"] == "faithfulness"
+    assert known.frame.loc[is_unscored, ["rank", "mean"]].isna().all(axis=None)
+
+
+def test_a_table_without_scores_needs_no_worst_score(tmp_path):
+    frames = small_tables(f1=[[0.5, 1.0]] * 3, latency_ms=[[3.0, 5.0], NONE, [4.0, 8.0]])
+    scanned = rank(*scans_of(frames, tmp_path), missing="worst")
+    known = rank(*memory_of(frames), missing="worst")
+    pd.testing.assert_frame_equal(scanned.frame, known.frame)
+    means = known.frame.set_index(["metric", "pipeline"])["mean"]["latency_ms"]
+    assert means.dropna().to_dict() == {"bm25": 4.0, "hybrid": 6.0}
+
+
+def test_a_table_with_some_scores_needs_a_worst_score(tmp_path):
+    frames = small_tables(f1=[[0.5, 1.0]] * 3, latency_ms=[[3.0, np.nan], NONE, [4.0, 8.0]])
+    for some in (scans_of(frames, tmp_path), memory_of(frames)):
+        with pytest.raises(DataError, match="'latency_ms' has no bounds"):
+            rank(*some, missing="worst")
+
+
+@pytest.mark.parametrize("places", list(itertools.permutations(range(3))))
+def test_scales_are_compared_between_all_tables_and_only_of_metrics_that_all_have(tmp_path, places):
+    shares, larger, small = [0.25, 0.5], [40.0, 80.0], [1.5, -1.0]
+    frames = small_tables(f1=[[0.5, 1.0]] * 3, overlap=[small, larger, shares])
+    chosen = [frames[place] for place in places]
+    for some in (scans_of(chosen, tmp_path / "all"), memory_of(chosen)):
+        with pytest.raises(DataError, match=r"'overlap' has scores from .* cannot be compared"):
+            rank(*some)
+    chosen = [frame if frame is not frames[0] else frame[["query_id", "f1"]] for frame in chosen]
+    for some in (scans_of(chosen, tmp_path / "two"), memory_of(chosen)):
+        assert set(rank(*some).frame["metric"]) == {"f1"}
