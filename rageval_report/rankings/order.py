@@ -28,8 +28,7 @@ _FEW_TURNS = 16
 # Groups of equal score up to this size are compared all with all; larger ones are sorted.
 _FEW = 16
 
-# Up to one place in so many is searched for. To number all places takes as long as to search for one
-# in 10 to 20 of them.
+# Up to one place in so many is searched for; for more, numbering all places is faster.
 _FEW_SEARCHES = 16
 
 
@@ -226,12 +225,12 @@ def n_better_at(
     result of `rows_from_the_best` for all queries, is given, it says the places. Then nothing is
     searched.
     """
-    if row_at is not None:
+    if (ordered == -scores).all():
+        place = row.copy()
+    elif row_at is not None:
         place_of = np.empty(len(row_at), np.int64)
         place_of[row_at] = np.arange(len(row_at))
         place = place_of[row]
-    elif (ordered == -scores).all():
-        place = row.copy()
     else:
         return n_better(ordered, lengths, query, scores[row])
     first = _is_first(ordered, lengths)
