@@ -19,8 +19,8 @@ from rageval_report.rankings.dict_columns import (
     Columns,
     NotPlainError,
     Tables,
-    all_ids,
     hold_other_ids,
+    ids_at,
     read_columns,
 )
 from rageval_report.rankings.hits import concatenate_hits, hit_table
@@ -159,9 +159,10 @@ def _rank_parts(
     many_tied = False
     for query_ids, runs, judged in _parts_of(run, qrels):
         _refuse_other_forms(query_ids, [*runs, *judged])
-        columns = read_columns(query_ids, runs, judged, keep_ids=many_tied)
+        columns = read_columns(query_ids, runs, judged)
+        scores = _sorted_scores(columns, with_rows=many_tied)
         part, many_tied = _rank_part(
-            query_ids, runs, judged, columns, by_id=by_id, relevance_level=relevance_level
+            query_ids, runs, judged, columns, scores, by_id=by_id, relevance_level=relevance_level
         )
         parts.append(part)
     return parts
@@ -194,27 +195,34 @@ def _rank_part(
     runs: Tables,
     judged: Tables,
     columns: Columns,
+    scores: tuple[FloatArray, IntArray | None],
     *,
     by_id: bool,
     relevance_level: float,
 ) -> tuple[Joined, bool]:
     """Some queries, and whether ids have to be compared in most of them."""
+    ordered, row_at = scores
     retrieved = columns.n_retrieved
     judged_query = np.repeat(np.arange(len(query_ids)), columns.n_judged)
     # NaN: the document was not retrieved
     place = np.flatnonzero(columns.judged_score == columns.judged_score)
     query = judged_query[place]
-    ordered, row_at = _sorted_scores(columns)
     rank, is_tied = order.n_better(ordered, retrieved, query, columns.judged_score[place])
     tied = np.flatnonzero(is_tied)
     queries = order.queries_in_question(query[tied], len(runs))
     if tied.size:
-        documents = _documents(runs, judged, columns, place[tied], queries, by_id=by_id)
         if row_at is None:
             row_at = order.rows_from_the_best(columns.scores, retrieved, queries)
-        rank[tied] += order.n_equal_ahead(
-            ordered, row_at, retrieved, query[tied], rank[tied], documents, by_id=by_id
+        first = order.starts_of(retrieved)[query[tied]] + rank[tied]
+        low, high = order.equals_of(ordered, retrieved, first)
+        is_equal = _flags(len(ordered), row_at[order.spread(low, high - low)])
+        documents = _DocumentsOfDicts(
+            _ids_at(runs, retrieved, queries, is_equal),
+            np.cumsum(is_equal, dtype=np.int64) - 1,
+            _ids_at(judged, columns.n_judged, queries, _flags(len(columns.grades), place[tied])),
+            by_id,
         )
+        rank[tied] += order.n_equal_ahead(row_at, low, high, documents, by_id=by_id)
     hits = hit_table(
         query=query,
         rank=rank,
@@ -231,14 +239,11 @@ def _rank_part(
     return part, len(queries) == len(runs)
 
 
-def _sorted_scores(columns: Columns) -> tuple[FloatArray, IntArray | None]:
-    """The scores as of `order.from_the_best`, with their rows if ids were kept to be compared."""
-    lengths = columns.n_retrieved
-    if columns.ids is None:
-        return order.from_the_best(columns.scores, lengths), None
-    # The rows will be needed, and the scores follow from them: one sort instead of two.
-    row_at = order.rows_from_the_best(columns.scores, lengths, np.arange(len(lengths)))
-    return -columns.scores[row_at], row_at
+def _sorted_scores(columns: Columns, *, with_rows: bool) -> tuple[FloatArray, IntArray | None]:
+    """The scores as of `order.from_the_best`, with their rows if these will be needed."""
+    if with_rows:
+        return order.with_rows_from_the_best(columns.scores, columns.n_retrieved)
+    return order.from_the_best(columns.scores, columns.n_retrieved), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +253,9 @@ class _DocumentsOfDicts:
     Parameters
     ----------
     run : ndarray of objects
-        The ids of all rows, or of those that are asked for.
+        The ids of the rows whose scores are equal to those of documents in question.
+    number : ndarray of int
+        The places of these rows in `run`.
     in_question : ndarray of objects
         The ids of the documents in question.
     by_id : bool
@@ -256,12 +263,13 @@ class _DocumentsOfDicts:
     """
 
     run: order.Objects
+    number: IntArray
     in_question: order.Objects
     by_id: bool
 
     def go_ahead(self, rows: IntArray, numbers: IntArray) -> BoolArray:
         """Whether documents of the run go ahead of others of equal score, pair by pair."""
-        ids, others = self.run[rows], self.in_question[numbers]
+        ids, others = self.ids(rows), self.in_question[numbers]
         if self.by_id:
             return np.asarray(ids > others, dtype=bool)
         # A document in question is one of its group: where the ids are equal is its own row.
@@ -272,36 +280,34 @@ class _DocumentsOfDicts:
 
     def ids(self, rows: IntArray) -> order.Objects:
         """The ids of documents of the run."""
-        return self.run[rows]
+        return self.run[self.number[rows]]
 
     def ids_in_question(self, numbers: IntArray) -> order.Objects:
         """The ids of documents in question."""
         return self.in_question[numbers]
 
 
-def _documents(
-    runs: Tables,
-    judged: Tables,
-    columns: Columns,
-    in_question: IntArray,
-    queries: IntArray,
-    *,
-    by_id: bool,
-) -> _DocumentsOfDicts:
-    """The documents of some of the queries; ids of others are not read.
+def _ids_at(
+    tables: Tables, lengths: IntArray, queries: IntArray, is_wanted: BoolArray
+) -> order.Objects:
+    """The ids of some rows, in order.
 
     Parameters
     ----------
-    in_question : ndarray of shape (n,)
-        The places of the documents in question among all judgments.
+    tables : list of mappings of str to number
+        All queries.
+    lengths : ndarray of shape (n_queries,)
+        The rows of each query.
     queries : ndarray
-        Their queries, and perhaps others.
+        The queries of the rows, and perhaps others; ids of the rest are not read.
+    is_wanted : ndarray of shape (n_rows,)
+        Which rows of all.
     """
-    if columns.ids is not None:
-        ids, judged_ids = columns.ids
-        return _DocumentsOfDicts(ids, judged_ids[in_question], by_id)
-    lengths = columns.n_retrieved
-    ids = np.empty(int(lengths.sum()), np.object_)
-    rows = order.spread(order.starts_of(lengths)[queries], lengths[queries])
-    ids[rows] = all_ids([runs[query] for query in queries.tolist()])
-    return _DocumentsOfDicts(ids, all_ids(judged)[in_question], by_id)
+    rows = order.rows_of(queries, order.starts_of(lengths), lengths)
+    return ids_at([tables[query] for query in queries.tolist()], is_wanted[rows])
+
+
+def _flags(n: int, places: IntArray) -> BoolArray:
+    flags = np.zeros(n, dtype=bool)
+    flags[places] = True
+    return flags

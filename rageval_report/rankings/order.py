@@ -28,6 +28,9 @@ _FEW_TURNS = 16
 # Groups of equal score up to this size are compared all with all; larger ones are sorted.
 _FEW = 16
 
+# Up to one place in so many is searched for; for more, numbering all places is faster.
+_FEW_SEARCHES = 16
+
 
 def starts_of(lengths: IntArray) -> IntArray:
     """Where the rows of each query begin."""
@@ -132,36 +135,58 @@ def _ascends(values: FloatArray, lengths: IntArray) -> bool:
 
 def rows_from_the_best(scores: FloatArray, lengths: IntArray, queries: IntArray) -> IntArray:
     """The row of each place of `from_the_best`, for some queries; equal scores in any order."""
-    negated = 0.0 - scores  # 0.0 for both zeros, which are equal
+    return _sort_with_rows(0.0 - scores, lengths, queries)
+
+
+def with_rows_from_the_best(scores: FloatArray, lengths: IntArray) -> tuple[FloatArray, IntArray]:
+    """The results of `from_the_best` and `rows_from_the_best` for all queries, by one sort."""
+    negated = 0.0 - scores
+    row_at = _sort_with_rows(negated, lengths, np.arange(len(lengths)))
+    return negated, row_at
+
+
+def _sort_with_rows(negated: FloatArray, lengths: IntArray, queries: IntArray) -> IntArray:
+    """Sort the negated scores of some queries in place, and return the row of each place.
+
+    Parameters
+    ----------
+    negated : ndarray
+        The negated scores, query after query; no -0.0, as `0.0 - scores` has none.
+    """
     if _ascends(negated, lengths):
-        return np.arange(len(scores))
-    row_at = np.empty(len(scores), np.int64)
+        return np.arange(len(negated))
+    row_at = np.empty(len(negated), np.int64)
     groups = (queries[group] for group in _groups(lengths[queries]))
     for starts, rows, inside, square in _squares(negated, lengths, groups):
-        row = _argsort(square)
-        row += starts[:, None]
+        ordered, row = _argsort(square)
+        row += (starts - square.shape[1] * np.arange(len(square)))[:, None]
+        negated[rows] = ordered.ravel() if inside is None else ordered[inside]
         row_at[rows] = row.ravel() if inside is None else row[inside]
     return row_at
 
 
-def _argsort(square: FloatArray) -> IntArray:
-    """The places of the values of each row in ascending order; no value is -0.0.
+def _argsort(square: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The values of each row in ascending order, and their places in the square; none is -0.0.
 
     The place of each value replaces its lowest bits, because numbers are sorted twice as fast as
     places by numbers. Values that differ in those bits only may come out in the wrong order; then
     places are sorted after all.
     """
-    # An infinity with other bits is NaN, and sorting makes all NaN, so the padding too, the same.
-    if not np.isfinite(square).all():
-        return square.argsort(axis=1)
     n_rows, width = square.shape
-    low = (1 << width.bit_length()) - 1
-    keys = square.view(np.int64) & ~low
-    keys |= np.arange(width)
-    keys.view(np.float64).sort(axis=1)
-    keys &= low
-    ordered = square.ravel()[keys + width * np.arange(n_rows)[:, None]]
-    return square.argsort(axis=1) if (ordered[:, 1:] < ordered[:, :-1]).any() else keys
+    values, first = square.ravel(), width * np.arange(n_rows)[:, None]
+    # An infinity with other bits is NaN, and sorting makes all NaN, so the padding too, the same.
+    if np.isfinite(values).all():
+        low = (1 << width.bit_length()) - 1
+        keys = square.view(np.int64) & ~low
+        keys |= np.arange(width)
+        keys.view(np.float64).sort(axis=1)
+        keys &= low
+        keys += first
+        ordered = values.take(keys)
+        if not (ordered[:, 1:] < ordered[:, :-1]).any():
+            return ordered, keys
+    keys = square.argsort(axis=1) + first
+    return values.take(keys), keys
 
 
 def n_better(
@@ -178,7 +203,7 @@ def n_better(
     query, scores : ndarray of shape (n,)
         The documents in question; each is one of the rows.
     """
-    slot = _n_below(ordered, lengths, query, -scores, np.less)
+    slot = _n_below(ordered, lengths, query, -scores)
     after = np.minimum(slot + 1, len(ordered) - 1)
     tied = ordered[after] == ordered[slot]
     # The next row may be the first of the next query, whose score says nothing.
@@ -187,28 +212,36 @@ def n_better(
 
 
 def n_better_at(
-    ordered: FloatArray, scores: FloatArray, lengths: IntArray, query: IntArray, place: IntArray
+    ordered: FloatArray,
+    scores: FloatArray,
+    lengths: IntArray,
+    query: IntArray,
+    row: IntArray,
+    row_at: IntArray | None = None,
 ) -> tuple[IntArray, BoolArray]:
-    """As `n_better`, for documents that are known by their places among all scores.
+    """As `n_better`, for documents that are known by their rows.
 
-    If the run is in order already, as most are, the places are the ranks and nothing is searched.
+    If the run is in order already, as most are, the rows are the places, and if `row_at`, the
+    result of `rows_from_the_best` for all queries, is given, it says the places. Then nothing is
+    searched.
     """
-    if not (ordered == -scores).all():
-        return n_better(ordered, lengths, query, scores[place])
-    starts = starts_of(lengths)
-    is_first = np.ones(len(ordered) + 1, dtype=bool)
-    is_first[1:-1] = ordered[1:] != ordered[:-1]
-    is_first[starts] = True
-    tied: BoolArray = ~(is_first[place] & is_first[place + 1])
-    if tied.any():  # the rank of the first of equal scores
-        first = np.flatnonzero(is_first)
-        place = place.copy()
-        place[tied] = first[np.searchsorted(first, place[tied], side="right") - 1]
-    return place - starts[query], tied
+    if (ordered == -scores).all():
+        place = row.copy()
+    elif row_at is not None:
+        place_of = np.empty(len(row_at), np.int64)
+        place_of[row_at] = np.arange(len(row_at))
+        place = place_of[row]
+    else:
+        return n_better(ordered, lengths, query, scores[row])
+    first = _is_first(ordered, lengths)
+    tied: BoolArray = ~(first[place] & first[place + 1])
+    if tied.any():
+        place[tied] = _bounds_of(first, place[tied])[0]
+    return place - starts_of(lengths)[query], tied
 
 
 def _n_below(
-    ordered: FloatArray, lengths: IntArray, query: IntArray, values: FloatArray, below: np.ufunc
+    ordered: FloatArray, lengths: IntArray, query: IntArray, values: FloatArray
 ) -> IntArray:
     """The row up to which values of the same query are below each one, which is among them."""
     starts = starts_of(lengths)
@@ -216,43 +249,69 @@ def _n_below(
     for first in range(0, len(query), _BLOCK):
         block = slice(first, first + _BLOCK)
         codes = query[block]
-        slot[block] = _bisect(ordered, starts[codes], lengths[codes], values[block], below)
+        slot[block] = _bisect(ordered, starts[codes], lengths[codes], values[block])
     return slot
 
 
-def _bisect(
-    ordered: FloatArray, low: IntArray, length: IntArray, values: FloatArray, below: np.ufunc
-) -> IntArray:
+def _bisect(ordered: FloatArray, low: IntArray, length: IntArray, values: FloatArray) -> IntArray:
     """Halve the rows in question until one is left: the same steps for all, without a branch."""
     for _ in range((int(length.max()) - 1).bit_length()):
         half = length >> 1
         length = length - half
         # A multiplication instead of a branch: the step is 0 or half, for all rows at once.
-        half *= below(ordered[low + half - 1], values)
+        half *= ordered[low + half - 1] < values
         low += half
-    low += below(ordered[low], values)
+    low += ordered[low] < values
     return low
 
 
+def _is_first(ordered: FloatArray, lengths: IntArray) -> BoolArray:
+    """Which places have a lower score than the place before in their query; the end counts too."""
+    first = np.ones(len(ordered) + 1, dtype=bool)
+    first[1:-1] = ordered[1:] != ordered[:-1]
+    first[starts_of(lengths)] = True
+    return first
+
+
+def equals_of(ordered: FloatArray, lengths: IntArray, place: IntArray) -> tuple[IntArray, IntArray]:
+    """Where the scores that are equal to those in some places begin, and where they end.
+
+    Parameters
+    ----------
+    ordered : ndarray
+        The result of `from_the_best`.
+    lengths : ndarray of shape (n_queries,)
+        The rows of each query.
+    place : ndarray of shape (n,)
+        The places.
+    """
+    return _bounds_of(_is_first(ordered, lengths), place)
+
+
+def _bounds_of(first: BoolArray, place: IntArray) -> tuple[IntArray, IntArray]:
+    bounds = np.flatnonzero(first)
+    if _FEW_SEARCHES * len(place) < len(first):
+        number = np.searchsorted(bounds, place, side="right")
+    else:
+        number = np.cumsum(first, dtype=np.int64)[place]
+    return bounds[number - 1], bounds[number]
+
+
 def is_tied(ordered: FloatArray, lengths: IntArray) -> BoolArray:
-    """Which rows have a neighbour with the same score in the same query."""
-    same = ordered[1:] == ordered[:-1]
-    if same.any():
-        inner = starts_of(lengths)[1:]
-        same[inner[(inner > 0) & (inner < len(ordered))] - 1] = False
-    tied = np.zeros(len(ordered), dtype=bool)
-    tied[1:] |= same
-    tied[:-1] |= same
-    return tied
+    """Which places share their score with another one of the same query."""
+    first = _is_first(ordered, lengths)
+    return ~(first[:-1] & first[1:])
 
 
 def n_tied(ordered: FloatArray, lengths: IntArray) -> IntArray:
     """How many documents of each query share their score with another."""
+    counts = np.zeros(len(lengths), np.int64)
     tied = is_tied(ordered, lengths)
-    if not tied.any():
-        return np.zeros(len(lengths), np.int64)
-    ends = np.searchsorted(np.flatnonzero(tied), np.cumsum(lengths))
-    return np.diff(ends, prepend=0).astype(np.int64)
+    if tied.any():
+        # An empty list has no place at which a sum could begin.
+        filled = np.flatnonzero(lengths)
+        counts[filled] = np.add.reduceat(tied, starts_of(lengths)[filled], dtype=np.int64)
+    return counts
 
 
 # -- among equal scores
@@ -275,25 +334,16 @@ class RankedDocuments(Protocol):
 
 
 def n_equal_ahead(
-    ordered: FloatArray,
-    row_at: IntArray,
-    lengths: IntArray,
-    query: IntArray,
-    rank: IntArray,
-    documents: RankedDocuments,
-    *,
-    by_id: bool,
+    row_at: IntArray, low: IntArray, high: IntArray, documents: RankedDocuments, *, by_id: bool
 ) -> IntArray:
-    """How many documents of the same query and score go ahead of each one.
+    """How many documents of the same query and score go ahead of each one in question.
 
     Parameters
     ----------
-    ordered, row_at : ndarray
-        The results of `from_the_best` and `rows_from_the_best`.
-    lengths : ndarray of shape (n_queries,)
-        The rows of each query.
-    query, rank : ndarray of shape (n,)
-        The documents in question: query, and number of better ones (`n_better`).
+    row_at : ndarray
+        The result of `rows_from_the_best`.
+    low, high : ndarray of shape (n,)
+        The result of `equals_of` for the documents in question.
     documents : RankedDocuments
         The ids.
     by_id : bool
@@ -304,9 +354,8 @@ def n_equal_ahead(
     DataError
         If an id is not a text.
     """
-    low = starts_of(lengths)[query] + rank
-    size = _n_below(ordered, lengths, query, ordered[low], np.less_equal) - low
-    ahead = np.empty(len(query), np.int64)
+    size = high - low
+    ahead = np.empty(len(low), np.int64)
     few, many = np.flatnonzero(size <= _FEW), np.flatnonzero(size > _FEW)
     try:
         for start in range(0, len(few), _BLOCK):
@@ -314,7 +363,7 @@ def n_equal_ahead(
             rows = row_at[spread(low[block], size[block])]
             holds = documents.go_ahead(rows, np.repeat(block, size[block]))
             ahead[block] = np.add.reduceat(holds, starts_of(size[block]), dtype=np.int64)
-        groups = zip(low[many].tolist(), (low + size)[many].tolist(), strict=True)
+        groups = zip(low[many].tolist(), high[many].tolist(), strict=True)
         ids = documents.ids_in_question(many).tolist()
         ahead[many] = _n_ahead_of_many(row_at, groups, ids, documents, by_id=by_id)
     except TypeError as exc:

@@ -53,6 +53,7 @@ def n_tied_rows_ahead(
     query: IntArray,
     rank: IntArray,
     documents: TiedRows,
+    row_at: IntArray | None = None,
 ) -> IntArray:
     """How many documents of the same query and score go ahead of each one in question.
 
@@ -66,10 +67,12 @@ def n_tied_rows_ahead(
         The queries of the documents in question, and how many documents score more.
     documents : TiedRows
         The documents.
+    row_at : ndarray, optional
+        The result of `rageval_report.rankings.order.rows_from_the_best`, if it is known already.
     """
     lengths = documents.lists.lengths
-    queries = order.queries_in_question(query, len(lengths))
-    row_at = order.rows_from_the_best(scores, lengths, queries)
-    return order.n_equal_ahead(
-        ordered, row_at, lengths, query, rank, documents, by_id=documents.by_id
-    )
+    if row_at is None:
+        queries = order.queries_in_question(query, len(lengths))
+        row_at = order.rows_from_the_best(scores, lengths, queries)
+    low, high = order.equals_of(ordered, lengths, order.starts_of(lengths)[query] + rank)
+    return order.n_equal_ahead(row_at, low, high, documents, by_id=documents.by_id)

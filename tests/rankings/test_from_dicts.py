@@ -42,7 +42,7 @@ def test_ranks_are_those_of_sorted_lists(run, share, by_id, part):
         for query in (*run, "q9")
     }
     ties = "docid" if by_id else "input"
-    # Of the second part on, ids are kept where those of the part before had to be compared.
+    # From the second part on, rows are sorted with the scores if most queries before had ties.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rageval_report.rankings.from_dicts._PART", part)
         hits = join_dicts(run, qrels, ties=ties, relevance_level=1).hits

@@ -108,9 +108,8 @@ def n_equal_ahead(scores, lengths, query, rank, documents):
     queries = order.queries_in_question(query, len(lengths))
     ordered = order.from_the_best(scores, lengths)
     row_at = order.rows_from_the_best(scores, lengths, queries)
-    return order.n_equal_ahead(
-        ordered, row_at, lengths, query, rank, documents, by_id=documents.by_id
-    )
+    low, high = order.equals_of(ordered, lengths, order.starts_of(lengths)[query] + rank)
+    return order.n_equal_ahead(row_at, low, high, documents, by_id=documents.by_id)
 
 
 @given(LISTS, st.booleans(), st.randoms(use_true_random=False), st.sampled_from([1, 3, 16]))

@@ -27,6 +27,7 @@ from rageval_report.rankings.trec.files import (
 )
 from rageval_report.rankings.trec.kernels import compiled_scan
 from rageval_report.rankings.trec.numbers import parse_decimals
+from rageval_report.rankings.trec.rank_kernel import compiled_rank
 from rageval_report.rankings.trec.text_rows import TextRows, columns_of_chunk, hashes, read_columns
 
 NAMES = ["mrr", "ndcg@10", "map", "bpref", "recall@2"]
@@ -107,6 +108,48 @@ def test_lines_in_order_of_score_and_ties_equal_pytrec_eval_to_the_last_bit(tmp_
     theirs = pytrec_eval.RelevanceEvaluator(qrels, {"map", "bpref"}).evaluate(run)
     ours = score(tmp_path, *lines_of(run, qrels), ["map", "bpref"]).scores
     assert {q: ours.loc[q].to_dict() for q in theirs} == theirs
+
+
+# Ids of around one and two words of eight bytes, ids that begin with others, and other letters.
+IDS = [*("x" * n for n in range(6, 19)), *("x" * n + "y" for n in (7, 8, 15, 16)), "é", "éa",
+       "é" * 4, "é" * 8, *(f"d{n:06}" for n in range(9)), *(f"d{n:07}" for n in range(9)),
+       "d~", "d\uffee", "d\U0001f600"]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", [60, 2000, 1 << 20])
+@pytest.mark.parametrize("n_scores", [1, 4, 12])
+def test_ties_at_cutoffs_equal_pytrec_eval_to_the_last_bit(
+    tmp_path, way, monkeypatch, part, n_scores
+):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    monkeypatch.setattr("rageval_report.rankings.trec.files._WIDTH", part)
+    monkeypatch.setattr("rageval_report.rankings.from_dicts._PART", 1 + part % 7)
+    rng = np.random.default_rng(n_scores)
+    run, qrels = {}, {}
+    for query in range(12):
+        # Groups of up to 90 documents; from 64 on ids are sorted, not compared pair by pair.
+        docs = rng.permutation([*IDS, *map(str, range(50 * (query % 2)))]).tolist()
+        scores = (rng.integers(0, n_scores, len(docs)) / 4).tolist()
+        run[f"q{query}"] = dict(zip(docs, scores, strict=True))
+        judged = rng.permutation(docs)[: 1 + 3 * query].tolist()
+        qrels[f"q{query}"] = {doc: int(n == 0) + n % 3 for n, doc in enumerate(judged)}
+    theirs = pytrec_eval.RelevanceEvaluator(
+        qrels, {"P.1,5,10", "recall.5", "ndcg_cut.10", "map", "bpref", "recip_rank"}
+    ).evaluate(run)
+    names = ["P_1", "P_5", "P_10", "recall_5", "ndcg_cut_10", "map", "bpref", "recip_rank"]
+    frames = [
+        pd.DataFrame(
+            [(query, doc, number) for query, docs in table.items() for doc, number in docs.items()],
+            columns=["query_id", "doc_id", column],
+        )
+        for table, column in ((run, "score"), (qrels, "relevance"))
+    ]
+    for ours in (
+        score(tmp_path, *lines_of(run, qrels), names),
+        rankings.score_table_of_rankings(run, qrels, names),
+        rankings.score_table_of_rankings(*frames, names),
+    ):
+        assert {q: ours.scores.loc[q].to_dict() for q in theirs} == theirs
 
 
 @pytest.mark.parametrize("part", [1, 7, 64])
@@ -398,7 +441,7 @@ def test_without_numba_there_is_no_scan(monkeypatch):
 def test_where_numba_is_not_to_compile_there_is_no_scan(monkeypatch):
     numba = pytest.importorskip("numba")
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    for compiled in (compiled_scan, kernels.compiled_match):
+    for compiled in (compiled_scan, kernels.compiled_match, compiled_rank):
         compiled.cache_clear()
         try:
             assert compiled() is None

@@ -31,6 +31,7 @@ from rageval_report.rankings.trec.bytes import (
 )
 from rageval_report.rankings.trec.join import RunHits, collect_hits, join_hits
 from rageval_report.rankings.trec.kernels import Scanner, compiled_match
+from rageval_report.rankings.trec.rank_kernel import compiled_rank
 from rageval_report.rankings.trec.text_rows import (
     LineFormat,
     TextRows,
@@ -206,9 +207,9 @@ def _collect_in_parts(run: FileInput | Contents, qrels: TextRows, *, by_id: bool
     if not isinstance(run, str | Path) or not is_file(Path(run)):
         return None
     scanner = scanner_for(Path(run).stat().st_size, _RUN)
-    match = compiled_match() if scanner else None
+    match, rank = (compiled_match(), compiled_rank()) if scanner else (None, None)
     try:
-        return collect_hits(_read_parts(run, _RUN, scanner), qrels, match, by_id=by_id)
+        return collect_hits(_read_parts(run, _RUN, scanner), qrels, match, rank, by_id=by_id)
     except (ReaderError, OSError, EOFError, zlib.error):  # reading it as a whole names the line
         return None
 

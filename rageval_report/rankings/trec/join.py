@@ -21,11 +21,17 @@ from rageval_report.rankings.tied_rows import TiedRows, n_tied_rows_ahead
 from rageval_report.rankings.trec.text_rows import TextRows
 from rageval_report.types import FloatArray, IntArray
 
-MatchKernel = Callable[..., int]
-# The rows of the judged documents that were retrieved, in the judgments and in the run; None if a
-# document may appear twice for a query. The arguments are judgments and run, each with the number
-# of rows of each query.
-_FindPairs = Callable[[TextRows, IntArray, TextRows, IntArray], tuple[IntArray, IntArray] | None]
+Kernel = Callable[..., int]
+
+# The rows of the judged documents that were retrieved, in the judgments and in the run.
+_Pairs = tuple[IntArray, IntArray]
+# None if a document may appear twice for a query. The arguments are judgments and run, each with
+# the number of rows of each query.
+_FindPairs = Callable[[TextRows, IntArray, TextRows, IntArray], _Pairs | None]
+
+# Shares, measured with 100 documents per query, from which on sorting the rows too is faster: a
+# quarter of the documents of the part before were tied, or an eighth of the documents are judged.
+_MANY_TIED, _MANY_PAIRS = 4, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +103,12 @@ class _Judgments:
 
 
 def collect_hits(
-    run: Iterable[TextRows], qrels: TextRows, match: MatchKernel | None, *, by_id: bool
+    run: Iterable[TextRows],
+    qrels: TextRows,
+    match: Kernel | None = None,
+    rank: Kernel | None = None,
+    *,
+    by_id: bool,
 ) -> RunHits | None:
     """Everything that is needed to score a run; of documents without a judgment nothing is kept.
 
@@ -109,6 +120,8 @@ def collect_hits(
         The judgments.
     match : callable, optional
         `kernels.match`, compiled or not; NumPy finds the pairs if omitted.
+    rank : callable, optional
+        `rank_kernel.rank`, compiled or not; NumPy ranks them if omitted.
     by_id : bool
         Whether of equal scores the later id goes first; otherwise the order of the rows decides.
 
@@ -119,6 +132,7 @@ def collect_hits(
         together, or a document may appear twice.
     """
     find_pairs: _FindPairs = partial(_pairs_by_kernel, match) if match else _pairs_by_sorting
+    rank_pairs = _PairRanker(rank, by_id=by_id)
     codes: dict[bytes, int] = {}
     judgments, seen, parts = _Judgments(qrels, codes), set[int](), list[_PartHits]()
     n_judged = len(codes)
@@ -127,7 +141,7 @@ def collect_hits(
         n_before = len(seen)
         seen.update(code)
         n_retrieved = np.diff(rows.columns.block, append=len(rows))
-        part = _hits_of_part(rows, n_retrieved, np.array(code), judgments, find_pairs, by_id=by_id)
+        part = _hits_of_part(rows, n_retrieved, np.array(code), judgments, find_pairs, rank_pairs)
         # A query that comes back after others would be ranked twice, each time with half of its
         # list.
         if part is None or len(seen) < n_before + len(code):
@@ -139,9 +153,8 @@ def collect_hits(
     missing = np.array(sorted(set(range(n_judged)) - seen), np.int64)
     if missing.size:  # a part without rows: judgments of other queries may be repeated as well
         none = np.zeros(len(missing), np.int64)
-        part = _hits_of_part(
-            qrels.take(slice(0)), none, missing, judgments, find_pairs, by_id=by_id
-        )
+        empty = qrels.take(slice(0))
+        part = _hits_of_part(empty, none, missing, judgments, find_pairs, rank_pairs)
         if part is None:
             return None
         parts.append(part)
@@ -207,32 +220,123 @@ def _hits_of_part(
     code: IntArray,
     judgments: _Judgments,
     find_pairs: _FindPairs,
-    *,
-    by_id: bool,
+    rank_pairs: _PairRanker,
 ) -> _PartHits | None:
     """What is kept of a part; None if a document may appear twice."""
     judged, n_judged = judgments.of_queries(code)
     pairs = find_pairs(judged, n_judged, run, n_retrieved)
     if pairs is None:
         return None
-    judged_row, row = pairs
-    query = np.repeat(np.arange(len(code), dtype=np.int32), n_retrieved)[row].astype(np.int64)
-    ordered = order.from_the_best(run.columns.value, n_retrieved)
-    rank, tied = order.n_better_at(ordered, run.columns.value, n_retrieved, query, row)
-    if tied.any():
-        documents = TiedRows(RowLists(slice(None), n_retrieved), run, row[tied], by_id)
-        rank[tied] += n_tied_rows_ahead(
-            run.columns.value, ordered, query[tied], rank[tied], documents
-        )
-    by_rank = order_by_slot(order.starts_of(n_retrieved)[query] + rank, len(run))
+    ranked = rank_pairs(run, n_retrieved, pairs)
     return _PartHits(
         code,
         n_retrieved,
-        order.n_tied(ordered, n_retrieved),
-        np.bincount(query, minlength=len(code)),
-        rank[by_rank].astype(np.int32),
-        judged.columns.value[judged_row[by_rank]],
+        ranked.n_tied,
+        ranked.n_hits,
+        ranked.rank,
+        judged.columns.value[ranked.judged_row],
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _RankedPairs:
+    """The judged documents of a part, query after query, in the order of the ranks.
+
+    Parameters
+    ----------
+    judged_row : ndarray
+        Their rows in the judgments.
+    rank : ndarray
+        Their ranks.
+    n_hits, n_tied : ndarray of shape (n_queries_of_the_part,)
+        As in `_PartHits`.
+    """
+
+    judged_row: IntArray
+    rank: NDArray[np.int32]
+    n_hits: IntArray
+    n_tied: IntArray
+
+
+class _PairRanker:
+    """Ranks the pairs of one part after the other.
+
+    Parameters
+    ----------
+    kernel : callable, optional
+        `rank_kernel.rank`, compiled or not.
+    by_id : bool
+        Whether of equal scores the later id goes first; otherwise the order of the rows decides.
+    """
+
+    def __init__(self, kernel: Kernel | None, *, by_id: bool):
+        self._kernel, self._by_id = kernel, by_id
+        self._many_tied = False  # in the part before
+
+    def __call__(self, run: TextRows, n_retrieved: IntArray, pairs: _Pairs) -> _RankedPairs:
+        """The pairs of a part in the order of their ranks."""
+        ranked = self._rank(run, n_retrieved, pairs)
+        self._many_tied = _MANY_TIED * int(ranked.n_tied.sum()) > len(run)
+        return ranked
+
+    def _rank(self, run: TextRows, n_retrieved: IntArray, pairs: _Pairs) -> _RankedPairs:
+        scores = run.columns.value
+        # For few pairs without ties, a search in the sorted scores is faster than to sort the rows.
+        if not self._many_tied and _MANY_PAIRS * len(pairs[0]) < len(run):
+            ordered = order.from_the_best(scores, n_retrieved)
+            return self._rank_by_searching(run, n_retrieved, pairs, ordered, None)
+        ordered, row_at = order.with_rows_from_the_best(scores, n_retrieved)
+        if self._kernel:
+            ranked = self._rank_by_kernel(self._kernel, run, n_retrieved, pairs, ordered, row_at)
+            if ranked is not None:
+                return ranked
+        return self._rank_by_searching(run, n_retrieved, pairs, ordered, row_at)
+
+    def _rank_by_kernel(
+        self,
+        kernel: Kernel,
+        run: TextRows,
+        n_retrieved: IntArray,
+        pairs: _Pairs,
+        ordered: FloatArray,
+        row_at: IntArray,
+    ) -> _RankedPairs | None:
+        """None if too many documents have one score."""
+        judged_row, row = pairs
+        judged_at = np.full(len(run), -1, np.int64)
+        judged_at[row] = judged_row
+        by_rank = np.empty(len(row), np.int64), np.empty(len(row), np.int32)
+        counts = np.empty(len(n_retrieved), np.int64), np.empty(len(n_retrieved), np.int64)
+        columns = run.columns
+        ids = run.text.data, columns.doc_start, columns.doc_length
+        lists = ordered, row_at, n_retrieved, judged_at
+        n = kernel(*lists, self._by_id, *ids, *by_rank, *counts)
+        return None if n < 0 else _RankedPairs(*by_rank, *counts)
+
+    def _rank_by_searching(
+        self,
+        run: TextRows,
+        n_retrieved: IntArray,
+        pairs: _Pairs,
+        ordered: FloatArray,
+        row_at: IntArray | None,
+    ) -> _RankedPairs:
+        judged_row, row = pairs
+        scores, n = run.columns.value, len(n_retrieved)
+        query = np.repeat(np.arange(n, dtype=np.int32), n_retrieved)[row].astype(np.int64)
+        rank, tied = order.n_better_at(ordered, scores, n_retrieved, query, row, row_at)
+        if tied.any():
+            documents = TiedRows(RowLists(slice(None), n_retrieved), run, row[tied], self._by_id)
+            rank[tied] += n_tied_rows_ahead(
+                scores, ordered, query[tied], rank[tied], documents, row_at
+            )
+        by_rank = order_by_slot(order.starts_of(n_retrieved)[query] + rank, len(run))
+        return _RankedPairs(
+            judged_row[by_rank],
+            rank[by_rank].astype(np.int32),
+            np.bincount(query, minlength=n),
+            order.n_tied(ordered, n_retrieved),
+        )
 
 
 def _pairs_by_sorting(
@@ -244,7 +348,7 @@ def _pairs_by_sorting(
 
 
 def _pairs_by_kernel(
-    match: MatchKernel,
+    match: Kernel,
     judged: TextRows,
     n_judged: IntArray,
     run: TextRows,

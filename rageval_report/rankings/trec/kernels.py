@@ -41,16 +41,17 @@ def scan_for(n_bytes: int) -> Callable[..., Any] | None:
 @cache
 def compiled_scan() -> Callable[..., Any] | None:
     """`scan`, compiled; None if numba is not installed or not to compile."""
-    return _compile(scan)
+    return compile_loop(scan)
 
 
 @cache
 def compiled_match() -> Callable[..., Any] | None:
     """`match`, compiled; None if numba is not installed or not to compile."""
-    return _compile(match)
+    return compile_loop(match)
 
 
-def _compile(loop: Callable[..., Any]) -> Callable[..., Any] | None:
+def compile_loop(loop: Callable[..., Any]) -> Callable[..., Any] | None:
+    """A loop, compiled by numba; None if numba is not installed or not to compile."""
     try:
         numba = load("numba")
     except MissingDependencyError:
