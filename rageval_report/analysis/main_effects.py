@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, product
 from typing import NoReturn
 
@@ -18,12 +19,17 @@ from rageval_report.analysis.cluster_labels import (
 )
 from rageval_report.analysis.comparing.comparison import Comparison, compare_pairings
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
-from rageval_report.analysis.comparing.pairing import check_evaluations, pair_runs
+from rageval_report.analysis.comparing.pairing import (
+    check_directions,
+    check_evaluations,
+    pair_runs,
+)
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.errors import DataError, explain_keywords, named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings
 from rageval_report.scores.guard import doubts_of
+from rageval_report.scores.metric_scales import agree_on_bounds, check_scales
 from rageval_report.scores.states import (
     MISSING,
     NOT_APPLICABLE,
@@ -393,6 +399,29 @@ class Grid(SettingsGrid):
             )
         return cls(settings.levels, settings.cells, ids)
 
+    @cached_property
+    def metrics(self) -> dict[str, tuple[Metric, ...]]:
+        """Each metric as the pipelines that have it know it, with the bounds that hold for all.
+
+        Raises
+        ------
+        DataError
+            If two pipelines disagree on the direction or the scale of a metric.
+        """
+        cells = self.cells.values()
+        shared = {}
+        for name in dict.fromkeys(name for run in cells for name in run.metrics):
+            runs = [run for run in cells if name in run.metrics]
+            known, scores = tuple(run.metrics[name] for run in runs), [run.scores for run in runs]
+            check_directions([known])
+            check_scales([run.name for run in runs], scores, [known])
+            shared[name] = agree_on_bounds(known, scores)
+        return shared
+
+    def _metric_of(self, name: str, run: Scored) -> Metric:
+        having = [cell for cell in self.cells.values() if name in cell.metrics]
+        return self.metrics[name][having.index(run)]
+
     def average(self, chosen: Mapping[str, SettingValue]) -> EvaluationSubset:
         """The mean of each query over all pipelines with these settings."""
         runs = self.select(chosen)
@@ -402,7 +431,9 @@ class Grid(SettingsGrid):
         total = frames[0]
         for frame in frames[1:]:
             total = total + frame
-        metrics = {name: averaged_metric(runs[0].metrics[name], len(runs)) for name in names}
+        metrics = {
+            name: averaged_metric(self._metric_of(name, runs[0]), len(runs)) for name in names
+        }
         return EvaluationSubset(
             _words(chosen, tuple(chosen.values())),
             total / len(runs),

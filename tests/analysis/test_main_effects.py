@@ -279,3 +279,37 @@ def test_effects_and_interactions_take_clusters(runs, effects):
         assert row["pvalue"] == pytest.approx(expected)
         assert row["test"] == "cluster-sign-flip"
     assert effects.frame["difference"].tolist() == clustered.frame["difference"].tolist()
+
+
+# -- scales
+
+
+def grid_of(columns, **options):
+    """Two settings of two values each, and the scores of the four pipelines."""
+    return [
+        RAGPipelineEvaluation(
+            f"{k}-{gain}",
+            {"query_id": [f"q{number}" for number in range(len(cells))], "overlap": cells},
+            config={"k": k, "gain": gain},
+            **options,
+        )
+        for (k, gain), cells in zip(itertools.product((5, 10), (1, 2)), columns, strict=True)
+    ]
+
+
+def test_pipelines_on_different_scales_are_not_averaged():
+    shares = [0.25, 0.5, 0.75, 1.0]
+    percent = [100.0 * share for share in shares]
+    with pytest.raises(DataError, match=r"'overlap' has scores from 0 to 1 in '5-1' and from 25"):
+        main_effects(grid_of([shares, shares, shares, percent]))
+
+
+def test_bounds_that_are_guessed_for_some_pipelines_do_not_hold_for_averages_with_others():
+    inside, beyond = [0.25, 0.5, 0.75, np.nan], [0.25, 0.5, -0.75, 1.0]
+    runs = grid_of([inside, inside, beyond, inside])
+    assert [run.metrics["overlap"].bounds for run in runs] == [(0, 1), (0, 1), None, (0, 1)]
+    notes = main_effects(runs).notes
+    # With bounds of 0 and 1 the note would say between which numbers the difference lies.
+    assert any("overlap" in note and "the difference is biased" in note for note in notes)
+    bounded = grid_of([inside] * 4)
+    assert any("the difference lies between" in note for note in main_effects(bounded).notes)
