@@ -229,21 +229,39 @@ def check_scales(
     >>> check_scales(("a", "b"), (scores, scores), [(marks, marks)])
     """
     for metrics in shared:
-        places = _places_on_two_scales(metrics, scores)
+        places = places_on_two_scales(metrics, scores)
         if places is None:
             continue
         name = metrics[0].name
-        scales = [_range_of(metrics[place], scores[place], runs[place]) for place in places]
+        scales = [
+            f"{range_text(metrics[place], scores[place])} in {runs[place]!r}" for place in places
+        ]
         raise DataError(
             f"metric {name!r} has scores {scales[0]} and {scales[1]}, which cannot be "
             f"compared. If both are on one scale, say so when loading: {_option(metrics[0])}"
         )
 
 
-def _places_on_two_scales(
+def places_on_two_scales(
     metrics: tuple[Metric, ...], scores: Sequence[pd.DataFrame]
 ) -> list[int] | None:
-    """The first two runs with a metric on different scales."""
+    """The first two runs with a metric on different scales; None if all are on one.
+
+    Parameters
+    ----------
+    metrics : tuple of Metric
+        The metric as each run knows it.
+    scores : sequence of DataFrame
+        The scores of each run.
+
+    Examples
+    --------
+    >>> shares = Metric("overlap", kind="proportion", bounds=(0.0, 1.0))
+    >>> larger = Metric("overlap", kind="real")
+    >>> frames = [pd.DataFrame({"overlap": [top / 2, top]}) for top in (1.0, 1.0, 80.0)]
+    >>> places_on_two_scales((shares, shares, larger), frames)
+    [0, 2]
+    """
     known = [place for place, metric in enumerate(metrics) if metric.bounds is not None]
     for place in known:
         if metrics[place].bounds != metrics[known[0]].bounds:
@@ -261,9 +279,16 @@ def _places_on_two_scales(
     return None
 
 
-def _range_of(metric: Metric, scores: pd.DataFrame, run: str) -> str:
+def range_text(metric: Metric, scores: pd.DataFrame) -> str:
+    """The bounds of a metric, or else the least and the largest score.
+
+    Examples
+    --------
+    >>> range_text(Metric("latency_ms"), pd.DataFrame({"latency_ms": [0.5, 80.0]}))
+    'from 0.5 to 80'
+    """
     low, high = metric.bounds or (scores[metric.name].min(), scores[metric.name].max())
-    return f"from {low:g} to {high:g} in {run!r}"
+    return f"from {low:g} to {high:g}"
 
 
 def agree_on_bounds(

@@ -4,7 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rageval_report import Metric, RAGPipelineEvaluation, compare, monitor, rank
+from rageval_report import (
+    Metric,
+    RAGPipelineEvaluation,
+    compare,
+    history,
+    monitor,
+    rank,
+    repeats,
+    variance,
+)
 from rageval_report.errors import DataError
 from rageval_report.scores import score_table
 from rageval_report.scores.metric_scales import stated_bounds
@@ -200,3 +209,25 @@ def test_monitoring_names_the_metric_whose_bounds_do_not_hold_for_a_batch():
     inside, beyond = guessed_runs()
     with pytest.raises(DataError, match=r"metric 'overlap': scores must lie within .* Give bounds"):
         monitor([inside, beyond])
+
+
+@pytest.mark.parametrize("of_runs", [repeats, variance])
+def test_repeated_runs_on_different_scales_are_refused(of_runs):
+    ids, shares = ["q1", "q2", "q3"], np.array([0.25, 0.5, 1.0])
+    runs = [
+        RAGPipelineEvaluation(name, {"query_id": ids, "overlap": shares * unit})
+        for name, unit in (("a", 1), ("b", 0.9), ("c", 100))
+    ]
+    with pytest.raises(DataError, match=r"from 0 to 1 in 'a' and from 25 to 100 in 'c'"):
+        of_runs(*runs)
+
+
+def test_a_history_says_where_the_scale_of_an_unknown_metric_changes():
+    ids, shares = ["q1", "q2", "q3"], np.array([0.25, 0.5, 1.0])
+    runs = [
+        RAGPipelineEvaluation(name, {"query_id": ids, "overlap": shares * unit})
+        for name, unit in (("a", 1), ("b", 0.9), ("c", 100))
+    ]
+    notes = history(runs).notes
+    expected = "c is not directly comparable with b: scale: from 0 to 1 → from 25 to 100"
+    assert [note for note in notes if "scale" in note] == [expected]

@@ -30,6 +30,7 @@ from rageval_report.analysis.history.watched_scores import (
 from rageval_report.analysis.summary import summarise
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
+from rageval_report.scores.metric_scales import places_on_two_scales, range_text
 from rageval_report.scores.run_file import plain_value, query_set_hash
 
 UNKNOWN = "unknown"
@@ -337,6 +338,11 @@ def measurement_changes(
         )
     if ours.bounds and theirs.bounds and tuple(ours.bounds) != tuple(theirs.bounds):
         changes.append(FieldChange("bounds", str(ours.bounds), str(theirs.bounds), is_known=True))
+    else:
+        scores = before.evaluation.scores, after.evaluation.scores
+        if places_on_two_scales((ours, theirs), scores):
+            old, new = map(range_text, (ours, theirs), scores)
+            changes.append(FieldChange("scale", old, new, is_known=True))
     return changes
 
 

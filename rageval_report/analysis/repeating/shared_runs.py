@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from rageval_report.analysis.arguments import choose_metrics
-from rageval_report.analysis.comparing.pairing import twin_of
+from rageval_report.analysis.comparing.pairing import check_directions, twin_of
 from rageval_report.errors import AlignmentError, named
 from rageval_report.scores import Metric, Scored
+from rageval_report.scores.metric_scales import check_scales
 
 
 def common_queries(runs: Sequence[Scored]) -> pd.Index:
@@ -60,6 +61,8 @@ def shared_metrics(
     ------
     AlignmentError
         If a named metric is not in all runs, or none is.
+    DataError
+        If two runs disagree on the direction or the scale of a metric.
     """
     shared = []
     for known in choose_metrics(runs[0], metrics):
@@ -70,4 +73,6 @@ def shared_metrics(
             raise AlignmentError(f"{known.name!r} is in only {len(own)} of {len(runs)} runs")
     if not shared:
         raise AlignmentError(f"no metric is in all {len(runs)} runs")
+    check_directions(map(tuple, shared))
+    check_scales([run.name for run in runs], [run.scores for run in runs], map(tuple, shared))
     return shared
