@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
@@ -30,7 +30,6 @@ from rageval_report.stats.sign_flips.large_samples import LargeSample
 from rageval_report.stats.sign_flips.lattice import (
     MOST_STEPS,
     LatticeCounts,
-    count_lattice,
     count_lattices,
     lattice_of_counts,
     lattice_step,
@@ -39,15 +38,19 @@ from rageval_report.stats.sign_flips.sign_tail import MOST_AT_ONCE
 from rageval_report.stats.states.counted_steps import (
     CountedSteps,
     StepRuler,
-    columns_may_have_steps,
+    count_columns,
+    count_multiples_of,
+    ends_of_rows,
     mean_difference,
 )
 from rageval_report.stats.states.power_sums import PowerSums
 from rageval_report.stats.threads import lock_free_property
-from rageval_report.types import FloatArray
+from rageval_report.types import FloatArray, IntArray
 
 SideRulers: TypeAlias = tuple[StepRuler | None, StepRuler | None]
 NO_RULERS: SideRulers = (None, None)
+# Numbers in a matrix of several samples: three such matrices stay in the second-level cache.
+_MOST_NUMBERS = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,13 +340,7 @@ class PairedScores:
         """
         if self.sizes is not None:
             return None
-        before, after = self.side_steps
-        if before is not None and after is not None:
-            denominator = math.lcm(before.denominator, after.denominator)
-            steps = CountedSteps.of_multiples(self.differences, denominator)
-            if steps is not None:
-                return lattice_of_steps(steps)
-        return count_lattice(self.differences)
+        return _find_lattices([self])[0]
 
     @property
     def sums(self) -> PowerSums | None:
@@ -478,12 +475,13 @@ class PairedScores:
 def keep_steps(samples: Sequence[PairedScores]) -> None:
     """Look for the steps of many samples at once, and keep what is known of them.
 
-    Most scores off all lattices show it at a glance, which takes as long for one sample as for ten.
+    Most of the time that a short sample takes is spent on calls of NumPy; ten samples of one length
+    need about as many as one.
 
     Parameters
     ----------
     samples : sequence of PairedScores
-        Each keeps its `side_steps` and, if these do not say what it is, its `lattice`.
+        Each keeps its `side_steps` and its `lattice`.
 
     Examples
     --------
@@ -497,24 +495,76 @@ def keep_steps(samples: Sequence[PairedScores]) -> None:
         for pairs in samples
         if type(pairs) is PairedScores and pairs.n and pairs.sizes is None
     ]
+    _keep_differences([pairs for pairs in unknown if "differences" not in vars(pairs)])
     _keep_side_steps([pairs for pairs in unknown if "side_steps" not in vars(pairs)])
-    scattered = [
-        pairs for pairs in unknown if None in pairs.side_steps and "lattice" not in vars(pairs)
-    ]
-    lattices = count_lattices([pairs.differences for pairs in scattered])
-    for pairs, lattice in zip(scattered, lattices, strict=True):
+    missing = [pairs for pairs in unknown if "lattice" not in vars(pairs)]
+    for pairs, lattice in zip(missing, _find_lattices(missing), strict=True):
         vars(pairs)["lattice"] = lattice
 
 
-def _keep_side_steps(samples: Sequence[PairedScores]) -> None:
-    sides = [side for pairs in samples for side in (pairs.baseline, pairs.candidate)]
-    may_fit = iter(columns_may_have_steps(sides))
+def _of_one_length(samples: Sequence[PairedScores]) -> Iterator[list[PairedScores]]:
+    """Samples of as many pairs each, no more of them than a small matrix holds."""
+    alike: dict[int, list[PairedScores]] = {}
     for pairs in samples:
-        columns = zip((pairs.baseline, pairs.candidate), pairs.rulers, strict=True)
-        before, after = (
-            CountedSteps.of(side, ruler) if next(may_fit) else None for side, ruler in columns
+        alike.setdefault(pairs.n, []).append(pairs)
+    for n, group in alike.items():
+        most = max(1, _MOST_NUMBERS // n)
+        for start in range(0, len(group), most):
+            yield group[start : start + most]
+
+
+def _rows_of(columns: Sequence[FloatArray]) -> FloatArray:
+    """Columns of one length as the rows of a matrix."""
+    if len(columns) == 1:
+        return columns[0][np.newaxis]
+    return np.concatenate(columns).reshape(len(columns), -1)
+
+
+def _keep_differences(samples: Sequence[PairedScores]) -> None:
+    """Keep the `side_ends` and `differences` of samples of which others have as many pairs."""
+    for group in _of_one_length(samples):
+        size = len(group)
+        if size == 1:  # as fast alone
+            continue
+        sides = _rows_of([*(each.baseline for each in group), *(each.candidate for each in group)])
+        ends = ends_of_rows(sides)
+        largest = np.abs(ends).max(axis=1)
+        moved = without_noise(
+            sides[size:] - sides[:size],
+            np.maximum(largest[:size], largest[size:])[:, np.newaxis],
         )
-        vars(pairs)["side_steps"] = before, after
+        kept = list(map(tuple, ends.tolist()))
+        for place, pairs in enumerate(group):
+            vars(pairs)["side_ends"] = kept[place], kept[size + place]
+            vars(pairs)["differences"] = moved[place]
+
+
+def _keep_side_steps(samples: Sequence[PairedScores]) -> None:
+    """Keep the `side_steps` of samples; those with rulers have a faster way of their own."""
+    some = [pairs for pairs in samples if pairs.rulers == NO_RULERS]
+    sides = [side for pairs in some for side in (pairs.baseline, pairs.candidate)]
+    counted = iter(count_columns(sides, [ends for pairs in some for ends in pairs.side_ends]))
+    for pairs in some:
+        vars(pairs)["side_steps"] = next(counted), next(counted)
+
+
+def _find_lattices(samples: Sequence[PairedScores]) -> list[LatticeCounts | None]:
+    """The `lattice` of each sample; none is one of clusters."""
+    known: dict[int, LatticeCounts | None] = {}
+    for group in _of_one_length([pairs for pairs in samples if None not in pairs.side_steps]):
+        denominators = [
+            math.lcm(*(steps.denominator for steps in pairs.side_steps if steps is not None))
+            for pairs in group
+        ]
+        rows = _rows_of([pairs.differences for pairs in group])
+        counted = count_multiples_of(rows, denominators)
+        for pairs, denominator, each in zip(group, denominators, counted, strict=True):
+            if each is not None:
+                known[id(pairs)] = _lattice_on(denominator, *each)
+    others = [pairs for pairs in samples if id(pairs) not in known]
+    lattices = count_lattices([pairs.differences for pairs in others])
+    known.update(zip(map(id, others), lattices, strict=True))
+    return [known[id(pairs)] for pairs in samples]
 
 
 def lattice_of_steps(steps: CountedSteps) -> LatticeCounts | None:
@@ -525,7 +575,12 @@ def lattice_of_steps(steps: CountedSteps) -> LatticeCounts | None:
     >>> lattice_of_steps(CountedSteps.of(np.array([0.2, 0.4, 0.4]))).step
     0.2
     """
-    lattice = lattice_of_counts(steps.lowest, steps.counts, 1.0, float(steps.denominator))
+    return _lattice_on(steps.denominator, steps.lowest, steps.counts)
+
+
+def _lattice_on(denominator: int, lowest: int, counts: IntArray) -> LatticeCounts | None:
+    """The lattice of multiples of 1/D in its largest step; None if that is too fine."""
+    lattice = lattice_of_counts(lowest, counts, 1.0, float(denominator))
     if lattice is None:
         return None
     highest = lattice.lowest + lattice.counts.size - 1

@@ -7,8 +7,9 @@ give every score back. What is computed from counts does not depend on the order
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,14 +93,7 @@ class CountedSteps:
         counts = None if ruler is None or not ruler.is_certain else ruler.count(values)
         if ruler is not None and counts is not None:
             return ruler.in_coarsest_steps(counts)
-        whole = _count_whole_numbers(values)
-        if whole is not None:
-            return whole
-        for ruler in StepRuler.fitting(values):
-            counts = ruler.count(values)
-            if counts is not None:
-                return ruler.in_coarsest_steps(counts)
-        return None
+        return count_columns([values])[0]
 
     def plus(self, other: CountedSteps, *, any_step: bool = False) -> CountedSteps | None:
         """The counts of both; None if no usual step fits both, or they lie too far apart.
@@ -155,17 +149,10 @@ class CountedSteps:
         """
         if not values.size:
             return NO_STEPS
-        low, high = float(values.min()), float(values.max())
-        if (high - low) * denominator >= MOST_COUNTS or abs(low) * denominator >= _LARGEST_STEP:
+        [counted] = count_multiples_of(values[np.newaxis], [denominator])
+        if counted is None:
             return None
-        lowest = round(low * denominator)
-        counts = np.zeros(round(high * denominator) - lowest + 1, dtype=np.int64)
-        for start in range(0, values.size, BLOCK):
-            steps = values[start : start + BLOCK] * float(denominator)
-            np.rint(steps, out=steps)
-            steps -= lowest
-            counts += np.bincount(steps.astype(np.intp), minlength=counts.size)
-        return in_coarsest_steps(denominator, lowest, counts, is_single=False)
+        return in_coarsest_steps(denominator, *counted, is_single=False)
 
     def negated(self) -> CountedSteps:
         """The counts of the same numbers with their signs reversed."""
@@ -301,49 +288,200 @@ def _numbers(multiples: IntArray, denominator: int, is_single: bool) -> FloatArr
     return np.asarray(numbers, dtype=np.float64)
 
 
-def _count_whole_numbers(values: Scores) -> CountedSteps | None:
-    """The counts of whole numbers; None if they are not, or have to be counted block by block.
-
-    Their step of 1 is the first that `StepRuler` would try, after several looks at them.
-    """
-    if values.dtype != np.float64 or values.size > BLOCK or not float(values[-1]).is_integer():
-        return None
-    low, high = float(values.min()), float(values.max())
-    if not (high - low < MOST_COUNTS and max(-low, high) < _LARGEST_STEP):
-        return None
-    places = values.astype(np.intp)
-    if not (places == values).all():
-        return None
-    lowest = int(low)
-    return in_coarsest_steps(1, lowest, np.bincount(places - lowest), is_single=False)
+def _sample_of(rows: Scores) -> Scores:
+    """Some scores of a column, or of each row of many columns."""
+    return rows[..., :: 1 + rows.shape[-1] // _SAMPLE]
 
 
 def _some_step_fits(scores: Scores) -> BoolArray:
     """Whether a usual step may fit all scores of each row, up to single precision."""
-    wide = scores.astype(np.float64)[..., np.newaxis]
+    wide = scores.astype(np.float64)
+    misfits = _nearest_multiples(wide)
     with np.errstate(over="ignore", invalid="ignore"):
-        numbers = np.rint(wide * _DENOMINATORS) / _DENOMINATORS
-        fits = np.abs(numbers - wide) <= _SINGLE_ROUNDING * np.abs(wide)
+        misfits -= wide[..., np.newaxis]
+        np.abs(misfits, out=misfits)
+        fits = misfits <= (_SINGLE_ROUNDING * np.abs(wide))[..., np.newaxis]
     return np.asarray(fits.all(axis=-2).any(axis=-1))
 
 
-def columns_may_have_steps(columns: Sequence[Scores]) -> list[bool]:
-    """Whether some usual step may fit each column of finite scores; False is certain.
-
-    The first look that `CountedSteps.of` takes, at all columns at once.
-
-    Examples
-    --------
-    >>> columns_may_have_steps([np.array([0.5, 1.0]), np.array([0.1234567, 0.5, 0.25])])
-    [True, False]
-    """
+def _glances(columns: Sequence[Scores]) -> FloatArray:
+    """The first scores at which each column is looked at; at least one column."""
     # Zero is a multiple of any step, and stands for what a shorter column does not have.
     glances = np.zeros((len(columns), _FIRST_LOOK))
     for glance, column in zip(glances, columns, strict=True):
-        some = column[:: 1 + column.size // _SAMPLE][:_FIRST_LOOK]
+        some = _sample_of(column)[:_FIRST_LOOK]
         glance[: some.size] = some
-    fits: list[bool] = _some_step_fits(glances).tolist()
-    return fits
+    return glances
+
+
+def count_columns(
+    columns: Sequence[Scores], ends: Sequence[tuple[float, float]] | None = None
+) -> list[CountedSteps | None]:
+    """`CountedSteps.of` of many columns.
+
+    Most of the time that a short column takes is spent on calls of NumPy, of which columns of one
+    length need as many together as each of them alone.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray
+        Finite scores, at least one per column.
+    ends : sequence of (float, float), optional
+        The least and the largest score of each column, if they are known.
+
+    Examples
+    --------
+    >>> counted = count_columns([np.array([0.5, 1.0]), np.array([2.0]), np.array([0.1234567])])
+    >>> [None if steps is None else steps.denominator for steps in counted]
+    [2, 1, None]
+    """
+    counted: list[CountedSteps | None] = [None] * len(columns)
+    if not columns:
+        return counted
+    glances = _glances(columns)
+    is_whole = (np.rint(glances) == glances).all(axis=1)
+    # Whole numbers are multiples of all usual steps.
+    may_fit = is_whole if is_whole.all() else _some_step_fits(glances)
+    alike: dict[tuple[int, np.dtype[Any]], list[int]] = {}
+    for place in np.flatnonzero(may_fit).tolist():
+        alike.setdefault((columns[place].size, columns[place].dtype), []).append(place)
+    for (size, _), places in alike.items():
+        if size > BLOCK:  # block by block, so that all arrays stay in the cache
+            for place in places:
+                column = columns[place]
+                counted[place] = _count_by_rulers(column, StepRuler.fitting(column))
+            continue
+        rows = np.concatenate([columns[place] for place in places]).reshape(len(places), size)
+        known = ends_of_rows(rows) if ends is None else np.array([ends[place] for place in places])
+        for place, steps in zip(places, _count_rows(rows, known, is_whole[places]), strict=True):
+            counted[place] = steps
+    return counted
+
+
+def ends_of_rows(rows: Scores) -> FloatArray:
+    """The least and the largest score of each row.
+
+    Examples
+    --------
+    >>> ends_of_rows(np.array([[0.5, 1.0], [2.0, 0.0]]))
+    array([[0.5, 1. ],
+           [0. , 2. ]])
+    """
+    ends = np.empty((len(rows), 2))
+    ends[:, 0], ends[:, 1] = rows.min(axis=1), rows.max(axis=1)
+    return ends
+
+
+def _count_rows(rows: Scores, ends: FloatArray, is_whole: BoolArray) -> list[CountedSteps | None]:
+    """`CountedSteps.of` of rows that may have steps, some of which look like whole numbers."""
+    is_single = rows.dtype == np.float32
+    # Whole numbers have the first of the usual steps: the others need not be tried.
+    is_whole = is_whole & _are_narrow(ends, _DENOMINATORS[:1])[:, 0]
+    others = np.flatnonzero(~is_whole)
+    tried = dict(zip(others.tolist(), _rulers_of_rows(rows[others], ends[others]), strict=True))
+    for place in np.flatnonzero(is_whole).tolist():
+        ruler = StepRuler.between(ends[place], 1, is_single=is_single)
+        tried[place] = itertools.chain([ruler], StepRuler.fitting(rows[place]))
+    counted: list[CountedSteps | None] = [None] * len(rows)
+    first = {place: next(rulers, None) for place, rulers in tried.items()}
+    fitting = {place: ruler for place, ruler in first.items() if ruler is not None}
+    if not fitting:
+        return counted
+    counts = _count_on(rows[list(fitting)], list(fitting.values()))
+    for (place, ruler), each in zip(fitting.items(), counts, strict=True):
+        if each is None:  # one that no score of the sample shows is off these steps
+            counted[place] = _count_by_rulers(rows[place], tried[place])
+        else:
+            counted[place] = in_coarsest_steps(
+                ruler.denominator, ruler.lowest, each, ruler.is_single
+            )
+    return counted
+
+
+def _count_on(rows: Scores, rulers: Sequence[StepRuler]) -> list[IntArray | None]:
+    """`StepRuler.count` of each row on a ruler of its own."""
+    denominators = np.array([[float(ruler.denominator)] for ruler in rulers])
+    steps = np.multiply(rows, denominators, dtype=np.float64)
+    np.rint(steps, out=steps)
+    numbers = steps / denominators
+    is_single = [ruler.is_single for ruler in rulers]
+    if any(is_single):
+        numbers[is_single] = numbers[is_single].astype(np.float32)
+    fits = (numbers == rows).all(axis=1).tolist()
+    lowest = [ruler.lowest for ruler in rulers]
+    counts = _count_whole_numbers(steps, lowest, [ruler.size for ruler in rulers])
+    return [each if fit else None for each, fit in zip(counts, fits, strict=True)]
+
+
+def _count_whole_numbers(
+    rows: FloatArray, lowest: Sequence[int], sizes: Sequence[int]
+) -> list[IntArray]:
+    """How often each whole number from the lowest on occurs in each row, which is changed."""
+    ends = list(itertools.accumulate(sizes))
+    rows -= np.array(lowest, dtype=np.float64)[:, np.newaxis]
+    # Each row is counted in a part of the table of its own.
+    rows += np.array([0.0, *ends[:-1]])[:, np.newaxis]
+    table = np.bincount(rows.ravel().astype(np.intp), minlength=ends[-1])
+    return [table[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+
+
+def _count_by_rulers(values: Scores, rulers: Iterable[StepRuler]) -> CountedSteps | None:
+    """The counts on the first of some rulers that fits; None if none does."""
+    for ruler in rulers:
+        counts = ruler.count(values)
+        if counts is not None:
+            return ruler.in_coarsest_steps(counts)
+    return None
+
+
+def count_multiples_of(
+    rows: FloatArray, denominators: Sequence[int], ends: FloatArray | None = None
+) -> list[tuple[int, IntArray] | None]:
+    """How often each multiple of 1/D occurs in rows of such multiples, up to rounding.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n)
+        At least one number per row.
+    denominators : sequence of int
+        The D of each row.
+    ends : ndarray of shape (n_rows, 2), optional
+        What `ends_of_rows` gives, if it is known.
+
+    Returns
+    -------
+    list
+        For each row its least multiple, in steps, and the counts from that on; None if its
+        multiples lie too far apart, or from zero.
+
+    Examples
+    --------
+    >>> count_multiples_of(np.array([[0.1 + 0.2, 0.1], [1e9, 0.0]]), [10, 1])
+    [(1, array([1, 0, 1])), None]
+    """
+    counted: list[tuple[int, IntArray] | None] = [None] * len(rows)
+    steps_per_one = np.array(denominators, dtype=np.float64)[:, np.newaxis]
+    if ends is None:
+        ends = ends_of_rows(rows)
+    is_narrow = (ends[:, 1] - ends[:, 0]) * steps_per_one[:, 0] < MOST_COUNTS
+    is_narrow &= np.abs(ends[:, 0]) * steps_per_one[:, 0] < _LARGEST_STEP
+    places = np.flatnonzero(is_narrow).tolist()
+    if not places:
+        return counted
+    if len(places) < len(rows):
+        rows, steps_per_one, ends = rows[places], steps_per_one[places], ends[places]
+    whole_ends = np.rint(ends * steps_per_one).astype(np.int64).tolist()
+    lowest = [low for low, _ in whole_ends]
+    sizes = [high - low + 1 for low, high in whole_ends]
+    block = max(1, BLOCK // len(rows))
+    counts: list[IntArray] = []
+    for start in range(0, rows.shape[1], block):
+        steps = rows[:, start : start + block] * steps_per_one
+        some = _count_whole_numbers(np.rint(steps, out=steps), lowest, sizes)
+        counts = [one + other for one, other in zip(counts, some, strict=True)] if counts else some
+    for place, low, each in zip(places, lowest, counts, strict=True):
+        counted[place] = low, each
+    return counted
 
 
 def steps_may_fit(scores: Scores, parts: Sequence[slice]) -> list[bool]:
@@ -372,32 +510,58 @@ def steps_may_fit(scores: Scores, parts: Sequence[slice]) -> list[bool]:
     return fits
 
 
-def _fitting_steps(sample: Scores, ends: FloatArray) -> Iterator[tuple[int, bool]]:
-    """The usual steps that fit some of the scores: in double, then in single precision."""
-    if not np.isfinite(ends).all():
-        return
-    scores = np.append(sample, ends).astype(np.float64)[:, np.newaxis]
-    low, high = ends.min(), ends.max()
+def _are_narrow(ends: FloatArray, denominators: FloatArray) -> BoolArray:
+    """Whether the multiples of each step between the ends of each row can be counted."""
+    low, high = ends[:, :1], ends[:, 1:]
     with np.errstate(over="ignore", invalid="ignore"):
-        is_narrow = ((high - low) * _DENOMINATORS < MOST_COUNTS) & (
-            max(-low, high) * _DENOMINATORS < _LARGEST_STEP
-        )
-        numbers = np.rint(scores * _DENOMINATORS) / _DENOMINATORS
-        is_single = sample.dtype == np.float32 or bool((scores.astype(np.float32) == scores).all())
-        fits_single = np.zeros_like(is_narrow)
-        if is_single:
-            fits_single = (numbers.astype(np.float32) == scores).all(axis=0) & is_narrow
-    if sample.dtype != np.float32:
-        for place in np.flatnonzero((numbers == scores).all(axis=0) & is_narrow).tolist():
-            yield STEPS_PER_ONE[place], False
-    for place in np.flatnonzero(fits_single).tolist():
-        yield STEPS_PER_ONE[place], True
+        is_narrow = (high - low) * denominators < MOST_COUNTS
+        is_narrow &= np.maximum(-low, high) * denominators < _LARGEST_STEP
+    return np.asarray(is_narrow)
+
+
+def _rulers_of_rows(rows: Scores, ends: FloatArray) -> list[Iterator[StepRuler]]:
+    """For each row the rulers that fit some of its scores: in double, then in single precision."""
+    if not len(rows):
+        return []
+    scores = np.concatenate((_sample_of(rows), ends), axis=1, dtype=np.float64)
+    if rows.dtype == np.float32:
+        fits = np.zeros((len(rows), _DENOMINATORS.size), dtype=bool)
+    else:
+        fits = _are_narrow(ends, _DENOMINATORS)
+        fits &= (_nearest_multiples(scores) == scores[..., np.newaxis]).all(axis=1)
+    return [_rulers_of_row(*each) for each in zip(scores, ends, fits, strict=True)]
+
+
+def _rulers_of_row(scores: FloatArray, ends: FloatArray, fits: BoolArray) -> Iterator[StepRuler]:
+    """The rulers of the steps that fit in double precision, which are known, and in single."""
+    for place in np.flatnonzero(fits).tolist():
+        yield StepRuler.between(ends, STEPS_PER_ONE[place], is_single=False)
+    is_narrow = _are_narrow(ends[np.newaxis], _DENOMINATORS)[0]
+    if not is_narrow.any():
+        return
+    singles = scores.astype(np.float32)
+    if (singles == scores).all():
+        numbers = _nearest_multiples(scores).astype(np.float32)
+        fits = (numbers == singles[:, np.newaxis]).all(axis=0) & is_narrow
+        for place in np.flatnonzero(fits).tolist():
+            yield StepRuler.between(ends, STEPS_PER_ONE[place], is_single=True)
+
+
+def _nearest_multiples(scores: FloatArray) -> FloatArray:
+    """The multiple of each usual step that is nearest to each score, as one more axis."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = scores[..., np.newaxis] * _DENOMINATORS
+        np.rint(numbers, out=numbers)
+        numbers /= _DENOMINATORS
+    return np.asarray(numbers)
 
 
 def in_coarsest_steps(
     denominator: int, lowest: int, counts: IntArray, is_single: bool
 ) -> CountedSteps:
     """Counts of multiples of 1/D, the first of which occurs, with D as small as they allow."""
+    if denominator == 1 and not is_single:
+        return CountedSteps(1, lowest, counts)
     multiples = np.flatnonzero(counts) + lowest
     divisor = math.gcd(denominator, int(np.gcd.reduce(multiples)))
     is_single = is_single and not _fits_single(multiples, denominator)
@@ -434,14 +598,22 @@ class StepRuler:
     @classmethod
     def fitting(cls, values: Scores) -> Iterator[StepRuler]:
         """Rulers that fit some of at least one finite score, the coarsest first."""
-        sample = values[:: 1 + values.size // _SAMPLE]
         # A glance at so few before the ends, for which all scores are read.
-        if not _some_step_fits(sample[:_FIRST_LOOK]):
-            return
-        ends = np.array([values.min(), values.max()], dtype=np.float64)
-        for denominator, is_single in _fitting_steps(sample, ends):
-            lowest, highest = (round(float(end) * denominator) for end in ends)
-            yield cls(denominator, lowest, highest - lowest + 1, is_single)
+        if _some_step_fits(_sample_of(values)[:_FIRST_LOOK]):
+            rows = values[np.newaxis]
+            yield from _rulers_of_rows(rows, ends_of_rows(rows))[0]
+
+    @classmethod
+    def between(cls, ends: FloatArray, denominator: int, *, is_single: bool) -> StepRuler:
+        """The multiples of 1/D from the least to the largest score.
+
+        Examples
+        --------
+        >>> StepRuler.between(np.array([0.5, 1.5]), 2, is_single=False).size
+        3
+        """
+        lowest, highest = (round(end * denominator) for end in ends.tolist())
+        return cls(denominator, lowest, highest - lowest + 1, is_single)
 
     def place(self, block: Scores, places: IndexArray, steps: FloatArray) -> bool:
         """Write the place of each score among the multiples.
