@@ -24,10 +24,12 @@ FEWEST_TRANSFORMED = 384
 _BIN = 1.6
 # Between two points of the grid N may lose this share of the root of the sum of the weights, ...
 _LOST = 0.28
-# ... but a transform has this many points at least and at most.
-_FEWEST_POINTS, _MOST_POINTS = 2**11, 2**15
-# Numbers in the tables of a block of rows, which stay in the second-level cache.
-_BLOCK = 2**16
+# ... but a transform has this many points at least and at most. With the least number nearly all
+# rows can be transformed together.
+_FEWEST_POINTS, _MOST_POINTS = 2**12, 2**15
+# Numbers in the table of a block of rows: larger arrays are new pages of memory for each call, which
+# takes longer than the work on them.
+_BLOCK = 2**14
 # Near zero the values up to so many root mean squares are bounded without a transform.
 _USUAL = 2.5
 _ROUNDING = 1e-6  # more than the rounding errors of the sums
@@ -73,10 +75,12 @@ def _choose_points(rows: FarRows) -> IntArray:
 
 def _bounds_of_block(rows: FarRows, n_points: int) -> FloatArray:
     # 1 / cosh(x)**2 is at least 1 - x**2, and a smaller weight only makes the bound weaker.
-    weights = 1.0 - np.square(rows.tilt[:, np.newaxis] * rows.values)
+    squares = np.square(rows.values)
+    weights = squares * -np.square(rows.tilt)[:, np.newaxis]
+    weights += 1.0
     np.maximum(weights, 0.0, out=weights)
-    weights[rows.values == 0.0] = 0.0
-    squares = weights * np.square(rows.values)
+    weights *= rows.values != 0.0
+    squares *= weights
     # Distances on the axis of t: of two points of the grid, and the ends of the far nodes.
     end = rows.last * rows.distance
     spacing = (2 * math.pi / _BIN / n_points) * end
@@ -89,12 +93,14 @@ def _bounds_of_block(rows: FarRows, n_points: int) -> FloatArray:
     # A point stands for the nodes that are nearest to it.
     places = np.arange(terms.shape[1])
     starts = (places - 0.5) * spacing[:, np.newaxis]
-    starts = np.maximum(starts, (rows.first * rows.distance)[:, np.newaxis])
-    terms *= (spacing / rows.distance + 1.0)[:, np.newaxis] / starts
+    is_far = starts > (near_end - spacing)[:, np.newaxis]
+    is_far &= starts <= end[:, np.newaxis]
+    np.maximum(starts, (rows.first * rows.distance)[:, np.newaxis], out=starts)
+    terms /= starts
     terms *= spread_factors(rows, starts)
-    is_far = (places + 0.5) * spacing[:, np.newaxis] > near_end[:, np.newaxis]
-    is_far &= (places - 0.5) * spacing[:, np.newaxis] <= end[:, np.newaxis]
-    return np.asarray((near + (terms * is_far).sum(axis=1)) * (1.0 + _ROUNDING))
+    terms *= is_far
+    n_nodes = spacing / rows.distance + 1.0
+    return np.asarray((near + n_nodes * terms.sum(axis=1)) * (1.0 + _ROUNDING))
 
 
 def _near_bounds(rows: FarRows, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -128,14 +134,11 @@ def _lengths(values: FloatArray, weights: FloatArray, end: FloatArray, n_points:
     bent = (upper_weights * (1.0 - places)).sum(axis=1) / 2.0
     # The transform does not distinguish places a whole turn apart.
     firsts = n_points * np.arange(n_rows)[:, np.newaxis]
-    table = np.bincount(
-        ((lower & (n_points - 1)) + firsts).ravel(),
-        (weights - upper_weights).ravel(),
-        n_rows * n_points,
-    )
-    table += np.bincount(
-        ((lower + 1 & (n_points - 1)) + firsts).ravel(), upper_weights.ravel(), table.size
-    )
+    both = np.concatenate((lower, lower + 1))
+    both &= n_points - 1
+    both += np.concatenate((firsts, firsts))
+    shares = np.concatenate((weights - upper_weights, upper_weights))
+    table = np.bincount(both.ravel(), shares.ravel(), n_rows * n_points)
     n_needed = math.ceil(n_points * _BIN / (2 * math.pi)) + 2
     waves = np.fft.rfft(table.reshape(n_rows, n_points), axis=1).real[:, :n_needed]
     turns = (2 * math.pi / n_points) * np.arange(n_needed)
