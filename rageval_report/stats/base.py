@@ -275,7 +275,7 @@ def without_noise(difference: FloatArray, largest: float | FloatArray) -> FloatA
     for start in range(0, difference.shape[-1], _BLOCK):
         part = difference[..., start : start + _BLOCK]
         # Equal scores differ by exactly zero, and as a rule nothing else has to be set.
-        is_noise = (np.abs(part) <= tolerance) & (part != 0.0)
+        is_noise = (part <= tolerance) & (part >= -tolerance) & (part != 0.0)
         if is_noise.any():
             part[is_noise] = 0.0
     return difference

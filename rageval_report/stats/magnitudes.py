@@ -36,8 +36,8 @@ def unit_of(*values: FloatArray | float) -> float:
 
 def _largest(values: FloatArray | float) -> float:
     """The largest magnitude; 0 if there is none."""
-    if isinstance(values, float):
-        return 0.0 if math.isnan(values) else abs(values)
+    if not isinstance(values, np.ndarray):
+        return 0.0 if math.isnan(values) else abs(float(values))
     if not values.size:
         return 0.0
     largest = max(

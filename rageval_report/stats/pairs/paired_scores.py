@@ -40,6 +40,7 @@ from rageval_report.stats.states.counted_steps import (
     StepRuler,
     count_columns,
     count_multiples_of,
+    count_rows,
     ends_of_rows,
     mean_difference,
 )
@@ -495,8 +496,10 @@ def keep_steps(samples: Sequence[PairedScores]) -> None:
         for pairs in samples
         if type(pairs) is PairedScores and pairs.n and pairs.sizes is None
     ]
-    _keep_differences([pairs for pairs in unknown if "differences" not in vars(pairs)])
-    _keep_side_steps([pairs for pairs in unknown if "side_steps" not in vars(pairs)])
+    for group in _of_one_length([pairs for pairs in unknown if "side_steps" not in vars(pairs)]):
+        if len(group) > 1:
+            _keep_sides(group)
+    _keep_lone_steps([pairs for pairs in unknown if "side_steps" not in vars(pairs)])
     missing = [pairs for pairs in unknown if "lattice" not in vars(pairs)]
     for pairs, lattice in zip(missing, _find_lattices(missing), strict=True):
         vars(pairs)["lattice"] = lattice
@@ -520,32 +523,29 @@ def _rows_of(columns: Sequence[FloatArray]) -> FloatArray:
     return np.concatenate(columns).reshape(len(columns), -1)
 
 
-def _keep_differences(samples: Sequence[PairedScores]) -> None:
-    """Keep the `side_ends` and `differences` of samples of which others have as many pairs."""
-    for group in _of_one_length(samples):
-        size = len(group)
-        if size == 1:  # as fast alone
-            continue
-        sides = _rows_of([*(each.baseline for each in group), *(each.candidate for each in group)])
-        ends = ends_of_rows(sides)
-        largest = np.abs(ends).max(axis=1)
-        moved = without_noise(
-            sides[size:] - sides[:size],
-            np.maximum(largest[:size], largest[size:])[:, np.newaxis],
-        )
-        kept = list(map(tuple, ends.tolist()))
-        for place, pairs in enumerate(group):
-            vars(pairs)["side_ends"] = kept[place], kept[size + place]
-            vars(pairs)["differences"] = moved[place]
+def _keep_sides(samples: Sequence[PairedScores]) -> None:
+    """Keep what is known of both sides, and the differences, of samples of as many pairs each."""
+    size = len(samples)
+    sides = _rows_of([*(each.baseline for each in samples), *(each.candidate for each in samples)])
+    ends = ends_of_rows(sides)
+    largest = np.abs(ends).max(axis=1)
+    moved = without_noise(
+        sides[size:] - sides[:size], np.maximum(largest[:size], largest[size:])[:, np.newaxis]
+    )
+    known = [(low, high) for low, high in ends.tolist()]
+    steps = count_rows(sides, ends)
+    for place, pairs in enumerate(samples):
+        vars(pairs)["side_ends"] = known[place], known[size + place]
+        vars(pairs)["side_steps"] = steps[place], steps[size + place]
+        vars(pairs)["differences"] = moved[place]
 
 
-def _keep_side_steps(samples: Sequence[PairedScores]) -> None:
-    """Keep the `side_steps` of samples; those with rulers have a faster way of their own."""
+def _keep_lone_steps(samples: Sequence[PairedScores]) -> None:
+    """Keep the `side_steps` of samples of which no two have as many pairs."""
     some = [pairs for pairs in samples if pairs.rulers == NO_RULERS]
-    sides = [side for pairs in some for side in (pairs.baseline, pairs.candidate)]
-    counted = iter(count_columns(sides, [ends for pairs in some for ends in pairs.side_ends]))
+    steps = iter(count_columns([side for each in some for side in (each.baseline, each.candidate)]))
     for pairs in some:
-        vars(pairs)["side_steps"] = next(counted), next(counted)
+        vars(pairs)["side_steps"] = next(steps), next(steps)
 
 
 def _find_lattices(samples: Sequence[PairedScores]) -> list[LatticeCounts | None]:

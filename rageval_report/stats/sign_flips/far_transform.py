@@ -27,8 +27,8 @@ _LOST = 0.28
 # ... but a transform has this many points at least and at most. With the least number nearly all
 # rows can be transformed together.
 _FEWEST_POINTS, _MOST_POINTS = 2**12, 2**15
-# Numbers in the table of a block of rows: larger arrays are new pages of memory for each call, which
-# takes longer than the work on them.
+# Numbers in the table of a block of rows: larger arrays are new pages of memory for each call,
+# which take longer than the work on them.
 _BLOCK = 2**14
 # Near zero the values up to so many root mean squares are bounded without a transform.
 _USUAL = 2.5
@@ -54,13 +54,11 @@ def bound_by_transform(rows: FarRows) -> FloatArray:
     """
     n_points = _choose_points(rows)
     bounds = np.full(n_points.size, math.inf)
-    for size in np.unique(n_points).tolist():
+    for size in np.unique(n_points[n_points <= _MOST_POINTS]).tolist():
         # By numbers of points, so that a row has the same bound in any company.
         same = np.flatnonzero(n_points == size)
-        block = max(1, _BLOCK // max(size, rows.values.shape[1]))
-        for start in range(0, same.size if size <= _MOST_POINTS else 0, block):
-            part = same[start : start + block]
-            bounds[part] = _bounds_of_block(rows.select(part), size)
+        some = rows if same.size == n_points.size else rows.select(same)
+        bounds[same] = _bounds_of_rows(some, size)
     return bounds
 
 
@@ -73,7 +71,7 @@ def _choose_points(rows: FarRows) -> IntArray:
     return np.asarray(2.0**exponents).astype(np.int64)
 
 
-def _bounds_of_block(rows: FarRows, n_points: int) -> FloatArray:
+def _bounds_of_rows(rows: FarRows, n_points: int) -> FloatArray:
     # 1 / cosh(x)**2 is at least 1 - x**2, and a smaller weight only makes the bound weaker.
     squares = np.square(rows.values)
     weights = squares * -np.square(rows.tilt)[:, np.newaxis]
@@ -81,26 +79,41 @@ def _bounds_of_block(rows: FarRows, n_points: int) -> FloatArray:
     np.maximum(weights, 0.0, out=weights)
     weights *= rows.values != 0.0
     squares *= weights
+    near, near_end = _near_bounds(rows, squares)
+    # The derivative of N is at most the root of twice the sum of the squares.
+    slopes = np.sqrt(2.0 * squares.sum(axis=1))
+    bounds = np.empty(len(weights))
+    block = max(1, _BLOCK // max(n_points, weights.shape[1]))
+    for start in range(0, bounds.size, block):
+        part = slice(start, start + block)
+        far = _far_bounds(rows.select(part), weights[part], slopes[part], near_end[part], n_points)
+        bounds[part] = (near[part] + far) * (1.0 + _ROUNDING)
+    return bounds
+
+
+def _far_bounds(
+    rows: FarRows, weights: FloatArray, slopes: FloatArray, near_end: FloatArray, n_points: int
+) -> FloatArray:
+    """A bound on the terms beyond the near ones; N changes by no more than the slopes."""
     # Distances on the axis of t: of two points of the grid, and the ends of the far nodes.
     end = rows.last * rows.distance
     spacing = (2 * math.pi / _BIN / n_points) * end
-    near, near_end = _near_bounds(rows, squares)
     lengths = _lengths(rows.values, weights, end, n_points)
-    # The derivative of N is at most the root of twice the sum of the squares.
-    lengths -= (np.sqrt(2.0 * squares.sum(axis=1)) * spacing / 2)[:, np.newaxis]
+    lengths -= (slopes * spacing / 2)[:, np.newaxis]
     np.maximum(lengths, 0.0, out=lengths)
-    terms = np.exp(np.square(lengths, out=lengths) / -4.0)
+    np.square(lengths, out=lengths)
+    lengths /= -4.0
+    terms = np.exp(lengths, out=lengths)
     # A point stands for the nodes that are nearest to it.
-    places = np.arange(terms.shape[1])
-    starts = (places - 0.5) * spacing[:, np.newaxis]
+    starts = (np.arange(terms.shape[1]) - 0.5) * spacing[:, np.newaxis]
     is_far = starts > (near_end - spacing)[:, np.newaxis]
     is_far &= starts <= end[:, np.newaxis]
     np.maximum(starts, (rows.first * rows.distance)[:, np.newaxis], out=starts)
     terms /= starts
-    terms *= spread_factors(rows, starts)
+    if rows.spread.any():
+        terms *= spread_factors(rows, starts)
     terms *= is_far
-    n_nodes = spacing / rows.distance + 1.0
-    return np.asarray((near + n_nodes * terms.sum(axis=1)) * (1.0 + _ROUNDING))
+    return np.asarray((spacing / rows.distance + 1.0) * terms.sum(axis=1))
 
 
 def _near_bounds(rows: FarRows, squares: FloatArray) -> tuple[FloatArray, FloatArray]:

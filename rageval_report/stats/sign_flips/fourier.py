@@ -26,6 +26,8 @@ from rageval_report.types import ComplexArray, FloatArray, IntArray
 
 # The trapezoid rule adds the tail one period away: this bounds its relative size.
 _ALIAS = 1e-11
+# The same on a lattice, whose tails are else exact up to rounding.
+_ALIAS_ON_STEPS = 1e-13
 # Terms up to this many standard deviations of a normal characteristic function are never skipped;
 # there exp(-7.5**2 / 2) is 6e-13.
 _BODY = 7.5
@@ -68,7 +70,7 @@ class IntegrationLine:
     spread : float
         If above zero, a number that is uniform between -spread and spread is added to the sum.
     threshold : float, optional
-        The threshold, if there is one alone and no step; then fewer nodes are enough.
+        The threshold, if there is one alone; then fewer nodes are enough.
     has_few_terms : bool
         Whether all terms may be left out that together are at most a small share of the result;
         `SeriesTail.left_out` then says how much that is.
@@ -226,18 +228,16 @@ def space_nodes(sums: Magnitudes, line: IntegrationLine) -> tuple[float, int, bo
     >>> last, is_all  # a period has 2 * 37 + 1 nodes
     (37, True)
     """
-    accuracy = -math.log(_ALIAS)
     if line.threshold is not None:
-        period = float(
-            shortest_period(sums.total, line.threshold, line.tilt, line.smallest, _ALIAS)
-        )
+        alias = _ALIAS if line.step is None else _ALIAS_ON_STEPS
+        period = float(shortest_period(sums.total, line.threshold, line.tilt, line.smallest, alias))
         period += 2 * line.spread
-        return 2 * math.pi / period, _last_node(line, period), False
-    # The period must be so long that its neighbours add nothing: on the left the tail grows by
-    # exp(tilt x), on the right Hoeffding bounds it.
-    left = (accuracy - math.log(line.smallest)) / line.tilt
-    right = math.sqrt(2.0 * accuracy * sums.variance)
-    period = max(left, right)
+    else:
+        # The period must be so long that its neighbours add nothing: on the left the tail grows by
+        # exp(tilt x), on the right Hoeffding bounds it.
+        accuracy = -math.log(_ALIAS)
+        left = (accuracy - math.log(line.smallest)) / line.tilt
+        period = max(left, math.sqrt(2.0 * accuracy * sums.variance))
     last = _last_node(line, period)
     if line.step is None:
         return 2 * math.pi / period, last, False
@@ -252,13 +252,15 @@ def _last_node(line: IntegrationLine, period: float) -> int:
 
 def _far_terms(sums: SignSums, line: IntegrationLine, far: FarRange) -> FarTerms:
     """The far nodes to compute, by the cheaper of two bounds."""
-    if line.threshold is None or not line.has_few_terms or sums.size > _MOST_MULTIPLIED:
+    # On a lattice the tails are exact, so no terms that matter are left out there.
+    threshold = line.threshold if line.step is None else None
+    if threshold is None or not line.has_few_terms or sums.size > _MOST_MULTIPLIED:
         nodes = _relevant_nodes(sums, line, far.distance, far.first, far.last)
         return FarTerms(nodes, 0.0)
     values = sums.values
     if sums.counts is not None:
         values = np.repeat(values, sums.counts.astype(np.int64))
-    scale = math.exp(sums.cumulant(line.tilt).value - line.tilt * line.threshold)
+    scale = math.exp(sums.cumulant(line.tilt).value - line.tilt * threshold)
     allowed = _LEFT_OUT * line.smallest / scale * math.pi / far.distance
     return find_far_terms(values, far, allowed)
 

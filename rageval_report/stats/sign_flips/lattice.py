@@ -129,6 +129,15 @@ class LatticeCounts:
 
     def magnitudes(self) -> tuple[IntArray, IntArray]:
         """The sizes of the differences other than 0, in steps, and how often each occurs."""
+        n_below = -self.lowest
+        if 0 <= n_below < self.counts.size:
+            # Both sides of zero, one folded onto the other.
+            above, below = self.counts[n_below + 1 :], self.counts[:n_below][::-1]
+            longer, shorter = (above, below) if above.size > below.size else (below, above)
+            sizes = longer.copy()
+            sizes[: shorter.size] += shorter
+            places = np.flatnonzero(sizes)
+            return places + 1, sizes[places]
         magnitudes = np.abs(self.multiples)
         if int(magnitudes.max(initial=0)) > _MOST_TABULATED:
             distinct, where = np.unique(magnitudes, return_inverse=True)

@@ -130,9 +130,9 @@ class SmoothTails:
         followed = np.flatnonzero((tails > 0) & (last >= lines.n_body))
         if not followed.size:
             return np.where(tails > 0, tails, np.nan)
-        rows = FarRows(
-            self.values, lines.tilt, lines.distance, lines.spread, lines.n_body, last
-        ).select(followed)
+        rows = FarRows(self.values, lines.tilt, lines.distance, lines.spread, lines.n_body, last)
+        if followed.size < last.size:
+            rows = rows.select(followed)
         allowed = _LEFT_OUT * tails[followed] / lines.scale[followed]
         is_long = self.values.shape[1] >= FEWEST_TRANSFORMED
         for bound in (bound_by_transform if is_long else bound_far_terms, bound_closely):

@@ -93,7 +93,7 @@ class CountedSteps:
         counts = None if ruler is None or not ruler.is_certain else ruler.count(values)
         if ruler is not None and counts is not None:
             return ruler.in_coarsest_steps(counts)
-        return count_columns([values])[0]
+        return count_rows(values[np.newaxis])[0]
 
     def plus(self, other: CountedSteps, *, any_step: bool = False) -> CountedSteps | None:
         """The counts of both; None if no usual step fits both, or they lie too far apart.
@@ -304,30 +304,15 @@ def _some_step_fits(scores: Scores) -> BoolArray:
     return np.asarray(fits.all(axis=-2).any(axis=-1))
 
 
-def _glances(columns: Sequence[Scores]) -> FloatArray:
-    """The first scores at which each column is looked at; at least one column."""
-    # Zero is a multiple of any step, and stands for what a shorter column does not have.
-    glances = np.zeros((len(columns), _FIRST_LOOK))
-    for glance, column in zip(glances, columns, strict=True):
-        some = _sample_of(column)[:_FIRST_LOOK]
-        glance[: some.size] = some
-    return glances
+def count_columns(columns: Sequence[Scores]) -> list[CountedSteps | None]:
+    """`CountedSteps.of` of many columns of any lengths, after one glance at all of them.
 
-
-def count_columns(
-    columns: Sequence[Scores], ends: Sequence[tuple[float, float]] | None = None
-) -> list[CountedSteps | None]:
-    """`CountedSteps.of` of many columns.
-
-    Most of the time that a short column takes is spent on calls of NumPy, of which columns of one
-    length need as many together as each of them alone.
+    Most scores off all lattices show it at a glance, which takes as long for one column as for ten.
 
     Parameters
     ----------
     columns : sequence of ndarray
         Finite scores, at least one per column.
-    ends : sequence of (float, float), optional
-        The least and the largest score of each column, if they are known.
 
     Examples
     --------
@@ -335,27 +320,83 @@ def count_columns(
     >>> [None if steps is None else steps.denominator for steps in counted]
     [2, 1, None]
     """
-    counted: list[CountedSteps | None] = [None] * len(columns)
-    if not columns:
-        return counted
-    glances = _glances(columns)
+    # Zero is a multiple of any step, and stands for what a shorter column does not have.
+    glances = np.zeros((len(columns), _FIRST_LOOK))
+    for glance, column in zip(glances, columns, strict=True):
+        some = _sample_of(column)[:_FIRST_LOOK]
+        glance[: some.size] = some
+    may_fit = _some_step_fits(glances).tolist()
+    return [
+        CountedSteps.of(column) if may else None
+        for column, may in zip(columns, may_fit, strict=True)
+    ]
+
+
+def count_rows(rows: Scores, ends: FloatArray | None = None) -> list[CountedSteps | None]:
+    """`CountedSteps.of` of many columns of one length, as the rows of a matrix.
+
+    Most of the time that a short column takes is spent on calls of NumPy, of which many columns
+    need as many together as each of them alone.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_columns, n)
+        Finite scores, at least one per column.
+    ends : ndarray of shape (n_columns, 2), optional
+        What `ends_of_rows` gives, if it is known.
+
+    Examples
+    --------
+    >>> counted = count_rows(np.array([[0.5, 1.0], [2.0, 3.0], [0.1234567, 0.0]]))
+    >>> [None if steps is None else steps.denominator for steps in counted]
+    [2, 1, None]
+    """
+    if rows.shape[1] > BLOCK:  # block by block, so that all arrays stay in the cache
+        return [_count_by_rulers(row, StepRuler.fitting(row)) for row in rows]
+    counted: list[CountedSteps | None] = [None] * len(rows)
+    glances = _sample_of(rows)[:, :_FIRST_LOOK]
     is_whole = (np.rint(glances) == glances).all(axis=1)
     # Whole numbers are multiples of all usual steps.
     may_fit = is_whole if is_whole.all() else _some_step_fits(glances)
-    alike: dict[tuple[int, np.dtype[Any]], list[int]] = {}
-    for place in np.flatnonzero(may_fit).tolist():
-        alike.setdefault((columns[place].size, columns[place].dtype), []).append(place)
-    for (size, _), places in alike.items():
-        if size > BLOCK:  # block by block, so that all arrays stay in the cache
-            for place in places:
-                column = columns[place]
-                counted[place] = _count_by_rulers(column, StepRuler.fitting(column))
-            continue
-        rows = np.concatenate([columns[place] for place in places]).reshape(len(places), size)
-        known = ends_of_rows(rows) if ends is None else np.array([ends[place] for place in places])
-        for place, steps in zip(places, _count_rows(rows, known, is_whole[places]), strict=True):
-            counted[place] = steps
+    if not may_fit.any():
+        return counted
+    if ends is None:
+        ends = ends_of_rows(rows)
+    # Larger ones are not counted, or not all integers are doubles.
+    is_whole &= _are_narrow(ends, _DENOMINATORS[:1])[:, 0]
+    whole, others = np.flatnonzero(is_whole), np.flatnonzero(may_fit & ~is_whole)
+    for place, steps in zip(whole.tolist(), _count_whole(rows, whole, ends), strict=True):
+        counted[place] = steps
+    for place, steps in zip(others.tolist(), _count_fractions(rows, others, ends), strict=True):
+        counted[place] = steps
     return counted
+
+
+def _count_whole(rows: Scores, chosen: IntArray, ends: FloatArray) -> list[CountedSteps | None]:
+    """`CountedSteps.of` of the chosen rows, in a sample of which all scores are whole numbers."""
+    if not chosen.size:
+        return []
+    # No copy is made of all rows: memory that is not in the cache yet costs more than the work.
+    some = rows if chosen.size == len(rows) else rows[chosen]
+    integers = some.astype(np.int64)
+    is_whole = (integers == some).all(axis=1).tolist()
+    lows, highs = ends[chosen].T.astype(np.int64).tolist()
+    counts = _count_integers(integers, lows, highs)
+    return [
+        CountedSteps(1, low, each) if whole else _count_by_rulers(row, StepRuler.fitting(row))
+        for row, whole, low, each in zip(some, is_whole, lows, counts, strict=True)
+    ]
+
+
+def _count_integers(rows: IntArray, lows: Sequence[int], highs: Sequence[int]) -> list[IntArray]:
+    """How often each integer between two ends occurs in each row; the rows are changed."""
+    sizes = [high - low + 1 for low, high in zip(lows, highs, strict=True)]
+    stops = list(itertools.accumulate(sizes))
+    # Each row is counted in a part of the table of its own.
+    moves = [stop - size - low for stop, size, low in zip(stops, sizes, lows, strict=True)]
+    rows += np.array(moves, dtype=np.int64)[:, np.newaxis]
+    table = np.bincount(rows.ravel(), minlength=stops[-1])
+    return [table[stop - size : stop] for stop, size in zip(stops, sizes, strict=True)]
 
 
 def ends_of_rows(rows: Scores) -> FloatArray:
@@ -372,25 +413,21 @@ def ends_of_rows(rows: Scores) -> FloatArray:
     return ends
 
 
-def _count_rows(rows: Scores, ends: FloatArray, is_whole: BoolArray) -> list[CountedSteps | None]:
-    """`CountedSteps.of` of rows that may have steps, some of which look like whole numbers."""
-    is_single = rows.dtype == np.float32
-    # Whole numbers have the first of the usual steps: the others need not be tried.
-    is_whole = is_whole & _are_narrow(ends, _DENOMINATORS[:1])[:, 0]
-    others = np.flatnonzero(~is_whole)
-    tried = dict(zip(others.tolist(), _rulers_of_rows(rows[others], ends[others]), strict=True))
-    for place in np.flatnonzero(is_whole).tolist():
-        ruler = StepRuler.between(ends[place], 1, is_single=is_single)
-        tried[place] = itertools.chain([ruler], StepRuler.fitting(rows[place]))
-    counted: list[CountedSteps | None] = [None] * len(rows)
-    first = {place: next(rulers, None) for place, rulers in tried.items()}
-    fitting = {place: ruler for place, ruler in first.items() if ruler is not None}
-    if not fitting:
+def _count_fractions(rows: Scores, chosen: IntArray, ends: FloatArray) -> list[CountedSteps | None]:
+    """`CountedSteps.of` of the chosen rows."""
+    if not chosen.size:
+        return []
+    some = rows if chosen.size == len(rows) else rows[chosen]
+    tried = _rulers_of_rows(some, ends[chosen])
+    counted: list[CountedSteps | None] = [None] * len(some)
+    first = {place: ruler for place, rulers in enumerate(tried) if (ruler := next(rulers, None))}
+    if not first:
         return counted
-    counts = _count_on(rows[list(fitting)], list(fitting.values()))
-    for (place, ruler), each in zip(fitting.items(), counts, strict=True):
-        if each is None:  # one that no score of the sample shows is off these steps
-            counted[place] = _count_by_rulers(rows[place], tried[place])
+    fitting = some if len(first) == len(some) else some[list(first)]
+    counts = _count_on(fitting, list(first.values()))
+    for (place, ruler), each in zip(first.items(), counts, strict=True):
+        if each is None:  # a score that is not in the sample is not on these steps
+            counted[place] = _count_by_rulers(some[place], tried[place])
         else:
             counted[place] = in_coarsest_steps(
                 ruler.denominator, ruler.lowest, each, ruler.is_single
@@ -402,27 +439,16 @@ def _count_on(rows: Scores, rulers: Sequence[StepRuler]) -> list[IntArray | None
     """`StepRuler.count` of each row on a ruler of its own."""
     denominators = np.array([[float(ruler.denominator)] for ruler in rulers])
     steps = np.multiply(rows, denominators, dtype=np.float64)
-    np.rint(steps, out=steps)
-    numbers = steps / denominators
+    integers = np.rint(steps, out=steps).astype(np.int64)
+    numbers = np.divide(steps, denominators, out=steps)
     is_single = [ruler.is_single for ruler in rulers]
     if any(is_single):
         numbers[is_single] = numbers[is_single].astype(np.float32)
     fits = (numbers == rows).all(axis=1).tolist()
-    lowest = [ruler.lowest for ruler in rulers]
-    counts = _count_whole_numbers(steps, lowest, [ruler.size for ruler in rulers])
+    lows = [ruler.lowest for ruler in rulers]
+    highs = [ruler.lowest + ruler.size - 1 for ruler in rulers]
+    counts = _count_integers(integers, lows, highs)
     return [each if fit else None for each, fit in zip(counts, fits, strict=True)]
-
-
-def _count_whole_numbers(
-    rows: FloatArray, lowest: Sequence[int], sizes: Sequence[int]
-) -> list[IntArray]:
-    """How often each whole number from the lowest on occurs in each row, which is changed."""
-    ends = list(itertools.accumulate(sizes))
-    rows -= np.array(lowest, dtype=np.float64)[:, np.newaxis]
-    # Each row is counted in a part of the table of its own.
-    rows += np.array([0.0, *ends[:-1]])[:, np.newaxis]
-    table = np.bincount(rows.ravel().astype(np.intp), minlength=ends[-1])
-    return [table[end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
 
 def _count_by_rulers(values: Scores, rulers: Iterable[StepRuler]) -> CountedSteps | None:
@@ -470,16 +496,14 @@ def count_multiples_of(
         return counted
     if len(places) < len(rows):
         rows, steps_per_one, ends = rows[places], steps_per_one[places], ends[places]
-    whole_ends = np.rint(ends * steps_per_one).astype(np.int64).tolist()
-    lowest = [low for low, _ in whole_ends]
-    sizes = [high - low + 1 for low, high in whole_ends]
+    lows, highs = np.rint(ends * steps_per_one).T.astype(np.int64).tolist()
     block = max(1, BLOCK // len(rows))
     counts: list[IntArray] = []
     for start in range(0, rows.shape[1], block):
         steps = rows[:, start : start + block] * steps_per_one
-        some = _count_whole_numbers(np.rint(steps, out=steps), lowest, sizes)
+        some = _count_integers(np.rint(steps, out=steps).astype(np.int64), lows, highs)
         counts = [one + other for one, other in zip(counts, some, strict=True)] if counts else some
-    for place, low, each in zip(places, lowest, counts, strict=True):
+    for place, low, each in zip(places, lows, counts, strict=True):
         counted[place] = low, each
     return counted
 
