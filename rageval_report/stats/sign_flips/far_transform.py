@@ -65,8 +65,13 @@ def bound_by_transform(rows: FarRows) -> FloatArray:
 def _choose_points(rows: FarRows) -> IntArray:
     """How many points the transform of each row needs, a power of two."""
     n_moved = np.count_nonzero(rows.values, axis=1)
-    spacing = math.sqrt(2.0) * _LOST * np.sqrt(n_moved)
-    points = 2 * math.pi / _BIN * rows.last * rows.distance / np.maximum(spacing, 1.0)
+    return points_of_grid(rows.last * rows.distance, n_moved)
+
+
+def points_of_grid(end: FloatArray, weight: FloatArray | IntArray) -> IntArray:
+    """The size of the transform for points so far out, with weights of such a sum."""
+    spacing = math.sqrt(2.0) * _LOST * np.sqrt(weight)
+    points = 2 * math.pi / _BIN * end / np.maximum(spacing, 1.0)
     exponents = np.rint(np.log2(np.maximum(points, _FEWEST_POINTS)))
     return np.asarray(2.0**exponents).astype(np.int64)
 
@@ -97,8 +102,8 @@ def _far_bounds(
     """A bound on the terms beyond the near ones; N changes by no more than the slopes."""
     # Distances on the axis of t: of two points of the grid, and the ends of the far nodes.
     end = rows.last * rows.distance
-    spacing = (2 * math.pi / _BIN / n_points) * end
-    lengths = _lengths(rows.values, weights, end, n_points)
+    spacing = grid_spacing(end, n_points)
+    lengths = lengths_on_grid(rows.values, weights, end, n_points)
     lengths -= (slopes * spacing / 2)[:, np.newaxis]
     np.maximum(lengths, 0.0, out=lengths)
     np.square(lengths, out=lengths)
@@ -135,8 +140,33 @@ def _near_bounds(rows: FarRows, squares: FloatArray) -> tuple[FloatArray, FloatA
     return n_nodes * np.exp(-logs) / start * factors, end
 
 
-def _lengths(values: FloatArray, weights: FloatArray, end: FloatArray, n_points: int) -> FloatArray:
-    """A lower bound on N of each row at the points of its grid that are needed."""
+def grid_spacing(end: FloatArray, n_points: int) -> FloatArray:
+    """How far apart the points of `lengths_on_grid` are."""
+    return np.asarray((2 * math.pi / _BIN / n_points) * end)
+
+
+def lengths_on_grid(
+    values: FloatArray, weights: FloatArray, end: FloatArray, n_points: int
+) -> FloatArray:
+    """A lower bound on N of each row at equally spaced points, from zero to just beyond the end.
+
+    Parameters
+    ----------
+    values, weights : ndarray of shape (n_rows, n_values)
+        The magnitudes, and the weight w of each.
+    end : ndarray of shape (n_rows,)
+        How far the points go, on the axis of t.
+    n_points : int
+        The size of the transform; `grid_spacing` says how far apart the points are.
+
+    Examples
+    --------
+    >>> grid = lengths_on_grid(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.array([40.0]), 2**7)
+    >>> t = 8 * grid_spacing(40.0, 2**7)
+    >>> exact = np.sqrt((1.0 - np.cos(2 * t * np.array([0.6, 0.8]))).sum())
+    >>> bool(0.8 * exact < grid[0, 8] <= exact)
+    True
+    """
     n_rows = len(values)
     places = values * (2.0 / _BIN * end)[:, np.newaxis]
     lower = places.astype(np.int64)
