@@ -16,7 +16,7 @@ import numpy as np
 from rageval_report.stats.base import largest_magnitude
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.stats.threads import lock_free_property
-from rageval_report.types import FloatArray, IntArray
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 # Steps 1/D of everyday scores: shares of up to twelve, two and three of them combined (60, 840),
 # reciprocal ranks to ten (2520 = lcm of 1 to 10), decimals rounded to two, three and four digits.
@@ -30,6 +30,8 @@ NOISE = 1e-6
 MISFIT = 0.05
 # A candidate step is tried on this many values first: most steps fail there, at no cost.
 _SAMPLE = 64
+# Before that, on so few.
+_GLANCE = 6
 _BLOCK = 8192  # numbers that stay in the first-level cache
 # So many at a time are counted: many more than there are steps, and few enough for the cache.
 _COUNTED = 2**17
@@ -336,22 +338,30 @@ def everyday_denominators(columns: Sequence[FloatArray]) -> list[float | None]:
         return []
     # On a sample first, as most steps do not fit. Shorter samples end in zeros, which fit all.
     samples = [column[:: 1 + column.size // _SAMPLE] for column in columns]
-    table = np.zeros((len(columns), max(sample.size for sample in samples), 1))
+    table = np.zeros((len(columns), max(sample.size for sample in samples)))
     for row, sample in zip(table, samples, strict=True):
-        row[: sample.size, 0] = sample
-    tops = np.array([largest_magnitude(column) for column in columns])[:, np.newaxis]
+        row[: sample.size] = sample
+    tops = np.array([largest_magnitude(column) for column in columns])
+    denominators: list[float | None] = [None] * len(columns)
+    # A glance at a few of them leaves out most columns off all lattices.
+    likely = np.flatnonzero(_steps_that_fit(table[:, :_GLANCE], tops).any(axis=1))
+    if not likely.size:
+        return denominators
+    fits = _steps_that_fit(table[likely], tops[likely])
+    for place, some in zip(likely.tolist(), fits, strict=True):
+        denominators[place] = _first_fitting(columns[place], DENOMINATORS[some], float(tops[place]))
+    return denominators
+
+
+def _steps_that_fit(samples: FloatArray, tops: FloatArray) -> BoolArray:
+    """Which usual steps fit each row of samples, given the largest magnitudes of all."""
     with np.errstate(over="ignore", invalid="ignore"):  # very large numbers fit no such step
-        steps = table * DENOMINATORS
+        steps = samples[:, :, np.newaxis] * DENOMINATORS
         steps -= np.rint(steps)
     misfits = np.abs(steps, out=steps).max(axis=1)
-    fits = misfits <= _largest_misfit(1.0 / DENOMINATORS, tops)
-    fits &= tops <= MOST_STEPS / DENOMINATORS
-    denominators: list[float | None] = [None] * len(columns)
-    for place in np.flatnonzero(fits.any(axis=1)).tolist():
-        denominators[place] = _first_fitting(
-            columns[place], DENOMINATORS[fits[place]], float(tops[place, 0])
-        )
-    return denominators
+    fits = misfits <= _largest_misfit(1.0 / DENOMINATORS, tops[:, np.newaxis])
+    fits &= tops[:, np.newaxis] <= MOST_STEPS / DENOMINATORS
+    return np.asarray(fits)
 
 
 def _first_fitting(differences: FloatArray, some: FloatArray, top: float) -> float | None:
