@@ -532,12 +532,17 @@ def _keep_sides(samples: Sequence[PairedScores]) -> None:
     moved = without_noise(
         sides[size:] - sides[:size], np.maximum(largest[:size], largest[size:])[:, np.newaxis]
     )
-    known = [(low, high) for low, high in ends.tolist()]
+    known, far = (list(map(_as_pair, each.tolist())) for each in (ends, ends_of_rows(moved)))
     steps = count_rows(sides, ends)
     for place, pairs in enumerate(samples):
         vars(pairs)["side_ends"] = known[place], known[size + place]
         vars(pairs)["side_steps"] = steps[place], steps[size + place]
-        vars(pairs)["differences"] = moved[place]
+        vars(pairs)["differences"], vars(pairs)["ends"] = moved[place], far[place]
+
+
+def _as_pair(ends: list[float]) -> tuple[float, float]:
+    low, high = ends
+    return low, high
 
 
 def _keep_lone_steps(samples: Sequence[PairedScores]) -> None:
@@ -551,18 +556,20 @@ def _keep_lone_steps(samples: Sequence[PairedScores]) -> None:
 def _find_lattices(samples: Sequence[PairedScores]) -> list[LatticeCounts | None]:
     """The `lattice` of each sample; none is one of clusters."""
     known: dict[int, LatticeCounts | None] = {}
-    for group in _of_one_length([pairs for pairs in samples if None not in pairs.side_steps]):
+    on_steps = [pairs for pairs in samples if pairs.n and None not in pairs.side_steps]
+    for group in _of_one_length(on_steps):
         denominators = [
             math.lcm(*(steps.denominator for steps in pairs.side_steps if steps is not None))
             for pairs in group
         ]
         rows = _rows_of([pairs.differences for pairs in group])
-        counted = count_multiples_of(rows, denominators)
+        counted = count_multiples_of(rows, denominators, np.array([each.ends for each in group]))
         for pairs, denominator, each in zip(group, denominators, counted, strict=True):
             if each is not None:
                 known[id(pairs)] = _lattice_on(denominator, *each)
     others = [pairs for pairs in samples if id(pairs) not in known]
-    lattices = count_lattices([pairs.differences for pairs in others])
+    tops = [max(pairs.ends[1], -pairs.ends[0]) if pairs.n else 0.0 for pairs in others]
+    lattices = count_lattices([pairs.differences for pairs in others], tops)
     known.update(zip(map(id, others), lattices, strict=True))
     return [known[id(pairs)] for pairs in samples]
 

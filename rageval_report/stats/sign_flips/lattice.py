@@ -162,8 +162,17 @@ def count_lattice(differences: FloatArray) -> LatticeCounts | None:
     return count_lattices([differences])[0]
 
 
-def count_lattices(columns: Sequence[FloatArray]) -> list[LatticeCounts | None]:
+def count_lattices(
+    columns: Sequence[FloatArray], tops: Sequence[float] | None = None
+) -> list[LatticeCounts | None]:
     """`count_lattice` of many columns of differences.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray
+        The differences.
+    tops : sequence of float, optional
+        The largest magnitude of each column, if it is known.
 
     Examples
     --------
@@ -178,19 +187,26 @@ def count_lattices(columns: Sequence[FloatArray]) -> list[LatticeCounts | None]:
         if np.count_nonzero(column != 0.0) > 1  # bools are counted faster than numbers
     ]
     lattices: list[LatticeCounts | None] = [None] * len(columns)
-    tried = everyday_denominators([columns[place] for place in moved])
-    for place, denominator in zip(moved, tried, strict=True):
-        lattices[place] = _lattice_on(columns[place], denominator)
+    chosen = [columns[place] for place in moved]
+    if tops is None:
+        largest = [largest_magnitude(column) for column in chosen]
+    else:
+        largest = [tops[place] for place in moved]
+    tried = everyday_denominators(chosen, largest)
+    for place, denominator, top in zip(moved, tried, largest, strict=True):
+        lattices[place] = _lattice_on(columns[place], denominator, top)
     return lattices
 
 
-def _lattice_on(differences: FloatArray, denominator: float | None) -> LatticeCounts | None:
+def _lattice_on(
+    differences: FloatArray, denominator: float | None, top: float
+) -> LatticeCounts | None:
     # The usual steps first: in float32 the noise of hundredths and of reciprocal ranks adds up in
     # Euclid's algorithm, which then finds nothing.
     if denominator is None:
         # Zeros are multiples of any step, so they are left out only where a step is made of them.
         moved = differences if differences.all() else differences[differences != 0.0]
-        step = _euclid_step(moved, largest_magnitude(moved))
+        step = _euclid_step(moved, top)
         if step is None:
             return None
     else:
@@ -323,15 +339,18 @@ def everyday_denominator(differences: FloatArray) -> float | None:
     >>> print(everyday_denominator(np.array([0.123456])))
     None
     """
-    return everyday_denominators([differences])[0]
+    return everyday_denominators([differences], [largest_magnitude(differences)])[0]
 
 
-def everyday_denominators(columns: Sequence[FloatArray]) -> list[float | None]:
-    """`everyday_denominator` of many columns.
+def everyday_denominators(
+    columns: Sequence[FloatArray], tops: Sequence[float]
+) -> list[float | None]:
+    """`everyday_denominator` of many columns, and their largest magnitudes.
 
     Examples
     --------
-    >>> everyday_denominators([np.array([0.1 + 0.2, -0.1]), np.array([0.123456])])
+    >>> columns = [np.array([0.1 + 0.2, -0.1]), np.array([0.123456])]
+    >>> everyday_denominators(columns, [0.3, 0.123456])
     [10.0, None]
     """
     if not columns:
@@ -341,15 +360,15 @@ def everyday_denominators(columns: Sequence[FloatArray]) -> list[float | None]:
     table = np.zeros((len(columns), max(sample.size for sample in samples)))
     for row, sample in zip(table, samples, strict=True):
         row[: sample.size] = sample
-    tops = np.array([largest_magnitude(column) for column in columns])
+    largest = np.array(tops)
     denominators: list[float | None] = [None] * len(columns)
     # A glance at a few of them leaves out most columns off all lattices.
-    likely = np.flatnonzero(_steps_that_fit(table[:, :_GLANCE], tops).any(axis=1))
+    likely = np.flatnonzero(_steps_that_fit(table[:, :_GLANCE], largest).any(axis=1))
     if not likely.size:
         return denominators
-    fits = _steps_that_fit(table[likely], tops[likely])
+    fits = _steps_that_fit(table[likely], largest[likely])
     for place, some in zip(likely.tolist(), fits, strict=True):
-        denominators[place] = _first_fitting(columns[place], DENOMINATORS[some], float(tops[place]))
+        denominators[place] = _first_fitting(columns[place], DENOMINATORS[some], tops[place])
     return denominators
 
 

@@ -152,6 +152,7 @@ def test_the_steps_of_many_samples_are_those_of_each(n):
         assert "side_steps" in vars(kept)
         assert kept.side_ends == alone.side_ends
         assert np.array_equal(kept.differences, alone.differences)
+        assert kept.ends == alone.ends
         for ours, theirs in zip(kept.side_steps, alone.side_steps, strict=True):
             assert same(ours, theirs)
         assert kept.step == alone.step
@@ -175,3 +176,9 @@ def test_samples_of_mixed_lengths_are_as_alone():
     keep_steps(together)
     assert [pairs.step for pairs in together] == [pairs.step for pairs in alone]
     assert [pairs.mean for pairs in together] == [pairs.mean for pairs in alone]
+
+
+def test_pairs_without_scores_have_no_lattice():
+    empty = PairedScores(np.zeros(0), np.zeros(0))
+    keep_steps([empty, PairedScores(np.zeros(3), np.ones(3))])
+    assert empty.lattice is None
