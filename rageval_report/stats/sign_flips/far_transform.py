@@ -161,9 +161,10 @@ def lengths_on_grid(
 
     Examples
     --------
-    >>> grid = lengths_on_grid(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.array([40.0]), 2**7)
+    >>> values = np.array([0.61, 0.79])
+    >>> grid = lengths_on_grid(values[np.newaxis], np.ones((1, 2)), np.array([40.0]), 2**7)
     >>> t = 8 * grid_spacing(40.0, 2**7)
-    >>> exact = np.sqrt((1.0 - np.cos(2 * t * np.array([0.6, 0.8]))).sum())
+    >>> exact = np.sqrt((1.0 - np.cos(2 * t * values)).sum())
     >>> bool(0.8 * exact < grid[0, 8] <= exact)
     True
     """
