@@ -30,6 +30,7 @@ from rageval_report.stats.sign_flips.large_samples import LargeSample
 from rageval_report.stats.sign_flips.lattice import (
     MOST_STEPS,
     LatticeCounts,
+    count_lattice,
     count_lattices,
     lattice_of_counts,
     lattice_step,
@@ -341,7 +342,13 @@ class PairedScores:
         """
         if self.sizes is not None:
             return None
-        return _find_lattices([self])[0]
+        before, after = self.side_steps
+        if before is not None and after is not None:
+            denominator = math.lcm(before.denominator, after.denominator)
+            steps = CountedSteps.of_multiples(self.differences, denominator)
+            if steps is not None:
+                return lattice_of_steps(steps)
+        return count_lattice(self.differences)
 
     @property
     def sums(self) -> PowerSums | None:
@@ -482,7 +489,7 @@ def keep_steps(samples: Sequence[PairedScores]) -> None:
     Parameters
     ----------
     samples : sequence of PairedScores
-        Each keeps its `side_steps` and its `lattice`.
+        Each keeps its `side_steps`, and its `lattice` where that takes less time together.
 
     Examples
     --------
@@ -500,9 +507,7 @@ def keep_steps(samples: Sequence[PairedScores]) -> None:
         if len(group) > 1:
             _keep_sides(group)
     _keep_lone_steps([pairs for pairs in unknown if "side_steps" not in vars(pairs)])
-    missing = [pairs for pairs in unknown if "lattice" not in vars(pairs)]
-    for pairs, lattice in zip(missing, _find_lattices(missing), strict=True):
-        vars(pairs)["lattice"] = lattice
+    _keep_lattices([pairs for pairs in unknown if "lattice" not in vars(pairs)])
 
 
 def _of_one_length(samples: Sequence[PairedScores]) -> Iterator[list[PairedScores]]:
@@ -553,25 +558,30 @@ def _keep_lone_steps(samples: Sequence[PairedScores]) -> None:
         vars(pairs)["side_steps"] = next(steps), next(steps)
 
 
-def _find_lattices(samples: Sequence[PairedScores]) -> list[LatticeCounts | None]:
-    """The `lattice` of each sample; none is one of clusters."""
-    known: dict[int, LatticeCounts | None] = {}
-    on_steps = [pairs for pairs in samples if pairs.n and None not in pairs.side_steps]
+def _keep_lattices(samples: Sequence[PairedScores]) -> None:
+    """Keep the `lattice` of samples that are off all lattices, or of which others are as long."""
+    on_steps = [pairs for pairs in samples if None not in pairs.side_steps]
     for group in _of_one_length(on_steps):
-        denominators = [
-            math.lcm(*(steps.denominator for steps in pairs.side_steps if steps is not None))
-            for pairs in group
-        ]
-        rows = _rows_of([pairs.differences for pairs in group])
-        counted = count_multiples_of(rows, denominators, np.array([each.ends for each in group]))
-        for pairs, denominator, each in zip(group, denominators, counted, strict=True):
-            if each is not None:
-                known[id(pairs)] = _lattice_on(denominator, *each)
-    others = [pairs for pairs in samples if id(pairs) not in known]
-    tops = [max(pairs.ends[1], -pairs.ends[0]) if pairs.n else 0.0 for pairs in others]
-    lattices = count_lattices([pairs.differences for pairs in others], tops)
-    known.update(zip(map(id, others), lattices, strict=True))
-    return [known[id(pairs)] for pairs in samples]
+        if len(group) > 1:
+            _keep_counted_lattices(group)
+    scattered = [pairs for pairs in samples if None in pairs.side_steps]
+    tops = [max(pairs.ends[1], -pairs.ends[0]) for pairs in scattered]
+    lattices = count_lattices([pairs.differences for pairs in scattered], tops)
+    for pairs, lattice in zip(scattered, lattices, strict=True):
+        vars(pairs)["lattice"] = lattice
+
+
+def _keep_counted_lattices(samples: Sequence[PairedScores]) -> None:
+    """Keep the `lattice` of samples of as many pairs each, both sides of which are on steps."""
+    denominators = [
+        math.lcm(*(steps.denominator for steps in pairs.side_steps if steps is not None))
+        for pairs in samples
+    ]
+    rows = _rows_of([pairs.differences for pairs in samples])
+    counted = count_multiples_of(rows, denominators, np.array([each.ends for each in samples]))
+    for pairs, denominator, each in zip(samples, denominators, counted, strict=True):
+        if each is not None:
+            vars(pairs)["lattice"] = _lattice_on(denominator, *each)
 
 
 def lattice_of_steps(steps: CountedSteps) -> LatticeCounts | None:

@@ -53,8 +53,9 @@ _MOST_WAVES = 2**20
 _FEW_FACTORS = 2**15
 _MOST_BINS = 2**15
 _BLOCK = 2**17  # values counted at once
-# Up to so many counted values each is shared between two bins.
-_FEW_VALUES = 2**10
+# Up to so many counted values each is shared between two bins, on a grid that is finer below such a
+# sum of weights: there more nodes are relevant, and each of them costs more than the grid.
+_FEW_VALUES, _LITTLE_WEIGHT = 2**10, 300.0
 # Grid points per bin of the transform, so that the bound changes little between two of them.
 _OVERSAMPLING = 8
 
@@ -317,7 +318,8 @@ def _relevant_to_few(
     """
     weights = sums.counts / np.cosh(np.minimum(line.tilt * sums.values, 300.0)) ** 2
     end, weight = np.array([distance * last]), weights.sum(keepdims=True)
-    [points] = points_of_grid(end, weight).tolist()
+    finer = 4 if weight < _LITTLE_WEIGHT else 2
+    [points] = (finer * points_of_grid(end, weight)).tolist()
     if points > _MOST_BINS:  # so far out the coarser of two grids is enough
         return _relevant_nodes(sums, line, distance, first, last)
     [spacing] = grid_spacing(end, points).tolist()

@@ -93,7 +93,10 @@ class CountedSteps:
         counts = None if ruler is None or not ruler.is_certain else ruler.count(values)
         if ruler is not None and counts is not None:
             return ruler.in_coarsest_steps(counts)
-        return count_rows(values[np.newaxis])[0]
+        whole = _count_whole_numbers(values)
+        if whole is not None:
+            return whole
+        return _count_by_rulers(values, StepRuler.fitting(values))
 
     def plus(self, other: CountedSteps, *, any_step: bool = False) -> CountedSteps | None:
         """The counts of both; None if no usual step fits both, or they lie too far apart.
@@ -149,10 +152,17 @@ class CountedSteps:
         """
         if not values.size:
             return NO_STEPS
-        [counted] = count_multiples_of(values[np.newaxis], [denominator])
-        if counted is None:
+        low, high = float(values.min()), float(values.max())
+        if (high - low) * denominator >= MOST_COUNTS or abs(low) * denominator >= _LARGEST_STEP:
             return None
-        return in_coarsest_steps(denominator, *counted, is_single=False)
+        lowest = round(low * denominator)
+        counts = np.zeros(round(high * denominator) - lowest + 1, dtype=np.int64)
+        for start in range(0, values.size, BLOCK):
+            steps = values[start : start + BLOCK] * float(denominator)
+            np.rint(steps, out=steps)
+            steps -= lowest
+            counts += np.bincount(steps.astype(np.intp), minlength=counts.size)
+        return in_coarsest_steps(denominator, lowest, counts, is_single=False)
 
     def negated(self) -> CountedSteps:
         """The counts of the same numbers with their signs reversed."""
@@ -286,6 +296,23 @@ def _numbers(multiples: IntArray, denominator: int, is_single: bool) -> FloatArr
     if is_single:
         return numbers.astype(np.float32).astype(np.float64)
     return np.asarray(numbers, dtype=np.float64)
+
+
+def _count_whole_numbers(values: Scores) -> CountedSteps | None:
+    """The counts of whole numbers; None if they are not, or have to be counted block by block.
+
+    Their step of 1 is the first that `StepRuler` would try, after several looks at them.
+    """
+    if values.dtype != np.float64 or values.size > BLOCK or not float(values[-1]).is_integer():
+        return None
+    low, high = float(values.min()), float(values.max())
+    if not (high - low < MOST_COUNTS and max(-low, high) < _LARGEST_STEP):
+        return None
+    places = values.astype(np.intp)
+    if not (places == values).all():
+        return None
+    lowest = int(low)
+    return in_coarsest_steps(1, lowest, np.bincount(places - lowest), is_single=False)
 
 
 def _sample_of(rows: Scores) -> Scores:
@@ -489,8 +516,9 @@ def count_multiples_of(
     steps_per_one = np.array(denominators, dtype=np.float64)[:, np.newaxis]
     if ends is None:
         ends = ends_of_rows(rows)
-    is_narrow = (ends[:, 1] - ends[:, 0]) * steps_per_one[:, 0] < MOST_COUNTS
-    is_narrow &= np.abs(ends[:, 0]) * steps_per_one[:, 0] < _LARGEST_STEP
+    with np.errstate(over="ignore"):
+        is_narrow = (ends[:, 1] - ends[:, 0]) * steps_per_one[:, 0] < MOST_COUNTS
+        is_narrow &= np.abs(ends[:, 0]) * steps_per_one[:, 0] < _LARGEST_STEP
     places = np.flatnonzero(is_narrow).tolist()
     if not places:
         return counted
@@ -502,7 +530,7 @@ def count_multiples_of(
     for start in range(0, rows.shape[1], block):
         steps = rows[:, start : start + block] * steps_per_one
         some = _count_integers(np.rint(steps, out=steps).astype(np.int64), lows, highs)
-        counts = [one + other for one, other in zip(counts, some, strict=True)] if counts else some
+        counts = list(map(np.add, counts, some)) if counts else some
     for place, low, each in zip(places, lows, counts, strict=True):
         counted[place] = low, each
     return counted
