@@ -256,26 +256,26 @@ def paired_differences(baseline: FloatArray, candidate: FloatArray) -> FloatArra
     return without_noise(difference, largest)
 
 
-def without_noise(difference: FloatArray, largest: float) -> FloatArray:
+def without_noise(difference: FloatArray, largest: float | FloatArray) -> FloatArray:
     """The same array, in which differences that are rounding noise are now exactly zero.
 
     Parameters
     ----------
     difference : ndarray
         Candidate minus baseline; it is changed.
-    largest : float
-        The largest magnitude of a score.
+    largest : float or ndarray
+        The largest magnitude of a score; of many rows of differences a column, one per row.
 
     Examples
     --------
     >>> without_noise(np.array([1e-17, 0.25]), 0.5)
     array([0.  , 0.25])
     """
-    tolerance = TIE_TOLERANCE * max(1.0, largest)
-    for start in range(0, difference.size, _BLOCK):
-        part = difference[start : start + _BLOCK]
+    tolerance = TIE_TOLERANCE * np.maximum(1.0, largest)
+    for start in range(0, difference.shape[-1], _BLOCK):
+        part = difference[..., start : start + _BLOCK]
         # Equal scores differ by exactly zero, and as a rule nothing else has to be set.
-        is_noise = (np.abs(part) <= tolerance) & (part != 0.0)
+        is_noise = (part <= tolerance) & (part >= -tolerance) & (part != 0.0)
         if is_noise.any():
             part[is_noise] = 0.0
     return difference

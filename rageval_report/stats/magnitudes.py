@@ -28,14 +28,16 @@ def unit_of(*values: FloatArray | float) -> float:
     >>> unit_of(np.array([0.5, 80.0])), unit_of(np.array([-1e300])) == 2.0**996
     (1.0, True)
     """
-    top = max((_largest(np.asarray(each)) for each in values), default=0.0)
+    top = max(map(_largest, values), default=0.0)
     if top == 0.0 or _SMALL <= top <= _LARGE:
         return 1.0
     return math.ldexp(1.0, math.frexp(top)[1] - 1)
 
 
-def _largest(values: FloatArray) -> float:
+def _largest(values: FloatArray | float) -> float:
     """The largest magnitude; 0 if there is none."""
+    if not isinstance(values, np.ndarray):
+        return 0.0 if math.isnan(values) else abs(float(values))
     if not values.size:
         return 0.0
     largest = max(

@@ -295,6 +295,8 @@ def _slow_logs(rows: FarRows, weights: FloatArray, nodes: FloatArray) -> FloatAr
 
 def spread_factors(rows: FarRows, starts: FloatArray) -> FloatArray:
     """A bound on |sinh(az) / (az)| from each start on, for a uniform number between -a and a."""
+    if not rows.spread.any():
+        return np.ones((len(starts), 1))
     a = np.where(rows.spread > 0, rows.spread, 1.0)
     real = np.minimum(a * rows.tilt, _LARGEST_ARGUMENT)
     t = starts * rows.distance[:, np.newaxis]

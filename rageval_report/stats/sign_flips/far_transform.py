@@ -24,10 +24,12 @@ FEWEST_TRANSFORMED = 384
 _BIN = 1.6
 # Between two points of the grid N may lose this share of the root of the sum of the weights, ...
 _LOST = 0.28
-# ... but a transform has this many points at least and at most.
-_FEWEST_POINTS, _MOST_POINTS = 2**11, 2**15
-# Numbers in the tables of a block of rows, which stay in the second-level cache.
-_BLOCK = 2**16
+# ... but a transform has this many points at least and at most. With the least number nearly all
+# rows can be transformed together.
+_FEWEST_POINTS, _MOST_POINTS = 2**12, 2**15
+# Numbers in the table of a block of rows: larger arrays are new pages of memory for each call,
+# which take longer than the work on them.
+_BLOCK = 2**14
 # Near zero the values up to so many root mean squares are bounded without a transform.
 _USUAL = 2.5
 _ROUNDING = 1e-6  # more than the rounding errors of the sums
@@ -52,49 +54,71 @@ def bound_by_transform(rows: FarRows) -> FloatArray:
     """
     n_points = _choose_points(rows)
     bounds = np.full(n_points.size, math.inf)
-    for size in np.unique(n_points).tolist():
+    for size in np.unique(n_points[n_points <= _MOST_POINTS]).tolist():
         # By numbers of points, so that a row has the same bound in any company.
         same = np.flatnonzero(n_points == size)
-        block = max(1, _BLOCK // max(size, rows.values.shape[1]))
-        for start in range(0, same.size if size <= _MOST_POINTS else 0, block):
-            part = same[start : start + block]
-            bounds[part] = _bounds_of_block(rows.select(part), size)
+        some = rows if same.size == n_points.size else rows.select(same)
+        bounds[same] = _bounds_of_rows(some, size)
     return bounds
 
 
 def _choose_points(rows: FarRows) -> IntArray:
     """How many points the transform of each row needs, a power of two."""
     n_moved = np.count_nonzero(rows.values, axis=1)
-    spacing = math.sqrt(2.0) * _LOST * np.sqrt(n_moved)
-    points = 2 * math.pi / _BIN * rows.last * rows.distance / np.maximum(spacing, 1.0)
+    return points_of_grid(rows.last * rows.distance, n_moved)
+
+
+def points_of_grid(end: FloatArray, weight: FloatArray | IntArray) -> IntArray:
+    """The size of the transform for points so far out, with weights of such a sum."""
+    spacing = math.sqrt(2.0) * _LOST * np.sqrt(weight)
+    points = 2 * math.pi / _BIN * end / np.maximum(spacing, 1.0)
     exponents = np.rint(np.log2(np.maximum(points, _FEWEST_POINTS)))
     return np.asarray(2.0**exponents).astype(np.int64)
 
 
-def _bounds_of_block(rows: FarRows, n_points: int) -> FloatArray:
+def _bounds_of_rows(rows: FarRows, n_points: int) -> FloatArray:
     # 1 / cosh(x)**2 is at least 1 - x**2, and a smaller weight only makes the bound weaker.
-    weights = 1.0 - np.square(rows.tilt[:, np.newaxis] * rows.values)
+    squares = np.square(rows.values)
+    weights = squares * -np.square(rows.tilt)[:, np.newaxis]
+    weights += 1.0
     np.maximum(weights, 0.0, out=weights)
-    weights[rows.values == 0.0] = 0.0
-    squares = weights * np.square(rows.values)
+    weights *= rows.values != 0.0
+    squares *= weights
+    near, near_end = _near_bounds(rows, squares)
+    # The derivative of N is at most the root of twice the sum of the squares.
+    slopes = np.sqrt(2.0 * squares.sum(axis=1))
+    bounds = np.empty(len(weights))
+    block = max(1, _BLOCK // max(n_points, weights.shape[1]))
+    for start in range(0, bounds.size, block):
+        part = slice(start, start + block)
+        far = _far_bounds(rows.select(part), weights[part], slopes[part], near_end[part], n_points)
+        bounds[part] = (near[part] + far) * (1.0 + _ROUNDING)
+    return bounds
+
+
+def _far_bounds(
+    rows: FarRows, weights: FloatArray, slopes: FloatArray, near_end: FloatArray, n_points: int
+) -> FloatArray:
+    """A bound on the terms beyond the near ones; N changes by no more than the slopes."""
     # Distances on the axis of t: of two points of the grid, and the ends of the far nodes.
     end = rows.last * rows.distance
-    spacing = (2 * math.pi / _BIN / n_points) * end
-    near, near_end = _near_bounds(rows, squares)
-    lengths = _lengths(rows.values, weights, end, n_points)
-    # The derivative of N is at most the root of twice the sum of the squares.
-    lengths -= (np.sqrt(2.0 * squares.sum(axis=1)) * spacing / 2)[:, np.newaxis]
+    spacing = grid_spacing(end, n_points)
+    lengths = lengths_on_grid(rows.values, weights, end, n_points)
+    lengths -= (slopes * spacing / 2)[:, np.newaxis]
     np.maximum(lengths, 0.0, out=lengths)
-    terms = np.exp(np.square(lengths, out=lengths) / -4.0)
+    np.square(lengths, out=lengths)
+    lengths /= -4.0
+    terms = np.exp(lengths, out=lengths)
     # A point stands for the nodes that are nearest to it.
-    places = np.arange(terms.shape[1])
-    starts = (places - 0.5) * spacing[:, np.newaxis]
-    starts = np.maximum(starts, (rows.first * rows.distance)[:, np.newaxis])
-    terms *= (spacing / rows.distance + 1.0)[:, np.newaxis] / starts
-    terms *= spread_factors(rows, starts)
-    is_far = (places + 0.5) * spacing[:, np.newaxis] > near_end[:, np.newaxis]
-    is_far &= (places - 0.5) * spacing[:, np.newaxis] <= end[:, np.newaxis]
-    return np.asarray((near + (terms * is_far).sum(axis=1)) * (1.0 + _ROUNDING))
+    starts = (np.arange(terms.shape[1]) - 0.5) * spacing[:, np.newaxis]
+    is_far = starts > (near_end - spacing)[:, np.newaxis]
+    is_far &= starts <= end[:, np.newaxis]
+    np.maximum(starts, (rows.first * rows.distance)[:, np.newaxis], out=starts)
+    terms /= starts
+    if rows.spread.any():
+        terms *= spread_factors(rows, starts)
+    terms *= is_far
+    return np.asarray((spacing / rows.distance + 1.0) * terms.sum(axis=1))
 
 
 def _near_bounds(rows: FarRows, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -116,8 +140,34 @@ def _near_bounds(rows: FarRows, squares: FloatArray) -> tuple[FloatArray, FloatA
     return n_nodes * np.exp(-logs) / start * factors, end
 
 
-def _lengths(values: FloatArray, weights: FloatArray, end: FloatArray, n_points: int) -> FloatArray:
-    """A lower bound on N of each row at the points of its grid that are needed."""
+def grid_spacing(end: FloatArray, n_points: int) -> FloatArray:
+    """How far apart the points of `lengths_on_grid` are."""
+    return np.asarray((2 * math.pi / _BIN / n_points) * end)
+
+
+def lengths_on_grid(
+    values: FloatArray, weights: FloatArray, end: FloatArray, n_points: int
+) -> FloatArray:
+    """A lower bound on N of each row at equally spaced points, from zero to just beyond the end.
+
+    Parameters
+    ----------
+    values, weights : ndarray of shape (n_rows, n_values)
+        The magnitudes, and the weight w of each.
+    end : ndarray of shape (n_rows,)
+        How far the points go, on the axis of t.
+    n_points : int
+        The size of the transform; `grid_spacing` says how far apart the points are.
+
+    Examples
+    --------
+    >>> values = np.array([0.61, 0.79])
+    >>> grid = lengths_on_grid(values[np.newaxis], np.ones((1, 2)), np.array([40.0]), 2**7)
+    >>> t = 8 * grid_spacing(40.0, 2**7)
+    >>> exact = np.sqrt((1.0 - np.cos(2 * t * values)).sum())
+    >>> bool(0.8 * exact < grid[0, 8] <= exact)
+    True
+    """
     n_rows = len(values)
     places = values * (2.0 / _BIN * end)[:, np.newaxis]
     lower = places.astype(np.int64)
@@ -128,14 +178,11 @@ def _lengths(values: FloatArray, weights: FloatArray, end: FloatArray, n_points:
     bent = (upper_weights * (1.0 - places)).sum(axis=1) / 2.0
     # The transform does not distinguish places a whole turn apart.
     firsts = n_points * np.arange(n_rows)[:, np.newaxis]
-    table = np.bincount(
-        ((lower & (n_points - 1)) + firsts).ravel(),
-        (weights - upper_weights).ravel(),
-        n_rows * n_points,
-    )
-    table += np.bincount(
-        ((lower + 1 & (n_points - 1)) + firsts).ravel(), upper_weights.ravel(), table.size
-    )
+    both = np.concatenate((lower, lower + 1))
+    both &= n_points - 1
+    both += np.concatenate((firsts, firsts))
+    shares = np.concatenate((weights - upper_weights, upper_weights))
+    table = np.bincount(both.ravel(), shares.ravel(), n_rows * n_points)
     n_needed = math.ceil(n_points * _BIN / (2 * math.pi)) + 2
     waves = np.fft.rfft(table.reshape(n_rows, n_points), axis=1).real[:, :n_needed]
     turns = (2 * math.pi / n_points) * np.arange(n_needed)

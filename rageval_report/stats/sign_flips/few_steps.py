@@ -17,8 +17,9 @@ from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
 # Of more distinct magnitudes, or factors of a whole period, it pays to look which terms matter.
+# Half a period has more nodes than a standard deviation has steps.
 MOST_DISTINCT = 64
-_MOST_FACTORS = 2**13
+MOST_FACTORS = 2**13
 _LOG_2 = math.log(2.0)
 
 
@@ -79,7 +80,7 @@ def whole_period_tail(few: FewMagnitudes, threshold: float, line: IntegrationLin
     0.02844397
     """
     distance, last, is_all = space_nodes(few, line)
-    if line.step is None or not is_all or few.values.size * (last + 1) > _MOST_FACTORS:
+    if line.step is None or not is_all or few.values.size * (last + 1) > MOST_FACTORS:
         return None
     t = distance * np.arange(last + 1)
     # Each factor cos(t v) + i tanh(c v) sin(t v) as a length and an angle.

@@ -19,6 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rageval_report.stats.sign_flips.far_nodes import FarRange, FarTerms, find_far_terms
+from rageval_report.stats.sign_flips.far_transform import (
+    grid_spacing,
+    lengths_on_grid,
+    points_of_grid,
+)
 from rageval_report.stats.sign_flips.sign_sums import Magnitudes, SignSums
 from rageval_report.stats.sign_flips.trapezoid import shortest_period
 from rageval_report.stats.sums import sum_of_products
@@ -26,6 +31,8 @@ from rageval_report.types import ComplexArray, FloatArray, IntArray
 
 # The trapezoid rule adds the tail one period away: this bounds its relative size.
 _ALIAS = 1e-11
+# The same on a lattice, whose tails are else exact up to rounding.
+_ALIAS_ON_STEPS = 1e-13
 # Terms up to this many standard deviations of a normal characteristic function are never skipped;
 # there exp(-7.5**2 / 2) is 6e-13.
 _BODY = 7.5
@@ -46,6 +53,9 @@ _MOST_WAVES = 2**20
 _FEW_FACTORS = 2**15
 _MOST_BINS = 2**15
 _BLOCK = 2**17  # values counted at once
+# Up to so many counted values each is shared between two bins, on a grid that is finer below such a
+# sum of weights: there more nodes are relevant, and each of them costs more than the grid.
+_FEW_VALUES, _LITTLE_WEIGHT = 2**10, 300.0
 # Grid points per bin of the transform, so that the bound changes little between two of them.
 _OVERSAMPLING = 8
 
@@ -68,7 +78,7 @@ class IntegrationLine:
     spread : float
         If above zero, a number that is uniform between -spread and spread is added to the sum.
     threshold : float, optional
-        The threshold, if there is one alone and no step; then fewer nodes are enough.
+        The threshold, if there is one alone; then fewer nodes are enough.
     has_few_terms : bool
         Whether all terms may be left out that together are at most a small share of the result;
         `SeriesTail.left_out` then says how much that is.
@@ -226,18 +236,16 @@ def space_nodes(sums: Magnitudes, line: IntegrationLine) -> tuple[float, int, bo
     >>> last, is_all  # a period has 2 * 37 + 1 nodes
     (37, True)
     """
-    accuracy = -math.log(_ALIAS)
     if line.threshold is not None:
-        period = float(
-            shortest_period(sums.total, line.threshold, line.tilt, line.smallest, _ALIAS)
-        )
+        alias = _ALIAS if line.step is None else _ALIAS_ON_STEPS
+        period = float(shortest_period(sums.total, line.threshold, line.tilt, line.smallest, alias))
         period += 2 * line.spread
-        return 2 * math.pi / period, _last_node(line, period), False
-    # The period must be so long that its neighbours add nothing: on the left the tail grows by
-    # exp(tilt x), on the right Hoeffding bounds it.
-    left = (accuracy - math.log(line.smallest)) / line.tilt
-    right = math.sqrt(2.0 * accuracy * sums.variance)
-    period = max(left, right)
+    else:
+        # The period must be so long that its neighbours add nothing: on the left the tail grows by
+        # exp(tilt x), on the right Hoeffding bounds it.
+        accuracy = -math.log(_ALIAS)
+        left = (accuracy - math.log(line.smallest)) / line.tilt
+        period = max(left, math.sqrt(2.0 * accuracy * sums.variance))
     last = _last_node(line, period)
     if line.step is None:
         return 2 * math.pi / period, last, False
@@ -252,13 +260,16 @@ def _last_node(line: IntegrationLine, period: float) -> int:
 
 def _far_terms(sums: SignSums, line: IntegrationLine, far: FarRange) -> FarTerms:
     """The far nodes to compute, by the cheaper of two bounds."""
-    if line.threshold is None or not line.has_few_terms or sums.size > _MOST_MULTIPLIED:
-        nodes = _relevant_nodes(sums, line, far.distance, far.first, far.last)
-        return FarTerms(nodes, 0.0)
+    # On a lattice the tails are exact, so no terms that matter are left out there.
+    threshold = line.threshold if line.step is None else None
+    if threshold is None or not line.has_few_terms or sums.size > _MOST_MULTIPLIED:
+        is_few = sums.counts is not None and sums.values.size <= _FEW_VALUES
+        find = _relevant_to_few if is_few else _relevant_nodes
+        return FarTerms(find(sums, line, far.distance, far.first, far.last), 0.0)
     values = sums.values
     if sums.counts is not None:
         values = np.repeat(values, sums.counts.astype(np.int64))
-    scale = math.exp(sums.cumulant(line.tilt).value - line.tilt * line.threshold)
+    scale = math.exp(sums.cumulant(line.tilt).value - line.tilt * threshold)
     allowed = _LEFT_OUT * line.smallest / scale * math.pi / far.distance
     return find_far_terms(values, far, allowed)
 
@@ -288,7 +299,7 @@ def _relevant_nodes(
     length = np.sqrt(np.maximum(weight - np.fft.rfft(weights, points).real[:end], 0.0))
     # What N can change between a node and its grid point, and by the binning.
     slack = slope * spacing / 2 + math.sqrt(2 * weight) * moved * spacing * np.arange(length.size)
-    needed = -2 * sums.size * math.expm1(2 * math.log(_NEGLIGIBLE) / sums.size)
+    needed = _needed_square(sums.size)
     dead = np.maximum(length - slack, 0.0) ** 2 >= needed
     if length.size == end and dead[round(distance * first / spacing) :].all():
         return np.zeros(0, dtype=np.int64)
@@ -296,6 +307,33 @@ def _relevant_nodes(
     at = np.minimum(np.rint(distance / spacing * nodes).astype(np.intp), length.size)
     is_dead = np.append(dead, False)  # nothing is known beyond the grid, so nothing is dropped
     return np.asarray(nodes[~is_dead[at]])
+
+
+def _relevant_to_few(
+    sums: SignSums, line: IntegrationLine, distance: float, first: int, last: int
+) -> IntArray:
+    """`_relevant_nodes` for few counted magnitudes: each is shared between two bins.
+
+    So a quarter of the bins is enough, and the transform of a row of `far_transform`.
+    """
+    weights = sums.counts / np.cosh(np.minimum(line.tilt * sums.values, 300.0)) ** 2
+    end, weight = np.array([distance * last]), weights.sum(keepdims=True)
+    finer = 4 if weight < _LITTLE_WEIGHT else 2
+    [points] = (finer * points_of_grid(end, weight)).tolist()
+    if points > _MOST_BINS:  # so far out the coarser of two grids is enough
+        return _relevant_nodes(sums, line, distance, first, last)
+    [spacing] = grid_spacing(end, points).tolist()
+    [lengths] = lengths_on_grid(sums.values[np.newaxis], weights[np.newaxis], end, points)
+    # N changes by no more than this from a point of the grid to the nodes that are nearest to it.
+    lengths -= math.sqrt(2.0 * sum_of_products(weights, np.square(sums.values))) * spacing / 2
+    is_live = np.square(np.maximum(lengths, 0.0)) < _needed_square(sums.size)
+    at = np.rint(distance / spacing * np.arange(first, last + 1)).astype(np.intp)
+    return np.asarray(first + np.flatnonzero(is_live[at]))
+
+
+def _needed_square(size: float) -> float:
+    """The N**2 from which on a term is negligible."""
+    return -2 * size * math.expm1(2 * math.log(_NEGLIGIBLE) / size)
 
 
 def _count_bins(sums: SignSums, width: float, bins: int) -> FloatArray | IntArray:

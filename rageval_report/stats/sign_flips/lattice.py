@@ -16,7 +16,7 @@ import numpy as np
 from rageval_report.stats.base import largest_magnitude
 from rageval_report.stats.sums import sum_of_products
 from rageval_report.stats.threads import lock_free_property
-from rageval_report.types import FloatArray, IntArray
+from rageval_report.types import BoolArray, FloatArray, IntArray
 
 # Steps 1/D of everyday scores: shares of up to twelve, two and three of them combined (60, 840),
 # reciprocal ranks to ten (2520 = lcm of 1 to 10), decimals rounded to two, three and four digits.
@@ -30,6 +30,8 @@ NOISE = 1e-6
 MISFIT = 0.05
 # A candidate step is tried on this many values first: most steps fail there, at no cost.
 _SAMPLE = 64
+# Before that, on so few.
+_GLANCE = 6
 _BLOCK = 8192  # numbers that stay in the first-level cache
 # So many at a time are counted: many more than there are steps, and few enough for the cache.
 _COUNTED = 2**17
@@ -129,6 +131,15 @@ class LatticeCounts:
 
     def magnitudes(self) -> tuple[IntArray, IntArray]:
         """The sizes of the differences other than 0, in steps, and how often each occurs."""
+        n_below = -self.lowest
+        if 0 <= n_below < self.counts.size:
+            # Both sides of zero, one folded onto the other.
+            above, below = self.counts[n_below + 1 :], self.counts[:n_below][::-1]
+            longer, shorter = (above, below) if above.size > below.size else (below, above)
+            sizes = longer.copy()
+            sizes[: shorter.size] += shorter
+            places = np.flatnonzero(sizes)
+            return places + 1, sizes[places]
         magnitudes = np.abs(self.multiples)
         if int(magnitudes.max(initial=0)) > _MOST_TABULATED:
             distinct, where = np.unique(magnitudes, return_inverse=True)
@@ -151,8 +162,17 @@ def count_lattice(differences: FloatArray) -> LatticeCounts | None:
     return count_lattices([differences])[0]
 
 
-def count_lattices(columns: Sequence[FloatArray]) -> list[LatticeCounts | None]:
+def count_lattices(
+    columns: Sequence[FloatArray], tops: Sequence[float] | None = None
+) -> list[LatticeCounts | None]:
     """`count_lattice` of many columns of differences.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray
+        The differences.
+    tops : sequence of float, optional
+        The largest magnitude of each column, if it is known.
 
     Examples
     --------
@@ -167,19 +187,26 @@ def count_lattices(columns: Sequence[FloatArray]) -> list[LatticeCounts | None]:
         if np.count_nonzero(column != 0.0) > 1  # bools are counted faster than numbers
     ]
     lattices: list[LatticeCounts | None] = [None] * len(columns)
-    tried = everyday_denominators([columns[place] for place in moved])
-    for place, denominator in zip(moved, tried, strict=True):
-        lattices[place] = _lattice_on(columns[place], denominator)
+    chosen = [columns[place] for place in moved]
+    if tops is None:
+        largest = [largest_magnitude(column) for column in chosen]
+    else:
+        largest = [tops[place] for place in moved]
+    tried = everyday_denominators(chosen, largest)
+    for place, denominator, top in zip(moved, tried, largest, strict=True):
+        lattices[place] = _lattice_on(columns[place], denominator, top)
     return lattices
 
 
-def _lattice_on(differences: FloatArray, denominator: float | None) -> LatticeCounts | None:
+def _lattice_on(
+    differences: FloatArray, denominator: float | None, top: float
+) -> LatticeCounts | None:
     # The usual steps first: in float32 the noise of hundredths and of reciprocal ranks adds up in
     # Euclid's algorithm, which then finds nothing.
     if denominator is None:
         # Zeros are multiples of any step, so they are left out only where a step is made of them.
         moved = differences if differences.all() else differences[differences != 0.0]
-        step = _euclid_step(moved, largest_magnitude(moved))
+        step = _euclid_step(moved, top)
         if step is None:
             return None
     else:
@@ -312,37 +339,48 @@ def everyday_denominator(differences: FloatArray) -> float | None:
     >>> print(everyday_denominator(np.array([0.123456])))
     None
     """
-    return everyday_denominators([differences])[0]
+    return everyday_denominators([differences], [largest_magnitude(differences)])[0]
 
 
-def everyday_denominators(columns: Sequence[FloatArray]) -> list[float | None]:
-    """`everyday_denominator` of many columns.
+def everyday_denominators(
+    columns: Sequence[FloatArray], tops: Sequence[float]
+) -> list[float | None]:
+    """`everyday_denominator` of many columns, and their largest magnitudes.
 
     Examples
     --------
-    >>> everyday_denominators([np.array([0.1 + 0.2, -0.1]), np.array([0.123456])])
+    >>> columns = [np.array([0.1 + 0.2, -0.1]), np.array([0.123456])]
+    >>> everyday_denominators(columns, [0.3, 0.123456])
     [10.0, None]
     """
     if not columns:
         return []
     # On a sample first, as most steps do not fit. Shorter samples end in zeros, which fit all.
     samples = [column[:: 1 + column.size // _SAMPLE] for column in columns]
-    table = np.zeros((len(columns), max(sample.size for sample in samples), 1))
+    table = np.zeros((len(columns), max(sample.size for sample in samples)))
     for row, sample in zip(table, samples, strict=True):
-        row[: sample.size, 0] = sample
-    tops = np.array([largest_magnitude(column) for column in columns])[:, np.newaxis]
+        row[: sample.size] = sample
+    largest = np.array(tops)
+    denominators: list[float | None] = [None] * len(columns)
+    # A glance at a few of them leaves out most columns off all lattices.
+    likely = np.flatnonzero(_steps_that_fit(table[:, :_GLANCE], largest).any(axis=1))
+    if not likely.size:
+        return denominators
+    fits = _steps_that_fit(table[likely], largest[likely])
+    for place, some in zip(likely.tolist(), fits, strict=True):
+        denominators[place] = _first_fitting(columns[place], DENOMINATORS[some], tops[place])
+    return denominators
+
+
+def _steps_that_fit(samples: FloatArray, tops: FloatArray) -> BoolArray:
+    """Which usual steps fit each row of samples, given the largest magnitudes of all."""
     with np.errstate(over="ignore", invalid="ignore"):  # very large numbers fit no such step
-        steps = table * DENOMINATORS
+        steps = samples[:, :, np.newaxis] * DENOMINATORS
         steps -= np.rint(steps)
     misfits = np.abs(steps, out=steps).max(axis=1)
-    fits = misfits <= _largest_misfit(1.0 / DENOMINATORS, tops)
-    fits &= tops <= MOST_STEPS / DENOMINATORS
-    denominators: list[float | None] = [None] * len(columns)
-    for place in np.flatnonzero(fits.any(axis=1)).tolist():
-        denominators[place] = _first_fitting(
-            columns[place], DENOMINATORS[fits[place]], float(tops[place, 0])
-        )
-    return denominators
+    fits = misfits <= _largest_misfit(1.0 / DENOMINATORS, tops[:, np.newaxis])
+    fits &= tops[:, np.newaxis] <= MOST_STEPS / DENOMINATORS
+    return np.asarray(fits)
 
 
 def _first_fitting(differences: FloatArray, some: FloatArray, top: float) -> float | None:

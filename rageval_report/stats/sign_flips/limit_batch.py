@@ -17,6 +17,7 @@ import scipy
 
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.sign_flips.tail_batch import SmoothTails, TailRows, smooth_tails
+from rageval_report.stats.sign_flips.tilted_rows import sum_rows
 from rageval_report.types import BoolArray, FloatArray
 
 # How precisely a limit is computed, in half widths of the interval.
@@ -53,7 +54,7 @@ class ShiftRows:
     def tails(self, shifts: FloatArray) -> SmoothTails:
         """The one-sided p-values of the shifts."""
         left = self.values - shifts[:, np.newaxis] * self.weights
-        thresholds = np.maximum(left.sum(axis=1), 0.0)
+        thresholds = np.maximum(sum_rows(left), 0.0)
         np.abs(left, out=left)
         left[left <= TIE_TOLERANCE * np.abs(shifts)[:, np.newaxis]] = 0.0
         return smooth_tails(TailRows(left, thresholds, self.spreads))
@@ -70,7 +71,7 @@ def lowest_shifts(rows: ShiftRows, level: float) -> FloatArray:
     array([0.048387])
     """
     z = -float(scipy.special.ndtri(level))
-    mean = rows.values.sum(axis=1) / rows.weights.sum(axis=1)
+    mean = sum_rows(rows.values) / sum_rows(rows.weights)
     reach = normal_reach(rows, mean, z)
     search = secants_together(rows.tails, mean, reach, z, _PRECISION)
     return _follow_far(search, z, reach)
@@ -156,11 +157,11 @@ def normal_reach(rows: ShiftRows, mean: FloatArray, z: float) -> FloatArray:
     The variance of that sum is the sum of squares after the shift, so it grows with the shift:
     ``(n r)^2 = z^2 (squares + 2 r cross + r^2 own)`` is solved for the reach r.
     """
-    n = rows.weights.sum(axis=1)
+    n = sum_rows(rows.weights)
     residuals = rows.values - mean[:, np.newaxis] * rows.weights
-    own = np.square(rows.weights).sum(axis=1)
-    cross = (rows.weights * residuals).sum(axis=1)
-    squares = np.square(residuals).sum(axis=1)
+    own = sum_rows(np.square(rows.weights))
+    cross = sum_rows(rows.weights * residuals)
+    squares = sum_rows(np.square(residuals))
     # With a few heavy weights no reach is far enough; then the search begins at some reach.
     most = np.maximum(n * n - z * z * own, n)
     half = z * z * cross / most

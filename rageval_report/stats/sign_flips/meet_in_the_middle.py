@@ -111,7 +111,12 @@ def lattice_law(steps: IntArray, counts: FloatArray) -> SumLaw:
     # numbers are added, so that the far tail keeps its relative accuracy (Pagano, Tritchler 1983).
     weights = np.ones(1)
     for step, count in zip(steps.tolist(), counts.tolist(), strict=True):
-        weights = _add_tosses(weights, step, _toss_chances(round(count)))
+        chances = _toss_chances(round(count))
+        if weights.size == 1:  # nothing to convolve yet
+            weights = np.zeros(step * (chances.size - 1) + 1)
+            weights[::step] = chances
+        else:
+            weights = _add_tosses(weights, step, chances)
     return SumLaw(np.arange(1.0 - weights.size, weights.size, 2.0), weights)
 
 

@@ -274,7 +274,7 @@ def product_of_powers(
 ) -> ComplexArray:
     """The product of cosh((c + it) v) / cosh(c v) over few values, each to the power of its count.
 
-    All factors are squared together, bit by bit of the counts.
+    All powers are taken together, bit by bit of the counts.
 
     Parameters
     ----------
@@ -293,21 +293,27 @@ def product_of_powers(
     >>> product_of_powers(values, counts, 0.0, 1.0, np.array([0, 1])).real.round(6)
     array([1.      , 0.279113])
     """
-    turns = 1j * distance * values[:, np.newaxis]
+    turns = distance * values[:, np.newaxis]
     coarse, fine = np.divmod(nodes, _ROW)
-    rows, places = np.unique(coarse, return_inverse=True)
-    factors = np.exp(turns * (_ROW * rows)).take(places, axis=1)
-    factors *= np.exp(turns * np.arange(_ROW)).take(fine, axis=1)
+    is_first = np.diff(coarse, prepend=-1) > 0
+    rows, places = coarse[is_first], np.cumsum(is_first) - 1
+    factors = _waves(turns * (_ROW * rows)).take(places, axis=1)
+    factors *= _waves(turns * np.arange(_ROW)).take(fine, axis=1)
     factors.imag *= np.tanh(c * values)[:, np.newaxis]
+    # From the highest bit down, so that the product is squared and not each of its factors.
     exponents, product = counts.astype(np.int64), np.ones(nodes.size, dtype=np.complex128)
-    while True:
-        product *= factors.prod(axis=0, where=(exponents % 2 == 1)[:, np.newaxis])
-        exponents //= 2
-        is_left = exponents > 0
-        if not is_left.any():
-            return product
-        factors, exponents = factors[is_left], exponents[is_left]
-        np.square(factors, out=factors)
+    for bit in reversed(range(int(exponents.max()).bit_length())):
+        np.square(product, out=product)
+        product *= factors[exponents >> bit & 1 == 1].prod(axis=0)
+    return product
+
+
+def _waves(angles: FloatArray) -> ComplexArray:
+    """exp(i angles), in half the time of a complex exponential."""
+    waves = np.empty(angles.shape, dtype=np.complex128)
+    np.cos(angles, out=waves.real)
+    np.sin(angles, out=waves.imag)
+    return waves
 
 
 def _multiply_scattered(

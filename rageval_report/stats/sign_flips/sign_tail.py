@@ -27,6 +27,7 @@ import numpy as np
 from rageval_report.stats.pairs.discordant import binomial_cdf
 from rageval_report.stats.sign_flips.few_steps import (
     MOST_DISTINCT,
+    MOST_FACTORS,
     FewMagnitudes,
     whole_period_tail,
 )
@@ -120,14 +121,19 @@ def scattered_tails(values: FloatArray, thresholds: FloatArray) -> FloatArray:
     >>> scattered_tails(np.stack([values, np.ones(60)]), np.array([70.0, 10.0])).round(6)
     array([0.050989,      nan])
     """
-    ordered = np.sort(values, axis=1)
-    apart = ordered[:, 1:] - ordered[:, :-1] > _TIED * ordered[:, -1:]
-    n_distinct = np.count_nonzero(apart, axis=1) + (ordered[:, 0] > _TIED * ordered[:, -1])
+    # In descending order, and in one piece of memory.
+    ordered = np.negative(values)
+    ordered.sort(axis=1)
+    np.negative(ordered, out=ordered)
+    least = _TIED * ordered[:, :1]
+    apart = ordered[:, :-1] - ordered[:, 1:] > least
+    n_distinct = np.count_nonzero(apart, axis=1) + (ordered[:, -1] > least[:, 0])
     at_least = np.full(thresholds.size, math.nan)
     # As many distinct values have more sums than are listed.
     suits = np.flatnonzero(n_distinct > _THOROUGH.most_sums)
     if suits.size:
-        rows = TailRows(ordered[suits, ::-1], thresholds[suits], np.zeros(suits.size))
+        chosen = ordered if suits.size == len(ordered) else ordered[suits]
+        rows = TailRows(chosen, thresholds[suits], np.zeros(suits.size))
         at_least[suits] = smooth_tails(rows).settled_rows(_THOROUGH.far)
     return at_least
 
@@ -162,7 +168,7 @@ def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
     # Rung 4, in a unit in which the squares sum up to 1.
     unit = math.sqrt(sum_of_products(np.square(steps, dtype=np.float64), counts))
     values, reached, step = steps / unit, threshold / unit, 1 / unit
-    if steps.size <= MOST_DISTINCT:
+    if steps.size <= min(MOST_DISTINCT, MOST_FACTORS * step):
         few = FewMagnitudes(values, counts)
         line = _line(few, reached, step)
         whole = None if line.smallest < _FAR_TAIL else whole_period_tail(few, reached, line)
@@ -172,6 +178,7 @@ def lattice_tail(steps: IntArray, counts: FloatArray, threshold: int) -> Tail:
     line = _line(sums, reached, step)
     if line.smallest < _FAR_TAIL:
         return _far_tail(sums, reached, 2 * step)
+    line = replace(line, threshold=reached)
     series = tail_series(sums, np.array([reached]), line)
     if _is_undecided(series):
         series = _longer_series(sums, reached, line)

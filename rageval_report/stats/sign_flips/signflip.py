@@ -160,10 +160,10 @@ def pvalue_of_pairs(pairs: PairedScores, alternative: Alternative, *, midp: bool
 
 
 def _pvalue_of_pairs(pairs: PairedScores, alternative: Alternative, *, midp: bool) -> float:
-    if not pairs.n_changed:
-        return 1.0
-    if pairs.lattice is not None:
+    if pairs.lattice is not None:  # some differences are not zero: zeros have no step
         tail, is_above = tail_of_counts(pairs.lattice)
+    elif not pairs.n_changed:
+        return 1.0
     elif pairs.sums is not None:
         return pvalue_of_sums(pairs.sums, 0.0, alternative)
     else:

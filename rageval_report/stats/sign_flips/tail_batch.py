@@ -19,7 +19,13 @@ from rageval_report.stats.sign_flips.far_transform import FEWEST_TRANSFORMED, bo
 from rageval_report.stats.sign_flips.saddlepoint import LEAST_TILT
 from rageval_report.stats.sign_flips.sign_sums import product_of_powers
 from rageval_report.stats.sign_flips.ties import group_ties
-from rageval_report.stats.sign_flips.tilted_rows import ListedRows, SummedRows, TiltedRows
+from rageval_report.stats.sign_flips.tilted_rows import (
+    LONGEST_ADDED,
+    ListedRows,
+    SummedRows,
+    TiltedRows,
+    sum_rows,
+)
 from rageval_report.stats.sign_flips.trapezoid import shortest_period
 from rageval_report.types import ComplexArray, FloatArray, IntArray
 
@@ -37,29 +43,26 @@ _MOST_FACTORS = 10**5
 # The line of integration may miss the saddlepoint by this many standard deviations.
 _CLOSE = 0.05
 _MOST_STEPS = 50
-# From rows this wide on, sums of powers take less time than a pass for each number.
-_FEWEST_SUMMED = 192
 # Below this, `sign_tail` has a formula that is good enough.
 _SMALLEST = 1e-10
 # Sums beyond this share of the largest one belong to a handful of patterns.
 _OUTERMOST = 0.999
-# Up to so many numbers NumPy adds in one piece; the widths of longer rows, up to the longest.
-_IN_EIGHTS = 128
-_WIDTHS = (192, 256, 384, 512, 768, 1024, 1536)
+# The widths of rows that are too long for `sum_rows`, up to the longest.
+_WIDTHS = (256, 384, 512, 768, 1024, 1536)
 
 
 def batch_width(n_values: int) -> int:
     """The width to which a row of so many values is filled with zeros.
 
     NumPy adds long rows in halves, so the last digit of a sum depends on the width of its row. Rows
-    of one width have the same digits in any company; below 129 values all whole eights agree.
+    of one width have the same digits in any company; up to 192 values all whole eights agree.
 
     Examples
     --------
     >>> batch_width(50), batch_width(129), batch_width(700)
-    (56, 192, 768)
+    (56, 136, 768)
     """
-    if n_values <= _IN_EIGHTS:
+    if n_values <= LONGEST_ADDED:
         return 8 * math.ceil(n_values / 8)
     return next(width for width in _WIDTHS if width >= n_values)
 
@@ -69,10 +72,10 @@ def fit_together(n_values: int, others: int) -> bool:
 
     Examples
     --------
-    >>> fit_together(40, 120), fit_together(120, 130), fit_together(600, 700)
+    >>> fit_together(40, 120), fit_together(120, 200), fit_together(600, 700)
     (True, False, True)
     """
-    if max(n_values, others) <= _IN_EIGHTS:
+    if max(n_values, others) <= LONGEST_ADDED:
         return True
     return batch_width(n_values) == batch_width(others)
 
@@ -127,9 +130,9 @@ class SmoothTails:
         followed = np.flatnonzero((tails > 0) & (last >= lines.n_body))
         if not followed.size:
             return np.where(tails > 0, tails, np.nan)
-        rows = FarRows(
-            self.values, lines.tilt, lines.distance, lines.spread, lines.n_body, last
-        ).select(followed)
+        rows = FarRows(self.values, lines.tilt, lines.distance, lines.spread, lines.n_body, last)
+        if followed.size < last.size:
+            rows = rows.select(followed)
         allowed = _LEFT_OUT * tails[followed] / lines.scale[followed]
         is_long = self.values.shape[1] >= FEWEST_TRANSFORMED
         for bound in (bound_by_transform if is_long else bound_far_terms, bound_closely):
@@ -237,10 +240,11 @@ def smooth_tails(rows: TailRows) -> SmoothTails:
     filled, n_missing = rows.values, batch_width(n_values) - n_values
     if n_missing:
         filled = np.pad(filled, ((0, 0), (0, n_missing)))
-    unit = np.sqrt(np.square(filled).sum(axis=1))
+    unit = np.sqrt(sum_rows(np.square(filled)))
     values = filled / unit[:, np.newaxis]
-    scaled = _ScaledThresholds(values.sum(axis=1), rows.thresholds / unit, rows.spreads / unit)
-    if values.shape[1] < _FEWEST_SUMMED:
+    scaled = _ScaledThresholds(sum_rows(values), rows.thresholds / unit, rows.spreads / unit)
+    # Of longer rows sums of powers take less time than a pass for each number.
+    if values.shape[1] <= LONGEST_ADDED:
         return SmoothTails(*_integrate(ListedRows(values), scaled), values)
     law = SummedRows.of(values)
     at_least, lines = _integrate(law, scaled)

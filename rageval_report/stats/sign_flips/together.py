@@ -21,14 +21,16 @@ from rageval_report.stats.sign_flips.sign_sums import Tail
 from rageval_report.stats.sign_flips.sign_tail import MOST_AT_ONCE, scattered_tails
 from rageval_report.stats.sign_flips.signflip import pvalue_of_tail, tails_of_large
 from rageval_report.stats.sign_flips.tail_batch import batch_width, fit_together
+from rageval_report.stats.sign_flips.tilted_rows import sum_rows
 from rageval_report.types import FloatArray
 
 SizedSample = TypeVar("SizedSample")
 
 # Of fewer pairs a p-value is a list of sums, and the limits are means of subsets.
 _FEWEST_TESTED, _FEWEST_INVERTED = 33, 23
-# Numbers in the matrix of a batch.
-_MOST_NUMBERS = 2**18
+# Numbers in the matrix of a batch, and how many of them may be zeros that only fill its rows: these
+# take about as long as another batch.
+_MOST_NUMBERS, _MOST_FILLED = 2**18, 2000
 
 
 def keep_pvalues(samples: Sequence[PairedScores]) -> None:
@@ -59,10 +61,10 @@ def keep_pvalues(samples: Sequence[PairedScores]) -> None:
         values = np.zeros((len(batch), batch_width(max(each.size for _, each in batch))))
         for row, (_, differences) in zip(values, batch, strict=True):
             row[: differences.size] = differences
-        total = values.sum(axis=1)
+        total = sum_rows(values)
         np.abs(values, out=values)
         # A sum this small is zero up to rounding: it has no direction.
-        total[np.abs(total) <= SAME_SUM * values.sum(axis=1)] = np.nan
+        total[np.abs(total) <= SAME_SUM * sum_rows(values)] = np.nan
         tails = scattered_tails(values, np.abs(total))
         for place in np.flatnonzero(np.isfinite(tails)).tolist():
             tail = Tail(float(tails[place]), 0.0)
@@ -159,11 +161,14 @@ def _batches(sized: Sequence[tuple[int, SizedSample]], fewest: int) -> Iterator[
     """Samples of similar size that fit into one matrix each; none of few values."""
     chosen = sorted((each for each in sized if each[0] >= fewest), key=lambda each: each[0])
     batch: list[tuple[int, SizedSample]] = []
+    filled = 0
     for size, sample in chosen:
-        is_full = (len(batch) + 1) * size > _MOST_NUMBERS
-        if batch and (is_full or not fit_together(batch[0][0], size)):
-            yield [each for _, each in batch]
-            batch = []
+        if batch:
+            filled += len(batch) * (size - batch[-1][0])
+            is_full = (len(batch) + 1) * size > _MOST_NUMBERS or filled > _MOST_FILLED
+            if is_full or not fit_together(batch[0][0], size):
+                yield [each for _, each in batch]
+                batch, filled = [], 0
         batch.append((size, sample))
     if batch:
         yield [each for _, each in batch]

@@ -7,8 +7,9 @@ give every score back. What is computed from counts does not depend on the order
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,11 +96,7 @@ class CountedSteps:
         whole = _count_whole_numbers(values)
         if whole is not None:
             return whole
-        for ruler in StepRuler.fitting(values):
-            counts = ruler.count(values)
-            if counts is not None:
-                return ruler.in_coarsest_steps(counts)
-        return None
+        return _count_by_rulers(values, StepRuler.fitting(values))
 
     def plus(self, other: CountedSteps, *, any_step: bool = False) -> CountedSteps | None:
         """The counts of both; None if no usual step fits both, or they lie too far apart.
@@ -318,32 +315,225 @@ def _count_whole_numbers(values: Scores) -> CountedSteps | None:
     return in_coarsest_steps(1, lowest, np.bincount(places - lowest), is_single=False)
 
 
+def _sample_of(rows: Scores) -> Scores:
+    """Some scores of a column, or of each row of many columns."""
+    return rows[..., :: 1 + rows.shape[-1] // _SAMPLE]
+
+
 def _some_step_fits(scores: Scores) -> BoolArray:
     """Whether a usual step may fit all scores of each row, up to single precision."""
-    wide = scores.astype(np.float64)[..., np.newaxis]
+    wide = scores.astype(np.float64)
+    misfits = _nearest_multiples(wide)
     with np.errstate(over="ignore", invalid="ignore"):
-        numbers = np.rint(wide * _DENOMINATORS) / _DENOMINATORS
-        fits = np.abs(numbers - wide) <= _SINGLE_ROUNDING * np.abs(wide)
+        misfits -= wide[..., np.newaxis]
+        np.abs(misfits, out=misfits)
+        fits = misfits <= (_SINGLE_ROUNDING * np.abs(wide))[..., np.newaxis]
     return np.asarray(fits.all(axis=-2).any(axis=-1))
 
 
-def columns_may_have_steps(columns: Sequence[Scores]) -> list[bool]:
-    """Whether some usual step may fit each column of finite scores; False is certain.
+def count_columns(columns: Sequence[Scores]) -> list[CountedSteps | None]:
+    """`CountedSteps.of` of many columns of any lengths, after one glance at all of them.
 
-    The first look that `CountedSteps.of` takes, at all columns at once.
+    Most scores off all lattices show it at a glance, which takes as long for one column as for ten.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray
+        Finite scores, at least one per column.
 
     Examples
     --------
-    >>> columns_may_have_steps([np.array([0.5, 1.0]), np.array([0.1234567, 0.5, 0.25])])
-    [True, False]
+    >>> counted = count_columns([np.array([0.5, 1.0]), np.array([2.0]), np.array([0.1234567])])
+    >>> [None if steps is None else steps.denominator for steps in counted]
+    [2, 1, None]
     """
     # Zero is a multiple of any step, and stands for what a shorter column does not have.
     glances = np.zeros((len(columns), _FIRST_LOOK))
     for glance, column in zip(glances, columns, strict=True):
-        some = column[:: 1 + column.size // _SAMPLE][:_FIRST_LOOK]
+        some = _sample_of(column)[:_FIRST_LOOK]
         glance[: some.size] = some
-    fits: list[bool] = _some_step_fits(glances).tolist()
-    return fits
+    may_fit = _some_step_fits(glances).tolist()
+    return [
+        CountedSteps.of(column) if may else None
+        for column, may in zip(columns, may_fit, strict=True)
+    ]
+
+
+def count_rows(rows: Scores, ends: FloatArray | None = None) -> list[CountedSteps | None]:
+    """`CountedSteps.of` of many columns of one length, as the rows of a matrix.
+
+    Most of the time that a short column takes is spent on calls of NumPy, of which many columns
+    need as many together as each of them alone.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_columns, n)
+        Finite scores, at least one per column.
+    ends : ndarray of shape (n_columns, 2), optional
+        What `ends_of_rows` gives, if it is known.
+
+    Examples
+    --------
+    >>> counted = count_rows(np.array([[0.5, 1.0], [2.0, 3.0], [0.1234567, 0.0]]))
+    >>> [None if steps is None else steps.denominator for steps in counted]
+    [2, 1, None]
+    """
+    if rows.shape[1] > BLOCK:  # block by block, so that all arrays stay in the cache
+        return [_count_by_rulers(row, StepRuler.fitting(row)) for row in rows]
+    counted: list[CountedSteps | None] = [None] * len(rows)
+    glances = _sample_of(rows)[:, :_FIRST_LOOK]
+    is_whole = (np.rint(glances) == glances).all(axis=1)
+    # Whole numbers are multiples of all usual steps.
+    may_fit = is_whole if is_whole.all() else _some_step_fits(glances)
+    if not may_fit.any():
+        return counted
+    if ends is None:
+        ends = ends_of_rows(rows)
+    # Larger ones are not counted, or not all integers are doubles.
+    is_whole &= _are_narrow(ends, _DENOMINATORS[:1])[:, 0]
+    whole, others = np.flatnonzero(is_whole), np.flatnonzero(may_fit & ~is_whole)
+    for place, steps in zip(whole.tolist(), _count_whole(rows, whole, ends), strict=True):
+        counted[place] = steps
+    for place, steps in zip(others.tolist(), _count_fractions(rows, others, ends), strict=True):
+        counted[place] = steps
+    return counted
+
+
+def _count_whole(rows: Scores, chosen: IntArray, ends: FloatArray) -> list[CountedSteps | None]:
+    """`CountedSteps.of` of the chosen rows, in a sample of which all scores are whole numbers."""
+    if not chosen.size:
+        return []
+    # No copy is made of all rows: memory that is not in the cache yet costs more than the work.
+    some = rows if chosen.size == len(rows) else rows[chosen]
+    integers = some.astype(np.int64)
+    is_whole = (integers == some).all(axis=1).tolist()
+    lows, highs = ends[chosen].T.astype(np.int64).tolist()
+    counts = _count_integers(integers, lows, highs)
+    return [
+        CountedSteps(1, low, each) if whole else _count_by_rulers(row, StepRuler.fitting(row))
+        for row, whole, low, each in zip(some, is_whole, lows, counts, strict=True)
+    ]
+
+
+def _count_integers(rows: IntArray, lows: Sequence[int], highs: Sequence[int]) -> list[IntArray]:
+    """How often each integer between two ends occurs in each row; the rows are changed."""
+    sizes = [high - low + 1 for low, high in zip(lows, highs, strict=True)]
+    stops = list(itertools.accumulate(sizes))
+    # Each row is counted in a part of the table of its own.
+    moves = [stop - size - low for stop, size, low in zip(stops, sizes, lows, strict=True)]
+    rows += np.array(moves, dtype=np.int64)[:, np.newaxis]
+    table = np.bincount(rows.ravel(), minlength=stops[-1])
+    return [table[stop - size : stop] for stop, size in zip(stops, sizes, strict=True)]
+
+
+def ends_of_rows(rows: Scores) -> FloatArray:
+    """The least and the largest score of each row.
+
+    Examples
+    --------
+    >>> ends_of_rows(np.array([[0.5, 1.0], [2.0, 0.0]]))
+    array([[0.5, 1. ],
+           [0. , 2. ]])
+    """
+    ends = np.empty((len(rows), 2))
+    ends[:, 0], ends[:, 1] = rows.min(axis=1), rows.max(axis=1)
+    return ends
+
+
+def _count_fractions(rows: Scores, chosen: IntArray, ends: FloatArray) -> list[CountedSteps | None]:
+    """`CountedSteps.of` of the chosen rows."""
+    if not chosen.size:
+        return []
+    some = rows if chosen.size == len(rows) else rows[chosen]
+    tried = _rulers_of_rows(some, ends[chosen])
+    counted: list[CountedSteps | None] = [None] * len(some)
+    first = {place: ruler for place, rulers in enumerate(tried) if (ruler := next(rulers, None))}
+    if not first:
+        return counted
+    fitting = some if len(first) == len(some) else some[list(first)]
+    counts = _count_on(fitting, list(first.values()))
+    for (place, ruler), each in zip(first.items(), counts, strict=True):
+        if each is None:  # a score that is not in the sample is not on these steps
+            counted[place] = _count_by_rulers(some[place], tried[place])
+        else:
+            counted[place] = in_coarsest_steps(
+                ruler.denominator, ruler.lowest, each, ruler.is_single
+            )
+    return counted
+
+
+def _count_on(rows: Scores, rulers: Sequence[StepRuler]) -> list[IntArray | None]:
+    """`StepRuler.count` of each row on a ruler of its own."""
+    denominators = np.array([[float(ruler.denominator)] for ruler in rulers])
+    steps = np.multiply(rows, denominators, dtype=np.float64)
+    integers = np.rint(steps, out=steps).astype(np.int64)
+    numbers = np.divide(steps, denominators, out=steps)
+    is_single = [ruler.is_single for ruler in rulers]
+    if any(is_single):
+        numbers[is_single] = numbers[is_single].astype(np.float32)
+    fits = (numbers == rows).all(axis=1).tolist()
+    lows = [ruler.lowest for ruler in rulers]
+    highs = [ruler.lowest + ruler.size - 1 for ruler in rulers]
+    counts = _count_integers(integers, lows, highs)
+    return [each if fit else None for each, fit in zip(counts, fits, strict=True)]
+
+
+def _count_by_rulers(values: Scores, rulers: Iterable[StepRuler]) -> CountedSteps | None:
+    """The counts on the first of some rulers that fits; None if none does."""
+    for ruler in rulers:
+        counts = ruler.count(values)
+        if counts is not None:
+            return ruler.in_coarsest_steps(counts)
+    return None
+
+
+def count_multiples_of(
+    rows: FloatArray, denominators: Sequence[int], ends: FloatArray | None = None
+) -> list[tuple[int, IntArray] | None]:
+    """How often each multiple of 1/D occurs in rows of such multiples, up to rounding.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n)
+        At least one number per row.
+    denominators : sequence of int
+        The D of each row.
+    ends : ndarray of shape (n_rows, 2), optional
+        What `ends_of_rows` gives, if it is known.
+
+    Returns
+    -------
+    list
+        For each row its least multiple, in steps, and the counts from that on; None if its
+        multiples lie too far apart, or from zero.
+
+    Examples
+    --------
+    >>> count_multiples_of(np.array([[0.1 + 0.2, 0.1], [1e9, 0.0]]), [10, 1])
+    [(1, array([1, 0, 1])), None]
+    """
+    counted: list[tuple[int, IntArray] | None] = [None] * len(rows)
+    steps_per_one = np.array(denominators, dtype=np.float64)[:, np.newaxis]
+    if ends is None:
+        ends = ends_of_rows(rows)
+    with np.errstate(over="ignore"):
+        is_narrow = (ends[:, 1] - ends[:, 0]) * steps_per_one[:, 0] < MOST_COUNTS
+        is_narrow &= np.abs(ends[:, 0]) * steps_per_one[:, 0] < _LARGEST_STEP
+    places = np.flatnonzero(is_narrow).tolist()
+    if not places:
+        return counted
+    if len(places) < len(rows):
+        rows, steps_per_one, ends = rows[places], steps_per_one[places], ends[places]
+    lows, highs = np.rint(ends * steps_per_one).T.astype(np.int64).tolist()
+    block = max(1, BLOCK // len(rows))
+    counts: list[IntArray] = []
+    for start in range(0, rows.shape[1], block):
+        steps = rows[:, start : start + block] * steps_per_one
+        some = _count_integers(np.rint(steps, out=steps).astype(np.int64), lows, highs)
+        counts = list(map(np.add, counts, some)) if counts else some
+    for place, low, each in zip(places, lows, counts, strict=True):
+        counted[place] = low, each
+    return counted
 
 
 def steps_may_fit(scores: Scores, parts: Sequence[slice]) -> list[bool]:
@@ -372,32 +562,58 @@ def steps_may_fit(scores: Scores, parts: Sequence[slice]) -> list[bool]:
     return fits
 
 
-def _fitting_steps(sample: Scores, ends: FloatArray) -> Iterator[tuple[int, bool]]:
-    """The usual steps that fit some of the scores: in double, then in single precision."""
-    if not np.isfinite(ends).all():
-        return
-    scores = np.append(sample, ends).astype(np.float64)[:, np.newaxis]
-    low, high = ends.min(), ends.max()
+def _are_narrow(ends: FloatArray, denominators: FloatArray) -> BoolArray:
+    """Whether the multiples of each step between the ends of each row can be counted."""
+    low, high = ends[:, :1], ends[:, 1:]
     with np.errstate(over="ignore", invalid="ignore"):
-        is_narrow = ((high - low) * _DENOMINATORS < MOST_COUNTS) & (
-            max(-low, high) * _DENOMINATORS < _LARGEST_STEP
-        )
-        numbers = np.rint(scores * _DENOMINATORS) / _DENOMINATORS
-        is_single = sample.dtype == np.float32 or bool((scores.astype(np.float32) == scores).all())
-        fits_single = np.zeros_like(is_narrow)
-        if is_single:
-            fits_single = (numbers.astype(np.float32) == scores).all(axis=0) & is_narrow
-    if sample.dtype != np.float32:
-        for place in np.flatnonzero((numbers == scores).all(axis=0) & is_narrow).tolist():
-            yield STEPS_PER_ONE[place], False
-    for place in np.flatnonzero(fits_single).tolist():
-        yield STEPS_PER_ONE[place], True
+        is_narrow = (high - low) * denominators < MOST_COUNTS
+        is_narrow &= np.maximum(-low, high) * denominators < _LARGEST_STEP
+    return np.asarray(is_narrow)
+
+
+def _rulers_of_rows(rows: Scores, ends: FloatArray) -> list[Iterator[StepRuler]]:
+    """For each row the rulers that fit some of its scores: in double, then in single precision."""
+    if not len(rows):
+        return []
+    scores = np.concatenate((_sample_of(rows), ends), axis=1, dtype=np.float64)
+    if rows.dtype == np.float32:
+        fits = np.zeros((len(rows), _DENOMINATORS.size), dtype=bool)
+    else:
+        fits = _are_narrow(ends, _DENOMINATORS)
+        fits &= (_nearest_multiples(scores) == scores[..., np.newaxis]).all(axis=1)
+    return [_rulers_of_row(*each) for each in zip(scores, ends, fits, strict=True)]
+
+
+def _rulers_of_row(scores: FloatArray, ends: FloatArray, fits: BoolArray) -> Iterator[StepRuler]:
+    """The rulers of the steps that fit in double precision, which are known, and in single."""
+    for place in np.flatnonzero(fits).tolist():
+        yield StepRuler.between(ends, STEPS_PER_ONE[place], is_single=False)
+    is_narrow = _are_narrow(ends[np.newaxis], _DENOMINATORS)[0]
+    if not is_narrow.any():
+        return
+    singles = scores.astype(np.float32)
+    if (singles == scores).all():
+        numbers = _nearest_multiples(scores).astype(np.float32)
+        fits = (numbers == singles[:, np.newaxis]).all(axis=0) & is_narrow
+        for place in np.flatnonzero(fits).tolist():
+            yield StepRuler.between(ends, STEPS_PER_ONE[place], is_single=True)
+
+
+def _nearest_multiples(scores: FloatArray) -> FloatArray:
+    """The multiple of each usual step that is nearest to each score, as one more axis."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = scores[..., np.newaxis] * _DENOMINATORS
+        np.rint(numbers, out=numbers)
+        numbers /= _DENOMINATORS
+    return np.asarray(numbers)
 
 
 def in_coarsest_steps(
     denominator: int, lowest: int, counts: IntArray, is_single: bool
 ) -> CountedSteps:
     """Counts of multiples of 1/D, the first of which occurs, with D as small as they allow."""
+    if denominator == 1 and not is_single:
+        return CountedSteps(1, lowest, counts)
     multiples = np.flatnonzero(counts) + lowest
     divisor = math.gcd(denominator, int(np.gcd.reduce(multiples)))
     is_single = is_single and not _fits_single(multiples, denominator)
@@ -434,14 +650,22 @@ class StepRuler:
     @classmethod
     def fitting(cls, values: Scores) -> Iterator[StepRuler]:
         """Rulers that fit some of at least one finite score, the coarsest first."""
-        sample = values[:: 1 + values.size // _SAMPLE]
         # A glance at so few before the ends, for which all scores are read.
-        if not _some_step_fits(sample[:_FIRST_LOOK]):
-            return
-        ends = np.array([values.min(), values.max()], dtype=np.float64)
-        for denominator, is_single in _fitting_steps(sample, ends):
-            lowest, highest = (round(float(end) * denominator) for end in ends)
-            yield cls(denominator, lowest, highest - lowest + 1, is_single)
+        if _some_step_fits(_sample_of(values)[:_FIRST_LOOK]):
+            rows = values[np.newaxis]
+            yield from _rulers_of_rows(rows, ends_of_rows(rows))[0]
+
+    @classmethod
+    def between(cls, ends: FloatArray, denominator: int, *, is_single: bool) -> StepRuler:
+        """The multiples of 1/D from the least to the largest score.
+
+        Examples
+        --------
+        >>> StepRuler.between(np.array([0.5, 1.5]), 2, is_single=False).size
+        3
+        """
+        lowest, highest = (round(end * denominator) for end in ends.tolist())
+        return cls(denominator, lowest, highest - lowest + 1, is_single)
 
     def place(self, block: Scores, places: IndexArray, steps: FloatArray) -> bool:
         """Write the place of each score among the multiples.

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from rageval_report.stats.sign_flips.far_bounds import FarRows
-from rageval_report.stats.sign_flips.far_transform import bound_by_transform
+from rageval_report.stats.sign_flips.far_transform import (
+    bound_by_transform,
+    grid_spacing,
+    lengths_on_grid,
+)
 from rageval_report.stats.sign_flips.tail_batch import TailRows, smooth_tails
 from tests.stats.sign_flips.test_far_bounds import SHAPES, far_rows, sum_of_terms
 
@@ -83,3 +87,17 @@ def test_too_fine_a_grid_is_not_computed():
         rows.values, rows.tilt, rows.distance, rows.spread, rows.first, rows.last * 999
     )
     assert bound_by_transform(farther).tolist() == [math.inf]
+
+
+@pytest.mark.parametrize("shape", MORE_SHAPES)
+def test_lengths_on_the_grid_are_below_the_exact_ones(shape):
+    rng = np.random.default_rng(4)
+    values = np.abs(np.stack([MORE_SHAPES[shape](rng, 50) for _ in range(3)]))
+    weights, end, n_points = rng.random(values.shape), np.array([9.0, 20.0, 70.0]), 2**9
+    lengths = lengths_on_grid(values, weights, end, n_points)
+    t = np.arange(lengths.shape[1]) * grid_spacing(end, n_points)[:, np.newaxis]
+    turns = 1.0 - np.cos(2.0 * t[:, np.newaxis] * values[:, :, np.newaxis])
+    exact = np.sqrt((weights[:, :, np.newaxis] * turns).sum(axis=1))
+    assert (lengths <= exact + 1e-6).all()
+    assert np.median(lengths[:, 1:] / exact[:, 1:]) > 0.9
+    assert (t[:, -1] >= end).all()

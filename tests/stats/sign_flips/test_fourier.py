@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
@@ -90,3 +92,46 @@ def test_no_node_that_matters_is_skipped():
     left_out = sums.characteristic(line.tilt, nodes.distance, skipped)
     assert nodes.far.size
     assert np.abs(left_out).max() < 1e-8
+
+
+def reciprocal_ranks(n):
+    """The distinct magnitudes of differences of reciprocal ranks, in steps of 1 / 2520."""
+    rng = np.random.default_rng(n)
+    ranks = np.minimum(rng.geometric(0.4, (2, n)), 10)
+    steps, counts = np.unique(np.abs(np.subtract(*(2520 // ranks))), return_counts=True)
+    steps, counts = steps[steps > 0], counts[steps > 0].astype(float)
+    unit = float(np.sqrt((np.square(steps, dtype=float) * counts).sum()))
+    return steps, counts, unit
+
+
+@pytest.mark.parametrize(("n", "most"), [(100, 0.7), (300, 0.5), (1000, 0.1)])
+def test_no_node_of_few_counted_values_that_matters_is_skipped(n, most):
+    """Against the characteristic function itself, at every node."""
+    steps, counts, unit = reciprocal_ranks(n)
+    sums = SignSums(steps / unit, counts)
+    line = IntegrationLine(2.0, 0.05, 1 / unit, far=500.0, threshold=1.0)
+    nodes = select_nodes(sums, line)
+    every = np.arange(nodes.last + 1)
+    factors = np.multiply.outer(steps / unit, 2.0 + 1j * nodes.distance * every)
+    factors = np.cosh(factors) / np.cosh(2.0 * steps / unit)[:, np.newaxis]
+    moduli = (np.abs(factors) ** counts[:, np.newaxis]).prod(axis=0)
+    assert moduli[np.setdiff1d(every, nodes.multiples)].max() < 1e-9
+    assert nodes.multiples.size < most * nodes.last
+
+
+@pytest.mark.parametrize("deviations", [0.0, 1.0, 2.5])
+def test_one_threshold_on_a_lattice_takes_fewer_nodes(deviations):
+    """A shorter period, and the exact law by convolution as the witness."""
+    counts = np.array([120.0, 60.0, 33.0, 9.0])
+    steps = np.array([1, 2, 3, 5])
+    unit = float(np.sqrt((steps**2 * counts).sum()))
+    law = lattice_law(steps, counts)
+    threshold = float(law.values[np.searchsorted(law.values, deviations * unit)])
+    sums = SignSums(steps / unit, counts)
+    line = line_for(sums, threshold / unit, 1 / unit)
+    alone = replace(line, threshold=threshold / unit)
+    assert select_nodes(sums, alone).body.size < select_nodes(sums, line).body.size
+    series = tail_series(sums, np.array([threshold / unit]), alone)
+    is_reached = law.values >= threshold
+    assert series.at_least[0] == pytest.approx(law.weights[is_reached].sum(), rel=1e-13)
+    assert series.equal[0] == pytest.approx(law.weights[is_reached][0], rel=1e-12)

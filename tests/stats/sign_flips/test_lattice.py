@@ -118,7 +118,7 @@ def test_lattices_of_many_columns_are_those_of_each():
                 column - lattice.step * np.rint(column / lattice.step)
             ).max() < 1e-6 * max(np.abs(column))
     assert count_lattices([]) == []
-    denominators = everyday_denominators(columns)
+    denominators = everyday_denominators(columns, [abs(each).max() for each in columns])
     assert denominators[0] == 3.0
     assert [denominators[place] for place in (1, 6)] == [None, None]
 

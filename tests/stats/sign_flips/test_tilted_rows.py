@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rageval_report.stats.sign_flips.tail_batch import TailRows, smooth_tails
-from rageval_report.stats.sign_flips.tilted_rows import ListedRows, SummedRows
+from rageval_report.stats.sign_flips.tilted_rows import ListedRows, SummedRows, sum_rows
 
 SHAPES = {
     "normal": lambda rng, n: rng.normal(size=n),
@@ -110,3 +110,12 @@ def test_a_row_has_the_same_digits_in_any_company(shape):
     ]
     both = TailRows(np.concatenate([others, values]), np.tile(thresholds, 2), np.zeros(8))
     assert np.array_equal(smooth_tails(both).at_least[4:], alone, equal_nan=True)
+
+
+@pytest.mark.parametrize("width", [8, 120, 128, 136, 192])
+def test_zeros_behind_a_row_leave_the_last_digit_of_its_sum_alone(width):
+    rows = np.random.default_rng(width).random((4, width))
+    sums = sum_rows(rows)
+    assert sums == pytest.approx([math.fsum(row) for row in rows.tolist()], rel=1e-15)
+    for wider in range(width, 193, 8):
+        assert np.array_equal(sum_rows(np.pad(rows, ((0, 0), (0, wider - width)))), sums)

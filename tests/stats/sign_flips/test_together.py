@@ -198,3 +198,18 @@ def test_a_longer_period_changes_nothing(threshold):
     found = tail_series(sums, np.array([threshold]), line).at_least[0]
     assert threshold <= short < 12
     assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [(40, 150), (120, 129), (100, 192), (128, 136), (33, 700)])
+def test_rows_of_one_batch_have_the_digits_of_each_alone(sizes):
+    """Samples with few changes have up to 192 of them as often as not more than 128."""
+    rng = np.random.default_rng(sizes)
+    differences = [rng.normal(0.1, 1.0, n) for n in sizes for _ in range(3)]
+    together, alone = (
+        [PairedScores(np.zeros_like(each), each) for each in differences] for _ in range(2)
+    )
+    keep_pvalues(together)
+    for kept, one in zip(together, alone, strict=True):
+        keep_pvalues([one])
+        assert kept.sign_flip_pvalues == one.sign_flip_pvalues
+        assert kept.sign_flip_pvalues
