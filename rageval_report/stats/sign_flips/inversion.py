@@ -72,6 +72,8 @@ _PRECISION = 1e-6
 # where a straight line would put the limit.
 _SAFETY = 1.05
 _MARGIN = 1e-4
+# Of differences closer than this to each other, relative to their mean, only rounding is left.
+_EQUAL = 1e-12
 _SMALLEST = float(np.finfo(np.float64).tiny)
 # A limit that may not be zero lies this far from it, relative to the mean, at every level.
 _BESIDE = 1e-13
@@ -203,7 +205,7 @@ def _invert_test(
     # No two-sided p-value of n pairs is below 2**(1 - n), with half ties 2**-n.
     if 0.5 ** (n - 1) > alpha and not (half and 0.5**n < alpha):
         return _interval_of_few(shifts, level)
-    if shifts.spread <= 1e-12 * abs(mean):
+    if shifts.are_equal:
         return Interval(mean, mean, mean, 0.0, "sign-flip", level, ("all differences are equal",))
     [(low, high)] = [known] if known else search_limits([shifts], alpha / 2, half=[half])
     rejected = pvalue() <= alpha
@@ -422,6 +424,11 @@ class Shifts:
         if self.weights is None:
             return self.ends[1] - self.ends[0]
         return float(np.ptp(self.residuals))
+
+    @property
+    def are_equal(self) -> bool:
+        """Whether only rounding separates the differences."""
+        return self.spread <= _EQUAL * abs(self.mean)
 
     @property
     def squares(self) -> float:

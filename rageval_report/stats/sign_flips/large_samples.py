@@ -65,6 +65,8 @@ _AWAY = math.sqrt(2.0 * 4.0 * math.log(1e9)) * math.cosh(_MOST_TILT * _LARGEST)
 _LEAST_EXPONENT = -1000
 # The width of a bin of the histogram, in units.
 _BIN = 1.0 / 32_000
+# In units: more than any tail that is not negligible.
+_FARTHEST = 1e9
 _BLOCK = 2**14  # numbers of which a few arrays stay in the second-level cache
 # The share of a tail that the returns of a lattice may add; a limit then moves by 1e-5 of the half
 # width at most. So many returns are looked at: farther ones add next to nothing.
@@ -169,7 +171,9 @@ class LargeSample:
         # Of numbers so small that their inverse overflows, nothing is summed.
         if not top > 0.0 or exponent < _LEAST_EXPONENT:
             return None
-        at_zero = n_zero * math.ldexp(-mean, -exponent) ** np.arange(ORDER_OF_SIGNS + 1)
+        # Without zeros the mean may lie so far from 0 that its powers overflow.
+        to_zero = math.ldexp(-mean, -exponent) if n_zero else 0.0
+        at_zero = n_zero * to_zero ** np.arange(ORDER_OF_SIGNS + 1)
         squares = sums_of_powers(values, counts, mean, exponent, 2)[2] + at_zero[2]
         unit = math.ldexp(math.sqrt(float(squares)), exponent)
         large, order = np.zeros(0), needed_order(top / unit)
@@ -303,7 +307,7 @@ class Histogram:
     width : float
         The width of a bin.
     zero : int
-        The place of the bin with 0 at its centre.
+        The place of the bin with 0 at its centre, which need not be one of these bins.
     n_moved : float
         The number of differences that do not lie at the centre of their bin.
     """
@@ -336,7 +340,9 @@ class Histogram:
         """
         is_lattice = step is not None and step > _BIN * unit
         width = step if step is not None and is_lattice else _BIN * unit
-        ends = np.array([min(float(values.min()), 0.0), max(float(values.max()), 0.0)])
+        ends = np.array([values.min(), values.max()])
+        if n_zero:  # else the bin of 0 may lie far from all others
+            ends = np.array([min(ends[0], 0.0), max(ends[1], 0.0)])
         lowest, highest = np.floor(ends * (1.0 / width) + 0.5).astype(np.int64).tolist()
         in_bins = np.zeros(highest - lowest + 1)
         for start in range(0, values.size, _BLOCK):
@@ -346,7 +352,8 @@ class Histogram:
             places -= lowest
             weights = None if counts is None else counts[start : start + _BLOCK]
             in_bins += np.bincount(places.astype(np.intp), weights, in_bins.size)
-        in_bins[-lowest] += n_zero
+        if n_zero:
+            in_bins[-lowest] += n_zero
         n_moved = 0.0
         if not is_lattice:
             # Equal scores are many as a rule, and their difference of 0 is the centre of a bin.
@@ -498,7 +505,9 @@ class LargeRows:
         >>> LargeRows.of([sample]).tails(np.zeros(1)).at_least.round(6)
         array([0.033525])
         """
-        signs = _ShiftedSigns.of(self, (self.mean - shifts) / self.unit)
+        # Farther from 0 no tail is known, and powers would overflow.
+        distances = np.clip((self.mean - shifts) / self.unit, -_FARTHEST, _FARTHEST)
+        signs = _ShiftedSigns.of(self, distances)
         tilt = _tilts(signs)
         value, _, variance = signs.cumulants(tilt)
         deviation = np.sqrt(variance)

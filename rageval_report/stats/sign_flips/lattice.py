@@ -211,7 +211,12 @@ def _lattice_on(
             return None
     else:
         step = 1.0 / denominator
-    return lattice_of_counts(*count_multiples(differences, step), step, denominator)
+    lattice = lattice_of_counts(*count_multiples(differences, step), step, denominator)
+    if lattice is not None and denominator is None and lattice.counts.size == 1:
+        # Noise around one number, to which the mean is nearer than the first of the differences.
+        mean = float(differences.mean()) if np.ptp(differences) > 0.0 else float(differences[0])
+        return LatticeCounts(mean / lattice.lowest, lattice.lowest, lattice.counts)
+    return lattice
 
 
 def lattice_of_counts(

@@ -124,17 +124,18 @@ def keep_limits(samples: Sequence[PairedScores], confidence_level: float) -> Non
         for pairs in searched
         if pairs.n > MOST_AT_ONCE and _suits(pairs) and pairs.large_sample is not None
     ]
-    _search_kept([(pairs, shifts_of(pairs)) for pairs in large], confidence_level)
+    known = [(pairs, shifts_of(pairs)) for pairs in large]
+    _search_kept([each for each in known if not each[1].are_equal], confidence_level)
     suitable = [(pairs.n, pairs) for pairs in searched if pairs.n <= MOST_AT_ONCE and _suits(pairs)]
     for batch in _batches(suitable, _FEWEST_INVERTED):
+        shifted = [(pairs, shifts_of(pairs)) for pairs in batch]
         # Differences that are all equal have no interval to search.
-        varied = [pairs for pairs in batch if pairs.ends[0] < pairs.ends[1]]
-        shifts = [shifts_of(pairs) for pairs in varied]
-        half = [pairs.step is not None for pairs in varied]
         suits = [
-            place for place, shift in enumerate(shifts) if shift.suits_batch(level, half[place])
+            (pairs, shifts)
+            for pairs, shifts in shifted
+            if not shifts.are_equal and shifts.suits_batch(level, pairs.step is not None)
         ]
-        _search_kept([(varied[place], shifts[place]) for place in suits], confidence_level)
+        _search_kept(suits, confidence_level)
 
 
 def _search_kept(samples: Sequence[tuple[PairedScores, Shifts]], confidence_level: float) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from rageval_report.stats.pairs.paired_scores import PairedScores
 from rageval_report.stats.sign_flips.fourier import IntegrationLine, tail_series
@@ -213,3 +214,38 @@ def test_rows_of_one_batch_have_the_digits_of_each_alone(sizes):
         keep_pvalues([one])
         assert kept.sign_flip_pvalues == one.sign_flip_pvalues
         assert kept.sign_flip_pvalues
+
+
+# -- differences that lie far from zero and close to each other
+
+
+@pytest.mark.parametrize("n", [60, 2000])
+@pytest.mark.parametrize("far", [1e3, 1e5, 1e6, -1e6])
+def test_limits_of_differences_far_from_zero_are_those_of_the_t_test(n, far):
+    # Such as tokens after a prompt that is longer by about the same number for each query. A table
+    # from 0 to them would have a million places for each standard deviation.
+    rng = np.random.default_rng(n)
+    pairs = PairedScores(np.zeros(n), far + rng.normal(size=n))
+    keep_pvalues([pairs])
+    keep_limits([pairs], 0.95)
+    found = sign_flip(pairs, confidence_level=0.95)
+    known = stats.ttest_1samp(pairs.differences, 0.0).confidence_interval(0.95)
+    half = (known.high - known.low) / 2
+    assert found.low == pytest.approx(known.low, abs=0.03 * half)
+    assert found.high == pytest.approx(known.high, abs=0.03 * half)
+    assert pvalue_of_pairs(pairs, "two-sided", midp=False) <= 2.0 ** (1 - min(n, 1000))
+    sample = pairs.large_sample
+    assert sample is None or sample.histogram.counts.size < 2**20
+
+
+@pytest.mark.parametrize("n", [60, 2000])
+@pytest.mark.parametrize(("far", "noise"), [(1e6, 1e-3), (1e9, 1e-3), (1e13, 1.0), (2.0**45, 0.01)])
+def test_differences_that_only_rounding_separates_have_their_mean_as_limits(n, far, noise):
+    rng = np.random.default_rng(n)
+    pairs = PairedScores(np.zeros(n), far + noise * rng.normal(size=n))
+    keep_pvalues([pairs])
+    keep_limits([pairs], 0.95)
+    found = sign_flip(pairs, confidence_level=0.95)
+    assert found.low == found.high == found.estimate
+    assert found.estimate == pytest.approx(pairs.mean, rel=1e-15)
+    assert found.notes == ("all differences are equal",)
