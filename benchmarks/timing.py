@@ -60,11 +60,17 @@ def in_fresh_process(
         return executor.submit(function, *args, **kwargs).result()
 
 
-def cpu_times(contenders: Contenders, rounds: int) -> dict[str, float]:
-    """The median CPU seconds of each contender, all threads counted, after a round to warm up."""
+def cpu_times(contenders: Contenders, rounds: int, *, again: bool = False) -> dict[str, float]:
+    """The median CPU seconds of each contender, all threads counted, after a round to warm up.
+
+    With `again` each turn begins with a call that is not counted. Without it whoever comes after
+    one that fills the caches of the processor pays for that.
+    """
     spent: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds + 1):
         for name, run in contenders.items():
+            if again:
+                run()
             start = time.process_time()
             run()
             spent[name].append(time.process_time() - start)
