@@ -29,7 +29,7 @@ from rageval_report.errors import DataError, explain_keywords, named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings
 from rageval_report.scores.guard import doubts_of
-from rageval_report.scores.metric_scales import agree_on_bounds, check_scales
+from rageval_report.scores.metric_scales import agree_on_scale, check_scales
 from rageval_report.scores.states import (
     MISSING,
     NOT_APPLICABLE,
@@ -415,7 +415,7 @@ class Grid(SettingsGrid):
             known, scores = tuple(run.metrics[name] for run in runs), [run.scores for run in runs]
             check_directions([known])
             check_scales([run.name for run in runs], scores, [known])
-            shared[name] = agree_on_bounds(known, scores)
+            shared[name] = agree_on_scale(known, scores)
         return shared
 
     def _metric_of(self, name: str, run: Scored) -> Metric:

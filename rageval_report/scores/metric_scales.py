@@ -18,7 +18,7 @@ import pandas as pd
 from rageval_report.errors import DataError
 from rageval_report.scores.column_scale import ScoreRange
 from rageval_report.scores.extremes import extremes_of
-from rageval_report.scores.metric import Kind, Metric, Override, normalise_name
+from rageval_report.scores.metric import KINDS, Kind, Metric, Override, normalise_name
 from rageval_report.types import FloatArray
 
 _UNIT: ScoreRange = (0.0, 1.0)
@@ -291,13 +291,14 @@ def range_text(metric: Metric, scores: pd.DataFrame) -> str:
     return f"from {low:g} to {high:g}"
 
 
-def agree_on_bounds(
+def agree_on_scale(
     metrics: tuple[Metric, ...], scores: Sequence[pd.DataFrame]
 ) -> tuple[Metric, ...]:
-    """A metric as several runs know it, with the same bounds; none if a run has scores beyond.
+    """A metric as several runs know it, with the same kind and bounds.
 
-    The bounds of a metric that is not in the catalogue are guessed from the scores of one run, such
-    as 0 to 1; another run with a score of -0.1 has none, and the guess does not hold for it.
+    Those of a metric that is not in the catalogue are guessed from the scores of one run, such as 0
+    and 1; another run with a score of 0.4 is of another kind, and one with -0.1 has no bounds. The
+    widest kind holds for all, and bounds do if no run has scores beyond them.
 
     Parameters
     ----------
@@ -310,18 +311,19 @@ def agree_on_bounds(
     --------
     >>> ours, theirs = Metric("overlap", bounds=(0.0, 1.0)), Metric("overlap")
     >>> frames = tuple(pd.DataFrame({"overlap": [low, 1.0]}) for low in (0.5, -0.1))
-    >>> [metric.bounds for metric in agree_on_bounds((ours, theirs), frames)]
+    >>> [metric.bounds for metric in agree_on_scale((ours, theirs), frames)]
     [None, None]
-    >>> [metric.bounds for metric in agree_on_bounds((ours, theirs), (frames[0], frames[0]))]
+    >>> [metric.bounds for metric in agree_on_scale((ours, theirs), (frames[0], frames[0]))]
     [(0.0, 1.0), (0.0, 1.0)]
     """
-    bounds = next((metric.bounds for metric in metrics if metric.bounds is not None), None)
-    unsure = [place for place, metric in enumerate(metrics) if metric.bounds is None]
-    if bounds is None or not unsure:
+    first = metrics[0]
+    if all(each.kind == first.kind and each.bounds == first.bounds for each in metrics):
         return metrics
-    for place in unsure:
-        low, high = extremes_of(scores[place][metrics[place].name].to_numpy(dtype=np.float64))
-        if low < bounds[0] or high > bounds[1]:
-            kind = metrics[place].kind
-            return tuple(replace(metric, kind=kind, bounds=None) for metric in metrics)
-    return tuple(replace(metric, bounds=bounds) for metric in metrics)
+    kind = max((metric.kind for metric in metrics), key=KINDS.index)
+    bounds = next((metric.bounds for metric in metrics if metric.bounds is not None), None)
+    for metric, frame in zip(metrics, scores, strict=True):
+        if metric.bounds is None and bounds is not None:
+            low, high = extremes_of(frame[metric.name].to_numpy(dtype=np.float64))
+            if low < bounds[0] or high > bounds[1]:
+                bounds = None
+    return tuple(replace(metric, kind=kind, bounds=bounds) for metric in metrics)

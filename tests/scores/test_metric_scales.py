@@ -231,3 +231,15 @@ def test_a_history_says_where_the_scale_of_an_unknown_metric_changes():
     notes = history(runs).notes
     expected = "c is not directly comparable with b: scale: from 0 to 1 → from 25 to 100"
     assert [note for note in notes if "scale" in note] == [expected]
+
+
+def test_the_widest_kind_of_an_unknown_metric_holds_in_any_order():
+    ids = [f"q{number}" for number in range(12)]
+    ones = RAGPipelineEvaluation("a", {"query_id": ids, "overlap": [1.0] * 8 + [0.0] * 4})
+    shares = RAGPipelineEvaluation("b", {"query_id": ids, "overlap": [0.4] * 6 + [1.0] * 6})
+    assert [run.metrics["overlap"].kind for run in (ones, shares)] == ["binary", "proportion"]
+    rows = [
+        rank(*order).frame.set_index("pipeline")[["ci_low", "ci_high"]].sort_index()
+        for order in ((ones, shares), (shares, ones))
+    ]
+    pd.testing.assert_frame_equal(*rows, check_exact=True)

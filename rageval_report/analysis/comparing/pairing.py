@@ -21,7 +21,7 @@ from rageval_report.errors import (
 )
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
-from rageval_report.scores.metric_scales import agree_on_bounds, check_scales
+from rageval_report.scores.metric_scales import agree_on_scale, check_scales
 from rageval_report.scores.states import not_applicable
 from rageval_report.stats.pairs.paired_scores import NO_RULERS, PairedScores, SideRulers
 from rageval_report.stats.states.pair_state import LoneScores
@@ -190,7 +190,7 @@ def pair_runs(
     check_directions(pairing.metrics)
     scores = baseline.scores, candidate.scores
     check_scales((baseline.name, candidate.name), scores, pairing.metrics)
-    return replace(pairing, metrics=with_common_bounds(baseline, candidate, pairing.metrics))
+    return replace(pairing, metrics=on_common_scales(baseline, candidate, pairing.metrics))
 
 
 def pair_rows(
@@ -249,12 +249,12 @@ def shared_metrics(
     )
 
 
-def with_common_bounds(
+def on_common_scales(
     baseline: Scored, candidate: Scored, shared: Iterable[tuple[Metric, Metric]]
 ) -> list[tuple[Metric, Metric]]:
     """The metrics of two runs on one scale, each with the bounds that hold for both."""
     scores = baseline.scores, candidate.scores
-    return [(pair[0], pair[1]) for pair in (agree_on_bounds(each, scores) for each in shared)]
+    return [(pair[0], pair[1]) for pair in (agree_on_scale(each, scores) for each in shared)]
 
 
 def _count_in(metric: Metric) -> Metric:

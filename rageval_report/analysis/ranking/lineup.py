@@ -31,7 +31,7 @@ from rageval_report.errors import (
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.guard import doubts_of
-from rageval_report.scores.metric_scales import agree_on_bounds, check_scales
+from rageval_report.scores.metric_scales import agree_on_scale, check_scales
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_all
 from rageval_report.stats.means.moments import moments
@@ -389,7 +389,7 @@ def common_metrics(
     scores = [run.scores for run in runs]
     check_directions(shared.values())
     check_scales([run.name for run in runs], scores, shared.values())
-    return {name: agree_on_bounds(metrics, scores) for name, metrics in shared.items()}
+    return {name: agree_on_scale(metrics, scores) for name, metrics in shared.items()}
 
 
 def _notes(

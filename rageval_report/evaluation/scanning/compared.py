@@ -20,8 +20,8 @@ from rageval_report.analysis.comparing.metric_comparison import (
 from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
     check_directions,
+    on_common_scales,
     shared_metrics,
-    with_common_bounds,
 )
 from rageval_report.errors import AlignmentError, DataError, check_options
 from rageval_report.evaluation.scanning.cluster_labels import (
@@ -203,7 +203,7 @@ def pair_scans(
 def _shared_by(tables: ScannedTables, metrics: Sequence[str] | None) -> list[tuple[Metric, Metric]]:
     """The metrics of both tables, as far as their first rows and the witnesses tell."""
     heads = tables.before.head, tables.after.head
-    return with_common_bounds(*heads, shared_metrics(*heads, metrics))
+    return on_common_scales(*heads, shared_metrics(*heads, metrics))
 
 
 def _check_common(tables: ScannedTables, common: CommonIds) -> None:
