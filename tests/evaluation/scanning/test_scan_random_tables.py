@@ -1,10 +1,12 @@
 """Random small tables: scans and memory say the same, and so do all orders of the pipelines."""
 
 import itertools
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation, compare, history, monitor, rank
@@ -75,13 +77,18 @@ def loaded(load):
         return type(exc)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(frames=tables(), missing=st.sampled_from(["drop", "worst", "bounds"]))
-def test_scans_say_what_memory_says(tmp_path, frames, missing):
-    paths = [
-        write_parquet(frame, tmp_path / f"{name}.parquet")
-        for name, frame in zip("abc", frames, strict=True)
-    ]
+def test_scans_say_what_memory_says(frames, missing):
+    with TemporaryDirectory() as folder:
+        paths = [
+            write_parquet(frame, Path(folder, f"{name}.parquet"))
+            for name, frame in zip("abc", frames, strict=True)
+        ]
+        compare_with_memory(paths, frames, missing)
+
+
+def compare_with_memory(paths, frames, missing):
     runs = loaded(lambda place: RAGPipelineEvaluation("abc"[place], frames[place]))
     scans = loaded(lambda place: RAGPipelineEvaluation.scan(paths[place]))
     if isinstance(runs, type) or isinstance(scans, type):
