@@ -63,8 +63,8 @@ def in_fresh_process(
 def cpu_times(contenders: Contenders, rounds: int, *, again: bool = False) -> dict[str, float]:
     """The median CPU seconds of each contender, all threads counted, after a round to warm up.
 
-    With `again` each turn begins with a call that is not counted. Without it whoever comes after
-    one that fills the caches of the processor pays for that.
+    With `again` each turn begins with a call that is not counted: a contender may leave nothing in
+    the caches of the processor that helps the next one, which then takes longer.
     """
     spent: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds + 1):

@@ -20,8 +20,8 @@ from rageval_report.analysis.cluster_labels import (
 from rageval_report.analysis.comparing.comparison import Comparison, compare_pairings
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.comparing.pairing import (
-    check_directions,
     check_evaluations,
+    on_one_scale,
     pair_runs,
 )
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
@@ -29,7 +29,6 @@ from rageval_report.errors import DataError, explain_keywords, named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings
 from rageval_report.scores.guard import doubts_of
-from rageval_report.scores.metric_scales import agree_on_scale, check_scales
 from rageval_report.scores.states import (
     MISSING,
     NOT_APPLICABLE,
@@ -400,8 +399,8 @@ class Grid(SettingsGrid):
         return cls(settings.levels, settings.cells, ids)
 
     @cached_property
-    def metrics(self) -> dict[str, tuple[Metric, ...]]:
-        """Each metric as the pipelines that have it know it, with the bounds that hold for all.
+    def scales(self) -> dict[str, Metric]:
+        """Each metric with the kind and the bounds that hold for all pipelines that have it.
 
         Raises
         ------
@@ -409,18 +408,16 @@ class Grid(SettingsGrid):
             If two pipelines disagree on the direction or the scale of a metric.
         """
         cells = self.cells.values()
-        shared = {}
+        scales = {}
         for name in dict.fromkeys(name for run in cells for name in run.metrics):
             runs = [run for run in cells if name in run.metrics]
-            known, scores = tuple(run.metrics[name] for run in runs), [run.scores for run in runs]
-            check_directions([known])
-            check_scales([run.name for run in runs], scores, [known])
-            shared[name] = agree_on_scale(known, scores)
-        return shared
+            [[scale, *_]] = on_one_scale(runs, [tuple(run.metrics[name] for run in runs)])
+            scales[name] = scale
+        return scales
 
-    def _metric_of(self, name: str, run: Scored) -> Metric:
-        having = [cell for cell in self.cells.values() if name in cell.metrics]
-        return self.metrics[name][having.index(run)]
+    def _metric_of(self, run: Scored, name: str) -> Metric:
+        scale = self.scales[name]
+        return replace(run.metrics[name], kind=scale.kind, bounds=scale.bounds)
 
     def average(self, chosen: Mapping[str, SettingValue]) -> EvaluationSubset:
         """The mean of each query over all pipelines with these settings."""
@@ -432,7 +429,7 @@ class Grid(SettingsGrid):
         for frame in frames[1:]:
             total = total + frame
         metrics = {
-            name: averaged_metric(self._metric_of(name, runs[0]), len(runs)) for name in names
+            name: averaged_metric(self._metric_of(runs[0], name), len(runs)) for name in names
         }
         return EvaluationSubset(
             _words(chosen, tuple(chosen.values())),

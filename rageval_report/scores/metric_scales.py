@@ -322,8 +322,22 @@ def agree_on_scale(
     kind = max((metric.kind for metric in metrics), key=KINDS.index)
     bounds = next((metric.bounds for metric in metrics if metric.bounds is not None), None)
     for metric, frame in zip(metrics, scores, strict=True):
-        if metric.bounds is None and bounds is not None:
-            low, high = extremes_of(frame[metric.name].to_numpy(dtype=np.float64))
-            if low < bounds[0] or high > bounds[1]:
-                bounds = None
+        if (
+            bounds is not None
+            and metric.bounds is None
+            and not is_within(bounds, frame[metric.name])
+        ):
+            bounds = None
     return tuple(replace(metric, kind=kind, bounds=bounds) for metric in metrics)
+
+
+def is_within(bounds: ScoreRange, scores: pd.Series) -> bool:
+    """Whether all scores that are known lie within the bounds.
+
+    Examples
+    --------
+    >>> [is_within((0.0, 1.0), pd.Series([0.5, last])) for last in (float("nan"), 2.0)]
+    [True, False]
+    """
+    low, high = extremes_of(scores.to_numpy(dtype=np.float64))
+    return not (low < bounds[0] or high > bounds[1])

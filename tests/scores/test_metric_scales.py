@@ -174,6 +174,17 @@ def test_bounds_that_are_guessed_for_one_run_do_not_hold_for_another_with_scores
 
 
 @pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("work", [compare, rank])
+def test_a_note_says_for_which_run_the_bounds_do_not_hold(work, reverse):
+    runs = guessed_runs()[:: -1 if reverse else 1]
+    [note] = [note for note in work(*runs).notes if "bounds" in note]
+    assert note == (
+        "overlap: the bounds 0 and 1 do not hold for 'beyond', so the metric has no bounds here; "
+        "to give it some: metrics={'overlap': {'bounds': (low, high)}}"
+    )
+
+
+@pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("missing", ["worst", "bounds"])
 def test_a_missing_score_has_no_worst_value_if_the_bounds_of_one_run_do_not_hold(missing, reverse):
     runs = guessed_runs()[:: -1 if reverse else 1]

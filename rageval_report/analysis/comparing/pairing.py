@@ -21,7 +21,7 @@ from rageval_report.errors import (
 )
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
-from rageval_report.scores.metric_scales import agree_on_scale, check_scales
+from rageval_report.scores.metric_scales import agree_on_scale, check_scales, is_within
 from rageval_report.scores.states import not_applicable
 from rageval_report.stats.pairs.paired_scores import NO_RULERS, PairedScores, SideRulers
 from rageval_report.stats.states.pair_state import LoneScores
@@ -121,12 +121,13 @@ class Pairing:
         return units.of_other_rows(alignment.baseline_rows, alignment.candidate_rows, n)
 
     def notes(self) -> tuple[str, ...]:
-        """The ids and the metrics that only one run has."""
+        """The ids and the metrics that only one run has, and bounds that do not hold for both."""
         alignment = self.alignment
         return (
             *note_on_lone_ids(self.baseline.name, alignment.only_baseline),
             *note_on_lone_ids(self.candidate.name, alignment.only_candidate),
             *notes_on_lone_metrics(self.baseline, self.candidate),
+            *notes_on_bounds((self.baseline, self.candidate), self.metrics),
         )
 
 
@@ -187,10 +188,8 @@ def pair_runs(
         If they disagree on the direction or the scale of a metric.
     """
     pairing = pair_rows(baseline, candidate, metrics)
-    check_directions(pairing.metrics)
-    scores = baseline.scores, candidate.scores
-    check_scales((baseline.name, candidate.name), scores, pairing.metrics)
-    return replace(pairing, metrics=on_common_scales(baseline, candidate, pairing.metrics))
+    agreed = on_one_scale((baseline, candidate), pairing.metrics)
+    return replace(pairing, metrics=[(ours, theirs) for ours, theirs in agreed])
 
 
 def pair_rows(
@@ -249,12 +248,55 @@ def shared_metrics(
     )
 
 
-def on_common_scales(
-    baseline: Scored, candidate: Scored, shared: Iterable[tuple[Metric, Metric]]
-) -> list[tuple[Metric, Metric]]:
-    """The metrics of two runs on one scale, each with the bounds that hold for both."""
-    scores = baseline.scores, candidate.scores
-    return [(pair[0], pair[1]) for pair in (agree_on_scale(each, scores) for each in shared)]
+def on_one_scale(
+    runs: Sequence[Scored], shared: Iterable[tuple[Metric, ...]]
+) -> list[tuple[Metric, ...]]:
+    """The metrics that runs share, each with the kind and the bounds that hold for all of them.
+
+    Parameters
+    ----------
+    runs : sequence of Scored
+        The runs.
+    shared : iterable of tuple of Metric
+        The metrics, as each run knows them.
+
+    Raises
+    ------
+    DataError
+        If two runs disagree on the direction or the scale of a metric.
+    """
+    known, scores = list(shared), [run.scores for run in runs]
+    check_directions(known)
+    check_scales([run.name for run in runs], scores, known)
+    return [agree_on_scale(metrics, scores) for metrics in known]
+
+
+def notes_on_bounds(runs: Sequence[Scored], shared: Iterable[tuple[Metric, ...]]) -> Iterator[str]:
+    """Notes on metrics whose bounds were guessed for one run and do not hold for another.
+
+    Parameters
+    ----------
+    runs : sequence of Scored
+        The runs.
+    shared : iterable of tuple of Metric
+        The metrics that all have, as `on_one_scale` gives them.
+    """
+    for metrics in shared:
+        own = [run.metrics[metric.name] for run, metric in zip(runs, metrics, strict=True)]
+        bounds = next((metric.bounds for metric in own if metric.bounds is not None), None)
+        if bounds is None or metrics[0].bounds is not None:
+            continue
+        names = named(
+            run.name
+            for run, metric in zip(runs, own, strict=True)
+            if not is_within(bounds, run.scores[metric.name])
+        )
+        low, high = bounds
+        yield (
+            f"{metrics[0].name}: the bounds {low:g} and {high:g} do not hold for {names}, so the "
+            "metric has no bounds here; to give it some: "
+            f"metrics={{{metrics[0].name!r}: {{'bounds': (low, high)}}}}"
+        )
 
 
 def _count_in(metric: Metric) -> Metric:

@@ -14,10 +14,12 @@ from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
     Pairing,
-    check_directions,
     check_evaluations,
+    notes_on_bounds,
+    on_one_scale,
     pair_rows,
     require_bounds,
+    twin_of,
 )
 from rageval_report.analysis.ranking.ranked_columns import MatrixColumns
 from rageval_report.errors import (
@@ -31,7 +33,6 @@ from rageval_report.errors import (
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.guard import doubts_of
-from rageval_report.scores.metric_scales import agree_on_scale, check_scales
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_all
 from rageval_report.stats.means.moments import moments
@@ -293,7 +294,7 @@ def line_up(
     others = list(runs[1:]) if on is None else match_all(first, runs[1:], on)
     pairings = [pair_rows(first, run) for run in others]
     ids, moved = _common_ids(first, pairings)
-    metrics = common_metrics((first, *others), [pairing.metrics for pairing in pairings])
+    metrics = common_metrics((first, *others))
     is_common = np.asarray(first.scores.index.isin(ids), dtype=bool)
     units = resolve_units(first, clusters, is_common)
     hints = unnamed_clusters(first, clusters)
@@ -350,19 +351,15 @@ def _common_ids(
     return common, tuple(find_rows(index, common) for index in indexes)
 
 
-def common_metrics(
-    runs: Sequence[Scored], pairs: Sequence[Sequence[tuple[Metric, Metric]]]
-) -> dict[str, tuple[Metric, ...]]:
+def common_metrics(runs: Sequence[Scored]) -> dict[str, tuple[Metric, ...]]:
     """The metrics that all pipelines have, by the first one's name, as each pipeline knows them.
 
-    Each has the bounds that hold for all pipelines.
+    Each has the kind and the bounds that hold for all pipelines.
 
     Parameters
     ----------
     runs : sequence of Scored
         The pipelines.
-    pairs : sequence of sequence of (Metric, Metric)
-        The metrics that the first one shares with each other one.
 
     Raises
     ------
@@ -372,24 +369,17 @@ def common_metrics(
         If two pipelines disagree on the direction or the scale of a metric.
     """
     first, *others = runs
-    theirs = [{ours.name: metric for ours, metric in shared} for shared in pairs]
-    shared = {
-        name: (
-            metric,
-            *(run.metrics[known[name].name] for run, known in zip(others, theirs, strict=True)),
-        )
-        for name, metric in first.metrics.items()
-        if all(name in known for known in theirs)
-    }
+    known = [
+        (metric, *(twin for other in others if (twin := twin_of(metric, other))))
+        for metric in first.metrics.values()
+    ]
+    shared = [metrics for metrics in known if len(metrics) == len(runs)]
     if not shared:
         raise AlignmentError(
-            f"no metric is in all {len(pairs) + 1} pipelines, though each shares some with "
+            f"no metric is in all {len(runs)} pipelines, though each shares some with "
             f"{first.name!r}; rank fewer of them, or compare them two by two"
         )
-    scores = [run.scores for run in runs]
-    check_directions(shared.values())
-    check_scales([run.name for run in runs], scores, shared.values())
-    return {name: agree_on_scale(metrics, scores) for name, metrics in shared.items()}
+    return {metrics[0].name: metrics for metrics in on_one_scale(runs, shared)}
 
 
 def _notes(
@@ -399,6 +389,7 @@ def _notes(
         alone = dict.fromkeys(i for run in runs for i in run.scores.index.difference(ids))
         yield note_on_lone_queries([*alone], len(alone))
     yield from note_on_lone_metrics(runs, metrics)
+    yield from notes_on_bounds(runs, metrics.values())
 
 
 def note_on_lone_queries(ids: Sequence[str], n: int) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from rageval_report.analysis.arguments import choose_metrics
-from rageval_report.analysis.comparing.pairing import check_directions, twin_of
+from rageval_report.analysis.comparing.pairing import on_one_scale, twin_of
 from rageval_report.errors import AlignmentError, named
 from rageval_report.scores import Metric, Scored
-from rageval_report.scores.metric_scales import check_scales
 
 
 def common_queries(runs: Sequence[Scored]) -> pd.Index:
@@ -47,7 +46,7 @@ def common_queries_note(runs: Sequence[Scored], ids: pd.Index) -> list[str]:
 
 def shared_metrics(
     runs: Sequence[Scored], metrics: str | Iterable[str] | None
-) -> list[list[Metric]]:
+) -> list[tuple[Metric, ...]]:
     """Each metric that all runs have, as each of them defines it.
 
     Parameters
@@ -66,13 +65,11 @@ def shared_metrics(
     """
     shared = []
     for known in choose_metrics(runs[0], metrics):
-        own = [twin for run in runs if (twin := twin_of(known, run))]
+        own = tuple(twin for run in runs if (twin := twin_of(known, run)))
         if len(own) == len(runs):
             shared.append(own)
         elif metrics is not None:
             raise AlignmentError(f"{known.name!r} is in only {len(own)} of {len(runs)} runs")
     if not shared:
         raise AlignmentError(f"no metric is in all {len(runs)} runs")
-    check_directions(map(tuple, shared))
-    check_scales([run.name for run in runs], [run.scores for run in runs], map(tuple, shared))
-    return shared
+    return on_one_scale(runs, shared)

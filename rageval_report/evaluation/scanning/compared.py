@@ -19,8 +19,7 @@ from rageval_report.analysis.comparing.metric_comparison import (
 )
 from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
-    check_directions,
-    on_common_scales,
+    on_one_scale,
     shared_metrics,
 )
 from rageval_report.errors import AlignmentError, DataError, check_options
@@ -40,7 +39,7 @@ from rageval_report.scale.pairs import CommonIds
 from rageval_report.scores import Metric
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
-from rageval_report.scores.metric_scales import check_scales
+from rageval_report.scores.metric_scales import agree_on_scale
 from rageval_report.scores.text_matching import no_common_text
 from rageval_report.stats.maxt import uses_midp
 from rageval_report.stats.states.flipped_sums import adjust_by_flips
@@ -191,9 +190,7 @@ def pair_scans(
             break
     _check_common(tables, common)
     heads = tables.before.head, tables.after.head
-    described = shared_metrics(*heads, metrics)
-    check_directions(described)
-    check_scales(tables.names, (heads[0].scores, heads[1].scores), described)
+    on_one_scale(heads, shared_metrics(*heads, metrics))  # or an error
     if tables.on is not None and common.only_after:
         shown = ids_of_lone_queries(tables.before, tables.names[1], common.only_after)
         common = replace(common, only_after=shown)
@@ -203,7 +200,9 @@ def pair_scans(
 def _shared_by(tables: ScannedTables, metrics: Sequence[str] | None) -> list[tuple[Metric, Metric]]:
     """The metrics of both tables, as far as their first rows and the witnesses tell."""
     heads = tables.before.head, tables.after.head
-    return on_common_scales(*heads, shared_metrics(*heads, metrics))
+    scores = [head.scores for head in heads]
+    agreed = (agree_on_scale(pair, scores) for pair in shared_metrics(*heads, metrics))
+    return [(ours, theirs) for ours, theirs in agreed]
 
 
 def _check_common(tables: ScannedTables, common: CommonIds) -> None:

@@ -67,7 +67,7 @@ class PartEvaluation:
         details = pd.DataFrame(index=index)
         cells = self.cells_of(rows)
         if cells is not None:
-            # One thread, as `ParquetPiece`: others would wait longer for their turn than they work.
+            # One thread: engines decide how many parts are read at once.
             frame = cells.to_pandas(use_threads=False).rename(columns=dict(self.detail_names))
             details = frame.set_axis(index, axis=0)
         if rows.states is not None:

@@ -14,6 +14,7 @@ from rageval_report.analysis.cluster_labels import Clusters, clusters_setting
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
+    notes_on_bounds,
     require_bounds,
     shared_metrics,
 )
@@ -243,8 +244,9 @@ class _LinedTables:
         """The tables with their common metrics."""
         heads = [profile.described.head for profile in profiles]
         first, *others = heads
-        pairs = [shared_metrics(first, other, None) for other in others]
-        shared = common_metrics(heads, pairs)
+        for other in others:
+            shared_metrics(first, other, None)  # or an error that names the two
+        shared = common_metrics(heads)
         chosen = choose_shared_metrics(first.metrics, shared, metrics)
         ranked = {name: shared[name] for name in chosen}
         described = [profile.described for profile in profiles]
@@ -273,6 +275,7 @@ class _LinedTables:
             firsts = self._shown_ids(counts.first_others)
             yield note_on_lone_queries(firsts, counts.n_others)
         yield from note_on_lone_metrics(self.heads, self.shared)
+        yield from notes_on_bounds(self.heads, self.shared.values())
 
     def _shown_ids(self, ids_by_table: Sequence[Sequence[str]]) -> list[str]:
         """The first ids of each table that another one lacks, as a note shows them."""
@@ -318,10 +321,7 @@ class _LinedTables:
         again = {name: some for name, some in scored.items() if some and some != places}
         if again:
             states |= self._fold_states(again)[1]
-        unscored = {name: places for name, some in scored.items() if not some}
-        if unscored and self.missing == "worst":  # nobody is ranked by scores that all lack
-            states |= replace(self, missing="drop")._fold_states(unscored)[1]
-        return counts, states, ranked | again | dict.fromkeys(unscored, ())
+        return counts, states, scored
 
     def _fold_states(
         self, ranked: Mapping[str, tuple[int, ...]]

@@ -10,6 +10,7 @@ import numpy as np
 from rageval_report.analysis.comparing.metric_comparison import PairedMetric
 from rageval_report.analysis.comparing.pairing import (
     note_on_lone_ids,
+    notes_on_bounds,
     notes_on_lone_metrics,
 )
 from rageval_report.errors import DataError
@@ -200,12 +201,13 @@ class ScannedPair:
         return ClustersOfBaseline(tables.engine, clusters, tables.before.table)
 
     def notes(self) -> tuple[str, ...]:
-        """The ids and the metrics that only one run has."""
+        """The ids and the metrics that only one run has, and bounds that do not hold for both."""
         common = self.common
         return (
             *note_on_lone_ids(self.baseline.name, common.only_before, common.n_only_before),
             *note_on_lone_ids(self.candidate.name, common.only_after, common.n_only_after),
             *notes_on_lone_metrics(self.baseline, self.candidate),
+            *notes_on_bounds((self.baseline, self.candidate), self.metrics),
         )
 
     def by_unit(self, metric: Metric) -> PairedScores:

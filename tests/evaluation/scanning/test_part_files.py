@@ -6,11 +6,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rageval_report import compare
+from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.errors import DataError
 from rageval_report.evaluation.scanning import changed_queries, part_files
 from rageval_report.evaluation.scanning.part_files import folder_of_parts, write_part
-from tests.evaluation.scanning.conftest import scans_of, scores_frame
+from tests.evaluation.scanning.conftest import scans_of, scores_frame, write_parquet
 
 
 def test_parts_lie_beside_the_file_and_are_removed(tmp_path):
@@ -21,6 +21,13 @@ def test_parts_lie_beside_the_file_and_are_removed(tmp_path):
         part = write_part(folder, pa.table({"x": [1, 2]}))
         assert pq.read_table(part).column("x").to_pylist() == [1, 2]
     assert list(target.parent.iterdir()) == []
+
+
+def test_parts_of_work_that_was_killed_are_not_read_with_the_folder(tmp_path):
+    write_parquet(scores_frame(120), tmp_path / "a.parquet")
+    with folder_of_parts(tmp_path / "failures.parquet") as folder:
+        write_part(folder, pa.table({"query_id": ["other"], "similarity": [0.5]}))
+        assert RAGPipelineEvaluation.scan(tmp_path).n_queries == 120
 
 
 def test_parts_are_removed_after_an_error(tmp_path):
