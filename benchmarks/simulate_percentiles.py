@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from rageval_report.stats.resampled import bootstrap_pvalue, quantile_of
+from rageval_report.stats.bootstrap import bootstrap_pvalue, quantile_of
 
 STATISTIC, LEVEL = "p95", 0.05
 PAIRS, RESAMPLES = 1000, 499

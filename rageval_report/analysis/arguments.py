@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.scores import Catalogue, Correct, Metric, Scored, resolver
 from rageval_report.scores.metric import Kind
-from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
-from rageval_report.stats.means.intervals import DescribedColumn
-from rageval_report.stats.means.moments import Moments, moments
+from rageval_report.stats.base import Interval
+from rageval_report.stats.columns import Column
+from rageval_report.stats.means import PercentileMethod, mean_interval, percentiles_of
 from rageval_report.types import FloatArray
 
 
@@ -99,27 +100,41 @@ def mean_limits(metric: Metric, lowest: float) -> tuple[float, float] | None:
     return metric.bounds
 
 
-def column_of_mean(metric: Metric, scores: FloatArray, known: Moments) -> DescribedColumn:
-    """The scores of a metric, with what decides the interval of their mean.
+def interval_of_mean(
+    metric: Metric,
+    scores: npt.ArrayLike | Column,
+    *,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> Interval:
+    """The interval of the mean of a metric, by what is known of the metric.
 
     Parameters
     ----------
     metric : Metric
         What is known of it.
-    scores : ndarray of shape (n,)
+    scores : array-like of shape (n,), or Column
         Its scores, NaN if unscored.
-    known : Moments
-        Their moments.
+    method, confidence_level, n_resamples, seed
+        As in `rageval_report.stats.mean_interval`.
 
     Examples
     --------
-    >>> from rageval_report.stats.means.moments import moments
-    >>> scores = np.array([0.0, 1.0, 1.0])
-    >>> column_of_mean(Metric("recall", kind="proportion"), scores, moments(scores)).kind
-    'proportion'
+    >>> interval_of_mean(Metric("recall", kind="proportion", bounds=(0, 1)), [0.0, 0.5, 1.0]).method
+    'gaffke'
     """
-    bounds = mean_limits(metric, known.minimum)
-    return DescribedColumn(scores, known, bounds, kind_of_mean(metric))
+    column = Column.of(scores)
+    return mean_interval(
+        column,
+        method=method,
+        confidence_level=confidence_level,
+        bounds=mean_limits(metric, column.minimum),
+        kind=kind_of_mean(metric),
+        n_resamples=n_resamples,
+        seed=seed,
+    )
 
 
 def kind_of_mean(metric: Metric) -> Kind:
@@ -183,17 +198,6 @@ def check_count(parameter: str, count: int) -> int:
     return int(count)
 
 
-def check_jobs(n_jobs: int | None) -> int | None:
-    """A number of threads; None is as many as pay.
-
-    Examples
-    --------
-    >>> check_jobs(2)
-    2
-    """
-    return None if n_jobs is None else check_count("n_jobs", n_jobs)
-
-
 def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     """The percentiles, if each lies between 0 and 100."""
     wrong = [p for p in percentiles if not 0 <= p <= 100]
@@ -232,7 +236,7 @@ def _percentile_in(threshold: str) -> float | None:
 
 def threshold_value(
     metric: Metric,
-    values: FloatArray,
+    values: FloatArray | Column,
     threshold: float | str,
     method: PercentileMethod = "linear",
 ) -> float:
@@ -242,7 +246,7 @@ def threshold_value(
     ----------
     metric : Metric
         The metric, whose bounds a number must not exceed.
-    values : ndarray
+    values : ndarray, or Column
         Its scores; NaN is unscored.
     threshold : float or str
         A number, "mean", "median", or a percentile such as "p25".
@@ -281,7 +285,9 @@ def _check_within(metric: Metric, threshold: float) -> None:
     )
 
 
-def _threshold_in_scores(values: FloatArray, threshold: str, method: PercentileMethod) -> float:
+def _threshold_in_scores(
+    values: FloatArray | Column, threshold: str, method: PercentileMethod
+) -> float:
     percentile = _percentile_in(threshold)
     if threshold != "mean" and percentile is None:
         raise DataError(
@@ -289,9 +295,9 @@ def _threshold_in_scores(values: FloatArray, threshold: str, method: PercentileM
             f"got {threshold!r}"
         )
     percentiles = () if percentile is None else check_percentiles([percentile])
-    scored = values[~np.isnan(values)]
-    if not scored.size:
+    scored = Column.of(values)
+    if not scored.n:
         raise DataError(f"the threshold {threshold!r} cannot be computed: nothing is scored")
     if not percentiles:
-        return moments(scored).mean
+        return scored.mean
     return float(percentiles_of(scored, percentiles, method=method)[0])

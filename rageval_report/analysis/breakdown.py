@@ -18,9 +18,8 @@ from rageval_report.scores.correct_notion import (
     find_notion,
     words_with_refusals,
 )
-from rageval_report.stats import mean_interval
 from rageval_report.stats.base import Interval, check_level
-from rageval_report.stats.means.counted_share import interval_of_count
+from rageval_report.stats.means import interval_of_count, mean_interval
 from rageval_report.types import BoolArray, FloatArray
 
 FINE = "fine"
@@ -107,7 +106,7 @@ def breakdown(
     evaluation, k, correct
         As in `failure_causes`.
     confidence_level : float
-        The level of the intervals of the shares (Wilson).
+        The level of the intervals of the shares.
 
     Returns
     -------
@@ -376,7 +375,7 @@ def _share_columns(n_true: int, n: int, confidence_level: float) -> dict[str, ob
 
 
 def _share(n_true: int, n: int, confidence_level: float = 0.95) -> Interval:
-    """Wilson's interval of a share; NaN of nothing."""
+    """The interval of a share; NaN of nothing."""
     level = check_level(confidence_level)
     return interval_of_count(n_true, n, level) if n else mean_interval([])
 

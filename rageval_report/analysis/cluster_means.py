@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,13 +11,7 @@ from rageval_report.analysis.arguments import mean_limits
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval
-from rageval_report.stats.clusters import (
-    ClusteredStandardError,
-    clustered_interval,
-    interval_of_error,
-)
-from rageval_report.stats.means.moments import Moments
-from rageval_report.stats.states.cluster_sums import ClusterSums
+from rageval_report.stats.clusters import clustered_interval
 from rageval_report.stats.units import Units
 from rageval_report.types import FloatArray
 
@@ -67,60 +60,6 @@ def cluster_intervals(
         _cluster_interval(metric, column, units, method, confidence_level)
         for metric, column in zip(metrics, columns, strict=True)
     ]
-
-
-@dataclass(frozen=True, eq=False)
-class ClusteredMean:
-    """The mean of one metric whose scores are known by the sums of their clusters.
-
-    Parameters
-    ----------
-    metric : Metric
-        The metric.
-    moments : Moments
-        The moments of all scores.
-    sums : ClusterSums
-        The sums of the scores, less `centre`, by cluster.
-    centre : float
-        What was subtracted from each score.
-    """
-
-    metric: Metric
-    moments: Moments
-    sums: ClusterSums
-    centre: float
-
-    @property
-    def n_clusters(self) -> int:
-        """The number of clusters that have a score."""
-        return int(self.sums.keys.size)
-
-    def error(self) -> ClusteredStandardError:
-        """The standard error of the mean; there is at least one score."""
-        return self.sums.error(self.moments.mean, self.moments.std, centre=self.centre)
-
-    def interval(self, *, method: str = "auto", confidence_level: float = 0.95) -> Interval:
-        """The interval of the mean, as `cluster_intervals` gives it.
-
-        Parameters
-        ----------
-        method, confidence_level
-            As there.
-
-        Examples
-        --------
-        >>> from rageval_report.stats.means.moments import moments
-        >>> scores, keys = np.array([1.0, 1, 0, 0, 1, 0, 1, 1]), np.arange(8, dtype=np.uint64) // 2
-        >>> recall = Metric("recall", bounds=(0, 1))
-        >>> mean = ClusteredMean(recall, moments(scores), ClusterSums.of(keys, scores), 0.0)
-        >>> round(mean.interval().low, 3)
-        0.118
-        """
-        _check_method(method)
-        if not self.moments.n:
-            return _no_interval(confidence_level)
-        bounds = _bounds_of_mean(self.metric, self.moments.minimum, method)
-        return interval_of_error(self.error(), confidence_level, bounds)
 
 
 def _check_method(method: str) -> None:

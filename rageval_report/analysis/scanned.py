@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # commands ask what a scan is before they load what compares
 
 
 class Scanned(Protocol):
-    """The scores of a pipeline in files: `rageval_report.evaluation.scan.EvaluationScan`."""
+    """The scores of a pipeline in files: `rageval_report.scale.scan.EvaluationScan`."""
 
     @property
     def name(self) -> str:
@@ -39,6 +39,9 @@ class Scanned(Protocol):
 
     def collect(self) -> Any:
         """The evaluation of all rows, in memory."""
+
+    def beside(self, evaluation: Scored) -> Self:
+        """An evaluation in memory as a scan of the same engine."""
 
 
 # What functions take that work in memory and over files alike.
@@ -60,30 +63,26 @@ def is_scan(run: object) -> bool:
 
 
 def scans_among(runs: Sequence[object], call: str) -> tuple[Any, ...]:
-    """The scans that a function was given, all of them; empty if it was given none.
+    """What a function was given, as scans if one of them is a scan; empty if none is.
 
     Parameters
     ----------
     runs : sequence
-        What the caller passed.
+        Scans, and evaluations in memory, which become tables of the engine of the first scan.
     call : str
         What was called, such as "compare()".
 
     Raises
     ------
     ArgumentKindError
-        If only some are scans; the error names the first that is not.
+        If one is neither.
     """
-    scans: list[Any] = [run for run in runs if is_scan(run)]
-    if not scans:
+    first: Any = next(filter(is_scan, runs), None)
+    if first is None:
         return ()
-    if len(scans) < len(runs):
-        other = next(run for run in runs if not is_scan(run))
-        name = getattr(other, "name", None)
-        what = repr(name) if isinstance(name, str) else describe_kind(other)
-        raise ArgumentKindError(
-            f"{call} takes either scans or evaluations in memory, not both: "
-            f"{scans[0].name!r} is a scan, and {what} is not. Scan its file as well "
-            "(RAGPipelineEvaluation.scan), or bring the scans into memory with .collect()"
-        )
-    return tuple(scans)
+    for run in runs:
+        if not (is_scan(run) or hasattr(run, "scores")):
+            raise ArgumentKindError(
+                f"{call} takes scans and evaluations in memory; got {describe_kind(run)}"
+            )
+    return tuple(run if is_scan(run) else first.beside(run) for run in runs)

@@ -23,10 +23,8 @@ from rageval_report.analysis.sentence_parts import correction_text, pvalue_text
 from rageval_report.scores import Metric
 from rageval_report.scores.align import Alignment
 from rageval_report.stats.base import PairedResult
-from rageval_report.stats.means.score_bins import CountedScores
-from rageval_report.stats.pairs.paired import run_test
-from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.sums import sum_of_products
+from rageval_report.stats.columns import Column
+from rageval_report.stats.pairs import run_test
 from rageval_report.types import FloatArray, IntArray
 
 # Of these tests Hoeffding's inequality bounds the p-value: half ties only lower it.
@@ -103,8 +101,9 @@ class AllQueries:
         plan: ComparisonPlan,
     ) -> AllQueries:
         """What all slices of a metric are together."""
-        totals, squares = zip(*(_total_and_squares(row.pairs) for row in rows), strict=True)
-        n, total = sum(row.pairs.n for row in rows), math.fsum(totals)
+        columns = [row.pairs.differences for row in rows]
+        totals, squares = zip(*map(_total_and_squares, columns), strict=True)
+        n, total = sum(column.n for column in columns), math.fsum(totals)
         return cls(pairing, metric, plan, total / n if n else math.nan, n, total, sum(squares))
 
     @property
@@ -131,14 +130,13 @@ class AllQueries:
         return run_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
 
 
-def _total_and_squares(pairs: PairedScores) -> tuple[float, float]:
+def _total_and_squares(differences: Column) -> tuple[float, float]:
     """The sum of the differences, and the sum of their squares; infinite if nothing is bounded."""
-    counted = pairs.counted
+    if not differences.n:
+        return 0.0, 0.0
     with np.errstate(over="ignore"):
-        if isinstance(counted, CountedScores):
-            values, counts = counted.scores, counted.counts
-            return sum_of_products(values, counts), sum_of_products(np.square(values), counts)
-        return float(counted.sum()), float(np.square(counted).sum())
+        squares = float((np.square(differences.values) * differences.counts).sum())
+    return differences.mean * differences.n, squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,12 +187,12 @@ class ComparedSlice:
         reaches s with a probability of at most ``exp(-s**2 / (2 q))``, where q is the sum of
         squares).
         """
-        n_others = self.whole.n - self.row.pairs.n
+        n_others = self.whole.n - self.row.pairs.differences.n
         is_known = not self.is_opposed or n_others < self.whole.plan.fewest_units
         if is_known or not self.whole.are_bounded:
             exact = self.reversal_pvalue
             return exact, exact
-        own_total, own_squares = _total_and_squares(self.row.pairs)
+        own_total, own_squares = _total_and_squares(self.row.pairs.differences)
         total = abs(self.whole.total - own_total) * (1.0 - _ROUNDING)
         squares = self.whole.squares - own_squares
         bound = 2.0 * math.exp(-((total / math.sqrt(squares)) ** 2) / 2.0) if squares > 0 else 1.0

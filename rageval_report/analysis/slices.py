@@ -16,7 +16,6 @@ from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     ComparisonPlan,
     MetricComparison,
-    compare_together,
 )
 from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.differing_groups import (
@@ -49,8 +48,7 @@ from rageval_report.stats.clusters import (
     clustered_standard_error,
     mean_error,
 )
-from rageval_report.stats.pairs.heterogeneity import HeterogeneityResult, heterogeneity_of_moments
-from rageval_report.stats.threads import limit_threads
+from rageval_report.stats.pooling import HeterogeneityResult, heterogeneity_test
 from rageval_report.stats.units import Units
 from rageval_report.types import FloatArray, IntArray
 
@@ -356,10 +354,9 @@ def _add_pvalues(
     """Add the corrected p-values and the verdicts; return the table with its number of tests."""
     slices = [part for groups in all_groups for part in groups]
     metrics, raw = frame["metric"].tolist(), frame["pvalue"].to_numpy(dtype=np.float64)
-    smallest = [part.row.smallest_pvalue for part in slices]
 
     def correct(pvalues: FloatArray) -> FloatArray:
-        corrected = correct_in_family(family, metrics, pvalues, table.correction, smallest)
+        corrected = correct_in_family(family, metrics, pvalues, table.correction)
         # The best of several variants was chosen on the queries of all groups.
         return np.minimum(1.0, table.plan.tried * corrected)
 
@@ -475,10 +472,7 @@ def _compare_groups(
     """Each metric of two runs in each group."""
     grouped = GroupedRows.of(labels)
     parts = list(grouped)
-    # Of 50 groups of 20,000 queries two threads took 1.2 times as long as one.
-    sizes = [rows.size for _, rows in parts]
-    plan = replace(plan, n_jobs=limit_threads(sizes, plan.n_jobs))
-    compared = compare_together(paired_groups(pairing, metrics, grouped, plan), plan)
+    compared = [paired.tested(plan) for paired in paired_groups(pairing, metrics, grouped, plan)]
     tables = [compared[i * len(parts) : (i + 1) * len(parts)] for i in range(len(metrics))]
     wholes = [
         AllQueries.of(pairing, pair, table, plan)
@@ -504,8 +498,8 @@ def _records(groups: Groups, column: str) -> list[dict[str, object]]:
 
 def _heterogeneity(groups: Groups) -> HeterogeneityResult | None:
     """Whether the groups differ, by their independent units; None for fewer than two groups."""
-    known = [part.row.by_unit.moments for part in groups if part.row.by_unit.n]
-    return heterogeneity_of_moments(known) if len(known) > 1 else None
+    known = [part.row.pairs.units for part in groups if part.row.pairs.n]
+    return heterogeneity_test(known) if len(known) > 1 else None
 
 
 def _record(label: str, row: MetricComparison, column: str) -> dict[str, object]:
@@ -573,10 +567,9 @@ def _pool_differences(groups: Groups, plan: ComparisonPlan) -> PooledSlices:
 
 
 def _slice_difference(row: MetricComparison) -> SliceMean:
-    pairs = row.by_unit
-    error, degrees = mean_error(pairs) if pairs.n > 1 else (math.nan, 0.0)
-    difference = row.pairs.mean if pairs.n else math.nan
-    return SliceMean(difference, error, pairs.n, degrees, row.interval.low, row.interval.high)
+    pairs = row.pairs
+    error, degrees = mean_error(pairs.units) if pairs.n > 1 else (math.nan, 0.0)
+    return SliceMean(pairs.mean, error, pairs.n, degrees, row.interval.low, row.interval.high)
 
 
 def _insert_pooled(

@@ -20,11 +20,11 @@ from rageval_report.cli.plot import DrawArguments
 from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 from rageval_report.plots import PLOTS, save_plot
 from rageval_report.plots.kinds import Plot, PlotSubject
 from rageval_report.run_history.monitoring import monitor
 from rageval_report.run_history.runs import history
+from rageval_report.scale.compared import ScannedComparison
 
 Evaluations: TypeAlias = list[RAGPipelineEvaluation]
 Drawing: TypeAlias = tuple[object, dict[str, object]]  # the subject, and keywords of the plot

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
 
 from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.slices import slice_summary
-from rageval_report.analysis.summary import evaluation_report
+from rageval_report.analysis.summary import EvaluationReport, evaluation_report
 from rageval_report.errors import explain_keywords
-from rageval_report.plots.subjects import of_one_scale
+from rageval_report.plots.subjects import is_scored, of_one_scale
 from rageval_report.reports.common_sections import (
     DEFAULT_LEVEL,
     MeansSettings,
@@ -30,9 +33,10 @@ from rageval_report.reports.pictures import Picture
 from rageval_report.reports.query_table import QueryTable
 from rageval_report.reports.report import Report
 from rageval_report.reports.wording import Wording
+from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.scores.correct_notion import find_notion
-from rageval_report.stats.means.column_description import QUARTILES
+from rageval_report.scores.correct_notion import CorrectNotion, find_notion
+from rageval_report.stats.means import QUARTILES
 
 
 @explain_keywords
@@ -111,32 +115,84 @@ def report_evaluation(
     )
     causes = causes_of(evaluation, notion, k, confidence_level)
     columns = slice_columns_of([evaluation], by)
-    slices = tuple(slice_summary(evaluation, column, metrics, **settings) for column in columns)
+    slices = {column: slice_summary(evaluation, column, metrics, **settings) for column in columns}
+    parts = EvaluationParts(
+        summary, notion, causes, slices, origin_section((evaluation,)), len(evaluation.scores)
+    )
+    drawn = evaluation if pictures else None
+    return page_of_parts(evaluation, parts, drawn, title=title, longest_text=longest_text)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationParts:
+    """What the page of one pipeline shows of all of its queries.
+
+    Parameters
+    ----------
+    summary : EvaluationReport
+        The table of the metrics.
+    notion : CorrectNotion, optional
+        What a correct answer is.
+    causes : (Series, Result), optional
+        Why each query that is shown fails, and the table of causes.
+    slices : mapping of str to Result
+        The tables of slices, by their column.
+    made : Section
+        How the pipeline was made.
+    n_queries : int
+        The number of queries.
+    """
+
+    summary: EvaluationReport
+    notion: CorrectNotion | None
+    causes: tuple[pd.Series, Result] | None
+    slices: Mapping[str, Result]
+    made: Section
+    n_queries: int
+
+
+def page_of_parts(
+    evaluation: Scored,
+    parts: EvaluationParts,
+    drawn: Scored | None,
+    *,
+    title: str | None = None,
+    longest_text: int | None = None,
+) -> Report:
+    """The report of one pipeline, of parts that are computed.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        The queries that the page shows.
+    parts : EvaluationParts
+        The tables.
+    drawn : Scored, optional
+        What the pictures draw; the page has none if omitted.
+    title, longest_text
+        As in `report_evaluation`.
+    """
+    summary, notion, causes = parts.summary, parts.notion, parts.causes
+    table = None if causes is None else causes[1]
     shown = [evaluation.metrics[name] for name in dict.fromkeys(summary.frame["metric"])]
-    answers = () if notion is None else (answers_of(evaluation, notion),)
-    drawn = tuple(map(slice_picture, slices)) if pictures else ()
-    slices_section = Section("slices", "Slices", slices, drawn, folded=True)
+    slices = tuple(parts.slices.values())
+    pictures = () if drawn is None else tuple(map(slice_picture, slices))
     sections = (
-        Section(
-            "metrics", "Metrics", (summary,), _evaluation_pictures(evaluation, shown, pictures)
-        ),
-        Section("causes", "Why queries fail", () if causes is None else (causes[1],)),
-        slices_section,
-        origin_section((evaluation,)),
+        Section("metrics", "Metrics", (summary,), _evaluation_pictures(drawn, shown)),
+        Section("causes", "Why queries fail", () if table is None else (table,)),
+        Section("slices", "Slices", slices, pictures, folded=True),
+        parts.made,
     )
     return Report(
         title=title or f"Evaluation of {evaluation.name}",
-        subtitle=f"{len(evaluation.scores):,} queries, {len(shown)} metrics",
-        verdicts=(
-            *doubts_in((evaluation,)),
-            *verdicts_of_evaluation(summary, None if causes is None else causes[1]),
-        ),
+        subtitle=f"{parts.n_queries:,} queries, {len(shown)} metrics",
+        verdicts=(*doubts_in((evaluation,)), *verdicts_of_evaluation(summary, table)),
         sections=without_empty(sections),
         queries=QueryTable(
             (evaluation,),
             tuple({0: metric} for metric in shown),
-            tuple(columns),
-            answers,
+            tuple(name for name in parts.slices if name in evaluation.details),
+            () if notion is None else (answers_of(evaluation, notion),),
             (None if causes is None else causes[0],),
         ),
         notes=notes_of((evaluation,), None if notion is None else (notion,), longest_text),
@@ -145,11 +201,11 @@ def report_evaluation(
     )
 
 
-def _evaluation_pictures(
-    evaluation: Scored, metrics: list[Metric], pictures: bool
-) -> tuple[Picture, ...]:
-    scored = [metric for metric in metrics if evaluation.scores[metric.name].notna().any()]
-    if not (pictures and scored):
+def _evaluation_pictures(evaluation: Scored | None, metrics: list[Metric]) -> tuple[Picture, ...]:
+    if evaluation is None:
+        return ()
+    scored = [metric for metric in metrics if is_scored(evaluation, metric)]
+    if not scored:
         return ()
     # If all metrics are drawn, the plot itself selects those of one scale, and says so.
     drawn, _ = of_one_scale(scored, named=False)

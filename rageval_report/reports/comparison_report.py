@@ -53,7 +53,7 @@ from rageval_report.scores.correct_notion import (
     shared_notions,
 )
 from rageval_report.scores.shown import BETTER, WORSE
-from rageval_report.stats.means.column_description import QUARTILES
+from rageval_report.stats.means import QUARTILES
 
 FAMILIES = (
     "p-values are corrected within each table, not across tables: looking through the slices is a "

@@ -14,7 +14,7 @@ from rageval_report.run_history.runs import Store, runs_of_pipeline, to_store
 from rageval_report.stats.base import check_probability
 
 if TYPE_CHECKING:
-    from rageval_report.evaluation.scan import EvaluationScan
+    from rageval_report.scale.scan import EvaluationScan
 
 
 @explain_keywords

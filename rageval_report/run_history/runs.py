@@ -42,7 +42,7 @@ from rageval_report.sources.opening import address_of, name_of
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 
 if TYPE_CHECKING:
-    from rageval_report.evaluation.scan import EvaluationScan
+    from rageval_report.scale.scan import EvaluationScan
 
 _RUN_FILE = "run_file"  # the reader of run files
 _SUFFIXES = (".json", ".json.gz")
@@ -205,7 +205,6 @@ def read_runs(
     files: FilesArgument = "auto",
     engine: str | None = None,
     memory_limit: str | None = None,
-    scheduler: str | None = None,
     **options: Unpack[ReaderOptions],
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
@@ -218,11 +217,10 @@ def read_runs(
     query_id, metrics, correct, duplicates, strict, allow, totals, roles, files, **options
         As for `RAGPipelineEvaluation.load`; with "auto" each file is a run.
     engine : str, optional
-        Read Parquet and CSV files part by part, for runs larger than the memory: "auto", "stream",
-        "join", "duckdb" or "dask", as for `RAGPipelineEvaluation.scan`. Each file of the folder is
-        a run. If it holds only folders, each of them is a run, and its files are the parts of one
-        table.
-    memory_limit, scheduler
+        Let an engine read the files, for runs larger than the memory: "auto", "duckdb", "dask" or
+        "spark", as for `RAGPipelineEvaluation.scan`. Each file of the folder is a run. If it holds
+        only folders, each of them is a run, and its files are the parts of one table.
+    memory_limit : str, optional
         As for `RAGPipelineEvaluation.scan`.
 
     Returns
@@ -267,7 +265,6 @@ def read_runs(
         reading: _ScanKeywords = {
             "engine": engine,
             "memory_limit": memory_limit,
-            "scheduler": scheduler,
         }
         return _scan_runs(folder, files, keywords, reading)
     where = Path(folder)
@@ -309,7 +306,6 @@ class _ScanKeywords(TypedDict):
 
     engine: str
     memory_limit: str | None
-    scheduler: str | None
 
 
 # What a scan does not do with rows, and what it is if the caller does not ask for it.

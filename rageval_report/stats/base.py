@@ -17,7 +17,6 @@ ALTERNATIVES: tuple[Alternative, ...] = get_args(Alternative)
 # Differences this small, relative to the scores they come from, are rounding. Doubles carry about
 # 16 digits, so this leaves room for the thousands of operations behind a score.
 TIE_TOLERANCE = 1e-12
-_BLOCK = 8192  # numbers that stay in the first-level cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ class PairedResult:
 
     Examples
     --------
-    >>> from rageval_report.stats import paired_test
+    >>> from rageval_report.stats.pairs import paired_test
     >>> result = paired_test([0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], test="sign-flip")
     >>> result.difference, result.pvalue, result.wins
     (1.0, 0.03125, 6)
@@ -272,10 +271,5 @@ def without_noise(difference: FloatArray, largest: float | FloatArray) -> FloatA
     array([0.  , 0.25])
     """
     tolerance = TIE_TOLERANCE * np.maximum(1.0, largest)
-    for start in range(0, difference.shape[-1], _BLOCK):
-        part = difference[..., start : start + _BLOCK]
-        # Equal scores differ by exactly zero, and as a rule nothing else has to be set.
-        is_noise = (part <= tolerance) & (part >= -tolerance) & (part != 0.0)
-        if is_noise.any():
-            part[is_noise] = 0.0
+    difference[(difference <= tolerance) & (difference >= -tolerance)] = 0.0
     return difference

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.arguments import ReportKeywords, check_count, check_jobs
+from rageval_report.analysis.arguments import ReportKeywords, check_count
 from rageval_report.analysis.cluster_labels import (
     Clusters,
     clusters_setting,
@@ -25,7 +25,6 @@ from rageval_report.analysis.comparing.metric_comparison import (
     Margin,
     MetricComparison,
     PairedMetric,
-    compare_together,
     notes_of,
 )
 from rageval_report.analysis.comparing.pairing import (
@@ -70,11 +69,16 @@ from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_d
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.same_texts import same_texts
 from rageval_report.scores.text_matching import match_queries
-from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues
-from rageval_report.stats.all_pairs import WESTFALL_YOUNG
 from rageval_report.stats.base import check_level, check_resamples, check_seed
-from rageval_report.stats.maxt import uses_midp, westfall_young
-from rageval_report.stats.pairs.equivalence import EQUIVALENCE_METHODS, MarginMethod
+from rageval_report.stats.corrections import (
+    CORRECTIONS,
+    WESTFALL_YOUNG,
+    adjust_pvalues,
+    uses_midp,
+    westfall_young,
+)
+from rageval_report.stats.equivalence import EQUIVALENCE_METHODS, MarginMethod
+from rageval_report.stats.pairs import PAIRED_INTERVALS, TESTS, Pairs
 from rageval_report.types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
@@ -423,11 +427,28 @@ def _both_details(pairing: Pairing, places: IndexArray, ids: pd.Index) -> pd.Dat
     alignment = pairing.alignment
     before = _details_at(pairing.baseline, alignment.baseline_rows, places, ids)
     after = _details_at(pairing.candidate, alignment.candidate_rows, places, ids)
+    return merge_details((pairing.baseline.name, pairing.candidate.name), before, after, ids)
+
+
+def merge_details(
+    names: tuple[str, str], before: pd.DataFrame, after: pd.DataFrame, ids: pd.Index
+) -> pd.DataFrame:
+    """The details of two runs: a column once if they agree, twice if they differ.
+
+    Parameters
+    ----------
+    names : (str, str)
+        The runs.
+    before, after : DataFrame
+        Their details of the same queries.
+    ids : Index
+        The ids of these queries.
+    """
     parts: dict[str, pd.Series] = {}
     for column in dict.fromkeys((*before.columns, *after.columns)):
         if column in before and column in after and not same_texts(before[column], after[column]):
-            parts[f"{pairing.baseline.name}_{column}"] = before[column]
-            parts[f"{pairing.candidate.name}_{column}"] = after[column]
+            parts[f"{names[0]}_{column}"] = before[column]
+            parts[f"{names[1]}_{column}"] = after[column]
         else:
             parts[str(column)] = before[column] if column in before else after[column]
     return pd.DataFrame(parts, index=ids)
@@ -461,7 +482,6 @@ def compare(
     n_resamples: int = 9999,
     on: str | None = None,
     tried: int = 1,
-    n_jobs: int | None = None,
 ) -> Comparison:
     """Compare candidates with a baseline, query by query.
 
@@ -471,15 +491,15 @@ def compare(
         The pipeline in use.
     *candidates : RAGPipelineEvaluation, or EvaluationScan
         The pipelines that might replace it; each is compared with the baseline. Scans are compared
-        with scans: see `rageval_report.evaluation.scan.EvaluationScan.comparative_summary`.
+        with scans: see `rageval_report.scale.scan.EvaluationScan.comparative_summary`.
     metrics : str or iterable of str, optional
         The metrics; all that both have if omitted.
     test : str
-        "auto" is the exact sign-flip test of the mean difference (for 0/1 scores McNemar's mid-p);
-        else a name of the table ``rageval_report.stats.TESTS``.
+        "auto" is the exact sign-flip test of the mean difference, ties counted half (for 0/1 scores
+        McNemar's mid-p); else a name of the table ``rageval_report.stats.TESTS``.
     correction : str
-        "holm" over every row of the table; "tarone", which is Holm's without the rows that cannot
-        be significant; "westfall-young", "bh", "by", "hochberg", "bonferroni", "none".
+        "holm" over every row of the table; "westfall-young", "bh", "by", "hochberg",
+        "bonferroni", "none".
     confidence_level : float
         The level of the intervals; one minus it is the error rate of the verdicts.
     missing : {"drop", "worst", "bounds"}
@@ -493,14 +513,14 @@ def compare(
     seed : int
         For tests and intervals that draw at random; the defaults draw nothing.
     interval : str
-        "auto" is the inversion of the test (for 0/1 scores Bonett–Price); else a name of the table
+        "auto" is the inversion of the test; else a name of the table
         ``rageval_report.stats.PAIRED_INTERVALS``. With clusters "t" is the interval of CR2.
     margin : float or mapping of str to float, optional
         A difference too small to matter, for all metrics or by metric. Without it no verdict says
         "equivalent".
-    margin_method : {"auto", "sign-flip", "bonett-price", "t", "strict"}
+    margin_method : {"auto", "t", "strict"}
         The method of the test against the margin, and of `no_regression` in gates. "auto" is the
-        sign-flip test at the margin (for 0/1 scores Bonett–Price). It sees only losses that were
+        sign-flip test at the margin (for 0/1 scores McNemar's). It sees only losses that were
         sampled; "strict" also counts those that were not, and needs the bounds of the metric. See
         `rageval_report.stats.equivalence_test`.
     rare_loss : float or mapping of str to float, optional
@@ -514,11 +534,6 @@ def compare(
     tried : int
         The number of variants that were tried on these queries and of which the candidates are the
         best, such as 20 settings of a search; see Notes.
-    n_jobs : int, optional
-        The number of threads, for the metrics here and for the groups of `Comparison.slices`. It
-        moves no number. If omitted, one thread per available core for more than about half a second
-        of work on metrics, or groups, of at least 100,000 queries; else one thread. Slices of which
-        no group is that large always take one, as two are slower.
 
     Returns
     -------
@@ -526,7 +541,7 @@ def compare(
         Columns: metric, baseline, candidate, n, n_dropped, baseline_mean, candidate_mean,
         difference, ci_low, ci_high, test, statistic, pvalue, pvalue_adjusted, effect_size,
         effect_name, wins, ties, losses, min_detectable_difference, verdict; then improvement,
-        ci_method, hedges_g_z, odds_ratio, fragile, the columns of planning (see Notes), and those
+        ci_method, hedges_g_z, odds_ratio, the columns of planning (see Notes), and those
         that the settings add. Fewer than six queries, or clusters, are not tested: they have
         estimates, but neither a p-value nor an interval of the difference. ``rare_loss_share`` is
         the largest share of queries with a loss of ``rare_loss_size`` that the sampled queries
@@ -592,7 +607,6 @@ def compare(
             n_resamples=n_resamples,
             on=on,
             tried=tried,
-            n_jobs=n_jobs,
         )
         return comparison
     evaluations = check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
@@ -609,7 +623,6 @@ def compare(
         n_resamples=n_resamples,
         seed=seed,
         tried=tried,
-        n_jobs=n_jobs,
     )
     return _compare_runs(
         evaluations, plan, correction=correction, metrics=metrics, clusters=clusters, on=on
@@ -665,7 +678,6 @@ def plan_comparison(
     n_resamples: int = 9999,
     seed: int = 0,
     tried: int = 1,
-    n_jobs: int | None = None,
 ) -> ComparisonPlan:
     """The settings of a comparison, checked.
 
@@ -677,7 +689,7 @@ def plan_comparison(
         The number of candidates.
     test, interval, confidence_level, missing, margin, margin_method, rare_loss
         As in `compare`.
-    n_resamples, seed, tried, n_jobs
+    n_resamples, seed, tried
         As in `compare`.
     """
     check_choice("missing", missing, MISSING_TREATMENTS)
@@ -694,7 +706,6 @@ def plan_comparison(
         seed=check_seed(seed),
         # If all that were tried are compared, the correction counts them already.
         tried=n_tried if (n_tried := check_count("tried", tried)) > n_candidates else 1,
-        n_jobs=check_jobs(n_jobs),
     )
 
 
@@ -733,7 +744,7 @@ def compare_pairings(
         for pairing in pairings
         for ours, theirs in pairing.metrics
     ]
-    rows = compare_together(paired, plan)
+    rows = [each.tested(plan) for each in paired]
     n_queries = len(pairings[0].baseline.scores)
     comparison = comparison_of_rows(
         title,
@@ -880,8 +891,7 @@ def _adjust_together(
             # The flips are drawn, and the test may be another one, but no adjusted p-value is the
             # smaller.
             return np.fmax(flips([rows[i] for i in positions]), raw[positions])
-        smallest = [rows[i].smallest_pvalue for i in positions]
-        return adjust_pvalues(raw[positions], method=method, smallest=smallest)
+        return adjust_pvalues(raw[positions], method=method)
 
     pvalues = family.correct(names, raw, correct_differences)
     equivalence_pvalues = family.correct(
@@ -904,12 +914,12 @@ def _westfall_young_pvalues(
     # A missing pair is 0, which no flip of its sign changes.
     differences = np.zeros((n_queries, len(rows)), order="F")
     for column, row in enumerate(rows):
-        if row.baseline_rows is None:
+        if row.known.rows is None:
             raise DataError(
                 f"the correction {WESTFALL_YOUNG!r} needs every score in memory; choose another "
                 "one, e.g. 'holm', or bring the scores into memory with .collect()"
             )
-        differences[row.baseline_rows, column] = row.differences
+        differences[row.known.rows, column] = row.known.differences
     by_unit = plan.units.sums(differences)
     # What was not tested for want of units is not a test.
     by_unit[:, [math.isnan(row.test.pvalue) for row in rows]] = math.nan
@@ -954,7 +964,6 @@ def _frame_row(
         "pvalue_adjusted": adjusted.pvalue,
         "min_detectable_difference": finding.min_detectable_difference,
         "verdict": sentence,
-        "fragile": finding.is_fragile,
         **_planning_columns(finding, adjusted.level_left(plan.alpha_of_one)),
     }
     if plan.tried > 1:
@@ -1003,11 +1012,18 @@ def _comparison_notes(
     yield from family.notes()
 
 
+def _are_same(pairs: Pairs) -> bool:
+    """Whether no query differs, and both sides have the same scores to the last bit."""
+    sides = pairs.baseline, pairs.candidate
+    values, counts = ((getattr(side, name) for side in sides) for name in ("values", "counts"))
+    return not pairs.by_query.n_changed and np.array_equal(*values) and np.array_equal(*counts)
+
+
 def _unchanged_notes(pairing: PairingLike, rows: Iterable[MetricComparison]) -> Iterator[str]:
     """That a candidate has the very scores of the baseline, which a change hardly leaves."""
     names = (pairing.baseline.name, pairing.candidate.name)
     pairs = [row.pairs for row in rows if row.names == names and row.pairs.n]
-    if pairs and all(both.are_equal_bits for both in pairs):
+    if pairs and all(map(_are_same, pairs)):
         yield (
             f"{names[1]} and {names[0]} are identical to the last bit on every metric: did the "
             "change reach the pipeline?"

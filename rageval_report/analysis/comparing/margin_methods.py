@@ -5,16 +5,16 @@ from __future__ import annotations
 from rageval_report.analysis.arguments import has_formal_bounds
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric
-from rageval_report.stats.pairs.equivalence import (
+from rageval_report.stats.equivalence import (
     STRICT,
     Claim,
     EquivalenceResult,
     run_equivalence,
 )
-from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.pairs import Pairs
 
 # What "auto" is, unless all differences are equal; a sentence names the other methods.
-_USUAL = ("sign-flip", "bonett-price")
+_USUAL = ("sign-flip", "mcnemar")
 
 
 def what_strict_lacks(metric: Metric) -> str:
@@ -43,7 +43,7 @@ def what_strict_lacks(metric: Metric) -> str:
 
 
 def compare_with_margin(
-    pairs: PairedScores,
+    pairs: Pairs,
     metric: Metric,
     margin: float,
     *,
@@ -55,7 +55,7 @@ def compare_with_margin(
 
     Parameters
     ----------
-    pairs : PairedScores
+    pairs : Pairs
         Independent pairs.
     metric : Metric
         What is compared.
@@ -75,7 +75,7 @@ def compare_with_margin(
 
     Examples
     --------
-    >>> pairs = PairedScores.of([0.5] * 100, [0.5, 0.6] * 50)
+    >>> pairs = Pairs.of([0.5] * 100, [0.5, 0.6] * 50)
     >>> recall = Metric("recall", kind="proportion")
     >>> compare_with_margin(pairs, recall, 0.1, method="strict", alpha=0.05).method
     'strict'
@@ -98,7 +98,7 @@ def is_usual(test: EquivalenceResult) -> bool:
 
     Examples
     --------
-    >>> pairs = PairedScores.of([0] * 20, [0.1, -0.1] * 10)
+    >>> pairs = Pairs.of([0] * 20, [0.1, -0.1] * 10)
     >>> is_usual(run_equivalence(pairs, 0.1)), is_usual(run_equivalence(pairs, 0.1, method="t"))
     (True, False)
     """
@@ -110,7 +110,7 @@ def interval_name(test: EquivalenceResult, level: float) -> str:
 
     Examples
     --------
-    >>> found = run_equivalence(PairedScores.of([0] * 20, [0.1, -0.1] * 10), 0.1)
+    >>> found = run_equivalence(Pairs.of([0] * 20, [0.1, -0.1] * 10), 0.1)
     >>> interval_name(found, 0.9)
     '90 % CI'
     """

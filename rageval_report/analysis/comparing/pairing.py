@@ -23,8 +23,8 @@ from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import Alignment, align
 from rageval_report.scores.metric_scales import agree_on_scale, check_scales, is_within
 from rageval_report.scores.states import not_applicable
-from rageval_report.stats.pairs.paired_scores import NO_RULERS, PairedScores, SideRulers
-from rageval_report.stats.states.pair_state import LoneScores
+from rageval_report.stats.columns import Column
+from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import Units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -110,10 +110,13 @@ class Pairing:
 
     def independent_pairs(
         self, ours: Metric, theirs: Metric, missing: MissingTreatment, units: Units
-    ) -> PairedScores:
-        """One metric, one pair per independent unit of the queries that both scored."""
-        complete, pairs = split_complete(*self.treated(ours, theirs, missing))
-        return units.select(self.baseline_rows(complete)).collapse(pairs)
+    ) -> Pairs:
+        """One metric, by independent unit of the queries that both scored."""
+        before, after = self.treated(ours, theirs, missing)
+        complete = ~(np.isnan(before) | np.isnan(after))
+        return pairs_of(
+            before[complete], after[complete], units.select(self.baseline_rows(complete))
+        )
 
     def units_of_candidate(self, units: Units) -> Units:
         """The units of the candidate's rows, from those of the baseline's rows."""
@@ -131,15 +134,60 @@ class Pairing:
         )
 
 
-def split_complete(
-    before: FloatArray, after: FloatArray, rulers: SideRulers = NO_RULERS
-) -> tuple[BoolArray, PairedScores]:
-    """Which queries both sides scored, and their scores; not copied if these are all queries."""
-    complete = ~(np.isnan(before) | np.isnan(after))
-    if complete.all():
-        sides = np.ascontiguousarray(before), np.ascontiguousarray(after)
-        return complete, PairedScores(*sides, rulers=rulers)
-    return complete, PairedScores(before[complete], after[complete], rulers=rulers)
+@dataclass(frozen=True, eq=False)
+class LoneScores:
+    """The scores of common queries that only one side scored, and the queries that neither scored.
+
+    Parameters
+    ----------
+    baseline, candidate : Column
+        The scores of the queries that only the baseline, only the candidate scored.
+    n_neither : int
+        The number of queries without a score.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> lone = LoneScores.of(np.array([0.5, nan, nan]), np.array([nan, 1.0, nan]))
+    >>> lone.n, lone.n_no_baseline, lone.n_no_candidate
+    (3, 2, 2)
+    """
+
+    baseline: Column
+    candidate: Column
+    n_neither: int = 0
+
+    @classmethod
+    def of(cls, baseline: FloatArray, candidate: FloatArray) -> LoneScores:
+        """Those of two columns of the same queries; NaN is unscored."""
+        no_before, no_after = np.isnan(baseline), np.isnan(candidate)
+        return cls(
+            Column.of(baseline[no_after]),
+            Column.of(candidate[no_before]),
+            int(np.count_nonzero(no_before & no_after)),
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of queries that are left out of a comparison."""
+        return self.baseline.n + self.candidate.n + self.n_neither
+
+    @property
+    def n_no_baseline(self) -> int:
+        """The number of queries that the baseline did not score."""
+        return self.candidate.n + self.n_neither
+
+    @property
+    def n_no_candidate(self) -> int:
+        """The number of queries that the candidate did not score."""
+        return self.baseline.n + self.n_neither
+
+
+def pairs_of(before: FloatArray, after: FloatArray, units: Units) -> Pairs:
+    """Complete pairs of scores, by independent unit; there may be none."""
+    if not before.size:
+        return Pairs(*3 * (Column.of(before),))
+    return Pairs.of(before, after, units if units.are_clusters else None)
 
 
 def note_on_lone_ids(name: str, ids: Collection[str], n: int | None = None) -> tuple[str, ...]:
@@ -373,14 +421,12 @@ def require_bounds(metric: Metric) -> tuple[float, float]:
     return metric.bounds
 
 
-def extreme_differences(
-    pairs: PairedScores, lone: LoneScores, metric: Metric
-) -> tuple[float, float]:
+def extreme_differences(pairs: Pairs, lone: LoneScores, metric: Metric) -> tuple[float, float]:
     """The mean difference if every missing score were as low, or as high, as it can be.
 
     Parameters
     ----------
-    pairs : PairedScores
+    pairs : Pairs
         The scores of the queries that both sides scored.
     lone : LoneScores
         The scores of those that one side scored; there are some.
@@ -395,17 +441,21 @@ def extreme_differences(
     --------
     >>> nan, known = float("nan"), Metric("recall", bounds=(0.0, 1.0))
     >>> lone = LoneScores.of(np.array([0.5]), np.array([nan]))
-    >>> extreme_differences(PairedScores.of([0.5], [0.5]), lone, known)
+    >>> extreme_differences(Pairs.of([0.5], [0.5]), lone, known)
     (-0.25, 0.25)
     """
     low, high = require_bounds(metric)
-    n = pairs.n + lone.n
+    n = pairs.differences.n + lone.n
     if not n:
         return math.nan, math.nan
-    gained = lone.candidate.total - lone.baseline.total + (pairs.n * pairs.mean if pairs.n else 0.0)
+    gained = _total(pairs.differences) + _total(lone.candidate) - _total(lone.baseline)
     lowest = gained + lone.n_no_candidate * low - lone.n_no_baseline * high
     highest = gained + lone.n_no_candidate * high - lone.n_no_baseline * low
     return lowest / n, highest / n
+
+
+def _total(column: Column) -> float:
+    return column.mean * column.n if column.n else 0.0
 
 
 def compared_rows(pairings: Sequence[Pairing]) -> BoolArray:

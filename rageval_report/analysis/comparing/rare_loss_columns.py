@@ -9,8 +9,8 @@ from rageval_report.analysis.arguments import has_formal_bounds
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric
-from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.pairs.rare_losses import RareLossBound, rare_losses_of
+from rageval_report.stats.pairs import Pairs
+from rageval_report.stats.rare_losses import RareLossBound, hidden_losses, rare_losses_of
 
 # One size of a loss, or one per metric.
 LossSize = float | Mapping[str, float]
@@ -18,13 +18,13 @@ RARE_LOSS_COLUMNS = ("rare_loss_size", "rare_loss_share", "rare_loss_difference"
 
 
 def find_rare_losses(
-    pairs: PairedScores, metric: Metric, size: LossSize | None, confidence_level: float
+    pairs: Pairs, metric: Metric, size: LossSize | None, confidence_level: float
 ) -> RareLossBound | None:
     """The bound for one metric; None without a pair, or if it is not known how much can be lost.
 
     Parameters
     ----------
-    pairs : PairedScores
+    pairs : Pairs
         Independent pairs.
     metric : Metric
         What is compared; its direction says which changes are losses.
@@ -42,7 +42,7 @@ def find_rare_losses(
     Examples
     --------
     >>> recall = Metric("recall", kind="proportion")
-    >>> bound = find_rare_losses(PairedScores.of([0.5] * 50, [0.6] * 50), recall, None, 0.95)
+    >>> bound = find_rare_losses(Pairs.of([0.5] * 50, [0.6] * 50), recall, None, 0.95)
     >>> bound.size, round(bound.share, 4), round(bound.difference, 4)
     (1.0, 0.0582, 0.036)
     """
@@ -75,8 +75,26 @@ def rare_loss_numbers(bound: RareLossBound | None, metric: Metric) -> dict[str, 
     return dict(zip(RARE_LOSS_COLUMNS, (bound.size, bound.share, difference), strict=True))
 
 
-def rare_loss_notes(bound: RareLossBound | None, candidate: str) -> tuple[str, ...]:
-    """A sentence if losses as frequent as the bound would undo the improvement; else empty."""
+def rare_loss_notes(
+    pairs: Pairs, metric: Metric, size: LossSize | None, confidence_level: float, candidate: str
+) -> tuple[str, ...]:
+    """A sentence if losses that are too rare to be seen could turn an improvement; else empty.
+
+    Parameters
+    ----------
+    pairs, metric, size, confidence_level
+        As in `find_rare_losses`. Without a size, losses are as large as the sample allows.
+    candidate : str
+        The name of the candidate.
+    """
+    widest = _size_of_loss(metric, None)
+    if size is not None:
+        bound = find_rare_losses(pairs, metric, size, confidence_level)
+    elif widest is not None:
+        sides = pairs if metric.greater_is_better else pairs.swapped()
+        bound = hidden_losses(sides, widest, confidence_level=confidence_level)
+    else:
+        bound = None
     if bound is None or bound.difference > 0:
         return ()
     return (

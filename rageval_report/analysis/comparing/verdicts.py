@@ -15,7 +15,7 @@ from rageval_report.analysis.sentence_parts import (
     rounded_count,
 )
 from rageval_report.stats.base import Interval, PairedResult
-from rageval_report.stats.pairs.equivalence import EquivalenceResult
+from rageval_report.stats.equivalence import EquivalenceResult
 from rageval_report.stats.units import FEWEST_UNITS
 
 CLUSTERS = "clusters"
@@ -112,8 +112,6 @@ class MetricFinding:
         infinite if none can be shown, NaN if the differences do not vary.
     needed : tuple of NeededUnits
         The units that differences of a useful size need at that level.
-    is_fragile : bool
-        Whether one more query against it would undo it.
     equivalence : EquivalenceResult, optional
         The test against the user's margin.
     alpha : float
@@ -141,7 +139,6 @@ class MetricFinding:
     adjusted: AdjustedPvalues
     min_detectable_difference: float
     needed: tuple[NeededUnits, ...]
-    is_fragile: bool
     equivalence: EquivalenceResult | None
     alpha: float
     unit: str = "paired queries"
@@ -194,11 +191,7 @@ def _shown_sentence(finding: MetricFinding) -> str:
         f"{number(abs(difference))} ({_magnitude(finding)}), {_pvalue(finding)}, "
         f"{finding.test.n} {finding.unit}"
     )
-    sentence += _margin_part(finding) + _tried_part(finding)
-    if finding.is_fragile:
-        unit = "cluster" if finding.unit == CLUSTERS else "query"
-        sentence += f"; fragile: one more {unit} against it, as large as the largest, would undo it"
-    return sentence
+    return sentence + _margin_part(finding) + _tried_part(finding)
 
 
 def _margin_part(finding: MetricFinding) -> str:

@@ -45,9 +45,9 @@ from rageval_report.scores.catalogue.dialects import (
     percentile_method,
 )
 from rageval_report.scores.guard import doubts_of
-from rageval_report.stats import adjust_pvalues
 from rageval_report.stats.base import check_level, check_resamples, check_seed
-from rageval_report.stats.pairs.equivalence import EquivalenceResult
+from rageval_report.stats.corrections import adjust_pvalues
+from rageval_report.stats.equivalence import EquivalenceResult
 
 
 def gate(

@@ -26,7 +26,7 @@ from rageval_report._registry import import_yaml
 from rageval_report.analysis.gates.columns import GATE_MISSING, GateKeywords
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
 from rageval_report.errors import ReaderError, UnknownNameError, explain_keywords
-from rageval_report.stats.pairs.equivalence import EQUIVALENCE_METHODS
+from rageval_report.stats.equivalence import EQUIVALENCE_METHODS
 
 _LARGEST = 1_000_000
 _AT_LINE = re.compile(r"\(at line (?P<line>\d+)")

@@ -19,12 +19,12 @@ from rageval_report.analysis.comparing.pairing import NamedRun, Pairing
 from rageval_report.analysis.gates.columns import Measurement, mark_without_spread
 from rageval_report.analysis.gates.figures import GateFigure, QueriesBehind, ValueRange
 from rageval_report.scores import Metric
-from rageval_report.stats.pairs.equivalence import (
+from rageval_report.stats.equivalence import (
     EQUIVALENCE_METHODS,
     STRICT,
     EquivalenceResult,
 )
-from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.pairs import Pairs
 
 NO_REGRESSION = "no_regression"
 MARGIN_METHOD = "margin_method"
@@ -41,7 +41,7 @@ class GatedPairing(Protocol):
     def metrics(self) -> list[tuple[Metric, Metric]]:
         """The metrics that both have, as the baseline and as the candidate knows them."""
 
-    def by_unit(self, metric: Metric) -> PairedScores:
+    def by_unit(self, metric: Metric) -> Pairs:
         """One metric, one pair per independent unit of the queries that both scored."""
 
 
@@ -70,7 +70,7 @@ class PlannedPairing:
         """The metrics that both have, as the baseline and as the candidate knows them."""
         return self.pairing.metrics
 
-    def by_unit(self, metric: Metric) -> PairedScores:
+    def by_unit(self, metric: Metric) -> Pairs:
         """One metric, one pair per independent unit of the queries that both scored."""
         twin = next(theirs for ours, theirs in self.metrics if ours.name == metric.name)
         plan = self.plan
@@ -104,7 +104,7 @@ class ComparedPair:
         return frame[is_metric & is_candidate].iloc[0]
 
     @cached_property
-    def by_unit(self) -> PairedScores:
+    def by_unit(self) -> Pairs:
         """One pair per independent unit, with missing scores treated as in the comparison."""
         return self.pairing.by_unit(self.metric)
 

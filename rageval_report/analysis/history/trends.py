@@ -27,7 +27,8 @@ from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import HistoryPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
-from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS
+from rageval_report.stats.corrections import CORRECTIONS
+from rageval_report.stats.pairs import PAIRED_INTERVALS, TESTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

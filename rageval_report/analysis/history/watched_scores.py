@@ -1,4 +1,4 @@
-"""What monitoring needs of each run: states that are added, whatever the order of the rows."""
+"""What monitoring needs of each run: the scores of the reference, and the evidence of a batch."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.slices import group_labels
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric, Scored
-from rageval_report.stats.base import Interval, finite_values
-from rageval_report.stats.exact_sums import ExactSum
-from rageval_report.stats.means.intervals import DescribedColumn, described_intervals
-from rageval_report.stats.means.moments import Moments, moments
-from rageval_report.stats.sequential.change_detection import CapitalGrowth, ChangeBets
+from rageval_report.stats.base import Interval
+from rageval_report.stats.change_detection import ChangeBets
+from rageval_report.stats.columns import Column
+from rageval_report.stats.means import mean_interval
 from rageval_report.stats.units import Units
 from rageval_report.types import BoolArray, FloatArray
 
@@ -34,31 +33,20 @@ class ReferenceScores:
 
     Parameters
     ----------
-    column : DescribedColumn
-        The scores, or their counts, and their moments.
+    column : Column
+        The scores.
     """
 
-    column: DescribedColumn
-
-    @classmethod
-    def of(cls, values: FloatArray) -> ReferenceScores:
-        """Those of an array; NaN does not count."""
-        return cls(DescribedColumn(values, moments(values)))
-
-    @property
-    def known(self) -> Moments:
-        """Their moments."""
-        return self.column.known
+    column: Column
 
     @property
     def variance(self) -> float:
         """Their variance, with denominator n."""
-        return self.known.std**2 * (self.known.n - 1) / self.known.n
+        return self.column.variance * (self.column.n - 1) / self.column.n
 
     def interval(self, bounds: tuple[float, float], confidence_level: float) -> Interval:
         """The interval of their mean."""
-        column = DescribedColumn(self.column.values, self.known, bounds)
-        return described_intervals([column], confidence_level=confidence_level)[0]
+        return mean_interval(self.column, bounds=bounds, confidence_level=confidence_level)
 
 
 @dataclass(frozen=True)
@@ -79,12 +67,12 @@ class WatchedBets:
     slice_name: str
     bets: ChangeBets
 
-    def evidence(self, values: FloatArray) -> BatchEvidence:
+    def evidence(self, values: FloatArray | Column) -> BatchEvidence:
         """The evidence of some scores.
 
         Parameters
         ----------
-        values : ndarray
+        values : ndarray or Column
             One per unit; NaN is left out.
 
         Raises
@@ -92,9 +80,9 @@ class WatchedBets:
         DataError
             If one lies outside the bounds.
         """
-        present = finite_values(values)
+        column = Column.of(values)
         try:
-            growth = self.bets.growth(present)
+            growth = self.bets.growth(column)
         except DataError as exc:
             name = self.metric.name
             raise DataError(
@@ -102,7 +90,7 @@ class WatchedBets:
                 f"batches when the reference is loaded: metrics={{{name!r}: {{'bounds': "
                 "(low, high)}}"
             ) from exc
-        return BatchEvidence(ExactSum.of(present), growth)
+        return BatchEvidence(column.n, column.mean, growth)
 
 
 @dataclass(frozen=True)
@@ -111,18 +99,17 @@ class BatchEvidence:
 
     Parameters
     ----------
-    scores : ExactSum
-        The number and the sum of the scores, one per unit.
-    growth : CapitalGrowth
-        How much the capital grows on them.
+    n : int
+        The number of the scores, one per unit.
+    mean : float
+        Their mean; NaN if there are none.
+    growth : ndarray
+        How much the capital grows on them, see `ChangeBets.growth`.
     """
 
-    scores: ExactSum
-    growth: CapitalGrowth
-
-    def __add__(self, other: BatchEvidence) -> BatchEvidence:
-        """What is known of both parts."""
-        return BatchEvidence(self.scores + other.scores, self.growth + other.growth)
+    n: int
+    mean: float
+    growth: FloatArray
 
 
 @dataclass(frozen=True)
@@ -167,7 +154,7 @@ def reference_in_memory(
     units = resolve_units(run, clusters)
     groups = {ALL: None} | _groups_of(run, by)
     return {
-        (metric.name, group): ReferenceScores.of(_scores(run, metric, is_inside, units))
+        (metric.name, group): ReferenceScores(Column.of(_scores(run, metric, is_inside, units)))
         for metric in metrics
         for group, is_inside in groups.items()
     }

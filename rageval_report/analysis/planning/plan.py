@@ -129,7 +129,7 @@ def plan(
     Notes
     -----
     The tests are those of `compare`: the sign-flip test (see
-    `rageval_report.stats.queries_needed`), McNemar's mid-p test for scores of 0 and 1. The level of
+    `rageval_report.stats.planning`), McNemar's mid-p test for scores of 0 and 1. The level of
     each test is one minus the confidence level over `n_tests`, as for the first step of Holm's
     correction. Never fewer than 6 queries, or clusters.
 
@@ -396,7 +396,7 @@ def _notes(
 
 def _cluster_notes(known: Sequence[Assumptions]) -> Iterator[str]:
     """How much clusters differ, and how that is known."""
-    counts = [parts.clusters.n for parts in known if parts.clusters is not None]
+    counts = [parts.clusters.sizes.size for parts in known if parts.clusters is not None]
     if not counts:
         return
     if any(math.isnan(parts.sd_difference) for parts in known):

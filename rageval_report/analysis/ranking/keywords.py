@@ -26,7 +26,6 @@ class RankingKeywords(TypedDict, total=False):
     margins: Mapping[str, float] | None
     clusters: Clusters | None
     tried: int
-    n_jobs: int | None
 
 
 class ObjectiveKeywords(TypedDict, total=False):

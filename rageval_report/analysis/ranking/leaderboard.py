@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import pandas as pd
 
-from rageval_report.analysis.arguments import RankingReportKeywords, check_count, check_jobs
+from rageval_report.analysis.arguments import RankingReportKeywords, check_count
 from rageval_report.analysis.cluster_labels import Clusters, clusters_setting
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.evaluation_inputs import EvaluationInput, read_evaluations
@@ -49,12 +49,9 @@ from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
-from rageval_report.stats.all_pairs import (
-    AllPairs,
-    check_correction,
-    shared_flips,
-)
 from rageval_report.stats.base import check_level, check_resamples, check_seed
+from rageval_report.stats.corrections import check_correction, shared_flips
+from rageval_report.stats.many_pairs import AllPairs
 from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:
@@ -394,7 +391,6 @@ def rank(
     margins: Mapping[str, float] | None = None,
     clusters: Clusters | None = None,
     tried: int = 1,
-    n_jobs: int | None = None,
 ) -> Ranking:
     """Rank several pipelines, metric by metric.
 
@@ -410,7 +406,7 @@ def rank(
         The defaults of `Ranking.weighted` and `Ranking.pareto`; checked here.
     correction : str
         "holm" over all pairs of all metrics; "westfall-young" (all pairs share the sign flips),
-        "tarone", "bh", "by", "hochberg", "bonferroni", "none".
+        "bh", "by", "hochberg", "bonferroni", "none".
     confidence_level : float
         The level of the intervals; one minus it is the error rate of the comparisons.
     missing : {"drop", "worst", "bounds"}
@@ -434,10 +430,6 @@ def rank(
     tried : int
         The number of pipelines that were tried on these queries, if only the best of them are
         ranked. The correction then counts the pairs of all of them; "westfall-young" is Holm's.
-    n_jobs : int, optional
-        The number of threads, for the metrics. It moves no number. If omitted, one thread per
-        available core for more than about half a second of work on at least 100,000 queries; else
-        one thread.
 
     Returns
     -------
@@ -497,7 +489,6 @@ def rank(
             margins=margins,
             clusters=clusters,
             tried=tried,
-            n_jobs=n_jobs,
         )
         return ranking
     check_correction(correction)
@@ -518,7 +509,6 @@ def rank(
         margins=check_aims(lineup.runs, lineup.metrics, weights, objectives, margins),
         on=on,
         clusters=None if clusters is None else str(clusters_setting(clusters)["clusters"]),
-        n_jobs=check_jobs(n_jobs),
     )
     ranked = rank_blocks(
         blocks,

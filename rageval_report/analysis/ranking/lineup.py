@@ -35,7 +35,7 @@ from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_all
-from rageval_report.stats.means.moments import moments
+from rageval_report.stats.columns import Column
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -155,7 +155,7 @@ class Lineup:
             The name of the run.
         """
         scores = self.scores(metric.name)[:, self.names.index(pipeline)]
-        low, high = (moments(column).mean for column in filled_with_bounds(scores, metric))
+        low, high = (Column.of(column).mean for column in filled_with_bounds(scores, metric))
         return low, high
 
     def block(self, name: str) -> ScoreBlock:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from rageval_report.errors import DataError
 from rageval_report.scores.correct_notion import EXACT_MATCHES
-from rageval_report.stats.resampled import quantile_of
+from rageval_report.stats.bootstrap import quantile_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from rageval_report.scores.correct_notion import (
     answers_by,
     shared_notions,
 )
-from rageval_report.stats.resampled import quantile_of
+from rageval_report.stats.bootstrap import quantile_of
 from rageval_report.stats.units import FEWEST_UNITS
 from rageval_report.types import FloatArray
 

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypedDict
+from functools import cached_property
+from typing import Protocol, TypedDict
 
 import numpy as np
 
-from rageval_report.analysis.arguments import column_of_mean
+from rageval_report.analysis.arguments import interval_of_mean
 from rageval_report.analysis.cluster_means import cluster_intervals
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.scores import Metric
-from rageval_report.stats import PairedScores
-from rageval_report.stats.all_pairs import AllPairs, beyond_margin, pair_tests
 from rageval_report.stats.base import Interval
-from rageval_report.stats.means.intervals import described_intervals
-from rageval_report.stats.means.moments import Moments, moments
-from rageval_report.stats.ranks import (
+from rageval_report.stats.columns import Column
+from rageval_report.stats.many_pairs import (
+    AllPairs,
     FriedmanResult,
     count_alone_best,
     friedman_test,
+    pair_tests,
     rounding_tie,
 )
-from rageval_report.stats.threads import FEWEST_PAIRS, lock_free_property
+from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import FloatArray, IntArray
 
@@ -34,14 +33,6 @@ class Drawing(TypedDict):
 
     n_resamples: int
     seed: int
-
-
-class RankedPair(NamedTuple):
-    """Two columns: the mean of each, and their differences, one per independent unit."""
-
-    baseline_mean: float
-    candidate_mean: float
-    by_unit: PairedScores
 
 
 class RankedColumns(Protocol):
@@ -54,10 +45,6 @@ class RankedColumns(Protocol):
     @property
     def n_units(self) -> int:
         """The number of their independent units."""
-
-    @property
-    def n_in_memory(self) -> int:
-        """The number of pairs of scores in memory, of all pairs of columns together."""
 
     @property
     def means(self) -> FloatArray:
@@ -75,8 +62,8 @@ class RankedColumns(Protocol):
     ) -> Sequence[Interval]:
         """The interval of the mean of each column."""
 
-    def pair(self, first: int, second: int) -> RankedPair:
-        """Two columns."""
+    def pair(self, first: int, second: int) -> Pairs:
+        """Two columns, by independent unit."""
 
     def test_pairs(self, test: str, margin: float, drawing: Drawing) -> AllPairs:
         """The tests of all pairs, against a margin if it is above 0; not corrected."""
@@ -116,24 +103,17 @@ class MatrixColumns:
         """The number of independent units."""
         return self.units.count(len(self.scores))
 
-    @property
-    def n_in_memory(self) -> int:
-        """The number of pairs of scores, of all pairs of columns together; 0 of few queries."""
-        n, n_columns = self.scores.shape
-        # The columns are long enough for threads, or they are not, however many pairs they make.
-        return n * math.comb(n_columns, 2) if n >= FEWEST_PAIRS else 0
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The scores of each pipeline."""
+        return [Column.of(column) for column in self.scores.T]
 
-    @lock_free_property
-    def moments_of_each(self) -> list[Moments]:
-        """The moments of each column."""
-        return [moments(column) for column in self.scores.T]
-
-    @lock_free_property
+    @cached_property
     def means(self) -> FloatArray:
         """The mean of each column."""
-        return np.array([known.mean for known in self.moments_of_each])
+        return np.array([column.mean for column in self.columns])
 
-    @lock_free_property
+    @cached_property
     def tie(self) -> float:
         """The largest difference between two scores that is only rounding."""
         return rounding_tie(float(np.abs(self.scores).max()))
@@ -146,34 +126,26 @@ class MatrixColumns:
         self, metric: Metric, confidence_level: float, drawing: Drawing
     ) -> Sequence[Interval]:
         """The interval of the mean of each column."""
-        columns = list(self.scores.T)
         if self.units.are_clusters:
+            scores = list(self.scores.T)
             intervals = cluster_intervals(
-                [metric] * len(columns), columns, self.units, confidence_level=confidence_level
+                [metric] * len(scores), scores, self.units, confidence_level=confidence_level
             )
-            # On a lattice these means are rounded once, so that no order of the rows moves them.
             means = self.means.tolist()
             return [replace(each, estimate=m) for each, m in zip(intervals, means, strict=True)]
-        described = zip(columns, self.moments_of_each, strict=True)
-        return described_intervals(
-            [column_of_mean(metric, column, known) for column, known in described],
-            confidence_level=confidence_level,
-            **drawing,
-        )
+        return [
+            interval_of_mean(metric, column, confidence_level=confidence_level, **drawing)
+            for column in self.columns
+        ]
 
-    def pair(self, first: int, second: int) -> RankedPair:
-        """Two columns."""
-        pairs = PairedScores(self.scores[:, first], self.scores[:, second])
-        means = self.means
-        return RankedPair(float(means[first]), float(means[second]), self.units.collapse(pairs))
+    def pair(self, first: int, second: int) -> Pairs:
+        """Two columns, by independent unit."""
+        units = self.units if self.units.are_clusters else None
+        return Pairs.of(self.scores[:, first], self.scores[:, second], units)
 
     def test_pairs(self, test: str, margin: float, drawing: Drawing) -> AllPairs:
         """The tests of all pairs."""
-        pairs = pair_tests(self.scores, units=self.units, test=test, **drawing)
-        if not margin:
-            return pairs
-        scores = pairs.scores_in(self.scores)
-        return beyond_margin(scores, pairs, margin, units=self.units, test=test, **drawing)
+        return pair_tests(self.scores, units=self.units, test=test, margin=margin, **drawing)
 
     def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
         """Friedman's test."""

@@ -9,8 +9,7 @@ from typing import TypedDict
 import numpy as np
 
 from rageval_report.analysis.ranking.objectives import Aim, ObjectivePart
-from rageval_report.stats.resampled import quantile_of, resampled_statistics
-from rageval_report.stats.units import QUERIES
+from rageval_report.stats.bootstrap import quantile_of, resampled_statistics
 from rageval_report.types import FloatArray
 
 
@@ -88,7 +87,7 @@ def resample_objectives(aims: Sequence[Aim], *, n_resamples: int, seed: int) -> 
     drawn = resampled_statistics(
         [part.block.values for part in parts],
         [part.statistic for part in parts],
-        units=parts[0].block.units if parts else QUERIES,
+        clusters=parts[0].block.units.codes if parts else None,
         n_resamples=n_resamples,
         seed=seed,
     )
@@ -108,23 +107,6 @@ def _statistic(part: ObjectivePart) -> FloatArray:
         np.median(scores, axis=0) if quantile == 0.5 else np.quantile(scores, quantile, axis=0)
     )
     return values
-
-
-def percentile_limits(drawn: FloatArray, confidence_level: float) -> tuple[FloatArray, FloatArray]:
-    """The percentile interval along the first axis, that of the resamples.
-
-    Examples
-    --------
-    >>> low, high = percentile_limits(np.arange(101.0), 0.9)
-    >>> round(float(low), 9), round(float(high), 9)
-    (5.0, 95.0)
-    """
-    alpha = (1.0 - confidence_level) / 2
-    if not len(drawn):
-        undefined = np.full(drawn.shape[1:], np.nan)
-        return undefined, undefined
-    low, high = np.quantile(drawn, [alpha, 1.0 - alpha], axis=0)
-    return low, high
 
 
 def percent(share: float) -> str:

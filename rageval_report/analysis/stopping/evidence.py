@@ -8,12 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from rageval_report.stats.base import TIE_TOLERANCE, Alternative, Interval
-from rageval_report.stats.pairs.paired import paired_interval
-from rageval_report.stats.sequential.asymptotic import asymptotic_evalues, asymptotic_sequence
-from rageval_report.stats.sequential.bets import Bets, EffectBets, SizeBets
-from rageval_report.stats.sequential.confidence_sequences import ConfidenceSequence, mean_sequence
-from rageval_report.stats.sequential.evalues import mean_evalues
-from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
+from rageval_report.stats.pairs import paired_interval
+from rageval_report.stats.sequential import (
+    Bets,
+    ConfidenceSequence,
+    EffectBets,
+    SizeBets,
+    asymptotic_evalues,
+    asymptotic_sequence,
+    mean_evalues,
+    mean_sequence,
+)
+from rageval_report.stats.sign_flips import sign_flip_pvalue
 from rageval_report.types import BoolArray, FloatArray
 
 # The first looks of O'Brien and Fleming have levels that no interval needs to show.

@@ -346,10 +346,6 @@ def test_clusters_are_counted_as_clusters():
     clusters = {f"q{i}": i // 3 for i in range(24)}
     shown = verdict_of(before, before + rng.uniform(0.1, 0.3, 24), clusters=clusters)
     assert ", 8 clusters" in shown
-    few = verdict_of(before[:18], before[:18] + 0.2, clusters=clusters)
-    assert few.endswith(
-        "; fragile: one more cluster against it, as large as the largest, would undo it"
-    )
     unseen = verdict_of(before, before + rng.uniform(-0.1, 0.1, 24), clusters=clusters)
     assert "; with 8 clusters only differences" in unseen
 

@@ -1,0 +1,840 @@
+"""Statistics that may be looked at while the scores still come in.
+
+A p-value or an interval of a fixed number of queries is valid for one look. What is here is valid
+at every look, or at a planned few:
+
+- `mean_evalues` and `mean_sequence`: bounded scores, by betting. Valid at every look, whatever the
+  distribution of the scores. Two pipelines are compared by their differences, query by query; of
+  scores from 0 to 1 these have the bounds (-1, 1).
+- `asymptotic_evalues` and `asymptotic_sequence`: scores without bounds, such as latencies. Valid
+  for many queries.
+- `adjust_evalues`: several metrics at once (e-Holm).
+- `look_levels`: levels for a planned few looks with a test of your own (alpha spending).
+
+A betting test of "the mean is m" starts with a capital of 1 and stakes a part of it on each score:
+the capital is multiplied by ``1 + stake * (score - m)`` where scores above m are expected. A stake
+may depend on the scores before its own, never on its own. Whatever the stakes, the expected capital
+stays 1 if the mean is m, so that it ever reaches 1 / alpha with a probability of at most alpha
+(Ville 1939). This capital is the e-value; the stakes decide only how soon a mean that is not m is
+noticed. A mean is excluded as soon as a bettor who doubts it has won enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rageval_report._registry import Registry
+from rageval_report.errors import DataError
+from rageval_report.stats.base import (
+    Alternative,
+    check_alternative,
+    check_integer,
+    check_level,
+    check_positive,
+    check_probability,
+    finite_values,
+)
+from rageval_report.types import BoolArray, FloatArray
+
+Bounds: TypeAlias = tuple[float, float]
+
+# A plan is a mixture of stakes for the planned effect, 1.5 and 2.25 times the effect: effects are
+# often larger than planned, and the stakes for the planned one alone are then slow.
+_MULTIPLES = np.array([1.0, 1.5, 2.25])
+# The numbers of queries of an evaluation of which nothing is known.
+_USUAL_SIZES = (25.0, 100.0, 400.0, 1600.0)
+# The variance that is assumed before the first score, and the number of scores it counts for. The
+# largest possible variance, 1/4, makes the first stakes so small that 5 % more queries are needed;
+# 1/36 loses early stakes. With a weight of 1, a few equal scores at the start make the stakes so
+# large that a rare loss is a disaster: with 5 % whole losses, the interval of 100 queries is 1.65
+# times as wide as one for a single look; with 5 it is 1.5 times.
+_PLANNED_VARIANCE, _PLANNED_WEIGHT = 1 / 16, 5.0
+# The stakes grow while the planned number of queries comes near. The last tenth of them has the
+# stakes of its beginning, so that the capital is not lost there for all later looks.
+_LEAST_LEFT = 0.1
+# The logarithm of what is still to be won is never taken to be smaller than this. With less, a
+# bettor near the goal could be overtaken by one who doubts a higher mean, and the means that are
+# excluded would have gaps; see `log_capital`.
+_LEAST_TO_WIN = 0.5
+# Larger e-values are cut to this, so that sums of them stay finite.
+_LARGEST_EVALUE = 1e300
+# A limit is searched among many means at once, again and again between two neighbours: six times 64
+# parts are 36 halvings of the interval from 0 to 1. The outer neighbour is the limit.
+_PARTS, _ROUNDS = 64, 6
+# Scores may leave their bounds by this share of the range, and the mean of the rest of a fixed set
+# may leave the scale: that is rounding. Without it, a true mean was rejected in 26 % of the sets of
+# a simulation, because scores that are all 0 leave a rest whose mean is computed just below 0.
+_ROUNDING = 1e-9
+# The asymptotic interval is valid only for many scores: with a first look at 100 lognormal scores
+# (sigma 1) all limits contained the mean in 91 % of the streams, at 20 in 86 %, at 400 in 95 %.
+FIRST_LOOK = 100
+# Nodes of the integral over the statistic of a look. With 128 the boundaries of ten looks differ
+# from those with 512 by less than 1e-10.
+_NODES = 128
+# No look rejects beyond this many standard errors: a level of 1e-57.
+_FARTHEST = 16.0
+
+
+# -- stakes
+
+
+@dataclass(frozen=True, slots=True)
+class SizeBets:
+    """Stakes for the narrowest interval after a planned number of queries, or a mixture of several.
+
+    The stake is ``sqrt(2 * log(goal / capital) / (left * variance))``: what is still to be won, the
+    queries that are left of the planned number, and the variance of the scores so far. When the
+    planned number has come, the next plan is twice as large.
+
+    Parameters
+    ----------
+    sizes : tuple of float
+        Numbers of queries. A single one gives the narrowest interval at this number.
+
+    Raises
+    ------
+    DataError
+        If there is no number, or one is not above 0.
+
+    References
+    ----------
+    .. [1] Voracek, Orabona (2025). STaR-Bets: Sequential target-recalculating bets for tighter
+           confidence intervals. arXiv 2505.22422.
+
+    Examples
+    --------
+    >>> SizeBets((100,)).stakes(np.array([0.4, 0.6]), 0.05).round(2)
+    array([[1.09, 1.18]])
+    >>> SizeBets().describe(), SizeBets.up_to(200).sizes
+    ('hedged over 25, 100, 400 and 1600 queries', (200.0, 88.88888888888889, 39.50617283950617))
+    """
+
+    sizes: tuple[float, ...] = _USUAL_SIZES
+
+    # The largest share of the capital that one score may cost. A stake that could lose all of it
+    # would end the test, because nothing would be left to bet with. Scores of little variance need
+    # large stakes: with a plan of 100 queries and 1.5 times the planned effect they need 0.58 of
+    # the queries if a twentieth of the capital is kept, and 0.56 if a hundredth is kept.
+    largest_loss = 0.99
+
+    def __post_init__(self) -> None:
+        if not self.sizes:
+            raise DataError("sizes must have at least one number of queries; got none")
+        for size in self.sizes:
+            check_positive("sizes", size)
+
+    @classmethod
+    def up_to(cls, n: int) -> Self:
+        """Stakes for at most `n` queries: for effects that `n` just show, and for larger ones."""
+        return cls(tuple(float(n) / multiple**2 for multiple in _MULTIPLES.tolist()))
+
+    def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:
+        """The stakes of a capital of 1, of shape (n_sizes, ..., n), for an error rate."""
+        place = np.arange(scores.shape[-1])
+        sizes = np.array(self.sizes)[:, np.newaxis]
+        plan = sizes * 2.0 ** np.ceil(np.log2(np.maximum((place + 1) / sizes, 1.0)))
+        left = np.maximum(plan - place, _LEAST_LEFT * plan)
+        spread = _beside(left, scores) * _earlier_variances(scores, _PLANNED_WEIGHT)
+        return np.asarray(np.sqrt(2.0 * math.log(self.goal(alpha)) / spread))
+
+    def goal(self, alpha: float) -> float:
+        """What a size needs for a mixture of 2 / alpha if the others have lost all."""
+        return 2.0 * len(self.sizes) / alpha
+
+    def describe(self) -> str:
+        """The rule in a few words, for settings and signatures."""
+        *others, last = (f"{size:.0f}" for size in self.sizes)
+        start = f"hedged over {', '.join(others)} and " if others else ""
+        return f"{start}{last} queries"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectBets:
+    """Stakes for a mean that lies a planned distance from the one that is tested.
+
+    For each of three effects, 1, 1.5 and 2.25 times the planned one, the stake is the one under
+    which the capital grows fastest: the effect over the variance plus its own square.
+
+    Parameters
+    ----------
+    effect : float
+        The planned distance, as a share of the range of the scores. For a paired difference the
+        range is twice that of the scores of a side.
+
+    Examples
+    --------
+    >>> EffectBets(0.05).stakes(np.array([0.4, 0.6]), 0.05).round(2)
+    array([[0.77, 1.43],
+           [1.1 , 1.97],
+           [1.5 , 2.49]])
+    """
+
+    effect: float
+    largest_loss = 0.95
+
+    def __post_init__(self) -> None:
+        check_positive("effect", self.effect)
+
+    def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:  # noqa: ARG002 - as SizeBets
+        """The stakes, of shape (3, ..., n)."""
+        effects = _beside(self.effect * _MULTIPLES[:, np.newaxis], scores)
+        return np.asarray(effects / (_earlier_variances(scores, 1.0) + effects**2))
+
+    def goal(self, alpha: float) -> None:  # noqa: ARG002 - as SizeBets
+        """None: the stakes are for the fastest growth, whatever was won."""
+        return
+
+    def describe(self) -> str:
+        """The rule in a few words, for settings and signatures."""
+        return f"effect {self.effect:g} of the range"
+
+
+Bets: TypeAlias = SizeBets | EffectBets
+
+
+def _earlier_variances(scores: FloatArray, weight: float) -> FloatArray:
+    """The variance of the scores before each one; the planned one counts for `weight` scores."""
+    count = weight + np.arange(1, scores.shape[-1] + 1)
+    means = (0.5 * weight + np.cumsum(scores, axis=-1)) / count
+    squares = np.cumsum((scores - means) ** 2, axis=-1)
+    variances = (_PLANNED_VARIANCE * weight + squares) / count
+    first = np.full_like(scores[..., :1], _PLANNED_VARIANCE)
+    return np.concatenate((first, variances[..., :-1]), axis=-1)
+
+
+def _beside(rows: FloatArray, scores: FloatArray) -> FloatArray:
+    """One value per row and time, with an axis of length 1 for each other axis of the scores."""
+    return rows.reshape(len(rows), *(1,) * (scores.ndim - 1), -1)
+
+
+# -- capital
+
+
+def log_capital(
+    scores: FloatArray, mean: FloatArray | float, bets: Bets, alpha: float
+) -> FloatArray:
+    """The logarithm of the capital after each score, if scores above a mean are expected.
+
+    Scores below it are those of ``1 - scores`` above ``1 - mean``.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (..., n)
+        Between 0 and 1; the last axis is time, the others are streams of their own.
+    mean : float or ndarray
+        The mean that is doubted, between 0 and 1. An array has time as its last axis, of length 1
+        or n; axes before those of the scores are several means.
+    bets : SizeBets or EffectBets
+        The stakes; the capital is shared evenly among the rows of them.
+    alpha : float
+        The error rate, of both sides together.
+
+    Notes
+    -----
+    The capital never falls with a smaller mean m, so that all means up to a limit are excluded.
+    Without a goal this is plain. With one, let k be the logarithm of the capital, g that of the
+    goal, and s the stake, proportional to the root of max(g - k, 1/2), or cut to c / m. A score x
+    adds log(1 + s (x - m)). For a given k this falls with m. It remains to see that the sum never
+    falls with k. Where s is cut or g - k <= 1/2, s does not depend on k. Elsewhere the derivative
+    of the sum is 1 - u / (1 + u) / (2 (g - k)) with u = s (x - m): it is above 1 for negative u,
+    and for others above 0 because u / (1 + u) < 1 < 2 (g - k).
+
+    Examples
+    --------
+    >>> np.exp(log_capital(np.array([1.0, 0.0]), 0.5, EffectBets(0.05), 0.05)).round(4)
+    array([1.5612, 0.663 ])
+    """
+    doubted = np.asarray(mean, dtype=np.float64)
+    distances = scores - doubted
+    with np.errstate(divide="ignore", over="ignore"):  # below 0 there is nothing to lose
+        most = np.broadcast_to(bets.largest_loss / doubted, distances.shape)
+    stakes, goal = bets.stakes(scores, alpha), bets.goal(alpha)
+    stakes = stakes.reshape(len(stakes), *(1,) * (distances.ndim - scores.ndim), *scores.shape)
+    if goal is None:
+        paths = np.cumsum(np.log1p(np.minimum(stakes, most) * distances), axis=-1)
+    else:
+        paths = _recalculated(stakes, distances, most, math.log(goal))
+    largest = paths.max(axis=0)
+    return np.asarray(largest + np.log(np.exp(paths - largest).mean(axis=0)))
+
+
+def _recalculated(
+    stakes: FloatArray, distances: FloatArray, most: FloatArray, log_goal: float
+) -> FloatArray:
+    """The logarithm of the capital of each row, whose stakes depend on what is still to be won."""
+    # Time comes first, so that each step works on a block of memory.
+    stakes, distances, most = (
+        np.ascontiguousarray(np.moveaxis(each, -1, 0)) for each in (stakes, distances, most)
+    )
+    paths, latest = [], np.zeros((stakes.shape[1], *distances.shape[1:]))
+    for staked, distance, limit in zip(stakes, distances, most, strict=True):
+        left = np.sqrt(np.maximum(log_goal - latest, _LEAST_TO_WIN) / log_goal)
+        latest = latest + np.log1p(np.minimum(left * staked, limit) * distance)
+        paths.append(latest)
+    return np.moveaxis(np.array(paths).reshape(-1, *latest.shape), 0, -1)
+
+
+def _log_capital_on_set(
+    scores: FloatArray, mean: FloatArray, bets: Bets, alpha: float, size: int | None
+) -> FloatArray:
+    """The same for scores drawn without replacement from a set of this size, if any, and mean.
+
+    If the mean of the whole set is m, the scores that are still to come have a known mean, against
+    which the bets are made. The capital is infinite from the score on after which the set cannot
+    have this mean, because its other scores would have to lie below 0. Above 1, the other side
+    excludes the mean.
+    """
+    if size is None:
+        return log_capital(scores, mean, bets, alpha)
+    earlier = np.concatenate(([0.0], np.cumsum(scores)))
+    left = size - np.arange(scores.size + 1)
+    # With nothing left there is no mean, but a total that differs from 0 is a contradiction.
+    rest = (size * mean - earlier) / np.maximum(left, 1)
+    capital = log_capital(scores, np.maximum(rest[..., :-1], 0.0), bets, alpha)
+    is_impossible = np.maximum.accumulate(rest < -_ROUNDING, axis=-1)[..., 1:]
+    return np.where(is_impossible, np.inf, capital)
+
+
+def to_unit(values: FloatArray, bounds: Bounds) -> FloatArray:
+    """Finite scores on the scale from 0 to 1.
+
+    Raises
+    ------
+    DataError
+        If the bounds are not finite and in order, or a score lies outside them.
+    """
+    low, high = map(float, bounds)
+    width = high - low
+    if not 0.0 < width < math.inf:
+        raise DataError(
+            f"bounds must be two finite numbers, the lower one first; got {bounds}. For scores "
+            "without bounds use asymptotic_sequence"
+        )
+    slack = _ROUNDING * width
+    outside = values[(values < low - slack) | (values > high + slack)]
+    if outside.size:
+        raise DataError(
+            f"scores must lie within the bounds {low:g} to {high:g}; got {float(outside[0])}"
+        )
+    return np.asarray((np.clip(values, low, high) - low) / width)
+
+
+# -- e-values
+
+
+def mean_evalues(
+    values: npt.ArrayLike,
+    mean: float,
+    *,
+    bounds: Bounds,
+    alternative: Alternative = "two-sided",
+    bets: Bets | None = None,
+    alpha: float = 0.05,
+) -> FloatArray:
+    """The e-value against a mean after each score; it may be looked at whenever you like.
+
+    Reject the mean as soon as the e-value is at least 1 / alpha. If the mean is true, this ever
+    happens with a probability of at most alpha.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        Scores, or paired differences, in the order in which they came; NaN is left out. The order
+        must not depend on the scores: ask the queries in a random order.
+    mean : float
+        The hypothesis, on the scale of the scores. For "not worse by the margin" it is minus the
+        margin, with the alternative "greater".
+    bounds : tuple of float
+        The range that the scores can have.
+    alternative : {"two-sided", "greater", "less"}
+        "greater": the hypothesis is that the mean is `mean` or less.
+    bets : SizeBets or EffectBets, optional
+        The stakes, chosen before the first score; ``SizeBets()`` if nothing was planned.
+    alpha : float
+        The error rate for which the stakes are chosen; the e-values are valid for every other one.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        One e-value per score that is present; two-sided, half of the larger one of both sides.
+
+    Raises
+    ------
+    DataError
+        If the mean or a score lies outside the bounds.
+
+    References
+    ----------
+    .. [1] Waudby-Smith, Ramdas (2024). Estimating means of bounded random variables by betting.
+           Journal of the Royal Statistical Society B 86:1-27.
+
+    Examples
+    --------
+    >>> evalues = mean_evalues([1, 1, 0, 1, 1, 1, 1, 1, 1, 1], 0.3, bounds=(0, 1))
+    >>> evalues[[0, 4, 9]].round(1), int((evalues >= 20).argmax()) + 1
+    (array([ 0.9,  3.2, 34. ]), 9)
+    >>> differences = np.full(40, 0.9) - np.full(40, 0.5)
+    >>> int((mean_evalues(differences, 0.0, bounds=(-1, 1)) >= 20).argmax()) + 1
+    15
+    """
+    check_alternative(alternative)
+    check_probability("alpha", alpha)
+    scores = to_unit(finite_values(values), bounds)
+    low, high = bounds
+    if not low <= mean <= high:
+        raise DataError(f"mean must lie within the bounds {low:g} to {high:g}; got {mean:g}")
+    tested = (mean - low) / (high - low)
+    above, below = (scores, tested), (1.0 - scores, 1.0 - tested)
+    sides = {"greater": [above], "less": [below]}.get(alternative, [above, below])
+    logarithms = [log_capital(*side, bets or SizeBets(), alpha) for side in sides]
+    return to_evalues(np.max(logarithms, axis=0) - math.log(len(sides)))
+
+
+def to_evalues(logarithms: FloatArray) -> FloatArray:
+    """E-values from their logarithms, at most 1e300."""
+    return np.exp(np.minimum(logarithms, math.log(_LARGEST_EVALUE)))
+
+
+def adjust_evalues(evalues: npt.ArrayLike) -> FloatArray:
+    """Adjust the e-values of a family for their number, by Holm's steps (e-Holm).
+
+    An adjusted e-value is the smallest mean of a subset of the family that contains it. Whatever
+    the dependence, the probability of a single false rejection stays below alpha, also if one looks
+    at every query.
+
+    Parameters
+    ----------
+    evalues : array-like of shape (n_tests,) or (n_tests, n_looks)
+        E-values at the same look, one column per look if there are several; NaN is no test: it
+        stays NaN and does not count.
+
+    Returns
+    -------
+    ndarray
+        In the shape of `evalues`. Reject where it is at least 1 / alpha, at any look.
+
+    Raises
+    ------
+    DataError
+        If an e-value is negative.
+
+    References
+    ----------
+    .. [1] Vovk, Wang (2021). E-values: calibration, combination and applications. Annals of
+           Statistics 49:1736-1754, algorithm 1.
+
+    Examples
+    --------
+    >>> adjust_evalues([60.0, 30.0, 3.0])  # (60 + 30 + 3) / 3, (30 + 3) / 2, 3
+    array([31. , 16.5,  3. ])
+    """
+    family = np.array(evalues, dtype=np.float64)
+    if (family < 0.0).any():
+        raise DataError(f"e-values must be numbers >= 0, or NaN; got {float(np.nanmin(family))}")
+    # A test that was not made goes to the end of the ascending order, where it changes nothing.
+    tests = np.minimum(np.where(np.isnan(family), _LARGEST_EVALUE, family), _LARGEST_EVALUE)
+    adjusted = tests.copy()
+    # The worst subset for a test holds, besides it, the smallest ones of the family.
+    sums = np.cumsum(np.sort(tests, axis=0), axis=0)[:-1]
+    for size, sum_of_others in enumerate(sums, start=2):
+        adjusted = np.minimum(adjusted, (tests + sum_of_others) / size)
+    return np.where(np.isnan(family), np.nan, adjusted)
+
+
+# -- confidence sequences
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceSequence:
+    """The interval of a mean after the latest score, valid together with all earlier ones.
+
+    Parameters
+    ----------
+    estimate : float
+        The mean of the scores so far; NaN without a score.
+    low, high : float
+        The limits: what no look so far has excluded. They never move apart again.
+    n : int
+        The number of scores.
+    method : str
+        How the limits were found, and the stakes, e.g. "betting, 100 queries".
+    confidence_level : float
+        The probability that the limits of all looks contain the mean.
+    notes : tuple of str
+        What a reader must know.
+
+    Examples
+    --------
+    >>> sequence = mean_sequence([1.0, 0.5, 1.0, 1.0], bounds=(0, 1))
+    >>> sequence.n, sequence.estimate, round(float(sequence.low), 2)
+    (4, 0.875, 0.0)
+    """
+
+    estimate: float
+    low: float
+    high: float
+    n: int
+    method: str
+    confidence_level: float = 0.95
+    notes: tuple[str, ...] = ()
+
+
+def mean_sequence(
+    values: npt.ArrayLike,
+    *,
+    bounds: Bounds,
+    bets: Bets | None = None,
+    confidence_level: float = 0.95,
+    set_size: int | None = None,
+) -> ConfidenceSequence:
+    """The interval of a mean of bounded scores, which may be looked at after every score.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        Scores, or paired differences, in the order in which they came; NaN is left out. The order
+        must not depend on the scores: ask the queries in a random order.
+    bounds : tuple of float
+        The range that the scores can have.
+    bets : SizeBets or EffectBets, optional
+        The stakes, chosen before the first score; ``SizeBets()`` if nothing was planned.
+    confidence_level : float
+        The probability that the limits contain the mean at all looks together.
+    set_size : int, optional
+        The number of scores in a fixed set, from which these were drawn without replacement. The
+        interval is then one of the mean of this set and of nothing else: it says nothing of other
+        queries. If omitted, it is one of the mean of all queries of this kind.
+
+    Returns
+    -------
+    ConfidenceSequence
+        It excludes a mean exactly if its two-sided `mean_evalues`, with the same stakes, have
+        reached 1 / alpha.
+
+    Raises
+    ------
+    DataError
+        If a score lies outside the bounds, or there are more scores than the set has.
+
+    Notes
+    -----
+    A mean is excluded from the first look on at which a bettor who doubts it has 2 / alpha times
+    the initial capital, on either side.
+
+    References
+    ----------
+    .. [1] Waudby-Smith, Ramdas (2024). Estimating means of bounded random variables by betting.
+           Journal of the Royal Statistical Society B 86:1-27.
+
+    Examples
+    --------
+    >>> interval = mean_sequence([1, 1, 0, 1, 1, 1, 0, 1] * 10, bounds=(0, 1))
+    >>> interval.estimate, round(interval.low, 3), round(interval.high, 3)
+    (0.75, 0.6, 0.876)
+    """
+    alpha = 1.0 - check_level(confidence_level)
+    rule = bets or SizeBets()
+    scores = to_unit(finite_values(values), bounds)
+    n = scores.size
+    least, most, notes = 0.0, 1.0, list[str]()
+    if set_size is not None and n:
+        size = check_integer("set_size", set_size, 1)
+        if n > size:
+            raise DataError(f"set_size must be at least the number of scores, {n}; got {size}")
+        least = float(scores.sum()) / size
+        most = least + (size - n) / size
+        notes.append(f"of the mean of these {size} queries only")
+    low = max(least, _lowest_mean(scores, rule, alpha, set_size))
+    high = min(most, 1.0 - _lowest_mean(1.0 - scores, rule, alpha, set_size))
+    if low > high:
+        notes.append("the looks contradict each other: do the scores change with time?")
+    if not n:
+        notes.append("no score yet")
+    start, width = float(bounds[0]), float(bounds[1]) - float(bounds[0])
+    mean = start + width * (float(scores.mean()) if n else math.nan)
+    method, limits = f"betting, {rule.describe()}", (start + width * low, start + width * high)
+    return ConfidenceSequence(mean, *limits, n, method, confidence_level, tuple(notes))
+
+
+def _lowest_mean(scores: FloatArray, bets: Bets, alpha: float, size: int | None) -> float:
+    """The limit below which every mean was excluded at some look: capital falls with the mean."""
+
+    def are_excluded(means: FloatArray) -> BoolArray:
+        capital = _log_capital_on_set(scores, means[:, np.newaxis], bets, alpha, size)
+        return np.asarray(capital.max(axis=-1, initial=-math.inf) >= math.log(2.0 / alpha))
+
+    excluded, kept = 0.0, 1.0
+    if not are_excluded(np.zeros(1)):
+        return 0.0
+    for _ in range(_ROUNDS):
+        means = np.linspace(excluded, kept, _PARTS + 1)
+        # The first mean that is not excluded ends the search, whatever rounding does above it.
+        last = int(np.argmin(np.append(are_excluded(means[1:-1]), False)))
+        excluded, kept = float(means[last]), float(means[last + 1])
+    return excluded
+
+
+# -- scores without bounds
+
+
+def asymptotic_sequence(
+    values: npt.ArrayLike,
+    *,
+    planned_n: int = 400,
+    first_look: int = FIRST_LOOK,
+    confidence_level: float = 0.95,
+) -> ConfidenceSequence:
+    """The interval of a mean of scores without bounds, which may be looked at after every score.
+
+    It is what the t interval is for one look: valid for many scores of finite variance, too narrow
+    for a few with a long tail. Bounded scores have `mean_sequence`, which needs no such trust.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        Scores, or paired differences, in the order in which they came; NaN is left out.
+    planned_n : int
+        The number of scores at which the interval is to be narrowest.
+    first_look : int
+        The number of scores from which on limits are given.
+    confidence_level : float
+        The probability that the limits contain the mean at all looks together.
+
+    Returns
+    -------
+    ConfidenceSequence
+        With infinite limits before the first look.
+
+    References
+    ----------
+    .. [1] Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas (2024). Time-uniform central limit theory
+           and asymptotic confidence sequences. Annals of Statistics 52:2613-2640, theorem 2.2.
+
+    Examples
+    --------
+    >>> interval = asymptotic_sequence([1.2, 0.8, 1.9, 0.7] * 50)
+    >>> round(interval.estimate, 3), round(interval.low, 3), round(interval.high, 3)
+    (1.15, 1.049, 1.252)
+    """
+    alpha = 1.0 - check_level(confidence_level)
+    scores, method = finite_values(values), f"asymptotic, {planned_n} queries"
+    means, spreads, costs, unit = _running_evidence(scores, alpha, planned_n)
+    estimate = float(means[-1]) * unit if scores.size else math.nan
+    low, high, notes = -math.inf, math.inf, list[str]()
+    if scores.size < check_integer("first_look", first_look, 2):
+        notes.append(f"no limits before {first_look} scores")
+    else:
+        reach = np.sqrt(spreads * (costs - math.log(alpha)))
+        low = float((means - reach)[first_look - 1 :].max()) * unit
+        high = float((means + reach)[first_look - 1 :].min()) * unit
+    figures = (estimate, low, high, scores.size, method)
+    return ConfidenceSequence(*figures, confidence_level, tuple(notes))
+
+
+def asymptotic_evalues(
+    values: npt.ArrayLike,
+    mean: float,
+    *,
+    alternative: Alternative = "two-sided",
+    planned_n: int = 400,
+    first_look: int = FIRST_LOOK,
+    alpha: float = 0.05,
+) -> FloatArray:
+    """The e-value against a mean of scores without bounds after each score.
+
+    A mean lies within the limits of `asymptotic_sequence` exactly while its two-sided e-value is
+    below 1 / alpha, if both are planned alike.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        Scores, or paired differences, in the order in which they came; NaN is left out.
+    mean : float
+        The hypothesis.
+    alternative : {"two-sided", "greater", "less"}
+        "greater": the hypothesis is that the mean is `mean` or less. Then the e-value is 0 as long
+        as the scores lie on the other side.
+    planned_n, first_look
+        As for `asymptotic_sequence`; before the first look the e-value is 0.
+    alpha : float
+        The error rate for which the e-values are planned; they are valid for every other one.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        One e-value per score that is present.
+
+    Examples
+    --------
+    >>> evalues = asymptotic_evalues([1.2, 0.8, 1.9, 0.7] * 50, 1.0, alternative="greater")
+    >>> float(evalues[50]), evalues[[99, 199]].round(1)
+    (0.0, array([  16.7, 1444.3]))
+    """
+    check_alternative(alternative)
+    check_probability("alpha", alpha)
+    scores = finite_values(values)
+    means, spreads, costs, unit = _running_evidence(scores, alpha, planned_n)
+    away = means - mean / unit
+    # Scores without any spread have shown nothing yet about the spread that others may have.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        gains = np.where(spreads > 0.0, away**2 / spreads, 0.0)
+    is_seen = np.arange(1, scores.size + 1) >= check_integer("first_look", first_look, 2)
+    if alternative != "two-sided":
+        is_seen &= away > 0.0 if alternative == "greater" else away < 0.0
+    return np.where(is_seen, to_evalues(gains - costs), 0.0)
+
+
+def _running_evidence(
+    scores: FloatArray, alpha: float, planned_n: int
+) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Means, spreads and costs after each score, and the unit of the first two, a power of two.
+
+    The logarithm of the e-value against a mean is its squared distance from the mean of the scores
+    over the spread, less the cost: those of a normal bettor with the variance that was seen.
+    """
+    planned = check_integer("planned_n", planned_n, 1)
+    # The width of the mixture that is best for the planned number, equation 24 of the paper.
+    precision = (-2.0 * math.log(alpha) + math.log(1.0 - 2.0 * math.log(alpha))) / planned
+    count = np.arange(1, scores.size + 1, dtype=np.float64)
+    growth = count * precision + 1.0
+    # Squares of very large scores are no doubles, and far from zero they would lose digits.
+    unit = math.ldexp(1.0, math.frexp(float(np.abs(scores).max(initial=0.0)))[1] - 1)
+    first = scores[:1] / unit
+    moved = scores / unit - first
+    means = np.cumsum(moved) / count
+    variances = np.maximum(np.cumsum(moved**2) / count - means**2, 0.0)
+    spreads = 2.0 * growth * variances / (precision * count**2)
+    return means + first, spreads, np.log(growth) / 2.0, unit
+
+
+# -- alpha spending
+
+# What of `alpha` is spent when a share of the queries was asked.
+Spending: TypeAlias = Callable[[float, float], float]
+
+
+def obrien_fleming(share: float, alpha: float) -> float:
+    """Lan and DeMets' function for boundaries like those of O'Brien and Fleming: almost all late.
+
+    Examples
+    --------
+    >>> [round(obrien_fleming(share, 0.05), 5) for share in (0.2, 0.6, 1.0)]
+    [0.0, 0.00762, 0.05]
+    """
+    from scipy.special import ndtr, ndtri
+
+    # Half on each side, as in the paper: 2 - 2 Phi(z / sqrt(t)) of a one-sided test at alpha / 2.
+    return 4.0 * float(ndtr(ndtri(alpha / 4.0) / math.sqrt(share)))
+
+
+def pocock(share: float, alpha: float) -> float:
+    """Lan and DeMets' function for boundaries like those of Pocock: evenly.
+
+    Examples
+    --------
+    >>> [round(pocock(share, 0.05), 5) for share in (0.2, 0.6, 1.0)]
+    [0.01477, 0.03543, 0.05]
+    """
+    return alpha * math.log1p((math.e - 1.0) * share)
+
+
+SPENDING: Registry[Spending] = Registry(
+    "spending function", {"obrien-fleming": obrien_fleming, "pocock": pocock}
+)
+
+
+def look_levels(
+    shares: Sequence[float], *, alpha: float = 0.05, spending: str = "obrien-fleming"
+) -> FloatArray:
+    """The level of each look: a two-sided p-value at most this large stops the evaluation.
+
+    The error rate is spent bit by bit, at each look a little, and in the end all of it. The level
+    of each look follows from what is spent, because the looks share their queries.
+
+    Parameters
+    ----------
+    shares : sequence of float
+        For each look the share of the planned queries that was asked, ascending, at most 1.
+    alpha : float
+        The probability that any look rejects a true null hypothesis. For a one-sided test at the
+        rate a, take half of the levels for alpha = 2 a.
+    spending : {"obrien-fleming", "pocock"}
+        The spending function; a member of ``SPENDING``.
+
+    Returns
+    -------
+    ndarray of shape (n_looks,)
+
+    Raises
+    ------
+    DataError
+        If the shares do not ascend from above 0 to at most 1.
+    UnknownNameError
+        If there is no such spending function.
+
+    References
+    ----------
+    .. [1] Lan, DeMets (1983). Discrete sequential boundaries for clinical trials. Biometrika
+           70:659-663.
+    .. [2] Armitage, McPherson, Rowe (1969). Repeated significance tests on accumulating data.
+           Journal of the Royal Statistical Society A 132:235-244.
+
+    Examples
+    --------
+    >>> look_levels([0.5, 1.0]).round(4)
+    array([0.0031, 0.049 ])
+    >>> look_levels([0.5, 1.0], spending="pocock").round(4)
+    array([0.031 , 0.0277])
+    """
+    from scipy.special import ndtr
+
+    check_probability("alpha", alpha)
+    spent_by = SPENDING[spending]
+    information = np.asarray(shares, dtype=np.float64)
+    steps = np.diff(information, prepend=0.0)
+    if not information.size or (steps <= 0.0).any() or not information[-1] <= 1.0 + 1e-12:
+        raise DataError(f"shares must ascend from above 0 to at most 1; got {list(shares)}")
+    spent = [spent_by(min(1.0, share), alpha) for share in information.tolist()]
+    increments = np.diff(spent, prepend=0.0)
+    boundaries = _boundaries(tuple(information.tolist()), tuple(increments.tolist()))
+    return np.asarray(2.0 * ndtr(-np.array(boundaries)))
+
+
+@lru_cache(maxsize=1_024)  # each metric asks at each look
+def _boundaries(information: tuple[float, ...], increments: tuple[float, ...]) -> tuple[float, ...]:
+    """The boundary of each look in standard errors, by integrating over the looks before it.
+
+    Between looks the sum of the scores takes a normal step. `density` is that of the sum at the
+    nodes, of evaluations that were not stopped before.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    def excess(boundary: float, due: float) -> float:
+        """How much more than its part of alpha a look spends with this boundary, on both sides."""
+        return 2.0 * float(ndtr((nodes - boundary * scale) / step) @ density) - due
+
+    boundaries = []
+    nodes, density = np.zeros(1), np.ones(1)  # before the first look the sum is 0
+    earlier = 0.0
+    points, weights = np.polynomial.legendre.leggauss(_NODES)
+    for share, increment in zip(information, increments, strict=True):
+        step, scale = math.sqrt(share - earlier), math.sqrt(share)
+        # If the farthest boundary still spends too much, there is nothing to spend.
+        boundary = _FARTHEST
+        if excess(_FARTHEST, increment) < 0.0:
+            boundary = float(brentq(excess, 0.0, _FARTHEST, args=(increment,)))
+        boundaries.append(boundary)
+        inside = boundary * scale * points
+        kernel = np.exp(-(((inside[:, np.newaxis] - nodes) / step) ** 2) / 2.0)
+        arrived = kernel @ density / (step * math.sqrt(2.0 * math.pi))
+        nodes, density = inside, arrived * weights * boundary * scale
+        earlier = share
+    return tuple(boundaries)
