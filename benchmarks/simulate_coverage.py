@@ -60,8 +60,9 @@ points.
 
 On ratings, shares and reciprocal ranks many patterns of signs tie, and the default counts ties half
 (mid-p). The interval of the difference and the tests at a margin follow the same law (for scores of
-0 and 1 a test at a margin counts ties in full): each possible sum is spread evenly over its step, so an interval excludes 0 exactly if the test rejects at its
-level, and a 99 % interval contains the 95 % one.
+0 and 1 a test at a margin counts ties in full): each possible sum is spread evenly over its step,
+so an interval excludes 0 exactly if the test rejects at its level, and a 99 % interval contains the
+95 % one.
 
 All results are finite for scores up to 1e300, and no digit of a report, a comparison or a ranking
 depends on the number of threads. Differences below 1e-12, relative to the largest score or to 1,

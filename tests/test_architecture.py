@@ -473,7 +473,7 @@ NOT_FOR_A_REPORT |= {
     *("rageval_report.analysis.comparing", "rageval_report.analysis.cluster_means"),
     *("rageval_report.rankings.inputs", "rageval_report.rankings.trec", "rageval_report.records"),
     *("rageval_report.http.transport", "rageval_report.judges", "rageval_report.datasets"),
-    *("rageval_report.evaluation.scan", "rageval_report.reports.report"),
+    *("rageval_report.scale.scan", "rageval_report.reports.report"),
 }
 
 

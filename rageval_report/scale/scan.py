@@ -42,6 +42,7 @@ from rageval_report.scale.compared import (
     refuse_options,
 )
 from rageval_report.scale.dated import dated_scan
+from rageval_report.scale.drawn import page_of_scan, plot_of_scan
 from rageval_report.scale.engines import AUTO
 from rageval_report.scale.gated import MOST_WORST, ScannedRun
 from rageval_report.scale.grouped import slices_of_table, summary_of_table
@@ -384,8 +385,6 @@ class EvaluationScan:
         rageval_report.reports.Report
             Its ``save("report.html")`` writes the page; .md, .tex and .txt hold the tables.
         """
-        from rageval_report.scale.drawn import page_of_scan
-
         return page_of_scan(self, **options)
 
     def plot(
@@ -409,8 +408,6 @@ class EvaluationScan:
         **options
             The options of the plot.
         """
-        from rageval_report.scale.drawn import plot_of_scan
-
         return plot_of_scan(self, kind, *args, ax=ax, **options)
 
     # -- several pipelines

@@ -12,6 +12,7 @@ from rageval_report.errors import DataError, check_choice
 from rageval_report.types import FloatArray
 
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
+Bounds: TypeAlias = tuple[float, float]
 ALTERNATIVES: tuple[Alternative, ...] = get_args(Alternative)
 
 # Differences this small, relative to the scores they come from, are rounding. Doubles carry about

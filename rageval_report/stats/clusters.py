@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError, check_choice
-from rageval_report.stats.base import TIE_TOLERANCE, Interval, check_level, finite_values
+from rageval_report.stats.base import TIE_TOLERANCE, Bounds, Interval, check_level, finite_values
 from rageval_report.stats.columns import Column
-from rageval_report.stats.gaffke import Bounds
 from rageval_report.stats.means import are_finite, check_bounds
 from rageval_report.stats.units import Units, check_labels, number_labels
 from rageval_report.types import FloatArray

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError, check_choice
-from rageval_report.stats.base import check_positive, check_probability
+from rageval_report.stats.base import Bounds, check_positive, check_probability
 from rageval_report.stats.binary import PairedTable, difference_limits, difference_pvalue
 from rageval_report.stats.clusters import mean_error
 from rageval_report.stats.columns import Column
@@ -28,7 +28,6 @@ from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.rare_losses import hidden_losses
 from rageval_report.stats.sign_flips import sign_flip_interval, sign_flip_pvalue
 
-Bounds: TypeAlias = tuple[float, float]
 Claim: TypeAlias = Literal["equivalence", "non-inferior"]
 CLAIMS: tuple[Claim, ...] = get_args(Claim)
 MarginMethod: TypeAlias = Literal["auto", "t", "strict"]

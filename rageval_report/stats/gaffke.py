@@ -29,14 +29,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
+from rageval_report.stats.base import Bounds
 from rageval_report.stats.columns import Column
 from rageval_report.types import ComplexArray, FloatArray
-
-Bounds: TypeAlias = tuple[float, float]
 
 # More values are put into bins that are represented by their means. Errors of a limit are then
 # at most about 1e-6 of the half width of the interval.

@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError, check_choice
-from rageval_report.stats.base import Interval, check_level, check_resamples, check_seed
+from rageval_report.stats.base import Bounds, Interval, check_level, check_resamples, check_seed
 from rageval_report.stats.bootstrap import bootstrap_interval, student_t
 from rageval_report.stats.columns import Column
-from rageval_report.stats.gaffke import Bounds, gaffke_limits
+from rageval_report.stats.gaffke import gaffke_limits
 from rageval_report.types import FloatArray
 
 ScoreKind: TypeAlias = Literal["binary", "proportion", "ordinal", "real"]

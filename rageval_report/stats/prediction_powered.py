@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.stats import base
-from rageval_report.stats.base import Interval, check_level, finite_values, paired_values
+from rageval_report.stats.base import Bounds, Interval, check_level, finite_values, paired_values
 from rageval_report.stats.columns import Column
-from rageval_report.stats.gaffke import Bounds
 from rageval_report.stats.means import are_finite, check_bounds, mean_interval
 from rageval_report.types import FloatArray
 

@@ -34,6 +34,7 @@ from rageval_report._registry import Registry
 from rageval_report.errors import DataError
 from rageval_report.stats.base import (
     Alternative,
+    Bounds,
     check_alternative,
     check_integer,
     check_level,
@@ -42,8 +43,6 @@ from rageval_report.stats.base import (
     finite_values,
 )
 from rageval_report.types import BoolArray, FloatArray
-
-Bounds: TypeAlias = tuple[float, float]
 
 # A plan is a mixture of stakes for the planned effect, 1.5 and 2.25 times the effect: effects are
 # often larger than planned, and the stakes for the planned one alone are then slow.

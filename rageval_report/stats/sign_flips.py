@@ -105,7 +105,7 @@ def sign_flip_pvalue(
     """
     check_alternative(alternative)
     column = Column.of(differences)
-    sample = _Sample.of(column, column.step is not None if midp is None else midp)
+    sample = _ShiftedColumn.of(column, column.step is not None if midp is None else midp)
     moved = sample.shifted(shift)
     total = float(moved @ sample.counts)
     if not moved.any():
@@ -164,7 +164,7 @@ def sign_flip_interval(
         return _interval_of_few(column, level)
     if column.is_constant:
         return Interval(mean, mean, mean, 0.0, "sign-flip", level, ("all differences are equal",))
-    sample = _Sample.of(column, half)
+    sample = _ShiftedColumn.of(column, half)
     low, high = sample.lowest(alpha / 2), -sample.reversed().lowest(alpha / 2)
     notes: tuple[str, ...] = ()
     if min(abs(low), abs(high)) <= 1e-3 * (high - low):
@@ -213,7 +213,7 @@ def _interval_of_few(column: Column, level: float) -> Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sample:
+class _ShiftedColumn:
     """Differences from which a shift is subtracted, in units of a power of two.
 
     `step` is 0 without a lattice; `ties` is the share of tied patterns that counts.
@@ -227,7 +227,7 @@ class _Sample:
     exponent: int
 
     @classmethod
-    def of(cls, column: Column, half: bool) -> _Sample:
+    def of(cls, column: Column, half: bool) -> _ShiftedColumn:
         largest = float(np.abs(column.values).max(initial=0.0))
         exponent = math.frexp(largest)[1]
         values, counts = np.ldexp(column.values, -exponent), column.counts
@@ -238,7 +238,7 @@ class _Sample:
             step = 0.0
         return cls(values, counts, column.weights, step, 0.5 if half else 1.0, exponent)
 
-    def reversed(self) -> _Sample:
+    def reversed(self) -> _ShiftedColumn:
         return replace(self, values=-self.values)
 
     def shifted(self, shift: float) -> FloatArray:

@@ -57,7 +57,7 @@ _DUST = 1e-12
 
 
 @dataclass(frozen=True)
-class Line:
+class TiltedLine:
     """The line of integration for a threshold, and how the integrand falls along it.
 
     Parameters
@@ -145,7 +145,7 @@ class SignSum:
         kept = np.cumsum(a * c) >= least
         return replace(self, sizes=a[kept], counts=c[kept])
 
-    def line(self, top: float, threshold: float, digits: float) -> Line:
+    def line(self, top: float, threshold: float, digits: float) -> TiltedLine:
         """The line of integration, close to the saddlepoint and not too close to zero."""
         a, c = self.sizes, self.counts
         squares = a * a * c
@@ -176,7 +176,7 @@ class SignSum:
         beyond = slope - threshold + math.sqrt(2 * bend * enough)
         most = top - threshold + 2 * max(self.step, self.spread)
         period = max((enough - exponent) / tilt, min(beyond, most))
-        return Line(tilt, slopes, bend, exponent, period)
+        return TiltedLine(tilt, slopes, bend, exponent, period)
 
     def _integrated(
         self, top: float, threshold: float, digits: float, most_terms: int, *, cut: bool = False
@@ -222,7 +222,7 @@ class SignSum:
             front *= 2
         return None
 
-    def _values(self, line: Line, spacing: float, groups: IndexArray) -> ComplexArray:
+    def _values(self, line: TiltedLine, spacing: float, groups: IndexArray) -> ComplexArray:
         """The integrand without the threshold's factor, a row per group of neighbouring places."""
         within = np.exp(1j * spacing * np.outer(self.sizes, np.arange(1, _GROUP + 1)))
         starts = spacing * _GROUP * groups
@@ -237,7 +237,7 @@ class SignSum:
         return np.asarray(values * self._kernel(line.tilt + 1j * t))
 
     def _returns(
-        self, line: Line, spacing: float, n_groups: int, digits: float
+        self, line: TiltedLine, spacing: float, n_groups: int, digits: float
     ) -> tuple[int, IndexArray, float]:
         """How many groups of places matter, other groups that may, and the size of noise.
 

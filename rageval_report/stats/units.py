@@ -227,10 +227,18 @@ def check_labels(clusters: npt.ArrayLike) -> npt.NDArray[Any]:
 
 def are_missing(labels: npt.NDArray[Any]) -> BoolArray:
     """Whether each label is missing: None, blank text, NaN, NaT, or pandas' NA."""
-    import pandas as pd
+    if labels.dtype.kind in "iub":
+        return np.zeros(labels.shape, dtype=bool)
+    return np.array([_is_missing(label) for label in labels.ravel().tolist()], dtype=bool)
 
-    blank = [isinstance(label, str) and not label.strip() for label in labels.tolist()]
-    return np.asarray(pd.isna(labels) | np.array(blank, dtype=bool))
+
+def _is_missing(label: object) -> bool:
+    if label is None or (isinstance(label, str) and not label.strip()):
+        return True
+    try:
+        return bool(label != label)
+    except TypeError:  # the comparison of pandas' NA is NA, which is neither true nor false
+        return True
 
 
 def number_labels(labels: npt.NDArray[Any]) -> IndexArray:
@@ -241,12 +249,12 @@ def number_labels(labels: npt.NDArray[Any]) -> IndexArray:
     >>> number_labels(np.array(["b", "a", "b"])).tolist()
     [0, 1, 0]
     """
-    import pandas as pd
-
+    numbers: dict[object, int] = {}
     try:
-        return pd.factorize(labels)[0].astype(np.int64)
+        codes = [numbers.setdefault(label, len(numbers)) for label in labels.tolist()]
     except TypeError as exc:
         raise DataError(f"clusters must be texts, numbers or other plain labels: {exc}") from exc
+    return np.array(codes, dtype=np.int64)
 
 
 def _sums(values: FloatArray, codes: IndexArray) -> FloatArray:

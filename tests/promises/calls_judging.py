@@ -106,15 +106,6 @@ def over_a_socket() -> dict[str, Any]:
         return attempts(table)()
 
 
-def tried() -> dict[str, Any]:
-    """Two values of a setting."""
-    rows = [json.loads(line) for line in QUERIES.read_text("utf-8").splitlines()]
-    queries = [{**row, "query_id": f"{row['query_id']}{n}"} for n in range(3) for row in rows]
-    keys = {"target": stubs.answer, "metrics": SCORES, "folder": fresh("tried")}
-    found = rr.experiment({"k": [1, 2]}, queries=queries, progress=False, **keys)
-    return {"table": found.summary(), "ranking": found.rank(), "effects": found.effects()}
-
-
 def commands() -> dict[str, Any]:
     """`eval` and `judge` on the command line: exit codes, and the scores that they write."""
     Path("gates.toml").write_text('rules = ["mean(exact_match) >= 1"]', "utf-8")
@@ -123,7 +114,6 @@ def commands() -> dict[str, Any]:
     table = {
         "eval": known,
         "gate fails": (*known[:3], fresh("two"), "--gates", "gates.toml"),
-        "some": (*known[:3], fresh("three"), "--query", "a", "--query", "b"),
         "unknown query": (*known[:3], "none", "--query", "z"),
         "unknown function": ("--callable", "stubs:nobody", "-o", "none"),
         "unknown metric": (*known[:3], "none", "--metric", "recal"),
@@ -139,7 +129,6 @@ CALLS = {
     "rubric in a file": rubric_file,
     "evaluate a server": over_a_socket,
     "evaluate, resumed": resumed,
-    "experiment": tried,
     "run files": attempts({k: partial(saved, k) for k in "json csv jsonl parquet sqlite".split()}),
     "commands": commands,
 }

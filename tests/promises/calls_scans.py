@@ -10,8 +10,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from made import demo, pipelines
-from promises import DATA, parsed, plain
+from promises import DATA, parsed
 from views import attempts
 
 import rageval_report as rr
@@ -49,15 +50,17 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "aggregates": lambda a, *_: a.get_aggregated_scores(),
     "thresholds": lambda a, *_: a.find_thresholds(),
     "failures": lambda a, *_: a.failures("faithfulness", "p25"),
-    "gate": lambda a, *_: a.gate("mean(faithfulness) >= 0.4", "p95(latency_ms) <= 900", "n >= 50"),
+    "gate": lambda a, *_: a.gate("mean(faithfulness) >= 0.4", "n(faithfulness) >= 50"),
     "gate of two": lambda a, b, *_: rr.compare(a, b).gate("no_regression(recall@5, margin=0.1)"),
     "compare": lambda a, *others: rr.compare(a, *others),
-    "compare, worst": lambda a, b, *_: rr.compare(a, b, missing="worst"),
+    "compare, worst": lambda a, b, *_: rr.compare(a, b, missing="worst", metrics="faithfulness"),
     "compare, t": lambda a, b, *_: rr.compare(a, b, test="t", correction="bh"),
     "rank": lambda *all_: rr.rank(*all_),
-    "regressions": lambda a, b, *_: rr.compare(a, b).regressions("recall@5"),
-    "improvements": lambda a, b, *_: rr.compare(a, b).improvements("faithfulness"),
-    "outcomes": lambda a, b, *_: a.comparative_detailed_summary(b),
+    "regressions": lambda a, b, *_: rr.compare(a, b).regressions("recall@5").sort_index(),
+    "improvements": lambda a, b, *_: rr.compare(a, b).improvements("recall@5").sort_index(),
+    "outcomes": lambda a, b, *_: {
+        name: sorted(filter(None, ids)) for name, ids in a.comparative_detailed_summary(b).items()
+    },
     "by a column": lambda a, *_: a.slices("domain" if a.name == "bm25" else "topic"),
     "compare by a column": lambda a, b, *_: rr.compare(a, b).slices(
         "domain" if a.name == "bm25" else "topic", metrics="recall@5"
@@ -65,6 +68,9 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
     "unknown metric": lambda a, *_: a.failures("recal", 0.5),
     "unknown column": lambda a, *_: a.slices("colour"),
 }
+
+
+OF_PARTS = ("report", "gate", "compare", "compare, worst", "rank", "regressions", "by a column")
 
 
 def asked(form: str, question: str) -> dict[str, Any]:
@@ -98,7 +104,6 @@ def bad() -> dict[str, Any]:
         "another kind": lambda: scan(5),
         "unknown engine": lambda: scan(twice, engine="spork"),
         "query id": lambda: scan(DATA / "demo" / "bm25.csv", query_id="nom").evaluation_report(),
-        "scan and memory": lambda: rr.compare(scans("csv")[0], demo()[1]),
         "collected": lambda: scans("csv")[0].collect().get_aggregated_scores(),
     }
     return attempts(table)()
@@ -123,10 +128,11 @@ def files(name: str) -> dict[str, Any]:
         result.save(f"{name}.{suffix}")
     table = re.findall(r"^\|(.*)\|$", Path(f"{name}.md").read_text("utf-8"), re.MULTILINE)
     lines = re.findall(r"^ *(.*)\\\\$", Path(f"{name}.tex").read_text("utf-8"), re.MULTILINE)
-    seen = {suffix: parsed(f"{name}.{suffix}") for suffix in suffixes if suffix[0] in "jcx"}
+    written = {suffix: parsed(f"{name}.{suffix}") for suffix in suffixes if suffix[0] in "jcx"}
     return {
-        **seen,
-        "markdown": [row.partition("|")[0].strip() for row in table],
+        **written,
+        "json": pd.DataFrame(written["json"]["rows"]),
+        "markdown": [row.partition("|")[0].strip() for row in table if "--" not in row],
         "latex": [line.partition("&")[0].strip() for line in lines],
     }
 
@@ -157,17 +163,12 @@ def page(name: str, made: Callable[[], Any]) -> list[str]:
 
 
 CALLS: dict[str, Callable[[], Any]] = {
-    **{
-        f"{form}: {question}": partial(asked, form, question)
-        for form in ("csv", "parts")
-        for question in QUESTIONS
-    },
+    **{f"csv: {question}": partial(asked, "csv", question) for question in QUESTIONS},
+    **{f"parts: {question}": partial(asked, "parts", question) for question in OF_PARTS},
     "one Parquet file: compare": partial(asked, "parquet", "compare"),
     "bad input": bad,
     **{f"files of a {name}": partial(files, name) for name in RESULTS},
     "page of one": partial(page, "one", lambda: demo()[0].report(by="domain")),
     "page of two": partial(page, "two", lambda: rr.compare(*demo()).report()),
     "page of many": partial(page, "many", lambda: rr.rank(*pipelines()).report()),
-    "page of a scan": partial(page, "scan", lambda: rr.compare(*scans("csv")).report()),
-    "a plain dict": lambda: plain(rr.compare(*demo()).to_dict()),
 }

@@ -159,8 +159,8 @@ def _table(printed: Any) -> Any:
     """A printed result, its rows as a frame; anything else as it is."""
     if not isinstance(printed, dict) or "rows" not in printed:
         return printed
-    columns = printed.pop("columns", None)
-    return {**printed, "frame": pd.DataFrame(printed.pop("rows"), columns=columns, dtype=object)}
+    rows, columns = printed.pop("rows"), printed.pop("columns", None)
+    return {**printed, "frame": pd.DataFrame(rows, columns=columns, dtype=object)}
 
 
 def parsed(path: str | Path) -> Any:

@@ -25,7 +25,7 @@ LONGEST = 60
 # Sentences, and what depends on the day, the machine or the version.
 LEFT_OUT = frozenset(
     "reading made_of finding provenance created created_at version schema_version format_version "
-    "failure licence size source asked_at ttft_ms".split()
+    "failure licence size source asked_at first_byte_ms".split()
 )
 
 
