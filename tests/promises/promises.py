@@ -119,14 +119,14 @@ def run(subject: str, name: str) -> Any:
     with contextlib.chdir(workspace()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # Through JSON and back, so that both sides of a comparison have gone the same way.
-        return json.loads(json.dumps(plain(refused(calls(subject)[name]))))
+        return json.loads(json.dumps(plain(refused(calls(subject)[name], rr.RagevalError))))
 
 
-def refused(call: Callable[[], Any]) -> Any:
+def refused(call: Callable[[], Any], *kinds: type[Exception]) -> Any:
     """The error of a call, as a value among others; what it returns if it does not fail."""
     try:
         return call()
-    except (rr.RagevalError, TypeError) as error:
+    except kinds or (rr.RagevalError, TypeError) as error:
         return error
 
 
