@@ -167,14 +167,19 @@ class UnknownValueError(UnknownNameError, ValueError):
         super().__init__(what, name, self._values)
 
     def _message(self) -> str:
-        quoted = [f'"{value}"' for value in self._values]
-        listed = " or ".join([", ".join(quoted[:-1]), quoted[-1]]) if quoted[1:] else quoted[0]
         hint = did_you_mean(self.name, self.known)
         got = f'"{self.name}"' if isinstance(self.name, str) else repr(self.name)
-        return f"{self.what} must be {listed}; got {got}{'.' if hint else ''}{hint}"
+        expected = quoted_choices(self._values)
+        return f"{self.what} must be {expected}; got {got}{'.' if hint else ''}{hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.what, self.name, self._values)
+
+
+def quoted_choices(values: Iterable[str]) -> str:
+    """Values as a message lists them, such as ``"auto", "t" or "strict"``."""
+    quoted = [f'"{value}"' for value in values]
+    return " or ".join([", ".join(quoted[:-1]), quoted[-1]]) if quoted[1:] else quoted[0]
 
 
 def install_command(requirement: str) -> str:

@@ -137,7 +137,7 @@ class EvaluationParts:
         Why each query that is shown fails, and the table of causes.
     slices : mapping of str to Result
         The tables of slices, by their column.
-    made : Section
+    provenance : Section
         How the pipeline was made.
     n_queries : int
         The number of queries.
@@ -147,7 +147,7 @@ class EvaluationParts:
     notion: CorrectNotion | None
     causes: tuple[pd.Series, Result] | None
     slices: Mapping[str, Result]
-    made: Section
+    provenance: Section
     n_queries: int
 
 
@@ -181,7 +181,7 @@ def page_of_parts(
         Section("metrics", "Metrics", (summary,), _evaluation_pictures(drawn, shown)),
         Section("causes", "Why queries fail", () if table is None else (table,)),
         Section("slices", "Slices", slices, pictures, folded=True),
-        parts.made,
+        parts.provenance,
     )
     return Report(
         title=title or f"Evaluation of {evaluation.name}",
