@@ -1014,9 +1014,12 @@ def _comparison_notes(
 
 def _are_same(pairs: Pairs) -> bool:
     """Whether no query differs, and both sides have the same scores to the last bit."""
-    sides = pairs.baseline, pairs.candidate
-    values, counts = ((getattr(side, name) for side in sides) for name in ("values", "counts"))
-    return not pairs.by_query.n_changed and np.array_equal(*values) and np.array_equal(*counts)
+    before, after = pairs.baseline, pairs.candidate
+    return (
+        not pairs.by_query.n_changed
+        and np.array_equal(before.values, after.values)
+        and np.array_equal(before.counts, after.counts)
+    )
 
 
 def _unchanged_notes(pairing: PairingLike, rows: Iterable[MetricComparison]) -> Iterator[str]:

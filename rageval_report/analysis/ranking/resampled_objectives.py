@@ -100,7 +100,8 @@ def resample_objectives(aims: Sequence[Aim], *, n_resamples: int, seed: int) -> 
 def _statistic(part: ObjectivePart) -> FloatArray:
     scores, quantile = part.block.complete, quantile_of(part.statistic)
     if quantile is None:
-        means: FloatArray = scores.mean(axis=0)
+        # In ascending order, so that the order of the queries does not move the last digit.
+        means: FloatArray = np.sort(scores, axis=0).mean(axis=0)
         return means
     # As the resamples have it: np.quantile rounds the median of two scores differently.
     values: FloatArray = (
