@@ -31,14 +31,8 @@ from rageval_report.stats.base import (
     check_alternative,
     check_level,
 )
-from rageval_report.stats.columns import Column, condense, lattice_step
-from rageval_report.stats.sign_sums import (
-    DIGITS,
-    MOST_LISTED,
-    SAME_SUM,
-    ShiftedSteps,
-    SignSum,
-)
+from rageval_report.stats.columns import Column, condense
+from rageval_report.stats.sign_sums import DIGITS, SAME_SUM, SignSum
 from rageval_report.types import FloatArray
 
 IDENTICAL = "identical"
@@ -46,8 +40,6 @@ IDENTICAL = "identical"
 _SMALLEST = float(np.finfo(np.float64).tiny)
 # More values than this are condensed.
 _MOST_VALUES = 2**12
-# With a larger variance than this, in squared steps, a shifted lattice is as good as none.
-_FINE = 1e4
 # Up to this many differences the means of all subsets are listed.
 _MOST_SUBSETS = 16
 # Up to so many the p-value has steps that are larger than the precision of a limit.
@@ -263,33 +255,13 @@ class _ShiftedColumn:
         if moved.size > _MOST_VALUES and not self.step:
             order = np.argsort(moved)
             moved, counts = condense(moved[order], counts[order])
-        has_moved = shift != 0.0 and self.step > 0.0
-        if has_moved and self.ties == 0.5 and abs(total) < top * (1 - SAME_SUM):
-            known = self._spread_tail(shift, float(moved * moved @ counts), counts.sum(), digits)
-            if known is not None:
-                return min(1.0, max(known, _SMALLEST))
-        step = 0.0 if has_moved else self.step
-        spread = self.step if has_moved and self.ties == 0.5 else 0.0
+        # Half of a tie becomes half of a cell of the lattice, which a shift moves.
+        step, spread = self.step, 0.0
+        if shift:
+            step, spread = 0.0, self.step if self.ties == 0.5 else 0.0
         signs = SignSum(np.abs(moved), counts, step, self.ties, spread).without_dust()
         tail = signs.tail(total, digits)
         return min(1.0, max(tail, _SMALLEST))
-
-    def _spread_tail(self, shift: float, variance: float, n: float, digits: float) -> float | None:
-        """The p-value of multiples of a step that were moved off the lattice; None if too dear."""
-        if n <= MOST_LISTED or variance > _FINE * self.step * self.step:
-            return None
-        unit = 1.0
-        if self.weights is not None:
-            unit = lattice_step(self.weights) or 0.0
-            if not unit:
-                return None
-        weights = np.ones_like(self.values) if self.weights is None else self.weights
-        move = math.ldexp(shift, -self.exponent) * unit / self.step
-        steps, weights = np.rint(self.values / self.step), np.rint(weights / unit)
-        if float((steps - move * weights) @ self.counts) >= 0:
-            return ShiftedSteps(steps, weights, self.counts, move).tail(digits)
-        tail = ShiftedSteps(-steps, weights, self.counts, -move).tail(digits)
-        return None if tail is None else 1.0 - tail
 
     def lowest(self, level: float) -> float:
         """The smallest shift that is accepted at a one-sided level."""

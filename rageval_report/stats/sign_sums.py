@@ -28,9 +28,9 @@ from rageval_report.types import ComplexArray, FloatArray, IndexArray
 # order changes a sum by about 1e-13, and real differences are rarely as close as 1e-11.
 SAME_SUM = 1e-11
 # The signs of up to so many values are listed, two lists of 2**14 sums; of more if values occur
-# several times ...
-MOST_LISTED, _MOST_COUNTED = 28, 1000
-# ... and longer lists, of sums that matter, where the integral does not converge.
+# several times; and fewer of sums that are spread, for which the integral converges quickly.
+_MOST_LISTED, _MOST_LISTED_IF_SPREAD, _MOST_COUNTED = 28, 20, 1000
+# Longer lists, of sums that matter, where the integral does not converge.
 _LONGEST_LIST = 2**20
 # The relative error of a tail is about exp(-27) = 2e-12 where the integral converges quickly, and
 # at most this where it does not: a few dozen values without a lattice.
@@ -39,6 +39,8 @@ _TOLERANCE = 1e-6
 # Numbers of terms times values: up to which none is left out, and the largest of few values, of a
 # first attempt (some 20 ms), and of the last.
 _FEW_TERMS, _TERMS_OF_FEW, _MANY_TERMS, _MOST_TERMS = 2**12, 2**20, 2**22, 2**23
+# So many additions take less time than the integral.
+_MOST_CONVOLVED = 2**20
 # Up to so many values, lists of all sums take less time than many terms.
 _RATHER_LISTED = 36
 # So many neighbouring terms are computed together, and so many numbers at once.
@@ -120,7 +122,7 @@ class SignSum:
         tail = self._convolved(top, threshold) if self.step else None
         # The number of different sums, as a power of two.
         size = float(np.log2(self.counts + 1).sum()) if n <= _MOST_COUNTED else math.inf
-        if tail is None and size > MOST_LISTED:
+        if tail is None and size > (_MOST_LISTED_IF_SPREAD if self.spread else _MOST_LISTED):
             tail = self._given_odd(threshold, digits)
             if tail is None:
                 tail = self._given_largest(threshold, digits, _MUCH_LARGER)
@@ -279,7 +281,7 @@ class SignSum:
     def _convolved(self, top: float, threshold: float) -> float | None:
         """The tail from the number of sets of values with each sum; None if that takes too long."""
         n, most = float(self.counts.sum()), round((top - threshold) / 2 / self.step)
-        if n > 512 or n * most > _MANY_TERMS:
+        if n > 512 or n * most > _MOST_CONVOLVED:
             return None
         sets = np.zeros(most + 1)
         sets[0] = 1.0
@@ -381,87 +383,6 @@ class SignSum:
         if self.spread:
             return np.asarray(np.sinh(z * self.spread) / (z * z * self.spread))
         return np.asarray(1 / z)
-
-
-@dataclass(frozen=True)
-class ShiftedSteps:
-    """Multiples of a step from which a multiple of weights is subtracted, and random signs of them.
-
-    What counts is how often the sum over a random set of values is at most zero: then the signs of
-    that set can be changed without making the whole sum smaller. A set is a number of steps, V, and
-    a weight, W, both whole numbers, so its law is a Fourier integral over two periods; and to
-    spread each sum over its cell is to count the part of the set's cell up to ``shift * W`` steps.
-
-    Parameters
-    ----------
-    steps, weights, counts : ndarray
-        Multiples of the step, whole weights from 1 on without a common divisor, and how often each
-        pair occurs.
-    shift : float
-        What is subtracted for each unit of weight, in steps; below the mean.
-
-    Examples
-    --------
-    >>> steps = ShiftedSteps(np.array([-1.0, 1.0]), np.ones(2), np.array([1.0, 5.0]), 0.01)
-    >>> round(steps.tail(), 9)  # 4.1 of 64 patterns
-    0.0640625
-    """
-
-    steps: FloatArray
-    weights: FloatArray
-    counts: FloatArray
-    shift: float
-
-    def tail(self, digits: float = DIGITS) -> float | None:
-        """The probability that random signs make the sum at least as large; None if too dear."""
-        v, w, c = self.steps, self.weights, self.counts
-        moved = v - self.shift * w
-        signs = SignSum(np.abs(moved), c, spread=1.0)
-        line = signs.line(float(signs.sizes @ c), float(moved @ c), digits)
-        # The probability that a value belongs to the set, under the tilt.
-        chance = 0.5 * (1 - np.copysign(line.slopes, moved))
-        spread = c * chance * (1 - chance)
-        variance, middle = float(w * w @ spread), float(w * c @ chance)
-        together = float(v * w @ spread) / variance
-        alone = max(float((v - together * w) ** 2 @ spread), 1e-3)
-        # Bernstein's bound of how far the weight of a set is from its mean.
-        far = digits * float(w.max()) / 3
-        far += math.sqrt(far * far + 2 * digits * variance)
-        sets = np.arange(
-            max(math.floor(middle - far), 0), min(math.ceil(middle + far), round(float(w @ c))) + 1
-        )
-        n_weights, n_steps = sets.size, 2 * math.ceil(line.period / 4 + 1)
-        # The terms that matter lie in a band around together * angle, half of a period at most.
-        reach = n_weights // 2
-        if w.max() == 1:
-            reach = min(reach, math.ceil(math.sqrt(2 * digits / variance) * n_weights / 4) + 2)
-        n_rows = math.ceil(math.sqrt(2 * digits / alone) * n_steps / 4) + 8
-        n_rows = min(n_rows, n_steps // 2 + 1)
-        if n_rows * (2 * reach + 1) * v.size > _MANY_TERMS:
-            return None
-        angles = 2 * math.pi / n_steps * np.arange(n_rows)
-        centres = np.rint(angles * together * n_weights / (2 * math.pi))
-        offsets = np.arange(-reach, reach + 1 - (2 * reach == n_weights))
-        unit = 2j * math.pi / n_weights
-        rows = np.exp(np.outer(-1j * v, angles) + np.outer(unit * w, centres))
-        columns = np.exp(np.outer(unit * w, offsets)) * chance[:, np.newaxis]
-        factors = rows[:, :, np.newaxis] * columns[:, np.newaxis]
-        factors += (1 - chance)[:, np.newaxis, np.newaxis]
-        law = np.zeros((n_rows, n_weights), dtype=np.complex128)
-        law[:, offsets % n_weights] = product_of_powers(factors, c)
-        by_weight = np.fft.fft(law)[:, sets % n_weights]
-        by_weight *= np.exp(np.outer(-unit * centres, sets))
-        # Of each weight the whole cells count up to the shift, and a part of the next.
-        whole = np.floor(self.shift * sets + 0.5)
-        part = self.shift * sets + 0.5 - whole
-        z = 2 * line.tilt + 1j * angles[:, np.newaxis]
-        cells = (part + 1 / np.expm1(z)) * np.exp(1j * np.outer(angles, whole))
-        cells *= np.exp(2 * line.tilt * (whole - self.shift * sets))
-        terms = (by_weight * cells).sum(axis=1).real
-        terms[0] *= 0.5
-        if n_rows == n_steps // 2 + 1:
-            terms[-1] *= 0.5
-        return 2 * math.exp(line.exponent) * float(terms.sum()) / (n_steps * n_weights)
 
 
 def _subset_sums(
