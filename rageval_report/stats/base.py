@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -53,25 +53,6 @@ class Interval:
     method: str
     confidence_level: float = 0.95
     notes: tuple[str, ...] = ()
-
-    def times(self, unit: float) -> Interval:
-        """The interval of scores that are this many times as large.
-
-        Examples
-        --------
-        >>> Interval(0.5, 0.25, 0.75, 0.1, "t").times(4.0).high
-        3.0
-        """
-        if unit == 1.0:
-            return self
-        return replace(
-            self,
-            estimate=self.estimate * unit,
-            low=self.low * unit,
-            high=self.high * unit,
-            standard_error=self.standard_error * unit,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class PairedResult:

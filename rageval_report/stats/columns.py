@@ -178,13 +178,6 @@ class Column:
         """The numbers at some places of the ascending order, the first of which is 0."""
         return self.values[np.searchsorted(np.cumsum(self.counts), ranks, side="right")]
 
-    def times(self, factor: float) -> Column:
-        """The column of the numbers times a positive factor."""
-        if factor == 1.0:
-            return self
-        mean, std = self.mean * factor, self.std * factor
-        return replace(self, values=self.values * factor, mean=mean, std=std)
-
     def on_grid(self, most: int = 2**12) -> Column:
         """At most this many values, evenly spaced, with the same mean; itself if it has no more."""
         if self.values.size <= most or self.weights is not None:

@@ -92,12 +92,6 @@ class EquivalenceResult:
         """Whether the whole interval lies below minus the margin: worse by more than that."""
         return self.high < -self.margin
 
-    @property
-    def is_above(self) -> bool:
-        """Whether the whole interval lies above the margin."""
-        return self.low > self.margin
-
-
 # The p-values of "not far below" and of "not far above", and the limits.
 _OneSidedTests: TypeAlias = tuple[float, float, float, float]
 _NO_TESTS: _OneSidedTests = (1.0, 1.0, math.nan, math.nan)

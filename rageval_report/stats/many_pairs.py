@@ -289,26 +289,6 @@ class FriedmanResult:
     average_ranks: FloatArray
     notes: tuple[str, ...] = ()
 
-    @property
-    def rank_error(self) -> float:
-        """The standard error of the difference of two average ranks, without ties."""
-        k = self.average_ranks.size
-        return math.sqrt(k * (k + 1) / (6.0 * self.n))
-
-    def critical_difference(self, confidence_level: float = 0.95) -> float:
-        """Nemenyi's: average ranks that are further apart than this belong to different pipelines.
-
-        Examples
-        --------
-        >>> result = friedman_test([[0.9, 0.5, 0.1], [0.8, 0.7, 0.2], [0.6, 0.4, 0.3]])
-        >>> round(result.critical_difference(), 3)
-        1.914
-        """
-        from scipy.stats import studentized_range
-
-        quantile = studentized_range.ppf(confidence_level, self.average_ranks.size, math.inf)
-        return float(quantile) / math.sqrt(2.0) * self.rank_error
-
     def nemenyi_pvalues(self) -> FloatArray:
         """Nemenyi's p-value of each pair, in the order of `AllPairs`, corrected for their number.
 
@@ -320,10 +300,10 @@ class FriedmanResult:
         """
         from scipy.stats import studentized_range
 
-        first, second = np.triu_indices(self.average_ranks.size, 1)
-        apart = np.abs(self.average_ranks[second] - self.average_ranks[first]) / self.rank_error
-        pvalues = studentized_range.sf(apart * math.sqrt(2.0), self.average_ranks.size, math.inf)
-        return np.clip(pvalues, 0.0, 1.0)
+        ranks, k = self.average_ranks, self.average_ranks.size
+        first, second = np.triu_indices(k, 1)
+        apart = np.abs(ranks[second] - ranks[first]) / math.sqrt(k * (k + 1) / (12.0 * self.n))
+        return np.clip(studentized_range.sf(apart, k, math.inf), 0.0, 1.0)
 
 
 def friedman_test(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> FriedmanResult:

@@ -292,9 +292,6 @@ def smallest_number(
 def rising_root(rises: Callable[[float], float], near: float, most: float = math.inf) -> float:
     """The number above 0 at which a function that rises from below 0 reaches it; it may jump.
 
-    Secants that keep the root between two numbers (the Illinois method): `scipy.optimize` would
-    take longer to import than a whole comparison.
-
     Parameters
     ----------
     rises : callable
@@ -307,25 +304,14 @@ def rising_root(rises: Callable[[float], float], near: float, most: float = math
     >>> round(rising_root(lambda x: x * x - 2.0, 1.0), 9)
     1.414213562
     """
+    from scipy.optimize import brentq
+
     low, high = 0.0, min(near, most)
-    below, above, last = rises(low), rises(high), 0.0
-    while above < 0.0:
+    while rises(high) < 0.0:
         if high >= most:
             return math.inf
-        low, below, high = high, above, min(2.0 * high, most)
-        above = rises(high)
-    for _ in range(200):
-        if above == 0.0 or high - low <= 1e-13 * high:
-            break
-        middle = low + (high - low) * below / (below - above)
-        value = rises(middle)
-        # A side that stays twice in a row counts half, so that the other end moves as well.
-        if value < 0.0:
-            low, below, above = middle, value, above / 2.0 if last < 0.0 else above
-        else:
-            high, above, below = middle, value, below / 2.0 if last > 0.0 else below
-        last = value
-    return high
+        low, high = high, min(2.0 * high, most)
+    return float(brentq(rises, low, high, xtol=1e-300, rtol=1e-13))
 
 
 # -- the test of a comparison

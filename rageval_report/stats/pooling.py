@@ -112,9 +112,12 @@ def heterogeneity_test(differences: Sequence[npt.ArrayLike | Column]) -> Heterog
     notes = [f"{_count_groups(empty)} without a paired difference left out"] if empty else []
     # Large differences are divided by their size, because the squares of some are no doubles.
     unit = max(1.0, *(max(abs(column.minimum), abs(column.maximum)) for column in known))
-    known = [column.times(1.0 / unit) for column in known]
-    figures = [(each.n, each.mean, each.std, each.maximum - each.minimum) for each in known]
-    sizes, means, deviations, spreads = np.array(figures, dtype=np.float64).T
+    figures = [
+        (each.mean / unit, each.std / unit, each.maximum / unit - each.minimum / unit)
+        for each in known
+    ]
+    means, deviations, spreads = np.array(figures, dtype=np.float64).T
+    sizes = np.array([each.n for each in known], dtype=np.float64)
     means[np.abs(means) <= TIE_TOLERANCE * spreads] = 0.0  # gains and losses that cancel exactly
     # Includes NaN, the deviation of a group of one; what only rounding separates has no spread.
     is_flat = ~(deviations > 0.0) | (spreads <= 2.0 * TIE_TOLERANCE)

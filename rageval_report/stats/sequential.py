@@ -9,6 +9,7 @@ at every look, or at a planned few:
 - `asymptotic_evalues` and `asymptotic_sequence`: scores without bounds, such as latencies. Valid
   for many queries.
 - `adjust_evalues`: several metrics at once (e-Holm).
+- `ChangeBets` and `combine_growth`: whether the mean of a stream has got worse at some time.
 - `look_levels`: levels for a planned few looks with a test of your own (alpha spending).
 
 A betting test of "the mean is m" starts with a capital of 1 and stakes a part of it on each score:
@@ -31,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report._registry import Registry
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.base import (
     Alternative,
     Bounds,
@@ -42,7 +43,8 @@ from rageval_report.stats.base import (
     check_probability,
     finite_values,
 )
-from rageval_report.types import BoolArray, FloatArray
+from rageval_report.stats.columns import Column
+from rageval_report.types import BoolArray, FloatArray, IndexArray
 
 # A plan is a mixture of stakes for the planned effect, 1.5 and 2.25 times the effect: effects are
 # often larger than planned, and the stakes for the planned one alone are then slow.
@@ -67,9 +69,7 @@ _LARGEST_EVALUE = 1e300
 # A limit is searched among many means at once, again and again between two neighbours: six times 64
 # parts are 36 halvings of the interval from 0 to 1. The outer neighbour is the limit.
 _PARTS, _ROUNDS = 64, 6
-# Scores may leave their bounds by this share of the range, and the mean of the rest of a fixed set
-# may leave the scale: that is rounding. Without it, a true mean was rejected in 26 % of the sets of
-# a simulation, because scores that are all 0 leave a rest whose mean is computed just below 0.
+# Scores may leave their bounds by this share of the range: that is rounding.
 _ROUNDING = 1e-9
 # The asymptotic interval is valid only for many scores: with a first look at 100 lognormal scores
 # (sigma 1) all limits contained the mean in 91 % of the streams, at 20 in 86 %, at 400 in 95 %.
@@ -79,6 +79,11 @@ FIRST_LOOK = 100
 _NODES = 128
 # No look rejects beyond this many standard errors: a level of 1e-57.
 _FARTHEST = 16.0
+# The largest share of the capital that one score of a batch may cost. The stakes are fixed for a
+# batch, so that they do not get smaller after a loss.
+_LARGEST_LOSS_OF_BATCH = 0.95
+# Of scores between 0 and 1. A reference whose scores are all equal would make the stakes infinite.
+_LARGEST_VARIANCE, _SMALLEST_VARIANCE = 0.25, 1e-4
 
 
 # -- stakes
@@ -280,27 +285,6 @@ def _recalculated(
     return np.moveaxis(np.array(paths).reshape(-1, *latest.shape), 0, -1)
 
 
-def _log_capital_on_set(
-    scores: FloatArray, mean: FloatArray, bets: Bets, alpha: float, size: int | None
-) -> FloatArray:
-    """The same for scores drawn without replacement from a set of this size, if any, and mean.
-
-    If the mean of the whole set is m, the scores that are still to come have a known mean, against
-    which the bets are made. The capital is infinite from the score on after which the set cannot
-    have this mean, because its other scores would have to lie below 0. Above 1, the other side
-    excludes the mean.
-    """
-    if size is None:
-        return log_capital(scores, mean, bets, alpha)
-    earlier = np.concatenate(([0.0], np.cumsum(scores)))
-    left = size - np.arange(scores.size + 1)
-    # With nothing left there is no mean, but a total that differs from 0 is a contradiction.
-    rest = (size * mean - earlier) / np.maximum(left, 1)
-    capital = log_capital(scores, np.maximum(rest[..., :-1], 0.0), bets, alpha)
-    is_impossible = np.maximum.accumulate(rest < -_ROUNDING, axis=-1)[..., 1:]
-    return np.where(is_impossible, np.inf, capital)
-
-
 def to_unit(values: FloatArray, bounds: Bounds) -> FloatArray:
     """Finite scores on the scale from 0 to 1.
 
@@ -491,7 +475,6 @@ def mean_sequence(
     bounds: Bounds,
     bets: Bets | None = None,
     confidence_level: float = 0.95,
-    set_size: int | None = None,
 ) -> ConfidenceSequence:
     """The interval of a mean of bounded scores, which may be looked at after every score.
 
@@ -506,10 +489,6 @@ def mean_sequence(
         The stakes, chosen before the first score; ``SizeBets()`` if nothing was planned.
     confidence_level : float
         The probability that the limits contain the mean at all looks together.
-    set_size : int, optional
-        The number of scores in a fixed set, from which these were drawn without replacement. The
-        interval is then one of the mean of this set and of nothing else: it says nothing of other
-        queries. If omitted, it is one of the mean of all queries of this kind.
 
     Returns
     -------
@@ -520,7 +499,7 @@ def mean_sequence(
     Raises
     ------
     DataError
-        If a score lies outside the bounds, or there are more scores than the set has.
+        If a score lies outside the bounds.
 
     Notes
     -----
@@ -541,32 +520,23 @@ def mean_sequence(
     alpha = 1.0 - check_level(confidence_level)
     rule = bets or SizeBets()
     scores = to_unit(finite_values(values), bounds)
-    n = scores.size
-    least, most, notes = 0.0, 1.0, list[str]()
-    if set_size is not None and n:
-        size = check_integer("set_size", set_size, 1)
-        if n > size:
-            raise DataError(f"set_size must be at least the number of scores, {n}; got {size}")
-        least = float(scores.sum()) / size
-        most = least + (size - n) / size
-        notes.append(f"of the mean of these {size} queries only")
-    low = max(least, _lowest_mean(scores, rule, alpha, set_size))
-    high = min(most, 1.0 - _lowest_mean(1.0 - scores, rule, alpha, set_size))
+    low, high = _lowest_mean(scores, rule, alpha), 1.0 - _lowest_mean(1.0 - scores, rule, alpha)
+    notes: tuple[str, ...] = ()
     if low > high:
-        notes.append("the looks contradict each other: do the scores change with time?")
-    if not n:
-        notes.append("no score yet")
+        notes = ("the looks contradict each other: do the scores change with time?",)
+    if not scores.size:
+        notes = ("no score yet",)
     start, width = float(bounds[0]), float(bounds[1]) - float(bounds[0])
-    mean = start + width * (float(scores.mean()) if n else math.nan)
+    mean = start + width * (float(scores.mean()) if scores.size else math.nan)
     method, limits = f"betting, {rule.describe()}", (start + width * low, start + width * high)
-    return ConfidenceSequence(mean, *limits, n, method, confidence_level, tuple(notes))
+    return ConfidenceSequence(mean, *limits, scores.size, method, confidence_level, notes)
 
 
-def _lowest_mean(scores: FloatArray, bets: Bets, alpha: float, size: int | None) -> float:
+def _lowest_mean(scores: FloatArray, bets: Bets, alpha: float) -> float:
     """The limit below which every mean was excluded at some look: capital falls with the mean."""
 
     def are_excluded(means: FloatArray) -> BoolArray:
-        capital = _log_capital_on_set(scores, means[:, np.newaxis], bets, alpha, size)
+        capital = log_capital(scores, means[:, np.newaxis], bets, alpha)
         return np.asarray(capital.max(axis=-1, initial=-math.inf) >= math.log(2.0 / alpha))
 
     excluded, kept = 0.0, 1.0
@@ -837,3 +807,131 @@ def _boundaries(information: tuple[float, ...], increments: tuple[float, ...]) -
         nodes, density = inside, arrived * weights * boundary * scale
         earlier = share
     return tuple(boundaries)
+
+
+# -- evidence that a mean has got worse at some time, in a stream without an end
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeEvidence:
+    """The evidence after each batch that the mean has crossed a limit since some batch.
+
+    Parameters
+    ----------
+    evalues : ndarray of shape (n_batches,)
+        The evidence; at least 1 / alpha is enough, at any batch of the whole life.
+    starts : ndarray of shape (n_batches,)
+        The batch, from 0, since which the mean has most likely been beyond the limit.
+    """
+
+    evalues: FloatArray
+    starts: IndexArray
+
+
+@dataclass(frozen=True)
+class ChangeBets:
+    """How much is staked on each score; the stakes are the same for all batches.
+
+    Parameters
+    ----------
+    limit : float
+        The mean that is still good.
+    bounds : tuple of float
+        The range that the scores can have.
+    alternative : {"less", "greater"}
+        The side of the limit that is bad.
+    variance : float, optional
+        The variance that the scores had before the first batch, which decides the stakes; the
+        largest possible one if omitted.
+    alpha : float
+        The error rate for which the stakes are chosen; the e-values are valid for every other one.
+    """
+
+    limit: float
+    bounds: tuple[float, float]
+    alternative: str = "less"
+    variance: float | None = None
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        check_choice("alternative", self.alternative, ("greater", "less"))
+        check_probability("alpha", self.alpha)
+
+    def growth(self, scores: npt.ArrayLike | Column) -> FloatArray:
+        """The logarithm by which a batch multiplies the capital of each row of stakes.
+
+        Parameters
+        ----------
+        scores : array-like or Column
+            NaN is left out. The growth is the same for any order of the scores, and that of two
+            parts of a batch adds up.
+
+        Raises
+        ------
+        DataError
+            If a score lies outside the bounds.
+
+        Examples
+        --------
+        >>> ChangeBets(0.5, (0, 1)).growth([0.2, 0.4, 0.9]).round(3)
+        array([-0.185, -0.041, -0.01 , -0.002])
+        """
+        column = Column.of(scores)
+        values = to_unit(column.values, self.bounds)
+        low, width = self.bounds[0], self.bounds[1] - self.bounds[0]
+        tested = min(1.0, max(0.0, (self.limit - low) / width))
+        if self.alternative == "less":
+            values, tested = 1.0 - values, 1.0 - tested
+        most = _LARGEST_LOSS_OF_BATCH / tested if tested > 0.0 else math.inf
+        stakes = np.minimum(self._stakes(width), most)
+        logarithms = np.log1p(stakes[:, np.newaxis] * (values - tested))
+        return np.array([math.fsum(row) for row in (logarithms * column.counts).tolist()])
+
+    def _stakes(self, width: float) -> FloatArray:
+        known = math.inf if self.variance is None else self.variance / width**2
+        spread = min(_LARGEST_VARIANCE, max(_SMALLEST_VARIANCE, known))
+        sizes = np.array(SizeBets().sizes)
+        return np.asarray(np.sqrt(2.0 * math.log(2.0 / self.alpha) / (sizes * spread)))
+
+
+def combine_growth(batches: Sequence[FloatArray]) -> ChangeEvidence:
+    """The mean capital of the bettors of all starts, weighted, and the start that has most of it.
+
+    At each batch a new bettor begins, who doubts that the mean is within the limit from there on;
+    the k-th begins with the part 1 / (k (k + 1)) of the capital, so that all of them together, for
+    ever, have 1. A change after a long good time therefore costs a few more scores, and is not
+    hidden by what was won or lost before.
+
+    Parameters
+    ----------
+    batches : sequence of ndarray
+        The `ChangeBets.growth` of each batch, in the order of time.
+
+    References
+    ----------
+    .. [1] Shin, Ramdas, Rinaldo (2024). E-detectors: a nonparametric framework for sequential
+           change detection. The New England Journal of Statistics in Data Science 2:229-260.
+    .. [2] Shiryaev (1963), for the mixture over the time of the change.
+
+    Examples
+    --------
+    >>> good, bad = [1.0, 0.9] * 25, [0.6, 0.7] * 25
+    >>> bets = ChangeBets(0.9, (0, 1))
+    >>> evidence = combine_growth([bets.growth(batch) for batch in (good, good, bad, bad)])
+    >>> evidence.evalues[:3].round(1), int(evidence.starts[-1])
+    (array([7.0000e-01, 5.0000e-01, 3.7455e+03]), 2)
+    """
+    if not batches:
+        return ChangeEvidence(np.zeros(0), np.zeros(0, np.intp))
+    growth = np.array(batches)
+    number = np.arange(1.0, len(growth) + 1)
+    # Of each start and row of stakes; it grows from the start on.
+    capital = np.zeros_like(growth) - np.log(number * (number + 1) * growth.shape[1])[:, np.newaxis]
+    evalues, starts = [], []
+    for batch, gain in enumerate(growth):
+        capital[: batch + 1] += gain
+        by_start = np.logaddexp.reduce(capital[: batch + 1], axis=1)
+        starts.append(int(by_start.argmax()))
+        # The bettors that have not begun yet still have their part.
+        evalues.append(np.logaddexp.reduce(np.append(by_start, -math.log(batch + 2.0))))
+    return ChangeEvidence(to_evalues(np.array(evalues)), np.array(starts))

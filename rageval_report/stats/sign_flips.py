@@ -40,8 +40,6 @@ IDENTICAL = "identical"
 _SMALLEST = float(np.finfo(np.float64).tiny)
 # More values than this are condensed.
 _MOST_VALUES = 2**12
-# Up to this many differences the means of all subsets are listed.
-_MOST_SUBSETS = 16
 # Up to so many the p-value has steps that are larger than the precision of a limit.
 _MOST_STAIRS = 22
 # While a limit is searched p-values have this many digits (1e-7, see `sign_sums.DIGITS`), and the
@@ -170,20 +168,6 @@ def sign_flip_interval(
     return Interval(mean, low, high, column.standard_error, "sign-flip", level, notes)
 
 
-def sign_flip_limits(
-    differences: npt.ArrayLike | Column, confidence_level: float = 0.95
-) -> tuple[float, float]:
-    """The limits of `sign_flip_interval`.
-
-    Examples
-    --------
-    >>> sign_flip_limits(Column.of([0.11, 0.23, 0.31, 0.47, 0.52, 0.68]), 0.95)
-    (0.11, 0.68)
-    """
-    interval = sign_flip_interval(differences, confidence_level=confidence_level)
-    return interval.low, interval.high
-
-
 def _interval_of_few(column: Column, level: float) -> Interval:
     """The t interval where no shift can be rejected, widened to all differences.
 
@@ -271,8 +255,6 @@ class _ShiftedColumn:
         weights = np.ones_like(self.values) if self.weights is None else self.weights
         least = float((self.values / weights).min())
         on_lattice = self.step > 0 and self.ties == 0.5
-        if n <= _MOST_SUBSETS and not on_lattice:
-            return math.ldexp(self._least_subset_mean(weights, level), self.exponent)
         mean, z = float(self.values @ self.counts) / n, -float(ndtri(level))
         away = self.values - mean * weights
         # If the flipped sum is normal, the reach r solves (n r)^2 = z^2 variance(r).
@@ -288,19 +270,6 @@ class _ShiftedColumn:
         is_staircase = n <= _MOST_STAIRS and not on_lattice
         root = _increasing_root(excess, least, mean, mean - reach, z / reach, is_staircase)
         return math.ldexp(root, self.exponent)
-
-    def _least_subset_mean(self, weights: FloatArray, level: float) -> float:
-        # Flipping the signs of a subset gives a sum as large as the observed one exactly if the
-        # weighted mean of the subset is at most the shift; the observed pattern itself always
-        # counts. So the limit is an order statistic of all these means.
-        times = self.counts.astype(np.intp)
-        values, weights = np.repeat(self.values, times), np.repeat(weights, times)
-        sums, sizes = np.zeros(1), np.zeros(1)
-        for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-            sums, sizes = np.append(sums, sums + value), np.append(sizes, sizes + weight)
-        rank = max(math.floor(level * 2**values.size), 1)
-        return float(np.partition(sums[1:] / sizes[1:], rank - 1)[rank - 1])
-
 
 def _increasing_root(
     function: Callable[[float], float],

@@ -28,8 +28,8 @@ from rageval_report.types import ComplexArray, FloatArray, IndexArray
 # order changes a sum by about 1e-13, and real differences are rarely as close as 1e-11.
 SAME_SUM = 1e-11
 # The signs of up to so many values are listed, two lists of 2**14 sums; of more if values occur
-# several times; and fewer of sums that are spread, for which the integral converges quickly.
-_MOST_LISTED, _MOST_LISTED_IF_SPREAD, _MOST_COUNTED = 28, 20, 1000
+# several times; and fewer of sums on a lattice, or spread, whose integral converges quickly.
+_MOST_LISTED, _MOST_LISTED_OF_STEPS, _MOST_COUNTED = 28, 20, 1000
 # Longer lists, of sums that matter, where the integral does not converge.
 _LONGEST_LIST = 2**20
 # The relative error of a tail is about exp(-27) = 2e-12 where the integral converges quickly, and
@@ -39,8 +39,8 @@ _TOLERANCE = 1e-6
 # Numbers of terms times values: up to which none is left out, and the largest of few values, of a
 # first attempt (some 20 ms), and of the last.
 _FEW_TERMS, _TERMS_OF_FEW, _MANY_TERMS, _MOST_TERMS = 2**12, 2**20, 2**22, 2**23
-# So many additions take less time than the integral.
-_MOST_CONVOLVED = 2**20
+# Up to so many additions a convolution takes less time than the integral.
+_MOST_ADDITIONS = 2**20
 # Up to so many values, lists of all sums take less time than many terms.
 _RATHER_LISTED = 36
 # So many neighbouring terms are computed together, and so many numbers at once.
@@ -119,10 +119,10 @@ class SignSum:
             return 0.0
         if threshold >= top * (1 - SAME_SUM):
             return float(0.5**n * (0.5 if self.spread else self.ties))
-        tail = self._convolved(top, threshold) if self.step else None
         # The number of different sums, as a power of two.
         size = float(np.log2(self.counts + 1).sum()) if n <= _MOST_COUNTED else math.inf
-        if tail is None and size > (_MOST_LISTED_IF_SPREAD if self.spread else _MOST_LISTED):
+        tail = self._convolved(top, threshold) if self.step else None
+        if tail is None and size > (_MOST_LISTED_OF_STEPS if self.step or self.spread else _MOST_LISTED):
             tail = self._given_odd(threshold, digits)
             if tail is None:
                 tail = self._given_largest(threshold, digits, _MUCH_LARGER)
@@ -281,7 +281,7 @@ class SignSum:
     def _convolved(self, top: float, threshold: float) -> float | None:
         """The tail from the number of sets of values with each sum; None if that takes too long."""
         n, most = float(self.counts.sum()), round((top - threshold) / 2 / self.step)
-        if n > 512 or n * most > _MOST_CONVOLVED:
+        if n > 512 or n * most > _MOST_ADDITIONS:
             return None
         sets = np.zeros(most + 1)
         sets[0] = 1.0

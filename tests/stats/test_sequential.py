@@ -60,23 +60,18 @@ def test_the_capital_never_falls_with_a_smaller_mean(bets, scores):
 # -- e-values
 
 
-def looped_evalue(scores, mean, bets, sign=1, set_size=None):
-    """The largest and the last capital by the theorem: each stake from the scores before its own.
-
-    In a set of known size it is against the mean of what is left of the set.
-    """
-    goal, total, path = bets.goal(0.05), 0.0, []
+def looped_evalue(scores, mean, bets, sign=1):
+    """The largest and the last capital by the theorem: each stake from the scores before its own."""
+    goal, path = bets.goal(0.05), []
     wealth = np.ones(len(bets.stakes(np.zeros(1), 0.05)))
     for i, score in enumerate(scores):
-        rest = mean if set_size is None else (set_size * mean - total) / (set_size - i)
         stakes = bets.stakes(np.array([*scores[:i], 0.123]), 0.05)[:, i]  # its own score is hidden
         if goal is not None:
             stakes = stakes * np.sqrt(np.maximum(np.log(goal / wealth), 0.5) / math.log(goal))
-        room = rest if sign > 0 else 1 - rest
+        room = mean if sign > 0 else 1 - mean
         largest = bets.largest_loss / room if room > 0 else math.inf
-        wealth = wealth * (1 + sign * np.minimum(stakes, largest) * (score - rest))
+        wealth = wealth * (1 + sign * np.minimum(stakes, largest) * (score - mean))
         path.append(wealth.mean())
-        total += score
     return max(path), path[-1]
 
 
@@ -195,28 +190,6 @@ def test_without_a_score_the_bounds_are_the_limits():
     interval = mean_sequence([math.nan], bounds=(1, 5))
     assert (interval.n, interval.low, interval.high) == (0, 1.0, 5.0)
     assert math.isnan(interval.estimate)
-
-
-def test_the_limit_of_a_fixed_set_is_where_a_plain_loop_reaches_40():
-    scores = np.random.default_rng(11).choice([0.0, 0.25, 0.5, 1.0], 60)
-    interval = mean_sequence(scores, bounds=(0, 1), set_size=120)
-    assert scores.sum() / 120 < interval.low  # decided by betting, not by what is possible
-    around = (interval.low - 1e-6, interval.low + 1e-6)
-    before, after = (looped_evalue(scores, m, SizeBets(), set_size=120)[0] for m in around)
-    assert before >= 40 > after
-
-
-@pytest.mark.parametrize("n", [30, 7])
-def test_a_whole_set_has_no_uncertainty(n):
-    for scores in (np.random.default_rng(12).random(n), np.full(n, 0.1), np.zeros(n)):
-        interval = mean_sequence(scores, bounds=(0, 1), set_size=n)
-        assert (interval.low, interval.high) == pytest.approx((scores.mean(), scores.mean()))
-        assert interval.notes == (f"of the mean of these {n} queries only",)
-
-
-def test_a_set_is_not_smaller_than_its_scores():
-    with pytest.raises(DataError, match="set_size must be at least the number of scores, 3; got 2"):
-        mean_sequence([0.1, 0.2, 0.3], bounds=(0, 1), set_size=2)
 
 
 # -- scores without bounds
