@@ -239,14 +239,11 @@ def first_looks(
     return np.where(is_enough.any(axis=1), is_enough.argmax(axis=1) + 1.0, math.inf)
 
 
-LEVELS = {
-    name: look_levels(np.arange(1, LOOKS + 1) / LOOKS, spending=name)
-    for name in ("obrien-fleming", "pocock")
-}
+LEVELS = look_levels(np.arange(1, LOOKS + 1) / LOOKS)
 
 
-def look_of(values: np.ndarray, n: int, spending: str) -> float:
-    for look, level in enumerate(LEVELS[spending], 1):
+def look_of(values: np.ndarray, n: int) -> float:
+    for look, level in enumerate(LEVELS, 1):
         if sign_flip_pvalue(values[: n * look // LOOKS]) <= level:
             return float(n * look // LOOKS)
     return math.inf
@@ -275,8 +272,8 @@ BETS: Mapping[str, Bets] = {
     "effect, 0.03": EffectBets(0.03),
 }
 OTHERS: Mapping[str, Callable[[np.ndarray], bool]] = {
-    "looks, 100": lambda values: look_of(values, 100, "obrien-fleming") < math.inf,
-    "looks, 400": lambda values: look_of(values, 400, "obrien-fleming") < math.inf,
+    "looks, 100": lambda values: look_of(values, 100) < math.inf,
+    "looks, 400": lambda values: look_of(values, 400) < math.inf,
     "peeking": peeking_rejects,
 }
 
@@ -321,7 +318,7 @@ def planned_effect(kind: Differences, n: int) -> float:
 
 def shares(options: argparse.Namespace) -> str:
     rows = []
-    headings = [*BETS_OF_PLANS, "one-sided", *LEVELS_NAMED, "best possible"]
+    headings = [*BETS_OF_PLANS, "one-sided", "O'Brien-Fleming", "best possible"]
     for number, name in enumerate(EFFECTIVE):
         kind = NULLS[name]
         for n in PLANS:
@@ -341,7 +338,6 @@ def shares(options: argparse.Namespace) -> str:
 
 
 BETS_OF_PLANS = ("planned", "effect", "hedged")
-LEVELS_NAMED = {"O'Brien-Fleming": "obrien-fleming", "Pocock": "pocock"}
 
 
 def first_looks_of_plans(
@@ -355,10 +351,7 @@ def first_looks_of_plans(
 
 
 def looks_of_tests(streams: np.ndarray, n: int) -> list[np.ndarray]:
-    return [
-        np.array([look_of(values, n, spending) for values in streams])
-        for spending in LEVELS_NAMED.values()
-    ]
+    return [np.array([look_of(values, n) for values in streams])]
 
 
 def law_of(kind: Differences, shift: float) -> Law:

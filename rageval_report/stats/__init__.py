@@ -21,11 +21,10 @@ from rageval_report.stats.agreement import (
     krippendorff_alpha,
 )
 from rageval_report.stats.base import Interval, PairedResult
-from rageval_report.stats.clusters import clustered_standard_error
 from rageval_report.stats.columns import Column
 from rageval_report.stats.corrections import CORRECTIONS, adjust_pvalues
 from rageval_report.stats.effects import EFFECTS, effect_size
-from rageval_report.stats.equivalence import equivalence_test
+from rageval_report.stats.equivalence import equivalence_test, rare_loss_bound
 from rageval_report.stats.many_pairs import all_pairs_test, friedman_test
 from rageval_report.stats.means import INTERVALS, mean_interval, quantile_interval
 from rageval_report.stats.pairs import (
@@ -45,7 +44,7 @@ from rageval_report.stats.prediction_powered import (
     rogan_gladen,
     stratified_ppi_mean,
 )
-from rageval_report.stats.rare_losses import rare_loss_bound
+from rageval_report.stats.units import clustered_standard_error
 
 __all__ = [
     "CORRECTIONS",

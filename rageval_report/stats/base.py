@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, TypeGuard, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +54,7 @@ class Interval:
     method: str
     confidence_level: float = 0.95
     notes: tuple[str, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class PairedResult:
@@ -172,6 +174,17 @@ def check_alternative(alternative: str) -> None:
     >>> check_alternative("greater")
     """
     check_choice("alternative", alternative, ALTERNATIVES)
+
+
+def are_finite(bounds: Bounds | None) -> TypeGuard[Bounds]:
+    """Whether there are bounds, and both ends are finite.
+
+    Examples
+    --------
+    >>> are_finite((0, math.inf))
+    False
+    """
+    return bounds is not None and math.isfinite(bounds[0]) and math.isfinite(bounds[1])
 
 
 def finite_values(values: npt.ArrayLike) -> FloatArray:

@@ -23,6 +23,7 @@ from rageval_report.stats.base import (
     check_seed,
 )
 from rageval_report.stats.columns import Column
+from rageval_report.stats.units import mean_error
 from rageval_report.types import FloatArray, IntArray
 
 # The most counts in memory at a time: 1 MiB, which stays in the cache of a core.
@@ -101,8 +102,8 @@ def student_t(column: Column, confidence_level: float, **_options: object) -> In
 
     if degenerate := interval_without_spread(column, "t", confidence_level):
         return degenerate
-    error = column.standard_error
-    reach = float(stdtrit(column.n - 1, 0.5 + confidence_level / 2.0)) * error
+    error, degrees = mean_error(column)
+    reach = float(stdtrit(degrees, 0.5 + confidence_level / 2.0)) * error
     low, high = column.mean - reach, column.mean + reach
     return Interval(column.mean, low, high, error, "t", confidence_level)
 
@@ -115,7 +116,7 @@ def interval_without_spread(column: Column, method: str, level: float) -> Interv
         return Interval(mean, nan, nan, nan, method, level, (note,))
     if not column.is_constant:
         return None
-    note = f"all {column.n} scores are equal: without spread the interval has no width"
+    note = f"all {column.n} numbers are equal: without spread the interval has no width"
     return Interval(mean, mean, mean, 0.0, method, level, (note,))
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from rageval_report.errors import DataError
 from rageval_report.stats.base import (
     TIE_TOLERANCE,
+    Bounds,
     finite_values,
     largest_magnitude,
     paired_differences,
@@ -27,6 +28,8 @@ from rageval_report.types import FloatArray
 _LARGE, _SMALL = 2.0**500, 2.0**-400
 # Numbers that are summed without any rounding; beyond, pairwise summation loses no printed digit.
 _SUMMED_EXACTLY = 2**13
+# Scores may leave their bounds by this much before it is an error: the rounding of whoever scored.
+BOUNDS_TOLERANCE = 1e-9
 # Up to so many numbers are listed one by one where a method cannot take counts.
 MOST_LISTED = 10_000_000
 
@@ -178,6 +181,11 @@ class Column:
         """The numbers at some places of the ascending order, the first of which is 0."""
         return self.values[np.searchsorted(np.cumsum(self.counts), ranks, side="right")]
 
+    def times(self, factor: float) -> Column:
+        """The column of the numbers times a positive factor."""
+        mean, std = self.mean * factor, self.std * factor
+        return replace(self, values=self.values * factor, mean=mean, std=std)
+
     def on_grid(self, most: int = 2**12) -> Column:
         """At most this many values, evenly spaced, with the same mean; itself if it has no more."""
         if self.values.size <= most or self.weights is not None:
@@ -206,6 +214,21 @@ def difference_column(baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> Colu
     largest = max((largest_magnitude(side) for side in (before, after) if side.size), default=1.0)
     values, counts = np.unique(paired_differences(before, after), return_counts=True)
     return Column.of_counts(*merge_ties(values, counts, TIE_TOLERANCE * max(1.0, largest)))
+
+
+def check_bounds(column: Column, bounds: Bounds) -> Bounds:
+    """The bounds as floats, after a check that they are a range and contain every score."""
+    low, high = float(bounds[0]), float(bounds[1])
+    if not low < high:
+        raise DataError(f"bounds must be the smallest and largest score, e.g. (0, 1); got {bounds}")
+    # Values on a grid may lie a little beyond the scores that they stand for.
+    for score in (column.maximum, column.minimum) if column.is_exact else ():
+        if score < low - BOUNDS_TOLERANCE or score > high + BOUNDS_TOLERANCE:
+            raise DataError(
+                f"scores must lie within the bounds {low:g} and {high:g}; found {score:g}: "
+                "correct the score or give other bounds"
+            )
+    return low, high
 
 
 def merge_ties(

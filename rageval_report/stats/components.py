@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats.base import TIE_TOLERANCE, Bounds, Interval, check_level
-from rageval_report.stats.columns import Column
+from rageval_report.stats.base import TIE_TOLERANCE, Bounds, Interval, are_finite, check_level
+from rageval_report.stats.columns import Column, check_bounds
 from rageval_report.stats.gaffke import gaffke_limits
-from rageval_report.stats.means import are_finite, check_bounds
 from rageval_report.stats.units import number_labels
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 

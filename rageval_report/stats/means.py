@@ -12,16 +12,23 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, TypeAlias, TypeGuard, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError, check_choice
-from rageval_report.stats.base import Bounds, Interval, check_level, check_resamples, check_seed
+from rageval_report.stats.base import (
+    Bounds,
+    Interval,
+    are_finite,
+    check_level,
+    check_resamples,
+    check_seed,
+)
 from rageval_report.stats.bootstrap import bootstrap_interval, student_t
-from rageval_report.stats.columns import Column
+from rageval_report.stats.columns import Column, check_bounds
 from rageval_report.stats.gaffke import gaffke_limits
 from rageval_report.types import FloatArray
 
@@ -32,8 +39,6 @@ QUARTILES = (25.0, 50.0, 75.0)
 # From here on the studentised bootstrap and the t interval of a mean differ by less than the noise
 # of 9,999 resamples.
 ENOUGH_FOR_T = 500
-# Scores may leave their bounds by this much before it is an error: the rounding of whoever scored.
-BOUNDS_TOLERANCE = 1e-9
 # The position of a share in n sorted scores, counted from 0.
 _POSITIONS: dict[PercentileMethod, Callable[[FloatArray, int], FloatArray]] = {
     "exclusive": lambda shares, n: shares * (n + 1) - 1.0,
@@ -133,17 +138,6 @@ def interval_of_count(
     )
 
 
-def are_finite(bounds: Bounds | None) -> TypeGuard[Bounds]:
-    """Whether there are bounds, and both ends are finite.
-
-    Examples
-    --------
-    >>> are_finite((0, math.inf))
-    False
-    """
-    return bounds is not None and math.isfinite(bounds[0]) and math.isfinite(bounds[1])
-
-
 def _wilson(column: Column, *, confidence_level: float, **_options: object) -> Interval:
     """Wilson's score interval of a share (1927, JASA 22)."""
     from scipy.stats import binomtest
@@ -211,21 +205,6 @@ def _check_binary(column: Column, method: str) -> None:
             f"the interval {method!r} is for scores of 0 and 1; found scores from "
             f"{column.minimum:g} to {column.maximum:g}: use 'gaffke' with bounds, or 't'"
         )
-
-
-def check_bounds(column: Column, bounds: Bounds) -> Bounds:
-    """The bounds as floats, after a check that they are a range and contain every score."""
-    low, high = float(bounds[0]), float(bounds[1])
-    if not low < high:
-        raise DataError(f"bounds must be the smallest and largest score, e.g. (0, 1); got {bounds}")
-    # Values on a grid may lie a little beyond the scores that they stand for.
-    for score in (column.maximum, column.minimum) if column.is_exact else ():
-        if score < low - BOUNDS_TOLERANCE or score > high + BOUNDS_TOLERANCE:
-            raise DataError(
-                f"scores must lie within the bounds {low:g} and {high:g}; found {score:g}: "
-                "correct the score or give other bounds"
-            )
-    return low, high
 
 
 def _within(column: Column, bounds: Bounds) -> Column:

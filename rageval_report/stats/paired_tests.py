@@ -16,9 +16,10 @@ import numpy as np
 from rageval_report.stats.base import Alternative, Interval
 from rageval_report.stats.binary import coin_pvalue
 from rageval_report.stats.bootstrap import bootstrap_interval, bootstrap_means
-from rageval_report.stats.clusters import mean_error
+from rageval_report.stats.bootstrap import student_t as student_t_interval
 from rageval_report.stats.columns import Column, merge_ties
 from rageval_report.stats.sign_flips import sign_flip_interval, sign_flip_pvalue
+from rageval_report.stats.units import mean_error
 from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:
@@ -97,16 +98,8 @@ def student_t(pairs: Pairs, *, alternative: Alternative, **_options: object) -> 
 
 
 def t_interval(pairs: Pairs, *, confidence_level: float, **_options: object) -> Interval:
-    """The t interval of the mean difference; of zero width, with a note, if all are equal."""
-    from scipy.special import stdtrit
-
-    mean = pairs.mean
-    if pairs.std == 0.0:
-        notes = ("all differences are equal: without spread the interval has no width",)
-        return Interval(mean, mean, mean, 0.0, "t", confidence_level, notes)
-    error, degrees = mean_error(pairs.units)
-    reach = float(stdtrit(degrees, 0.5 + confidence_level / 2)) * error
-    return Interval(mean, mean - reach, mean + reach, error, "t", confidence_level)
+    """The t interval of the mean difference, of clusters with CR2's standard error."""
+    return student_t_interval(pairs.units, confidence_level)
 
 
 # -- signs and ranks

@@ -31,7 +31,7 @@ from rageval_report.stats.base import (
     paired_values,
 )
 from rageval_report.stats.columns import Column, difference_column
-from rageval_report.stats.units import Units, check_labels, number_labels
+from rageval_report.stats.units import Units
 from rageval_report.types import FloatArray
 
 
@@ -97,7 +97,9 @@ class Pairs:
         columns = Column.of(before), Column.of(after), difference_column(before, after)
         if clusters is None:
             return cls(*columns)
-        units = _units_of(clusters, np.shape(baseline))
+        units = clusters
+        if not isinstance(units, Units):
+            units = Units.of(units, np.shape(baseline))
         if before.size < np.size(baseline):
             sides = np.array([baseline, candidate], dtype=np.float64)
             units = units.select(np.flatnonzero(~np.isnan(sides).any(axis=0)))
@@ -192,17 +194,6 @@ class Pairs:
         )
 
 
-def _units_of(clusters: npt.ArrayLike | Units, shape: tuple[int, ...]) -> Units:
-    if isinstance(clusters, Units):
-        return clusters
-    labels = check_labels(clusters)
-    if labels.shape != shape:
-        raise DataError(
-            f"clusters must have one label per query; got shape {labels.shape} for {shape}"
-        )
-    return Units(number_labels(labels))
-
-
 def _negated(column: Column) -> Column:
     values, counts = 0.0 - column.values[::-1], column.counts[::-1]
     weights = None if column.weights is None else column.weights[::-1]
@@ -235,8 +226,6 @@ class PairedTest:
         The member of ``PAIRED_INTERVALS`` that belongs to the test, or "auto" for the default one,
         the inversion of the default test. If omitted, no interval belongs to the test, and whoever
         compares with it must choose one.
-    smallest : callable, optional
-        The smallest two-sided p-value of a number of units that differ; any, if omitted.
 
     Examples
     --------
@@ -247,17 +236,6 @@ class PairedTest:
     function: PairedTestFunction
     statistic: str = ""
     interval: str | None = None
-    smallest: Callable[[int], float] | None = None
-
-
-def smallest_of_signs(n: int) -> float:
-    """The smallest two-sided p-value of n signs: all of them alike."""
-    return min(1.0, 2.0 ** (1 - n))
-
-
-def smallest_of_signs_midp(n: int) -> float:
-    """The same if the observed signs count half."""
-    return 2.0**-n
 
 
 _MEAN, _WINS, _RANKS = "mean difference", "number of wins", "signed-rank sum"
@@ -266,16 +244,12 @@ TESTS: Registry[PairedTest | PairedTestFunction] = Registry(
     "paired test",
     {
         "bootstrap": PairedTest(paired_tests.bootstrap, _MEAN, "percentile"),
-        "mcnemar": PairedTest(binary.mcnemar, _WINS, "mcnemar", smallest_of_signs),
-        "mcnemar-midp": PairedTest(
-            partial(binary.mcnemar, ties=0.5), _WINS, "mcnemar-midp", smallest_of_signs_midp
-        ),
-        "sign": PairedTest(paired_tests.sign, _WINS, "auto", smallest_of_signs),
-        "sign-flip": PairedTest(paired_tests.sign_flip, _MEAN, "auto", smallest_of_signs),
+        "mcnemar": PairedTest(binary.mcnemar, _WINS, "mcnemar"),
+        "mcnemar-midp": PairedTest(partial(binary.mcnemar, ties=0.5), _WINS, "mcnemar-midp"),
+        "sign": PairedTest(paired_tests.sign, _WINS, "auto"),
+        "sign-flip": PairedTest(paired_tests.sign_flip, _MEAN, "auto"),
         "sign-flip-mc": PairedTest(paired_tests.sign_flip_mc, _MEAN, "auto"),
-        "sign-flip-midp": PairedTest(
-            partial(paired_tests.sign_flip, midp=True), _MEAN, "auto", smallest_of_signs_midp
-        ),
+        "sign-flip-midp": PairedTest(partial(paired_tests.sign_flip, midp=True), _MEAN, "auto"),
         "t": PairedTest(paired_tests.student_t, "t statistic", "t"),
         "wilcoxon": PairedTest(paired_tests.signed_rank, _RANKS, "auto"),
         "wilcoxon-pratt": PairedTest(
@@ -398,20 +372,6 @@ def _default_test(pairs: Pairs) -> str:
     if pairs.is_binary:
         return "mcnemar-midp"
     return "sign-flip" if pairs.units.step is None else "sign-flip-midp"
-
-
-def smallest_pvalue(pairs: Pairs, test: str) -> float:
-    """The smallest p-value that a test can have on pairs of which as many differ.
-
-    Examples
-    --------
-    >>> smallest_pvalue(Pairs.of([0] * 9, [1] * 5 + [0] * 4), "mcnemar-midp")
-    0.03125
-    """
-    if not pairs.n_changed:
-        return 1.0
-    smallest = _entry_of(test).smallest if test in TESTS else None
-    return 0.0 if smallest is None else smallest(pairs.n_changed)
 
 
 # -- intervals

@@ -16,9 +16,16 @@ import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.stats import base
-from rageval_report.stats.base import Bounds, Interval, check_level, finite_values, paired_values
-from rageval_report.stats.columns import Column
-from rageval_report.stats.means import are_finite, check_bounds, mean_interval
+from rageval_report.stats.base import (
+    Bounds,
+    Interval,
+    are_finite,
+    check_level,
+    finite_values,
+    paired_values,
+)
+from rageval_report.stats.columns import Column, check_bounds
+from rageval_report.stats.means import mean_interval
 from rageval_report.types import FloatArray
 
 # With fewer labels the tuned weight of the judge is itself too uncertain: fitted on 30 labels, 95 %

@@ -23,7 +23,7 @@ noticed. A mean is excluded as soon as a bettor who doubts it has won enough.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self, TypeAlias
@@ -31,7 +31,6 @@ from typing import Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report._registry import Registry
 from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.base import (
     Alternative,
@@ -685,47 +684,13 @@ def _running_evidence(
 
 # -- alpha spending
 
-# What of `alpha` is spent when a share of the queries was asked.
-Spending: TypeAlias = Callable[[float, float], float]
 
-
-def obrien_fleming(share: float, alpha: float) -> float:
-    """Lan and DeMets' function for boundaries like those of O'Brien and Fleming: almost all late.
-
-    Examples
-    --------
-    >>> [round(obrien_fleming(share, 0.05), 5) for share in (0.2, 0.6, 1.0)]
-    [0.0, 0.00762, 0.05]
-    """
-    from scipy.special import ndtr, ndtri
-
-    # Half on each side, as in the paper: 2 - 2 Phi(z / sqrt(t)) of a one-sided test at alpha / 2.
-    return 4.0 * float(ndtr(ndtri(alpha / 4.0) / math.sqrt(share)))
-
-
-def pocock(share: float, alpha: float) -> float:
-    """Lan and DeMets' function for boundaries like those of Pocock: evenly.
-
-    Examples
-    --------
-    >>> [round(pocock(share, 0.05), 5) for share in (0.2, 0.6, 1.0)]
-    [0.01477, 0.03543, 0.05]
-    """
-    return alpha * math.log1p((math.e - 1.0) * share)
-
-
-SPENDING: Registry[Spending] = Registry(
-    "spending function", {"obrien-fleming": obrien_fleming, "pocock": pocock}
-)
-
-
-def look_levels(
-    shares: Sequence[float], *, alpha: float = 0.05, spending: str = "obrien-fleming"
-) -> FloatArray:
+def look_levels(shares: Sequence[float], *, alpha: float = 0.05) -> FloatArray:
     """The level of each look: a two-sided p-value at most this large stops the evaluation.
 
-    The error rate is spent bit by bit, at each look a little, and in the end all of it. The level
-    of each look follows from what is spent, because the looks share their queries.
+    The error rate is spent bit by bit, almost all of it late, by Lan and DeMets' function for
+    boundaries like those of O'Brien and Fleming. The level of each look follows from what is spent,
+    because the looks share their queries.
 
     Parameters
     ----------
@@ -734,8 +699,6 @@ def look_levels(
     alpha : float
         The probability that any look rejects a true null hypothesis. For a one-sided test at the
         rate a, take half of the levels for alpha = 2 a.
-    spending : {"obrien-fleming", "pocock"}
-        The spending function; a member of ``SPENDING``.
 
     Returns
     -------
@@ -745,8 +708,6 @@ def look_levels(
     ------
     DataError
         If the shares do not ascend from above 0 to at most 1.
-    UnknownNameError
-        If there is no such spending function.
 
     References
     ----------
@@ -759,18 +720,16 @@ def look_levels(
     --------
     >>> look_levels([0.5, 1.0]).round(4)
     array([0.0031, 0.049 ])
-    >>> look_levels([0.5, 1.0], spending="pocock").round(4)
-    array([0.031 , 0.0277])
     """
-    from scipy.special import ndtr
+    from scipy.special import ndtr, ndtri
 
     check_probability("alpha", alpha)
-    spent_by = SPENDING[spending]
     information = np.asarray(shares, dtype=np.float64)
     steps = np.diff(information, prepend=0.0)
     if not information.size or (steps <= 0.0).any() or not information[-1] <= 1.0 + 1e-12:
         raise DataError(f"shares must ascend from above 0 to at most 1; got {list(shares)}")
-    spent = [spent_by(min(1.0, share), alpha) for share in information.tolist()]
+    # Half on each side, as in the paper: 2 - 2 Phi(z / sqrt(t)) of a one-sided test at alpha / 2.
+    spent = 4.0 * ndtr(ndtri(alpha / 4.0) / np.sqrt(np.minimum(1.0, information)))
     increments = np.diff(spent, prepend=0.0)
     boundaries = _boundaries(tuple(information.tolist()), tuple(increments.tolist()))
     return np.asarray(2.0 * ndtr(-np.array(boundaries)))

@@ -271,6 +271,7 @@ class _ShiftedColumn:
         root = _increasing_root(excess, least, mean, mean - reach, z / reach, is_staircase)
         return math.ldexp(root, self.exponent)
 
+
 def _increasing_root(
     function: Callable[[float], float],
     least: float,

@@ -121,8 +121,9 @@ class SignSum:
             return float(0.5**n * (0.5 if self.spread else self.ties))
         # The number of different sums, as a power of two.
         size = float(np.log2(self.counts + 1).sum()) if n <= _MOST_COUNTED else math.inf
+        most_listed = _MOST_LISTED_OF_STEPS if self.step or self.spread else _MOST_LISTED
         tail = self._convolved(top, threshold) if self.step else None
-        if tail is None and size > (_MOST_LISTED_OF_STEPS if self.step or self.spread else _MOST_LISTED):
+        if tail is None and size > most_listed:
             tail = self._given_odd(threshold, digits)
             if tail is None:
                 tail = self._given_largest(threshold, digits, _MUCH_LARGER)

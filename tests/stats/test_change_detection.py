@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats.sequential import ChangeBets, combine_growth
 from rageval_report.stats.columns import Column
+from rageval_report.stats.sequential import ChangeBets, combine_growth
 
 
 def change_evalues(batches, limit, **options):

@@ -105,7 +105,7 @@ def test_one_score_within_bounds_has_them_as_limits(method):
 def test_equal_scores_have_no_width_where_spread_is_all_there_is(method):
     interval = mean_interval([0.1 + 0.2, 0.3, 0.3], method=method)
     assert interval.low == interval.high == pytest.approx(0.3)
-    assert interval.notes == ("all 3 scores are equal: without spread the interval has no width",)
+    assert interval.notes == ("all 3 numbers are equal: without spread the interval has no width",)
 
 
 def test_an_interval_is_cut_where_no_mean_can_be():

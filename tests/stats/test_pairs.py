@@ -21,7 +21,6 @@ from rageval_report.stats.pairs import (
     paired_interval,
     paired_test,
     run_test,
-    smallest_pvalue,
 )
 from rageval_report.stats.units import Units
 
@@ -207,13 +206,6 @@ def test_one_query_gives_a_difference_and_no_test():
     interval = paired_interval([0.25], [0.75])
     assert math.isnan(interval.low)
     assert interval.notes == ("one query in common: no interval",)
-
-
-def test_the_smallest_pvalue_is_that_of_equal_signs():
-    pairs = Pairs.of([0.0] * 9, [1.0] * 6 + [0.0] * 3)
-    assert (smallest_pvalue(pairs, "sign-flip"), smallest_pvalue(pairs, "t")) == (2 / 64, 0.0)
-    assert smallest_pvalue(pairs, "none") == 0.0
-    assert smallest_pvalue(pairs, "mcnemar-midp") == run_test(pairs).pvalue
 
 
 def test_a_test_of_ones_own_takes_pairs_and_names_its_interval():

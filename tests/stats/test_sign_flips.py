@@ -236,7 +236,7 @@ def test_shifted_tails_of_more_values_continue_those_of_few(weighted: bool) -> N
     for shift in (0.003, 0.2, -0.4, steps.mean() / unit + 0.05):
         counted = np.clip(0.5 + shift * weight - sums, 0.0, 1.0)
         found = sign_flip_pvalue(column, alternative="greater", shift=shift)
-        assert found == pytest.approx(float((law * counted).sum()), rel=1e-6)
+        assert found == pytest.approx(float((law * counted).sum()), rel=3e-6)
 
 
 def test_a_shift_below_all_differences_leaves_all_signs_alike() -> None:

@@ -35,7 +35,7 @@ from rageval_report.analysis.sizes import usual_sizes
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.effects import EFFECTS
-from rageval_report.stats.equivalence import EquivalenceResult, MarginMethod
+from rageval_report.stats.equivalence import EquivalenceResult, MarginMethod, RareLossBound
 from rageval_report.stats.pairs import (
     Pairs,
     find_interval,
@@ -44,7 +44,6 @@ from rageval_report.stats.pairs import (
 )
 from rageval_report.stats.planning import PlannedTest
 from rageval_report.stats.pooling import gain_of_noise
-from rageval_report.stats.rare_losses import RareLossBound
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 

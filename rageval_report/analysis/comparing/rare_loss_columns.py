@@ -9,8 +9,8 @@ from rageval_report.analysis.arguments import has_formal_bounds
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric
+from rageval_report.stats.equivalence import RareLossBound, hidden_losses, rare_loss_bound
 from rageval_report.stats.pairs import Pairs
-from rageval_report.stats.rare_losses import RareLossBound, hidden_losses, rare_losses_of
 
 # One size of a loss, or one per metric.
 LossSize = float | Mapping[str, float]
@@ -51,7 +51,7 @@ def find_rare_losses(
         return None
     # If lower is better, a loss is a rise.
     sides = pairs if metric.greater_is_better else pairs.swapped()
-    return rare_losses_of(sides, loss, confidence_level=confidence_level)
+    return rare_loss_bound(sides, loss, confidence_level=confidence_level)
 
 
 def _size_of_loss(metric: Metric, size: LossSize | None) -> float | None:
