@@ -450,7 +450,7 @@ class CountedColumns:
         sums = self.counts.sums_of(f"s{self.place}_{self.pipelines[place]}")
         limits = mean_limits(metric, column.minimum)
         is_bounded = limits is not None and math.isfinite(limits[1] - limits[0])
-        spread = error_of_sums(sums.sums, sums.sizes, sums.counts, std=column.std)
+        spread = error_of_sums(sums.sums, sums.sizes, sums.counts)
         interval = interval_of_error(spread, level, limits if is_bounded else None)
         return replace(interval, estimate=column.mean)
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from rageval_report.errors import DataError, check_choice, named
 from rageval_report.stats.base import Interval, check_level, check_resamples, check_seed
@@ -404,8 +405,6 @@ def _chance_corrected(observed: FloatArray, by_chance: FloatArray, level: float)
     `observed` is how far the ratings of each query agree, `by_chance` how far they would agree with
     ratings that are drawn from all queries.
     """
-    from scipy.special import stdtrit
-
     n, agreement, chance = observed.size, float(observed.mean()), float(by_chance.mean())
     room = 1.0 - chance
     if room <= _ROUNDING:

@@ -204,7 +204,7 @@ def finite_values(values: npt.ArrayLike) -> FloatArray:
 
 
 def paired_values(
-    baseline: npt.ArrayLike, candidate: npt.ArrayLike
+    baseline: npt.ArrayLike, candidate: npt.ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
     """Both sides of the pairs in which both scores are present."""
     a = np.asarray(baseline, dtype=np.float64)

@@ -23,6 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from scipy.special import betainc, betaln, ndtri, xlog1py, xlogy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import Alternative, Interval
@@ -128,8 +129,6 @@ def coin_tail(wins: int, losses: int, *, ties: float = 0.5) -> float:
 
 def _win_tail(wins: int, losses: int, chance: FloatArray, ties: float) -> FloatArray:
     """The same, where a toss is a win with this chance."""
-    from scipy.special import betainc
-
     # The regularised incomplete beta function has all digits, also where the tail is 1e-30.
     at_least = betainc(wins, losses + 1, chance) if wins else np.ones_like(chance)
     if ties == 1.0:
@@ -189,8 +188,6 @@ def difference_pvalue(table: PairedTable, shift: float, *, ties: float = 0.5) ->
 
 def _changed_shares(n: int, changed: int, least: float) -> tuple[FloatArray, FloatArray]:
     """Shares of discordant pairs from the least possible one on, and the chance of each."""
-    from scipy.special import betaln, xlog1py, xlogy
-
     if changed == n:
         return np.ones(1), np.array([float(least <= 1.0)])
     a, b = changed + 1, n - changed
@@ -266,8 +263,6 @@ def bonett_price(pairs: Pairs, *, confidence_level: float, **_options: object) -
     .. [1] Bonett, Price (2012). Adjusted Wald confidence interval for a difference of binomial
            proportions based on paired data. Journal of Educational and Behavioral Statistics 37.
     """
-    from scipy.special import ndtri
-
     table = PairedTable.of(pairs, "bonett-price")
     n = table.n + 2
     won, lost = (table.wins + 1) / n, (table.losses + 1) / n
@@ -320,8 +315,6 @@ def tango(pairs: Pairs, *, confidence_level: float, **_options: object) -> Inter
     .. [1] Tango (1998). Equivalence test and confidence interval for the difference in proportions
            for the paired-sample design. Statistics in Medicine 17:891-908.
     """
-    from scipy.special import ndtri
-
     table = PairedTable.of(pairs, "tango")
     z = float(ndtri(0.5 + confidence_level / 2))
     # The upper limit is minus the lower limit of the table with the sides exchanged.

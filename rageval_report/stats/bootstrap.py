@@ -7,14 +7,13 @@ in ascending order, so the order of the rows of a table moves no result.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.errors import DataError, UnknownValueError
+from rageval_report.errors import DataError
 from rageval_report.stats.base import (
     TIE_TOLERANCE,
     Interval,
@@ -35,8 +34,6 @@ _MOST_VALUES = 2**10
 # A resample whose variance is this small, relative to the variance of the numbers, has none: what
 # is left is rounding.
 _NO_SPREAD = 1e-12
-_PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
-_STATISTICS = ("mean", "median", "p95")  # p95 stands for all percentiles
 
 
 # -- intervals
@@ -220,37 +217,9 @@ def bootstrap_counts(counts: npt.ArrayLike, n_resamples: int, seed: int) -> Iter
         yield drawn_counts.reshape(rows, size).astype(np.float64)
 
 
-def quantile_of(statistic: str) -> float | None:
-    """The quantile that a statistic is, between 0 and 1; None for the mean.
-
-    Raises
-    ------
-    UnknownValueError
-        If it is neither "mean", nor "median", nor a percentile such as "p95".
-    DataError
-        If a percentile is not between 0 and 100.
-
-    Examples
-    --------
-    >>> [quantile_of(name) for name in ("mean", "median", "p95", "p99.5")]
-    [None, 0.5, 0.95, 0.995]
-    """
-    if statistic == "mean":
-        return None
-    match = _PERCENTILE.fullmatch("p50" if statistic == "median" else str(statistic))
-    if match is None:
-        raise UnknownValueError("statistic", statistic, _STATISTICS)
-    percentile = float(match[1])
-    if not 0.0 < percentile < 100.0:
-        raise DataError(
-            f"statistic: a percentile must be between 0 and 100, such as p95; got {statistic!r}"
-        )
-    return percentile / 100.0
-
-
 def resampled_statistics(
     blocks: Sequence[npt.ArrayLike],
-    statistics: Sequence[str],
+    quantiles: Sequence[float | None],
     *,
     clusters: npt.ArrayLike | None = None,
     n_resamples: int = 9999,
@@ -266,8 +235,9 @@ def resampled_statistics(
     blocks : sequence of array-like of shape (n_queries, k)
         The same queries and the same number of columns in each; a row of a block is complete, or
         NaN throughout and left out of that block.
-    statistics : sequence of str
-        One per block: "mean", "median", or a percentile such as "p95", which interpolates linearly.
+    quantiles : sequence of float or None
+        One per block: a quantile between 0 and 1, which interpolates linearly, or None for the
+        mean.
     clusters : array-like of shape (n_queries,), optional
         The cluster of each query; clusters are drawn with all their queries.
     n_resamples, seed : int
@@ -281,7 +251,7 @@ def resampled_statistics(
     Examples
     --------
     >>> blocks = [[[1.0], [1.0]], [[0.0], [8.0]]]
-    >>> drawn = resampled_statistics(blocks, ["mean", "median"], n_resamples=200)
+    >>> drawn = resampled_statistics(blocks, [None, 0.5], n_resamples=200)
     >>> np.unique(drawn[:, 0]), np.unique(drawn[:, 1])
     (array([1.]), array([0., 4., 8.]))
     """
@@ -293,7 +263,7 @@ def resampled_statistics(
             f"{sorted(shapes) or 'none'}"
         )
     order, units = _stable_order(np.hstack(matrices), clusters)
-    columns = [(m[order], quantile_of(name)) for m, name in zip(matrices, statistics, strict=True)]
+    columns = [(m[order], quantile) for m, quantile in zip(matrices, quantiles, strict=True)]
     ones = np.ones(int(units.max()) + 1)
     drawn = bootstrap_counts(ones, check_resamples(n_resamples), check_seed(seed))
     parts = [[_under_counts(counts[:, units], *each) for each in columns] for counts in drawn]

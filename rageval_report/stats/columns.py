@@ -22,7 +22,7 @@ from rageval_report.stats.base import (
     largest_magnitude,
     paired_differences,
 )
-from rageval_report.types import FloatArray
+from rageval_report.types import BoolArray, FloatArray
 
 # Squares of larger and of smaller scores leave the range of doubles.
 _LARGE, _SMALL = 2.0**500, 2.0**-400
@@ -33,9 +33,9 @@ BOUNDS_TOLERANCE = 1e-9
 # Up to so many numbers are listed one by one where a method cannot take counts.
 MOST_LISTED = 10_000_000
 
-# Steps 1/D of everyday scores: shares of up to twelve, two and three of them combined (60, 840),
-# reciprocal ranks to ten (2520 = lcm of 1 to 10), decimals rounded to two, three and four digits.
-_DENOMINATORS = np.array([*range(1, 13), 60, 100, 840, 1000, 2520, 10_000], dtype=np.float64)
+# Steps 1/D of scores: shares of up to 64, of three small numbers (840), reciprocal ranks to ten
+# (2520 = lcm of 1 to 10), decimals rounded to two, three and four digits.
+_DENOMINATORS = np.array([*range(1, 65), 100, 840, 1000, 2520, 10_000], dtype=np.float64)
 # With finer steps than this, relative to the largest value, ties are as rare as without any.
 MOST_STEPS = 50_000
 # How far a value may lie from a multiple, relative to the largest value: scores in float32 are
@@ -316,44 +316,22 @@ def lattice_step(values: FloatArray) -> float | None:
     if not magnitudes.size:
         return None
     top = float(magnitudes[-1])
-    step = _everyday_step(magnitudes, top) or _euclid_step(magnitudes, top)
-    if step is None:
-        return None
-    multiples = np.rint(magnitudes / step).astype(np.int64)
-    largest = int(np.gcd.reduce(multiples))
-    if not largest or multiples[-1] > largest * MOST_STEPS:
-        return None
-    return top / (int(multiples[-1]) // largest)
-
-
-def _everyday_step(magnitudes: FloatArray, top: float) -> float | None:
     sample = magnitudes[:: 1 + magnitudes.size // _SAMPLE]
-    if top > MOST_STEPS:
-        return None
-    for denominator in _DENOMINATORS[_DENOMINATORS * top <= MOST_STEPS].tolist():
-        most = min(_NOISE * top * denominator, _MISFIT)
-        if all(
-            (np.abs(steps - np.rint(steps)) <= most).all()
-            for steps in (sample * denominator, magnitudes * denominator)
-        ):
-            return float(1.0 / denominator)
+    # Also in parts of the smallest one: sizes of clusters are divided by their mean.
+    for unit in (1.0, float(magnitudes[0])):
+        parts = _DENOMINATORS[_DENOMINATORS * top <= MOST_STEPS * unit]
+        for some in (sample, magnitudes) if parts.size else ():
+            parts = parts[_are_whole(np.outer(parts, some / unit), _NOISE * top / unit * parts)]
+        if parts.size:
+            multiples = np.rint(magnitudes / unit * parts[0]).astype(np.int64)
+            return top / (int(multiples[-1]) // int(np.gcd.reduce(multiples)))
     return None
 
 
-def _euclid_step(magnitudes: FloatArray, top: float) -> float | None:
-    """Euclid's algorithm on numbers with noise, first on some, then on those that do not fit."""
-    step, rest = 0.0, magnitudes[:: 1 + magnitudes.size // _SAMPLE]
-    while rest.size:
-        for value in rest[:_SAMPLE].tolist():
-            a, b = step, value
-            while b > _NOISE * top:
-                a, b = b, min(math.fmod(a, b), b - math.fmod(a, b))
-            step = a
-            if step * MOST_STEPS < top:
-                return None
-        steps = magnitudes / step
-        rest = magnitudes[np.abs(steps - np.rint(steps)) > min(_NOISE * top / step, _MISFIT)]
-    return step
+def _are_whole(steps: FloatArray, noise: FloatArray) -> BoolArray:
+    """For each row, whether all numbers are whole up to its noise."""
+    most = np.minimum(noise, _MISFIT)[:, np.newaxis]
+    return np.asarray((np.abs(steps - np.rint(steps)) <= most).all(axis=1))
 
 
 def _sums_tie(steps: FloatArray, counts: FloatArray) -> bool:

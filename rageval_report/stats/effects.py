@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln
 
 from rageval_report._registry import Registry
 from rageval_report.stats.binary import PairedTable
@@ -68,8 +69,6 @@ def hedges_g_z(pairs: Pairs) -> float:
     .. [1] Hedges (1981). Distribution theory for Glass's estimator of effect size and related
            estimators. Journal of Educational Statistics 6:107-128.
     """
-    from scipy.special import gammaln
-
     size, degrees = d_z(pairs), pairs.differences.n - 1
     if size == 0.0 or not math.isfinite(size):
         return size

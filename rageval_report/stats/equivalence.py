@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaincinv, stdtr, stdtrit
 
 from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.base import (
@@ -297,8 +298,6 @@ def _test_by_flips(pairs: Pairs, margin: float, alpha: float, _width: float) -> 
 
 
 def _test_means(pairs: Pairs, margin: float, alpha: float, _width: float) -> _OneSidedTests:
-    from scipy.special import stdtr, stdtrit
-
     if pairs.std == 0.0:  # the t statistic would be infinite
         return _test_equal_differences(pairs, margin)
     error, degrees = mean_error(pairs.units)
@@ -448,8 +447,6 @@ def rare_loss_bound(pairs: Pairs, size: float, *, confidence_level: float = 0.95
     >>> round(bound.share, 4), round(bound.difference, 4)  # the gain of 0.05 could be a loss
     (0.0582, -0.0111)
     """
-    from scipy.special import betaincinv
-
     check_positive("size", size)
     level, column = check_level(confidence_level), pairs.units
     is_loss = column.values <= (pairs.tolerance - size) * pairs.sizes

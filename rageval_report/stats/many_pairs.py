@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import TIE_TOLERANCE, Alternative, PairedResult, paired_differences
@@ -26,7 +27,7 @@ from rageval_report.stats.corrections import (
     tukey,
     uses_midp,
 )
-from rageval_report.stats.pairs import Pairs, run_test
+from rageval_report.stats.pairs import Pairs, paired_test
 from rageval_report.stats.sign_flips import sign_flip_pvalue
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import FloatArray, IntArray
@@ -222,7 +223,7 @@ def run_all_tests(
         one-sided one of the sign-flip test against the margin, and never below that of the test
         without a margin; 1 if the difference is not larger.
     """
-    results = [run_test(pair, test=test, n_resamples=n_resamples, seed=seed) for pair in pairs]
+    results = [paired_test(pair, test=test, n_resamples=n_resamples, seed=seed) for pair in pairs]
     if margin:
         tested = zip(pairs, results, strict=True)
         results = [_beyond_margin(pair, result, margin) for pair, result in tested]
@@ -343,8 +344,6 @@ def friedman_test(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> F
     >>> result.statistic, round(result.pvalue, 4), result.average_ranks
     (6.0, 0.0498, array([1., 2., 3.]))
     """
-    from scipy.special import chdtrc
-
     ranks = query_ranks(complete_rows(scores), greater_is_better=greater_is_better)
     n, k = ranks.shape
     centred = ranks - (k + 1) / 2  # multiples of a half: their sums are exact, in any order

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+from scipy.special import stdtr
 
 from rageval_report.stats.base import Alternative, Interval
 from rageval_report.stats.binary import coin_pvalue
@@ -84,8 +85,6 @@ def student_t(pairs: Pairs, *, alternative: Alternative, **_options: object) -> 
     all differences are equal the t statistic is infinite, which would make p = 0 from two queries;
     the exact sign-flip p-value, 2^(1 - n), stands in.
     """
-    from scipy.special import stdtr
-
     mean, n = pairs.mean, pairs.n
     if pairs.std == 0.0:
         wins = n if mean > 0 else 0

@@ -69,11 +69,11 @@ class Pairs:
     @classmethod
     def of(
         cls,
-        baseline: npt.ArrayLike,
-        candidate: npt.ArrayLike,
+        baseline: npt.ArrayLike | Pairs,
+        candidate: npt.ArrayLike | None = None,
         clusters: npt.ArrayLike | Units | None = None,
-    ) -> Self:
-        """The pairs in which both scores are present.
+    ) -> Pairs:
+        """The pairs in which both scores are present; pairs are returned as they are.
 
         Parameters
         ----------
@@ -88,6 +88,8 @@ class Pairs:
             If no query has a score on both sides, a query has no cluster, the lengths differ, or a
             score is infinite.
         """
+        if isinstance(baseline, Pairs):
+            return baseline
         before, after = paired_values(baseline, candidate)
         if not before.size:
             raise DataError(
@@ -282,8 +284,8 @@ PAIRED_INTERVALS: Registry[PairedInterval] = Registry(
 
 
 def paired_test(
-    baseline: npt.ArrayLike,
-    candidate: npt.ArrayLike,
+    baseline: npt.ArrayLike | Pairs,
+    candidate: npt.ArrayLike | None = None,
     *,
     test: str = "auto",
     alternative: Alternative = "two-sided",
@@ -297,6 +299,7 @@ def paired_test(
     ----------
     baseline, candidate : array-like of shape (n_queries,)
         One score per query, both sides in the same order. Queries with NaN on a side are left out.
+        `Pairs` that are at hand may take the place of both.
     test : str
         A member of ``TESTS``. "auto" takes the exact sign-flip test, ties counted half if the
         differences are whole multiples of a step; for scores of 0 and 1 that is McNemar's mid-p.
@@ -329,26 +332,8 @@ def paired_test(
     >>> paired_test([0.31, 0.22, 0.17], [0.31, 0.22, 0.17]).pvalue
     1.0
     """
-    pairs = Pairs.of(baseline, candidate, clusters)
-    return run_test(pairs, test=test, alternative=alternative, n_resamples=n_resamples, seed=seed)
-
-
-def run_test(
-    pairs: Pairs,
-    *,
-    test: str = "auto",
-    alternative: Alternative = "two-sided",
-    n_resamples: int = 9999,
-    seed: int = 0,
-) -> PairedResult:
-    """`paired_test` of pairs that are at hand.
-
-    Examples
-    --------
-    >>> run_test(Pairs.of([0, 0, 0, 1, 0, 0], [1, 1, 1, 0, 1, 1])).pvalue
-    0.125
-    """
     check_alternative(alternative)
+    pairs = Pairs.of(baseline, candidate, clusters)
     draws = {"n_resamples": check_resamples(n_resamples), "seed": check_seed(seed)}
     name = _default_test(pairs) if test == "auto" else test
     function = _entry_of(name).function
@@ -378,8 +363,8 @@ def _default_test(pairs: Pairs) -> str:
 
 
 def paired_interval(
-    baseline: npt.ArrayLike,
-    candidate: npt.ArrayLike,
+    baseline: npt.ArrayLike | Pairs,
+    candidate: npt.ArrayLike | None = None,
     *,
     method: str = "auto",
     confidence_level: float = 0.95,
@@ -393,6 +378,7 @@ def paired_interval(
     ----------
     baseline, candidate : array-like of shape (n_queries,)
         One score per query, both sides in the same order. Queries with NaN on a side are left out.
+        `Pairs` that are at hand may take the place of both.
     method : str
         A member of ``PAIRED_INTERVALS``. "auto" inverts the default test: it contains every
         difference that `paired_test` would not reject, so that it excludes 0 exactly if p is at
@@ -423,31 +409,7 @@ def paired_interval(
     >>> interval.method, round(interval.low, 3), round(interval.high, 3)
     ('mcnemar-midp', 0.06, 0.517)
     """
-    return find_interval(
-        Pairs.of(baseline, candidate, clusters),
-        method=method,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-
-
-def find_interval(
-    pairs: Pairs,
-    *,
-    method: str = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 9999,
-    seed: int = 0,
-) -> Interval:
-    """`paired_interval` of pairs that are at hand.
-
-    Examples
-    --------
-    >>> find_interval(Pairs.of([0] * 20, [1] * 6 + [0] * 14)).method
-    'mcnemar-midp'
-    """
-    level = check_level(confidence_level)
+    level, pairs = check_level(confidence_level), Pairs.of(baseline, candidate, clusters)
     draws = {"n_resamples": check_resamples(n_resamples), "seed": check_seed(seed)}
     if method == "auto":
         method = "mcnemar-midp" if pairs.is_binary else "sign-flip"

@@ -17,6 +17,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betainc, chdtr, nctdtr, ndtr, ndtri, stdtrit
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import check_positive, check_probability, check_queries
@@ -385,8 +386,6 @@ class PlannedTest:
         and of geometric sizes the test showed the difference in 76 to 89 % where 80 % were planned;
         if one cluster in ten holds half of the queries, in up to 97 %.
         """
-        from scipy.special import ndtr
-
         check_probability("alpha", alpha)
         if not math.isnan(self.changed):
             return _share_power(self.changed, min(abs(difference), 1.0), n, alpha)
@@ -626,8 +625,6 @@ def _share_power(changed: float, difference: float, n: int, alpha: float) -> flo
     Connor (1987), Sample size for testing differences in proportions for the paired-sample design,
     Biometrics 43:207-211, where the exact sum would take long.
     """
-    from scipy.special import ndtr, ndtri
-
     changed = max(changed, difference)
     if n * changed < _MANY_DISCORDANT:
         p01 = (changed + difference) / 2.0
@@ -650,8 +647,6 @@ def _power(shift: float, n: int, alpha: float) -> float:
 
 def _upper_tail(shift: float, n: int, level: float) -> float:
     """The probability that the t statistic, moved by `shift`, is beyond its quantile."""
-    from scipy.special import chdtr, nctdtr, ndtr, ndtri, stdtrit
-
     degrees = float(n) - 1.0
     if degrees > MANY_DEGREES:
         return float(ndtr(shift - ndtri(1.0 - level)))
@@ -672,8 +667,6 @@ def _largest_rejected(pairs: IntArray, alpha: float) -> IntArray:
 
     It is -1 if none is.
     """
-    from scipy.special import ndtri
-
     z = float(ndtri(1.0 - alpha / 2.0))
     # The normal limit is too small by about z * z / 24. From a little above, down to significance.
     near = np.floor((pairs - z * np.sqrt(pairs) + z * z / 6.0) / 2.0 + 1.0)
@@ -688,8 +681,6 @@ def _largest_rejected(pairs: IntArray, alpha: float) -> IntArray:
 
 def _binomial_cdf(successes: IntArray, trials: IntArray | int, share: float) -> FloatArray:
     """The probability of at most this number of successes."""
-    from scipy.special import betainc
-
     # `scipy.special.bdtr` loses digits in thousands of trials. The regularised incomplete beta
     # function does not, but is defined only inside the range.
     is_inside = (successes >= 0) & (successes < trials)

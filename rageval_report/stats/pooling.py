@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc, fdtrc, gammaln, log_ndtr, ndtr, ndtri, stdtr, stdtrit
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import TIE_TOLERANCE, check_integer, check_level
@@ -138,8 +139,6 @@ def _welch_test(
     means: FloatArray, variances: FloatArray, degrees: FloatArray
 ) -> tuple[float, float]:
     """Cochran's Q, and its p-value from Welch's F statistic."""
-    from scipy.special import fdtrc
-
     weights = 1.0 / variances
     common = float((weights * means).sum() / weights.sum())
     q = float((weights * (means - common) ** 2).sum())
@@ -154,8 +153,6 @@ def _gail_simon_test(
     means: FloatArray, variances: FloatArray, degrees: FloatArray
 ) -> tuple[float, float]:
     """The smaller weighted sum of squares of either sign, and its p-value if no sign is changed."""
-    from scipy.special import chdtrc, gammaln, ndtri, stdtr
-
     squares = ndtri(stdtr(degrees, -np.abs(means) / np.sqrt(variances))) ** 2
     statistic = float(min(squares[means > 0].sum(), squares[means < 0].sum()))
     if statistic == 0.0:
@@ -267,8 +264,6 @@ def partial_pooling(
     >>> pooled.estimates.round(2).tolist(), round(pooled.common_mean, 2)
     ([0.54, 0.62, 0.7, 0.78, 0.86], 0.7)
     """
-    from scipy.special import stdtrit
-
     level = check_level(confidence_level)
     raw, errors = np.asarray(means, np.float64), np.asarray(standard_errors, np.float64)
     _check_groups(raw, errors)
@@ -385,7 +380,6 @@ def expected_maximum(k: int) -> float:
     [0.0, 0.56419, 1.53875, 2.50759]
     """
     from scipy.integrate import quad
-    from scipy.special import log_ndtr, ndtr
 
     def integrand(x: float) -> float:  # F(x)**k without the loss of digits near 1
         return float(-np.expm1(k * log_ndtr(x)) - ndtr(-x) ** k)

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri, stdtrit
 
 from rageval_report.errors import DataError
 from rageval_report.stats import base
@@ -347,8 +348,6 @@ def _corrected(
     level: float,
 ) -> PredictionPowered:
     """The corrected mean of all groups; `errors` are the labels minus the judge's scores."""
-    from scipy.special import stdtrit
-
     share, n, n_judged, estimates, variances, centres, spreads = np.array(groups).T
     n_labels, n_all = int(n.sum()), int((n + n_judged).sum())
     estimate, centre = float(share @ estimates), float(share @ centres)
@@ -549,8 +548,6 @@ def rogan_gladen(
     >>> round(share.estimate, 3), round(share.low, 3), round(share.high, 3)
     (0.6, 0.427, 0.772)
     """
-    from scipy.special import ndtri
-
     level = check_level(confidence_level)
     verdicts = _check_binary(finite_values(judge))
     _check_errors(errors, verdicts.size)

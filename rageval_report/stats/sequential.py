@@ -30,6 +30,7 @@ from typing import Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, ndtri
 
 from rageval_report.errors import DataError, check_choice
 from rageval_report.stats.base import (
@@ -721,8 +722,6 @@ def look_levels(shares: Sequence[float], *, alpha: float = 0.05) -> FloatArray:
     >>> look_levels([0.5, 1.0]).round(4)
     array([0.0031, 0.049 ])
     """
-    from scipy.special import ndtr, ndtri
-
     check_probability("alpha", alpha)
     information = np.asarray(shares, dtype=np.float64)
     steps = np.diff(information, prepend=0.0)
@@ -743,7 +742,6 @@ def _boundaries(information: tuple[float, ...], increments: tuple[float, ...]) -
     nodes, of evaluations that were not stopped before.
     """
     from scipy.optimize import brentq
-    from scipy.special import ndtr
 
     def excess(boundary: float, due: float) -> float:
         """How much more than its part of alpha a look spends with this boundary, on both sides."""

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri, stdtrit
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import (
@@ -174,8 +175,6 @@ def _interval_of_few(column: Column, level: float) -> Interval:
     At a lower level the smallest and the largest difference may be the limits, and the interval of
     a higher level contains that of a lower one.
     """
-    from scipy.special import stdtrit
-
     n, mean, error = column.n, column.mean, column.standard_error
     apart = column.values
     if column.weights is not None:
@@ -249,8 +248,6 @@ class _ShiftedColumn:
 
     def lowest(self, level: float) -> float:
         """The smallest shift that is accepted at a one-sided level."""
-        from scipy.special import ndtri
-
         n = float(self.counts.sum())
         weights = np.ones_like(self.values) if self.weights is None else self.weights
         least = float((self.values / weights).min())

@@ -178,7 +178,7 @@ def test_one_cluster_has_no_error_and_no_interval(bounds):
 @pytest.mark.parametrize(
     ("values", "clusters", "bounds", "message"),
     [
-        ([0.1, 0.2, 0.3], ["a", "b"], None, r"equal length; got shapes \(3,\) and \(2,\)"),
+        ([0.1, 0.2, 0.3], ["a", "b"], None, r"one label per query; got shape \(2,\) for \(3,\)"),
         ([0.1, 0.2], ["a", None], None, "every query needs a cluster"),
         ([math.nan], ["a"], None, "no query has a score"),
         ([math.inf, 0.1], ["a", "b"], None, "1 are infinite"),

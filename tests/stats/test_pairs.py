@@ -16,11 +16,9 @@ from rageval_report.stats.pairs import (
     TESTS,
     PairedTest,
     Pairs,
-    find_interval,
     interval_of_test,
     paired_interval,
     paired_test,
-    run_test,
 )
 from rageval_report.stats.units import Units
 
@@ -90,9 +88,9 @@ def test_counts_may_stand_beside_differences_on_a_grid():
     grid = Column(np.array([-0.3, 0.001, 0.2]), np.array([20.0, 60, 20]), 0.0, 0.2, is_exact=False)
     pairs = Pairs(side, side, grid, outcomes=(20, 60, 20))
     assert (pairs.wins, pairs.ties, pairs.swapped().losses) == (20, 60, 20)
-    assert (run_test(pairs).test, run_test(pairs).ties) == ("sign-flip", 60)
+    assert (paired_test(pairs).test, paired_test(pairs).ties) == ("sign-flip", 60)
     with pytest.raises(DataError, match="needs every score in memory"):
-        run_test(pairs, test="wilcoxon")
+        paired_test(pairs, test="wilcoxon")
 
 
 # -- tests
@@ -294,7 +292,7 @@ def test_clusters_of_one_size_are_tested_by_their_means():
 
 def test_an_equal_shift_of_clusters_of_different_sizes_has_no_spread():
     labels = ["a"] * 5 + ["b"] * 2 + ["c", "d", "e", "f", "g", "h"]
-    found = find_interval(Pairs.of([0.1] * 13, [0.4] * 13, labels), method="t")
+    found = paired_interval(Pairs.of([0.1] * 13, [0.4] * 13, labels), method="t")
     assert (found.low, found.high) == pytest.approx((0.3, 0.3))
 
 
@@ -352,5 +350,5 @@ def test_counted_rows_are_rows(scores):
     ]
     counted = Pairs(*columns)
     for test in ("auto", "t", "sign"):
-        there, here = run_test(counted, test=test), run_test(twice, test=test)
+        there, here = paired_test(counted, test=test), paired_test(twice, test=test)
         assert (there.pvalue, there.wins) == (pytest.approx(here.pvalue, rel=1e-9), here.wins)

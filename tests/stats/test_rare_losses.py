@@ -6,7 +6,7 @@ import scipy.stats
 
 from rageval_report.errors import DataError
 from rageval_report.stats.equivalence import hidden_losses, rare_loss_bound
-from rageval_report.stats.pairs import Pairs, run_test
+from rageval_report.stats.pairs import Pairs, paired_test
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95])
@@ -108,7 +108,7 @@ def marked_share(draw, n, datasets=150):
     for _ in range(datasets):
         before, moved = np.full(n, 0.5), draw(rng, n)
         pairs = Pairs.of(before, before + moved)
-        result = run_test(pairs, test="t")
+        result = paired_test(pairs, test="t")
         if result.pvalue <= 0.05 and result.difference > 0:
             marks.append(hidden_losses(pairs, 1.0) is not None)
     return np.mean(marks)
