@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeGuard, get_args
+from typing import Literal, Self, TypeAlias, TypeGuard, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,11 @@ class Interval:
     method: str
     confidence_level: float = 0.95
     notes: tuple[str, ...] = ()
+
+    @classmethod
+    def unknown(cls, estimate: float, method: str, confidence_level: float, *notes: str) -> Self:
+        """The interval without limits, where the data cannot give any."""
+        return cls(estimate, math.nan, math.nan, math.nan, method, confidence_level, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +199,18 @@ def finite_values(values: npt.ArrayLike) -> FloatArray:
         raise DataError(
             f"expected one score per query in a one-dimensional array; got {array.ndim} dimensions"
         )
-    if np.isinf(array).any():
-        raise DataError(
-            f"scores must be finite or NaN; {int(np.isinf(array).sum())} are infinite, "
-            f"the first at position {int(np.flatnonzero(np.isinf(array))[0])}"
-        )
+    _check_finite("scores", array)
     missing = np.isnan(array)
     return array[~missing] if missing.any() else array
+
+
+def _check_finite(name: str, array: FloatArray) -> None:
+    infinite = np.flatnonzero(np.isinf(array))
+    if infinite.size:
+        raise DataError(
+            f"{name} must be finite or NaN; {infinite.size} are infinite, the first at position "
+            f"{int(infinite[0])}"
+        )
 
 
 def paired_values(
@@ -214,12 +224,8 @@ def paired_values(
             "expected two arrays of equal length, one score per query in the same order; "
             f"got shapes {a.shape} and {b.shape}"
         )
-    for name, side in (("baseline", a), ("candidate", b)):
-        if np.isinf(side).any():
-            raise DataError(
-                f"scores must be finite or NaN; the {name} has {int(np.isinf(side).sum())} "
-                f"infinite ones, the first at position {int(np.flatnonzero(np.isinf(side))[0])}"
-            )
+    _check_finite("scores of the baseline", a)
+    _check_finite("scores of the candidate", b)
     missing = np.isnan(a) | np.isnan(b)
     return (a[~missing], b[~missing]) if missing.any() else (a, b)
 

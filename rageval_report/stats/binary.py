@@ -27,6 +27,7 @@ from scipy.special import betainc, betaln, ndtri, xlog1py, xlogy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import Alternative, Interval
+from rageval_report.stats.means import interval_of_count
 from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:
@@ -301,10 +302,8 @@ def newcombe(pairs: Pairs, *, confidence_level: float, **_options: object) -> In
 
 def _wilson_reaches(k: int, n: int, level: float) -> tuple[float, float]:
     """How far Wilson's limits lie below and above the share."""
-    from scipy.stats import binomtest
-
-    interval = binomtest(k, n).proportion_ci(level, "wilson")
-    return k / n - float(interval.low), float(interval.high) - k / n
+    interval = interval_of_count(k, n, level, method="wilson")
+    return k / n - interval.low, interval.high - k / n
 
 
 def tango(pairs: Pairs, *, confidence_level: float, **_options: object) -> Interval:

@@ -14,13 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import (
-    TIE_TOLERANCE,
-    Interval,
-    check_level,
-    check_resamples,
-    check_seed,
-)
+from rageval_report.stats import base
+from rageval_report.stats.base import Interval
 from rageval_report.stats.columns import Column
 from rageval_report.stats.units import mean_error
 from rageval_report.types import FloatArray, IntArray
@@ -66,10 +61,12 @@ def bootstrap_interval(
     >>> interval.estimate, interval.low < 1.0, interval.high > 2.5
     (1.375, True, True)
     """
-    level = check_level(confidence_level)
+    level = base.check_level(confidence_level)
     if degenerate := interval_without_spread(column, method, level):
         return degenerate
-    means, variances = _resampled_moments(column, check_resamples(n_resamples), check_seed(seed))
+    means, variances = _resampled_moments(
+        column, base.check_resamples(n_resamples), base.check_seed(seed)
+    )
     tail = (1.0 - level) / 2.0
     if method == "studentised":
         is_flat = variances <= _NO_SPREAD
@@ -107,10 +104,10 @@ def student_t(column: Column, confidence_level: float, **_options: object) -> In
 
 def interval_without_spread(column: Column, method: str, level: float) -> Interval | None:
     """The interval of one number, or of equal ones, for methods that need a spread; else None."""
-    mean, nan = column.mean, math.nan
+    mean = column.mean
     if column.n < 2:
         note = "one score: no interval" if column.n else "nothing scored"
-        return Interval(mean, nan, nan, nan, method, level, (note,))
+        return Interval.unknown(mean, method, level, note)
     if not column.is_constant:
         return None
     note = f"all {column.n} numbers are equal: without spread the interval has no width"
@@ -159,7 +156,7 @@ def _bca_tails(column: Column, means: FloatArray, tail: float) -> tuple[float, f
     scaled = (column.values - column.mean) / column.std
     squares = float(column.counts @ scaled**2)
     acceleration = float(column.counts @ scaled**3) / (6.0 * squares**1.5)
-    ties = np.abs(means) <= TIE_TOLERANCE * max(1.0, float(np.abs(scaled).max()))
+    ties = np.abs(means) <= base.TIE_TOLERANCE * max(1.0, float(np.abs(scaled).max()))
     share = float(np.mean((means < 0.0) & ~ties) + np.mean(ties) / 2.0)
     bias = ndtri(np.clip(share, 0.5 / means.size, 1.0 - 0.5 / means.size))
     shifted = bias + ndtri(np.array([tail, 1.0 - tail]))
@@ -265,7 +262,7 @@ def resampled_statistics(
     order, units = _stable_order(np.hstack(matrices), clusters)
     columns = [(m[order], quantile) for m, quantile in zip(matrices, quantiles, strict=True)]
     ones = np.ones(int(units.max()) + 1)
-    drawn = bootstrap_counts(ones, check_resamples(n_resamples), check_seed(seed))
+    drawn = bootstrap_counts(ones, base.check_resamples(n_resamples), base.check_seed(seed))
     parts = [[_under_counts(counts[:, units], *each) for each in columns] for counts in drawn]
     return np.concatenate([np.stack(part, axis=1) for part in parts])
 

@@ -15,13 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import (
-    TIE_TOLERANCE,
-    Bounds,
-    finite_values,
-    largest_magnitude,
-    paired_differences,
-)
+from rageval_report.stats import base
+from rageval_report.stats.base import Bounds
 from rageval_report.types import BoolArray, FloatArray
 
 # Squares of larger and of smaller scores leave the range of doubles.
@@ -93,7 +88,7 @@ class Column:
         """
         if isinstance(numbers, Column):
             return numbers
-        values, counts = np.unique(finite_values(numbers), return_counts=True)
+        values, counts = np.unique(base.finite_values(numbers), return_counts=True)
         return cls.of_counts(values, counts)
 
     @classmethod
@@ -211,9 +206,11 @@ def difference_column(baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> Colu
     array([1., 2.])
     """
     before, after = np.asarray(baseline, np.float64), np.asarray(candidate, np.float64)
-    largest = max((largest_magnitude(side) for side in (before, after) if side.size), default=1.0)
-    values, counts = np.unique(paired_differences(before, after), return_counts=True)
-    return Column.of_counts(*merge_ties(values, counts, TIE_TOLERANCE * max(1.0, largest)))
+    largest = max(
+        (base.largest_magnitude(side) for side in (before, after) if side.size), default=1.0
+    )
+    values, counts = np.unique(base.paired_differences(before, after), return_counts=True)
+    return Column.of_counts(*merge_ties(values, counts, base.TIE_TOLERANCE * max(1.0, largest)))
 
 
 def check_bounds(column: Column, bounds: Bounds) -> Bounds:
@@ -285,11 +282,11 @@ def _mean_and_std(values: FloatArray, counts: FloatArray) -> tuple[float, float]
     n = float(counts.sum())
     if not n:
         return math.nan, math.nan
-    largest = largest_magnitude(values)
+    largest = base.largest_magnitude(values)
     exponent = 0 if _SMALL <= largest <= _LARGE else math.frexp(largest)[1]
     scaled = np.ldexp(values, -exponent)
     mean = min(max(_sum(scaled * counts) / n, scaled.min()), scaled.max())
-    if np.ptp(scaled) <= TIE_TOLERANCE * np.abs(scaled).max():
+    if np.ptp(scaled) <= base.TIE_TOLERANCE * np.abs(scaled).max():
         # Equal scores that were computed in different ways differ in the last digit.
         return math.ldexp(mean, exponent), 0.0 if n > 1 else math.nan
     offsets = scaled - mean

@@ -18,14 +18,8 @@ import numpy.typing as npt
 from scipy.special import chdtri, fdtrc, fdtri, stdtrit
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import (
-    TIE_TOLERANCE,
-    Bounds,
-    Interval,
-    are_finite,
-    check_level,
-    finite_values,
-)
+from rageval_report.stats import base
+from rageval_report.stats.base import Bounds, Interval
 from rageval_report.stats.columns import Column, check_bounds
 from rageval_report.stats.gaffke import gaffke_limits
 from rageval_report.stats.units import number_labels
@@ -142,7 +136,7 @@ def variance_components(
     >>> round(noise.estimate, 2), round(noise.low, 2), round(noise.high, 2), noise.method
     (0.32, 0.05, 0.6, 'gaffke')
     """
-    level, table = check_level(confidence_level), _check_table(scores)
+    level, table = base.check_level(confidence_level), _check_table(scores)
     (n, k), rounding = table.shape, _rounding(table)
     if bounds is None and ((table == 0.0) | (table == 1.0)).all():
         bounds = (0.0, 1.0)
@@ -181,7 +175,7 @@ def _rounding(scores: FloatArray) -> float:
     largest = float(np.abs(scores).max())
     if largest > _LARGEST:
         raise DataError(f"scores must lie within +-{_LARGEST:g} to have a variance; got {largest}")
-    return (TIE_TOLERANCE * max(1.0, largest)) ** 2
+    return (base.TIE_TOLERANCE * max(1.0, largest)) ** 2
 
 
 def _without_rounding(variance: npt.ArrayLike, rounding: float) -> FloatArray:
@@ -192,7 +186,7 @@ def _noise_interval(variances: FloatArray, k: int, bounds: Bounds | None, level:
     """The noise of a query's score as a standard deviation, from the variances of k scores each."""
     column, method = Column.of(variances), "chi-square"
     low = high = within = column.mean
-    if are_finite(bounds):
+    if base.are_finite(bounds):
         # The variance of k scores is largest if half of them are at either bound.
         most = (bounds[1] - bounds[0]) ** 2 * (k // 2) * (k - k // 2) / (k * (k - 1))
         method = "gaffke"
@@ -210,7 +204,7 @@ def _noise_interval(variances: FloatArray, k: int, bounds: Bounds | None, level:
 def _icc_interval(between: float, within: float, n: int, k: int, level: float) -> Interval:
     """From mean squares; without variance from run to run the correlation is 1."""
     if n < 2 or not (between > 0 or within > 0):
-        return Interval(math.nan, math.nan, math.nan, math.nan, "f", level)
+        return Interval.unknown(math.nan, "f", level)
     df, df_within, upper = n - 1, n * (k - 1), (1.0 + level) / 2.0
     factors = 1.0, 1.0 / float(fdtri(df, df_within, upper)), float(fdtri(df_within, df, upper))
     squares = [(factor * between, within) for factor in factors]
@@ -316,7 +310,7 @@ class CrossedComponents:
 
     def interval(self, *, confidence_level: float = 0.95, fixed: Sequence[str] = ()) -> Interval:
         """The t interval of the mean, all sources counted."""
-        level = check_level(confidence_level)
+        level = base.check_level(confidence_level)
         error, df = self.standard_error(fixed), self.degrees_of_freedom(fixed)
         reach = error * float(stdtrit(df, 0.5 + level / 2.0)) if error > 0 else 0.0
         return Interval(self.mean, self.mean - reach, self.mean + reach, error, "crossed", level)
@@ -431,7 +425,7 @@ def _check_cells(
     values: npt.ArrayLike, labels: Mapping[str, npt.ArrayLike | None]
 ) -> tuple[FloatArray, dict[str, IndexArray]]:
     """The scores of the cells that have one, and their codes of the levels of each factor."""
-    scores, kept = finite_values(values), ~np.isnan(np.asarray(values, dtype=np.float64))
+    scores, kept = base.finite_values(values), ~np.isnan(np.asarray(values, dtype=np.float64))
     codes = {factor: _codes(factor, labels[factor], kept) for factor in FACTORS}
     cells = np.column_stack(list(codes.values()))
     distinct, counts = np.unique(cells, axis=0, return_counts=True)

@@ -20,13 +20,8 @@ import numpy.typing as npt
 from scipy.special import betaincinv, stdtr, stdtrit
 
 from rageval_report.errors import DataError, check_choice
-from rageval_report.stats.base import (
-    Bounds,
-    are_finite,
-    check_level,
-    check_positive,
-    check_probability,
-)
+from rageval_report.stats import base
+from rageval_report.stats.base import Bounds
 from rageval_report.stats.binary import PairedTable, difference_limits, difference_pvalue
 from rageval_report.stats.columns import Column, check_bounds
 from rageval_report.stats.gaffke import gaffke_pvalue
@@ -106,14 +101,15 @@ _NO_TESTS: _OneSidedTests = (1.0, 1.0, math.nan, math.nan)
 
 
 def equivalence_test(
-    baseline: npt.ArrayLike,
-    candidate: npt.ArrayLike,
+    baseline: npt.ArrayLike | Pairs,
+    candidate: npt.ArrayLike | None,
     margin: float,
     *,
     alpha: float = 0.05,
     alternative: Claim = "equivalence",
     method: str = "auto",
     bounds: Bounds | None = None,
+    bounds_are_formal: bool = False,
     clusters: npt.ArrayLike | None = None,
 ) -> EquivalenceResult:
     """Test whether two pipelines differ by less than a margin: two one-sided tests.
@@ -122,6 +118,7 @@ def equivalence_test(
     ----------
     baseline, candidate : array-like of shape (n_queries,)
         One score per query, both sides in the same order. Queries with NaN on a side are left out.
+        `Pairs` that are at hand, and None, may take the place of both.
     margin : float
         The largest difference that does not matter, above 0, in the unit of the scores.
     alpha : float
@@ -139,6 +136,9 @@ def equivalence_test(
         The smallest and largest possible score. "strict" needs them; with the other methods, a
         claim that losses too rare to be seen could turn has a note. Without them, differences that
         are all equal and smaller than the margin have a p-value of NaN.
+    bounds_are_formal : bool
+        Whether the bounds are a formality, such as those of a cosine, which say nothing about rare
+        losses: with them there is no such note.
     clusters : array-like of shape (n_queries,), optional
         The cluster of each query, if some are not independent: the test then flips the signs of
         clusters, after the margin has been subtracted from every query. "strict" supposes that
@@ -177,39 +177,10 @@ def equivalence_test(
     (True, -0.0035, 0.0111)
     """
     check_choice("alternative", alternative, CLAIMS)
-    return run_equivalence(
-        Pairs.of(baseline, candidate, clusters),
-        margin,
-        alpha=alpha,
-        alternative=alternative,
-        method=method,
-        bounds=bounds,
-    )
-
-
-def run_equivalence(
-    pairs: Pairs,
-    margin: float,
-    *,
-    alpha: float = 0.05,
-    alternative: Claim = "equivalence",
-    method: str = "auto",
-    bounds: Bounds | None = None,
-    bounds_are_formal: bool = False,
-) -> EquivalenceResult:
-    """`equivalence_test` of pairs that are at hand.
-
-    Bounds that are a formality, such as those of a cosine, say nothing about rare losses: with them
-    there is no note.
-
-    Examples
-    --------
-    >>> run_equivalence(Pairs.of([0] * 20, [0.1, -0.1] * 10), 0.1).equivalent
-    True
-    """
-    check_positive("margin", margin)
-    check_probability("alpha", alpha)
     check_choice("method", method, EQUIVALENCE_METHODS)
+    base.check_positive("margin", margin)
+    base.check_probability("alpha", alpha)
+    pairs = Pairs.of(baseline, candidate, clusters)
     width = _width_of(bounds, pairs)
     name = _default_method(pairs, width) if method == "auto" else method
     if name == STRICT and width is None:
@@ -235,7 +206,7 @@ def run_equivalence(
 
 def _width_of(bounds: Bounds | None, pairs: Pairs) -> float | None:
     """The largest possible difference; None without bounds."""
-    if not are_finite(bounds):
+    if not base.are_finite(bounds):
         return None
     for side in (pairs.baseline, pairs.candidate):
         low, high = check_bounds(side, bounds)
@@ -447,8 +418,8 @@ def rare_loss_bound(pairs: Pairs, size: float, *, confidence_level: float = 0.95
     >>> round(bound.share, 4), round(bound.difference, 4)  # the gain of 0.05 could be a loss
     (0.0582, -0.0111)
     """
-    check_positive("size", size)
-    level, column = check_level(confidence_level), pairs.units
+    base.check_positive("size", size)
+    level, column = base.check_level(confidence_level), pairs.units
     is_loss = column.values <= (pairs.tolerance - size) * pairs.sizes
     n, n_losses = pairs.n, round(float(column.counts[is_loss].sum()))
     share = float(betaincinv(n_losses + 1, n - n_losses, level)) if n_losses < n else 1.0

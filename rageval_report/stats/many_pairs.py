@@ -17,16 +17,9 @@ import numpy.typing as npt
 from scipy.special import chdtrc
 
 from rageval_report.errors import DataError
+from rageval_report.stats import corrections
 from rageval_report.stats.base import TIE_TOLERANCE, Alternative, PairedResult, paired_differences
 from rageval_report.stats.columns import Column, difference_column
-from rageval_report.stats.corrections import (
-    WESTFALL_YOUNG,
-    adjust_pvalues,
-    check_correction,
-    shared_flips,
-    tukey,
-    uses_midp,
-)
 from rageval_report.stats.pairs import Pairs, paired_test
 from rageval_report.stats.sign_flips import sign_flip_pvalue
 from rageval_report.stats.units import QUERIES, Units
@@ -137,17 +130,17 @@ def all_pairs_test(
     >>> pairs.pvalue_adjusted.round(4)  # 3 times the mid-p of 8 equal steps; two are the same
     array([0.0117, 0.0117, 1.    ])
     """
-    check_correction(correction, TUKEY)
+    corrections.check_correction(correction, TUKEY)
     matrix = complete_rows(scores)
     drawing: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
     pairs = pair_tests(matrix, test=test, **drawing)
     if correction == TUKEY:
-        adjusted = tukey(matrix, **drawing)
-    elif correction == WESTFALL_YOUNG:
-        half = [uses_midp(name) for name in pairs.tests]
-        [adjusted] = shared_flips([matrix], half_ties=half, n_resamples=n_resamples, seed=seed)
+        adjusted = corrections.tukey(matrix, **drawing)
+    elif correction == corrections.WESTFALL_YOUNG:
+        half = [corrections.uses_midp(name) for name in pairs.tests]
+        [adjusted] = corrections.shared_flips([matrix], half_ties=half, **drawing)
     else:
-        adjusted = adjust_pvalues(pairs.pvalue, correction)
+        adjusted = corrections.adjust_pvalues(pairs.pvalue, correction)
     return replace(pairs, pvalue_adjusted=adjusted)
 
 

@@ -19,14 +19,8 @@ import numpy.typing as npt
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError, check_choice
-from rageval_report.stats.base import (
-    Bounds,
-    Interval,
-    are_finite,
-    check_level,
-    check_resamples,
-    check_seed,
-)
+from rageval_report.stats import base
+from rageval_report.stats.base import Bounds, Interval
 from rageval_report.stats.bootstrap import bootstrap_interval, student_t
 from rageval_report.stats.columns import Column, check_bounds
 from rageval_report.stats.gaffke import gaffke_limits
@@ -107,13 +101,13 @@ def mean_interval(
     >>> interval.method, round(interval.low, 3), round(interval.high, 3)
     ('gaffke', 0.237, 0.943)
     """
-    column, level = Column.of(values), check_level(confidence_level)
-    drawing = {"n_resamples": check_resamples(n_resamples), "seed": check_seed(seed)}
+    column, level = Column.of(values), base.check_level(confidence_level)
+    drawing = {"n_resamples": base.check_resamples(n_resamples), "seed": base.check_seed(seed)}
     limits = None if bounds is None else check_bounds(column, bounds)
     name = _choose_method(column, limits, kind) if method == "auto" else method
     member = INTERVALS[name]
     if not column.n:
-        return _nothing_scored(name, level)
+        return Interval.unknown(math.nan, name, level, "nothing scored")
     if limits is None:
         return member(column, confidence_level=level, bounds=None, **drawing)
     within = _within(column, limits)
@@ -159,7 +153,7 @@ def _gaffke(
     column: Column, *, confidence_level: float, bounds: Bounds | None, **_options: object
 ) -> Interval:
     """Gaffke's limits, which suppose the worst that the bounds allow for what was not drawn."""
-    if not are_finite(bounds):
+    if not base.are_finite(bounds):
         found = "none" if bounds is None else f"{bounds[0]:g} and {bounds[1]:g}"
         raise DataError(
             "the interval 'gaffke' needs the smallest and largest possible score; got "
@@ -185,7 +179,7 @@ INTERVALS: Registry[MeanInterval] = Registry(
 
 def _choose_method(column: Column, bounds: Bounds | None, kind: ScoreKind | None) -> str:
     """The method that "auto" stands for."""
-    is_bounded = are_finite(bounds)
+    is_bounded = base.are_finite(bounds)
     if kind is None:
         is_share = column.is_binary and bounds in (None, (0.0, 1.0))
         kind = "binary" if is_share else "proportion" if is_bounded else "real"
@@ -220,16 +214,15 @@ def _cut(interval: Interval, bounds: Bounds) -> Interval:
     if math.isnan(interval.low):
         note = ("one score: the limits are the bounds",)
         low, high = bounds
-        return replace(interval, low=low, high=high, notes=note) if are_finite(bounds) else interval
+        return (
+            replace(interval, low=low, high=high, notes=note)
+            if base.are_finite(bounds)
+            else interval
+        )
     low, high = max(interval.low, bounds[0]), min(interval.high, bounds[1])
     cut = [f"{end:g}" for end, was in ((low, interval.low), (high, interval.high)) if end != was]
     notes = (f"the interval is cut at {' and '.join(cut)}",) if cut else ()
     return replace(interval, low=low, high=high, notes=interval.notes + notes)
-
-
-def _nothing_scored(method: str, confidence_level: float) -> Interval:
-    nan = math.nan
-    return Interval(nan, nan, nan, nan, method, confidence_level, ("nothing scored",))
 
 
 # -- percentiles
@@ -333,13 +326,13 @@ def quantile_interval(
     >>> interval.estimate, interval.low, interval.high
     (100.0, 88.0, 130.0)
     """
-    level, method = check_level(confidence_level), "order-statistics"
+    level, method = base.check_level(confidence_level), "order-statistics"
     if not 0.0 < quantile < 1.0:
         hint = f"; did you mean {quantile / 100}?" if 1 < quantile < 100 else ""
         raise DataError(f"quantile must lie between 0 and 1, e.g. 0.95; got {quantile}{hint}")
     column = Column.of(values)
     if not column.n:
-        return _nothing_scored(method, level)
+        return Interval.unknown(math.nan, method, level, "nothing scored")
     limits, notes = [], []
     n, tail = column.n, (1.0 - level) / 2.0 * _ROUNDING
     sides = zip(("lower", "upper"), _limit_ranks(n, quantile, tail), strict=True)

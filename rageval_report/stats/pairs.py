@@ -17,19 +17,8 @@ import numpy.typing as npt
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError
-from rageval_report.stats import binary, paired_tests
-from rageval_report.stats.base import (
-    TIE_TOLERANCE,
-    Alternative,
-    Interval,
-    PairedResult,
-    check_alternative,
-    check_level,
-    check_resamples,
-    check_seed,
-    paired_differences,
-    paired_values,
-)
+from rageval_report.stats import base, binary, paired_tests
+from rageval_report.stats.base import Alternative, Interval, PairedResult
 from rageval_report.stats.columns import Column, difference_column
 from rageval_report.stats.units import Units
 from rageval_report.types import FloatArray
@@ -90,7 +79,7 @@ class Pairs:
         """
         if isinstance(baseline, Pairs):
             return baseline
-        before, after = paired_values(baseline, candidate)
+        before, after = base.paired_values(baseline, candidate)
         if not before.size:
             raise DataError(
                 "no query has a score on both sides; check that both pipelines scored the same "
@@ -107,7 +96,7 @@ class Pairs:
             units = units.select(np.flatnonzero(~np.isnan(sides).any(axis=0)))
         if units.count(before.size) == before.size:  # no two of these queries belong together
             return cls(*columns)
-        return cls(*columns, clusters=units.collapse(paired_differences(before, after)))
+        return cls(*columns, clusters=units.collapse(base.paired_differences(before, after)))
 
     @property
     def units(self) -> Column:
@@ -183,7 +172,7 @@ class Pairs:
         """The difference up to which two scores of this size count as equal."""
         sides = (self.baseline, self.candidate)
         largest = max(max(side.maximum, -side.minimum) for side in sides)
-        return TIE_TOLERANCE * max(1.0, largest)
+        return base.TIE_TOLERANCE * max(1.0, largest)
 
     def swapped(self) -> Self:
         """The same pairs with the sides exchanged."""
@@ -332,9 +321,9 @@ def paired_test(
     >>> paired_test([0.31, 0.22, 0.17], [0.31, 0.22, 0.17]).pvalue
     1.0
     """
-    check_alternative(alternative)
+    base.check_alternative(alternative)
     pairs = Pairs.of(baseline, candidate, clusters)
-    draws = {"n_resamples": check_resamples(n_resamples), "seed": check_seed(seed)}
+    draws = {"n_resamples": base.check_resamples(n_resamples), "seed": base.check_seed(seed)}
     name = _default_test(pairs) if test == "auto" else test
     function = _entry_of(name).function
     # One pair has two patterns of signs, both as extreme as the one observed.
@@ -409,16 +398,15 @@ def paired_interval(
     >>> interval.method, round(interval.low, 3), round(interval.high, 3)
     ('mcnemar-midp', 0.06, 0.517)
     """
-    level, pairs = check_level(confidence_level), Pairs.of(baseline, candidate, clusters)
-    draws = {"n_resamples": check_resamples(n_resamples), "seed": check_seed(seed)}
+    level, pairs = base.check_level(confidence_level), Pairs.of(baseline, candidate, clusters)
+    draws = {"n_resamples": base.check_resamples(n_resamples), "seed": base.check_seed(seed)}
     if method == "auto":
         method = "mcnemar-midp" if pairs.is_binary else "sign-flip"
     function = PAIRED_INTERVALS[method]
     # With one pair there is no spread to build on, and no sign-flip test rejects anything.
     if pairs.n == 1:
-        nan, unit = math.nan, "query" if pairs.clusters is None else "cluster"
-        notes = (f"one {unit} in common: no interval",)
-        return Interval(pairs.mean, nan, nan, nan, method, level, notes)
+        unit = "query" if pairs.clusters is None else "cluster"
+        return Interval.unknown(pairs.mean, method, level, f"one {unit} in common: no interval")
     interval = function(pairs, confidence_level=level, **draws)
     if pairs.n_changed:
         return interval

@@ -33,16 +33,8 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from rageval_report.errors import DataError, check_choice
-from rageval_report.stats.base import (
-    Alternative,
-    Bounds,
-    check_alternative,
-    check_integer,
-    check_level,
-    check_positive,
-    check_probability,
-    finite_values,
-)
+from rageval_report.stats import base
+from rageval_report.stats.base import Alternative, Bounds, Interval
 from rageval_report.stats.columns import Column
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 
@@ -132,7 +124,7 @@ class SizeBets:
         if not self.sizes:
             raise DataError("sizes must have at least one number of queries; got none")
         for size in self.sizes:
-            check_positive("sizes", size)
+            base.check_positive("sizes", size)
 
     @classmethod
     def up_to(cls, n: int) -> Self:
@@ -184,7 +176,7 @@ class EffectBets:
     largest_loss = 0.95
 
     def __post_init__(self) -> None:
-        check_positive("effect", self.effect)
+        base.check_positive("effect", self.effect)
 
     def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:  # noqa: ARG002 - as SizeBets
         """The stakes, of shape (3, ..., n)."""
@@ -367,9 +359,9 @@ def mean_evalues(
     >>> int((mean_evalues(differences, 0.0, bounds=(-1, 1)) >= 20).argmax()) + 1
     15
     """
-    check_alternative(alternative)
-    check_probability("alpha", alpha)
-    scores = to_unit(finite_values(values), bounds)
+    base.check_alternative(alternative)
+    base.check_probability("alpha", alpha)
+    scores = to_unit(base.finite_values(values), bounds)
     low, high = bounds
     if not low <= mean <= high:
         raise DataError(f"mean must lie within the bounds {low:g} to {high:g}; got {mean:g}")
@@ -434,48 +426,13 @@ def adjust_evalues(evalues: npt.ArrayLike) -> FloatArray:
 # -- confidence sequences
 
 
-@dataclass(frozen=True, slots=True)
-class ConfidenceSequence:
-    """The interval of a mean after the latest score, valid together with all earlier ones.
-
-    Parameters
-    ----------
-    estimate : float
-        The mean of the scores so far; NaN without a score.
-    low, high : float
-        The limits: what no look so far has excluded. They never move apart again.
-    n : int
-        The number of scores.
-    method : str
-        How the limits were found, and the stakes, e.g. "betting, 100 queries".
-    confidence_level : float
-        The probability that the limits of all looks contain the mean.
-    notes : tuple of str
-        What a reader must know.
-
-    Examples
-    --------
-    >>> sequence = mean_sequence([1.0, 0.5, 1.0, 1.0], bounds=(0, 1))
-    >>> sequence.n, sequence.estimate, round(float(sequence.low), 2)
-    (4, 0.875, 0.0)
-    """
-
-    estimate: float
-    low: float
-    high: float
-    n: int
-    method: str
-    confidence_level: float = 0.95
-    notes: tuple[str, ...] = ()
-
-
 def mean_sequence(
     values: npt.ArrayLike,
     *,
     bounds: Bounds,
     bets: Bets | None = None,
     confidence_level: float = 0.95,
-) -> ConfidenceSequence:
+) -> Interval:
     """The interval of a mean of bounded scores, which may be looked at after every score.
 
     Parameters
@@ -492,9 +449,9 @@ def mean_sequence(
 
     Returns
     -------
-    ConfidenceSequence
-        It excludes a mean exactly if its two-sided `mean_evalues`, with the same stakes, have
-        reached 1 / alpha.
+    Interval
+        Its limits are what no look so far has excluded; they never move apart again. It excludes a
+        mean exactly if its two-sided `mean_evalues`, with the same stakes, have reached 1 / alpha.
 
     Raises
     ------
@@ -517,9 +474,9 @@ def mean_sequence(
     >>> interval.estimate, round(interval.low, 3), round(interval.high, 3)
     (0.75, 0.6, 0.876)
     """
-    alpha = 1.0 - check_level(confidence_level)
+    alpha = 1.0 - base.check_level(confidence_level)
     rule = bets or SizeBets()
-    scores = to_unit(finite_values(values), bounds)
+    scores = to_unit(base.finite_values(values), bounds)
     low, high = _lowest_mean(scores, rule, alpha), 1.0 - _lowest_mean(1.0 - scores, rule, alpha)
     notes: tuple[str, ...] = ()
     if low > high:
@@ -529,7 +486,7 @@ def mean_sequence(
     start, width = float(bounds[0]), float(bounds[1]) - float(bounds[0])
     mean = start + width * (float(scores.mean()) if scores.size else math.nan)
     method, limits = f"betting, {rule.describe()}", (start + width * low, start + width * high)
-    return ConfidenceSequence(mean, *limits, scores.size, method, confidence_level, notes)
+    return Interval(mean, *limits, math.nan, method, confidence_level, notes)
 
 
 def _lowest_mean(scores: FloatArray, bets: Bets, alpha: float) -> float:
@@ -559,7 +516,7 @@ def asymptotic_sequence(
     planned_n: int = 400,
     first_look: int = FIRST_LOOK,
     confidence_level: float = 0.95,
-) -> ConfidenceSequence:
+) -> Interval:
     """The interval of a mean of scores without bounds, which may be looked at after every score.
 
     It is what the t interval is for one look: valid for many scores of finite variance, too narrow
@@ -578,7 +535,7 @@ def asymptotic_sequence(
 
     Returns
     -------
-    ConfidenceSequence
+    Interval
         With infinite limits before the first look.
 
     References
@@ -592,19 +549,18 @@ def asymptotic_sequence(
     >>> round(interval.estimate, 3), round(interval.low, 3), round(interval.high, 3)
     (1.15, 1.049, 1.252)
     """
-    alpha = 1.0 - check_level(confidence_level)
-    scores, method = finite_values(values), f"asymptotic, {planned_n} queries"
+    alpha = 1.0 - base.check_level(confidence_level)
+    scores, method = base.finite_values(values), f"asymptotic, {planned_n} queries"
     means, spreads, costs, unit = _running_evidence(scores, alpha, planned_n)
     estimate = float(means[-1]) * unit if scores.size else math.nan
     low, high, notes = -math.inf, math.inf, list[str]()
-    if scores.size < check_integer("first_look", first_look, 2):
+    if scores.size < base.check_integer("first_look", first_look, 2):
         notes.append(f"no limits before {first_look} scores")
     else:
         reach = np.sqrt(spreads * (costs - math.log(alpha)))
         low = float((means - reach)[first_look - 1 :].max()) * unit
         high = float((means + reach)[first_look - 1 :].min()) * unit
-    figures = (estimate, low, high, scores.size, method)
-    return ConfidenceSequence(*figures, confidence_level, tuple(notes))
+    return Interval(estimate, low, high, math.nan, method, confidence_level, tuple(notes))
 
 
 def asymptotic_evalues(
@@ -646,15 +602,15 @@ def asymptotic_evalues(
     >>> float(evalues[50]), evalues[[99, 199]].round(1)
     (0.0, array([  16.7, 1444.3]))
     """
-    check_alternative(alternative)
-    check_probability("alpha", alpha)
-    scores = finite_values(values)
+    base.check_alternative(alternative)
+    base.check_probability("alpha", alpha)
+    scores = base.finite_values(values)
     means, spreads, costs, unit = _running_evidence(scores, alpha, planned_n)
     away = means - mean / unit
     # Scores without any spread have shown nothing yet about the spread that others may have.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gains = np.where(spreads > 0.0, away**2 / spreads, 0.0)
-    is_seen = np.arange(1, scores.size + 1) >= check_integer("first_look", first_look, 2)
+    is_seen = np.arange(1, scores.size + 1) >= base.check_integer("first_look", first_look, 2)
     if alternative != "two-sided":
         is_seen &= away > 0.0 if alternative == "greater" else away < 0.0
     return np.where(is_seen, to_evalues(gains - costs), 0.0)
@@ -668,7 +624,7 @@ def _running_evidence(
     The logarithm of the e-value against a mean is its squared distance from the mean of the scores
     over the spread, less the cost: those of a normal bettor with the variance that was seen.
     """
-    planned = check_integer("planned_n", planned_n, 1)
+    planned = base.check_integer("planned_n", planned_n, 1)
     # The width of the mixture that is best for the planned number, equation 24 of the paper.
     precision = (-2.0 * math.log(alpha) + math.log(1.0 - 2.0 * math.log(alpha))) / planned
     count = np.arange(1, scores.size + 1, dtype=np.float64)
@@ -722,7 +678,7 @@ def look_levels(shares: Sequence[float], *, alpha: float = 0.05) -> FloatArray:
     >>> look_levels([0.5, 1.0]).round(4)
     array([0.0031, 0.049 ])
     """
-    check_probability("alpha", alpha)
+    base.check_probability("alpha", alpha)
     information = np.asarray(shares, dtype=np.float64)
     steps = np.diff(information, prepend=0.0)
     if not information.size or (steps <= 0.0).any() or not information[-1] <= 1.0 + 1e-12:
@@ -812,7 +768,7 @@ class ChangeBets:
 
     def __post_init__(self) -> None:
         check_choice("alternative", self.alternative, ("greater", "less"))
-        check_probability("alpha", self.alpha)
+        base.check_probability("alpha", self.alpha)
 
     def growth(self, scores: npt.ArrayLike | Column) -> FloatArray:
         """The logarithm by which a batch multiplies the capital of each row of stakes.

@@ -25,13 +25,8 @@ import numpy.typing as npt
 from scipy.special import ndtri, stdtrit
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import (
-    TIE_TOLERANCE,
-    Alternative,
-    Interval,
-    check_alternative,
-    check_level,
-)
+from rageval_report.stats import base
+from rageval_report.stats.base import Alternative, Interval
 from rageval_report.stats.columns import Column, condense
 from rageval_report.stats.sign_sums import DIGITS, SAME_SUM, SignSum
 from rageval_report.types import FloatArray
@@ -94,7 +89,7 @@ def sign_flip_pvalue(
     >>> sign_flip_pvalue([0.0, 0.0])
     1.0
     """
-    check_alternative(alternative)
+    base.check_alternative(alternative)
     column = Column.of(differences)
     sample = _ShiftedColumn.of(column, column.step is not None if midp is None else midp)
     moved = sample.shifted(shift)
@@ -141,15 +136,14 @@ def sign_flip_interval(
     2.68
     """
     column = Column.of(differences)
-    level = check_level(confidence_level)
+    level = base.check_level(confidence_level)
     if not column.n:
         raise DataError("an interval needs at least one difference; got none")
     n, mean, alpha, half = column.n, column.mean, 1.0 - level, column.step is not None
     if not column.values.any():
         return Interval(0.0, 0.0, 0.0, 0.0, "sign-flip", level, (IDENTICAL,))
     if n == 1:
-        note = "with 1 pair there is no interval"
-        return Interval(mean, math.nan, math.nan, math.nan, "sign-flip", level, (note,))
+        return Interval.unknown(mean, "sign-flip", level, "with 1 pair there is no interval")
     # No two-sided p-value of n pairs is below 2**(1 - n), with half ties 2**-n.
     if 0.5 ** (n - 1) > alpha and not (half and 0.5**n < alpha):
         return _interval_of_few(column, level)
@@ -222,7 +216,7 @@ class _ShiftedColumn:
             return self.values
         move = math.ldexp(shift, -self.exponent)
         moved = self.values - (move if self.weights is None else move * self.weights)
-        moved[np.abs(moved) <= TIE_TOLERANCE * max(1.0, abs(move))] = 0.0
+        moved[np.abs(moved) <= base.TIE_TOLERANCE * max(1.0, abs(move))] = 0.0
         return np.asarray(moved)
 
     def pvalue(self, shift: float, digits: float = DIGITS) -> float:

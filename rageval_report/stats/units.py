@@ -16,16 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError, check_choice
-from rageval_report.stats.base import (
-    TIE_TOLERANCE,
-    Bounds,
-    Interval,
-    are_finite,
-    check_level,
-    finite_values,
-    largest_magnitude,
-    without_noise,
-)
+from rageval_report.stats import base
+from rageval_report.stats.base import Bounds, Interval
 from rageval_report.stats.columns import Column, check_bounds, merge_ties
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -209,11 +201,11 @@ def column_of_sums(
         return Column.of(sums)
     size = float((queries * often).sum() / often.sum())
     values = sums / size
-    largest = largest_magnitude(values)
-    order = np.lexsort((queries, without_noise(values, largest)))
+    largest = base.largest_magnitude(values)
+    order = np.lexsort((queries, base.without_noise(values, largest)))
     values, often, weights = values[order], often[order], queries[order] / size
     if (queries == queries[0]).all():
-        return Column.of_counts(*merge_ties(values, often, TIE_TOLERANCE * max(1.0, largest)))
+        return Column.of_counts(*merge_ties(values, often, base.TIE_TOLERANCE * max(1.0, largest)))
     is_first = np.append(True, (np.diff(values) != 0.0) | (np.diff(weights) != 0.0))
     often = np.add.reduceat(often, np.flatnonzero(is_first))
     column = Column.of_counts(values[is_first], often, weights[is_first])
@@ -352,7 +344,7 @@ def clustered_standard_error(
     (0.2887, 2.0)
     """
     every = np.asarray(values, dtype=np.float64)
-    units, scores = Units.of(clusters, every.shape), finite_values(every)
+    units, scores = Units.of(clusters, every.shape), base.finite_values(every)
     if not scores.size:
         raise DataError("no query has a score: there is no mean")
     units, column = units.select(~np.isnan(every)), Column.of(scores)
@@ -449,11 +441,11 @@ def clustered_interval(
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.118, 0.954)
     """
-    level = check_level(confidence_level)
+    level = base.check_level(confidence_level)
     if bounds is not None:
         scores = np.asarray(values, dtype=np.float64)
         check_bounds(Column.of(scores.ravel()), bounds)
-        if not are_finite(bounds):
+        if not base.are_finite(bounds):
             raise DataError(f"bounds must be finite, e.g. (0, 1); got {bounds}")
         values = np.clip(scores, *bounds)
     # CR2, because the normal interval on CR0 covered 70 to 94 % in simulations of 5 to 50 clusters;
@@ -476,10 +468,9 @@ def interval_of_error(
 
     estimate, error = spread.estimate, spread.standard_error
     if spread.n_clusters == 1:
-        nan = math.nan
-        return Interval(estimate, nan, nan, nan, "cr2", level, ("one cluster: no interval",))
+        return Interval.unknown(estimate, "cr2", level, "one cluster: no interval")
     quantile = float(stdtrit(spread.df, 0.5 + level / 2))
-    is_equal = error <= TIE_TOLERANCE * max(1.0, abs(estimate))
+    is_equal = error <= base.TIE_TOLERANCE * max(1.0, abs(estimate))
     notes = ("all clusters have the same mean: they show no spread",) if is_equal else ()
     if bounds is None:
         reach = quantile * error

@@ -10,7 +10,7 @@ from scipy import stats as scipy_stats
 from rageval_report.errors import DataError
 from rageval_report.stats.binary import PairedTable, difference_pvalue
 from rageval_report.stats.columns import Column
-from rageval_report.stats.equivalence import run_equivalence
+from rageval_report.stats.equivalence import equivalence_test
 from rageval_report.stats.pairs import Pairs, paired_interval, paired_test
 
 # Newcombe (1998), Statistics in Medicine 17:2635-2650, table III: both, wins, losses, neither and
@@ -162,7 +162,9 @@ def test_a_pipeline_worse_by_the_margin_passes_in_at_most_five_and_a_half_percen
     for margin in margins:
         passes = np.array(
             [
-                run_equivalence(of_counts(n, *cells), margin, alternative="non-inferior").equivalent
+                equivalence_test(
+                    of_counts(n, *cells), None, margin, alternative="non-inferior"
+                ).equivalent
                 for cells in all_tables(n)
             ]
         )
@@ -173,13 +175,13 @@ def test_a_pipeline_worse_by_the_margin_passes_in_at_most_five_and_a_half_percen
 
 @pytest.mark.parametrize(("n", "margin"), [(58, 0.05), (59, 0.05), (29, 0.1), (28, 0.1)])
 def test_without_a_change_non_inferiority_is_the_product_of_not_losing(n, margin):
-    found = run_equivalence(of_counts(n, 0, 0), margin, alternative="non-inferior")
+    found = equivalence_test(of_counts(n, 0, 0), None, margin, alternative="non-inferior")
     assert found.pvalue == pytest.approx((1 - margin) ** n, rel=1e-9)
     assert found.method == "mcnemar"
 
 
 def test_a_margin_near_zero_is_the_exact_test():
-    found = run_equivalence(table(30, 9, 2, 20), 1e-9, alternative="non-inferior")
+    found = equivalence_test(table(30, 9, 2, 20), None, 1e-9, alternative="non-inferior")
     assert found.pvalue == pytest.approx(scipy_stats.binomtest(9, 11, alternative="greater").pvalue)
 
 
@@ -187,7 +189,7 @@ def test_what_the_interval_shows_the_claim_shows_too():
     for wins, losses in all_tables(14):
         pairs = of_counts(14, wins, losses)
         found = paired_interval(pairs)
-        claim = run_equivalence(pairs, 0.3, alternative="non-inferior")
+        claim = equivalence_test(pairs, None, 0.3, alternative="non-inferior")
         assert claim.equivalent or found.low <= -0.3
         assert claim.equivalent == (claim.low >= -0.3)
 

@@ -9,7 +9,7 @@ from rageval_report.stats.equivalence import (
     STRICT,
     Claim,
     EquivalenceResult,
-    run_equivalence,
+    equivalence_test,
 )
 from rageval_report.stats.pairs import Pairs
 
@@ -82,8 +82,9 @@ def compare_with_margin(
     """
     if method == STRICT and (problem := what_strict_lacks(metric)):
         raise DataError(problem)
-    return run_equivalence(
+    return equivalence_test(
         pairs,
+        None,
         margin,
         alpha=alpha,
         alternative=alternative,
@@ -99,8 +100,8 @@ def is_usual(test: EquivalenceResult) -> bool:
     Examples
     --------
     >>> pairs = Pairs.of([0] * 20, [0.1, -0.1] * 10)
-    >>> is_usual(run_equivalence(pairs, 0.1)), is_usual(run_equivalence(pairs, 0.1, method="t"))
-    (True, False)
+    >>> [is_usual(equivalence_test(pairs, None, 0.1, method=name)) for name in ("auto", "t")]
+    [True, False]
     """
     return test.method in _USUAL
 
@@ -110,7 +111,7 @@ def interval_name(test: EquivalenceResult, level: float) -> str:
 
     Examples
     --------
-    >>> found = run_equivalence(Pairs.of([0] * 20, [0.1, -0.1] * 10), 0.1)
+    >>> found = equivalence_test([0] * 20, [0.1, -0.1] * 10, 0.1)
     >>> interval_name(found, 0.9)
     '90 % CI'
     """

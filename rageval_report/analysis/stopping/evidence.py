@@ -11,7 +11,6 @@ from rageval_report.stats.base import TIE_TOLERANCE, Alternative, Interval
 from rageval_report.stats.pairs import paired_interval
 from rageval_report.stats.sequential import (
     Bets,
-    ConfidenceSequence,
     EffectBets,
     SizeBets,
     asymptotic_evalues,
@@ -104,7 +103,7 @@ class MeanClaim:
         latest: FloatArray = np.concatenate(([0.0], scored))[np.cumsum(self.is_scored)]
         return latest
 
-    def sequence(self, alpha: float) -> ConfidenceSequence:
+    def sequence(self, alpha: float) -> Interval:
         """The interval whose limit passes `limit` as soon as the e-value is enough.
 
         Parameters
