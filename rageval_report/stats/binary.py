@@ -289,8 +289,9 @@ def newcombe(pairs: Pairs, *, confidence_level: float, **_options: object) -> In
     # Phi, with Newcombe's continuity correction if it is positive.
     corrected = max(association - n / 2, 0.0) if association > 0 else association
     phi = corrected / scale if scale else 0.0
-    down_before, up_before = _wilson_reaches(before, n, confidence_level)
-    down_after, up_after = _wilson_reaches(after, n, confidence_level)
+    shares = [interval_of_count(k, n, confidence_level, method="wilson") for k in (before, after)]
+    down_before, down_after = (share.estimate - share.low for share in shares)
+    up_before, up_after = (share.high - share.estimate for share in shares)
     low, high = (
         math.sqrt(ours**2 - 2 * phi * ours * theirs + theirs**2)
         for ours, theirs in ((down_after, up_before), (up_after, down_before))
@@ -298,12 +299,6 @@ def newcombe(pairs: Pairs, *, confidence_level: float, **_options: object) -> In
     difference = table.difference
     limits = difference - low, difference + high
     return _interval_of_shares(table, *limits, "newcombe", confidence_level)
-
-
-def _wilson_reaches(k: int, n: int, level: float) -> tuple[float, float]:
-    """How far Wilson's limits lie below and above the share."""
-    interval = interval_of_count(k, n, level, method="wilson")
-    return k / n - interval.low, interval.high - k / n
 
 
 def tango(pairs: Pairs, *, confidence_level: float, **_options: object) -> Interval:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rageval_report.errors import DataError
 from rageval_report.stats import base
 from rageval_report.stats.base import Interval
-from rageval_report.stats.columns import Column
+from rageval_report.stats.columns import Column, condense
 from rageval_report.stats.units import mean_error
 from rageval_report.types import FloatArray, IntArray
 
@@ -133,14 +133,16 @@ def _resampled_moments(
     column: Column, n_resamples: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """The mean and the variance of each resample, of numbers with mean 0 and variance 1."""
-    column = column.on_grid(_MOST_VALUES)
-    scaled = (column.values - column.mean) / column.std
+    values, counts = column.values, column.counts
+    if values.size > _MOST_VALUES and column.weights is None:
+        values, counts = condense(values, counts, _MOST_VALUES // 2)
+    scaled = (values - column.mean) / column.std
     # The order is that of the mirrored numbers if these are more skewed: exchanging two pipelines
     # then changes the sign of every resampled difference, and nothing else.
-    order = slice(None, None, -1 if column.counts @ scaled**3 < 0.0 else 1)
+    order = slice(None, None, -1 if counts @ scaled**3 < 0.0 else 1)
     table = np.column_stack((scaled, scaled**2))[order]
-    drawn = bootstrap_counts(column.counts[order], n_resamples, seed)
-    sums = np.concatenate([counts @ table for counts in drawn]) / column.n
+    drawn = bootstrap_counts(counts[order], n_resamples, seed)
+    sums = np.concatenate([often @ table for often in drawn]) / column.n
     means = sums[:, 0]
     return means, np.maximum(sums[:, 1] - means * means, 0.0)
 

@@ -181,19 +181,6 @@ class Column:
         mean, std = self.mean * factor, self.std * factor
         return replace(self, values=self.values * factor, mean=mean, std=std)
 
-    def on_grid(self, most: int = 2**12) -> Column:
-        """At most this many values, evenly spaced, with the same mean; itself if it has no more."""
-        if self.values.size <= most or self.weights is not None:
-            return self
-        low, width = self.values[0], (self.values[-1] - self.values[0]) / (most - 1)
-        places = np.rint((self.values - low) / width).astype(np.intp)
-        counts = np.bincount(places, weights=self.counts, minlength=most)
-        used = np.flatnonzero(counts)
-        values = np.asarray(low + width * used, dtype=np.float64)
-        values += self.mean - float((values * counts[used]).sum()) / self.n
-        often = np.asarray(counts[used], dtype=np.float64)
-        return Column(values, often, self.mean, self.std, is_exact=False)
-
 
 def difference_column(baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> Column:
     """The column of the differences, candidate minus baseline, of pairs of finite scores.

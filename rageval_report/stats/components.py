@@ -22,8 +22,8 @@ from rageval_report.stats import base
 from rageval_report.stats.base import Bounds, Interval
 from rageval_report.stats.columns import Column, check_bounds
 from rageval_report.stats.gaffke import gaffke_limits
-from rageval_report.stats.units import number_labels
-from rageval_report.types import BoolArray, FloatArray, IndexArray
+from rageval_report.stats.units import check_labels, number_labels
+from rageval_report.types import FloatArray, IndexArray
 
 FACTORS = ("query", "run", "judge")
 RESIDUAL = "residual"
@@ -426,7 +426,11 @@ def _check_cells(
 ) -> tuple[FloatArray, dict[str, IndexArray]]:
     """The scores of the cells that have one, and their codes of the levels of each factor."""
     scores, kept = base.finite_values(values), ~np.isnan(np.asarray(values, dtype=np.float64))
-    codes = {factor: _codes(factor, labels[factor], kept) for factor in FACTORS}
+    codes = {factor: np.zeros(scores.size, dtype=np.intp) for factor in FACTORS}
+    for factor, names in labels.items():
+        if names is not None:
+            every = check_labels(names, kept.shape, factor)
+            codes[factor] = number_labels(every[kept])
     cells = np.column_stack(list(codes.values()))
     distinct, counts = np.unique(cells, axis=0, return_counts=True)
     if (counts > 1).any():
@@ -436,21 +440,6 @@ def _check_cells(
             f"{query}, run {run} and judge {judge} (counted from 0)"
         )
     return scores, codes
-
-
-def _codes(factor: str, labels: npt.ArrayLike | None, kept: BoolArray) -> IndexArray:
-    if labels is None:
-        return np.zeros(int(kept.sum()), dtype=np.intp)
-    names = labels if isinstance(labels, np.ndarray) else np.asarray(labels, dtype=object)
-    if names.shape != kept.shape:
-        raise DataError(
-            f"{factor} must have one label per score, {kept.size} in all; got the shape "
-            f"{names.shape}"
-        )
-    missing = sum(label is None or label != label for label in names.tolist())
-    if missing:
-        raise DataError(f"{factor} is missing for {missing} scores")
-    return number_labels(names[kept])
 
 
 def _groups_of_sources(

@@ -15,8 +15,7 @@ from scipy.special import gammaln
 
 from rageval_report._registry import Registry
 from rageval_report.stats.binary import PairedTable
-from rageval_report.stats.paired_tests import signed_sizes
-from rageval_report.stats.pairs import Pairs
+from rageval_report.stats.pairs import Pairs, signed_sizes
 
 
 def effect_size(baseline: npt.ArrayLike, candidate: npt.ArrayLike, kind: str = "d_z") -> float:

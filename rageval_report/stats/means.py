@@ -326,6 +326,8 @@ def quantile_interval(
     >>> interval.estimate, interval.low, interval.high
     (100.0, 88.0, 130.0)
     """
+    from scipy.special import bdtr, bdtrc
+
     level, method = base.check_level(confidence_level), "order-statistics"
     if not 0.0 < quantile < 1.0:
         hint = f"; did you mean {quantile / 100}?" if 1 < quantile < 100 else ""
@@ -335,7 +337,12 @@ def quantile_interval(
         return Interval.unknown(math.nan, method, level, "nothing scored")
     limits, notes = [], []
     n, tail = column.n, (1.0 - level) / 2.0 * _ROUNDING
-    sides = zip(("lower", "upper"), _limit_ranks(n, quantile, tail), strict=True)
+    # The lower rank, from 1, is the largest l with P(Bin(n, quantile) < l) <= tail, the upper one
+    # the smallest u with P(Bin(n, quantile) >= u) <= tail: 0 and n + 1 where there is none.
+    lower = bisect_right(range(n), tail, key=lambda k: float(bdtr(k, n, quantile)))
+    # Negated, because this tail falls with the rank and a bisection needs increasing keys.
+    upper = bisect_left(range(n), -tail, key=lambda k: -float(bdtrc(k, n, quantile)))
+    sides = zip(("lower", "upper"), (lower, upper + 1), strict=True)
     for (side, rank), beyond in zip(sides, (1.0 - quantile, quantile), strict=True):
         is_score = 1 <= rank <= n
         limits.append(float(column.at_ranks(np.array([rank - 1]))[0]) if is_score else math.nan)
@@ -349,17 +356,3 @@ def quantile_interval(
             )
     estimate = float(percentiles_of(column, [100.0 * quantile])[0])
     return Interval(estimate, limits[0], limits[1], math.nan, method, level, tuple(notes))
-
-
-def _limit_ranks(n: int, quantile: float, tail: float) -> tuple[int, int]:
-    """The ranks, from 1, of the limits: 0 and n + 1 where there is none.
-
-    The lower is the largest rank l with P(Bin(n, quantile) < l) <= tail, the upper the smallest
-    rank u with P(Bin(n, quantile) >= u) <= tail.
-    """
-    from scipy.special import bdtr, bdtrc
-
-    lower = bisect_right(range(n), tail, key=lambda k: float(bdtr(k, n, quantile)))
-    # Negated, because this tail falls with the rank and a bisection needs increasing keys.
-    upper = bisect_left(range(n), -tail, key=lambda k: -float(bdtrc(k, n, quantile)))
-    return lower, upper + 1

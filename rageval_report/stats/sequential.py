@@ -26,7 +26,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +101,7 @@ class SizeBets:
 
     References
     ----------
-    .. [1] Voracek, Orabona (2025). STaR-Bets: Sequential target-recalculating bets for tighter
+    .. [1] Voracek, Orabona (2025). STaR-SizeBets: Sequential target-recalculating bets for tighter
            confidence intervals. arXiv 2505.22422.
 
     Examples
@@ -127,9 +127,18 @@ class SizeBets:
             base.check_positive("sizes", size)
 
     @classmethod
-    def up_to(cls, n: int) -> Self:
+    def up_to(cls, n: float) -> Self:
         """Stakes for at most `n` queries: for effects that `n` just show, and for larger ones."""
         return cls(tuple(float(n) / multiple**2 for multiple in _MULTIPLES.tolist()))
+
+    @classmethod
+    def for_effect(cls, effect: float) -> Self:
+        """Stakes for a mean that lies at least this share of the range from the tested one.
+
+        They begin as the stakes for the fastest growth, which are the effect over the variance.
+        """
+        share = base.check_positive("effect", effect) ** 2 / _PLANNED_VARIANCE
+        return cls.up_to(2.0 * math.log(cls(tuple(_MULTIPLES)).goal(0.05)) / share)
 
     def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:
         """The stakes of a capital of 1, of shape (n_sizes, ..., n), for an error rate."""
@@ -151,50 +160,6 @@ class SizeBets:
         return f"{start}{last} queries"
 
 
-@dataclass(frozen=True, slots=True)
-class EffectBets:
-    """Stakes for a mean that lies a planned distance from the one that is tested.
-
-    For each of three effects, 1, 1.5 and 2.25 times the planned one, the stake is the one under
-    which the capital grows fastest: the effect over the variance plus its own square.
-
-    Parameters
-    ----------
-    effect : float
-        The planned distance, as a share of the range of the scores. For a paired difference the
-        range is twice that of the scores of a side.
-
-    Examples
-    --------
-    >>> EffectBets(0.05).stakes(np.array([0.4, 0.6]), 0.05).round(2)
-    array([[0.77, 1.43],
-           [1.1 , 1.97],
-           [1.5 , 2.49]])
-    """
-
-    effect: float
-    largest_loss = 0.95
-
-    def __post_init__(self) -> None:
-        base.check_positive("effect", self.effect)
-
-    def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:  # noqa: ARG002 - as SizeBets
-        """The stakes, of shape (3, ..., n)."""
-        effects = _beside(self.effect * _MULTIPLES[:, np.newaxis], scores)
-        return np.asarray(effects / (_earlier_variances(scores, 1.0) + effects**2))
-
-    def goal(self, alpha: float) -> None:  # noqa: ARG002 - as SizeBets
-        """None: the stakes are for the fastest growth, whatever was won."""
-        return
-
-    def describe(self) -> str:
-        """The rule in a few words, for settings and signatures."""
-        return f"effect {self.effect:g} of the range"
-
-
-Bets: TypeAlias = SizeBets | EffectBets
-
-
 def _earlier_variances(scores: FloatArray, weight: float) -> FloatArray:
     """The variance of the scores before each one; the planned one counts for `weight` scores."""
     count = weight + np.arange(1, scores.shape[-1] + 1)
@@ -214,7 +179,7 @@ def _beside(rows: FloatArray, scores: FloatArray) -> FloatArray:
 
 
 def log_capital(
-    scores: FloatArray, mean: FloatArray | float, bets: Bets, alpha: float
+    scores: FloatArray, mean: FloatArray | float, bets: SizeBets, alpha: float
 ) -> FloatArray:
     """The logarithm of the capital after each score, if scores above a mean are expected.
 
@@ -227,7 +192,7 @@ def log_capital(
     mean : float or ndarray
         The mean that is doubted, between 0 and 1. An array has time as its last axis, of length 1
         or n; axes before those of the scores are several means.
-    bets : SizeBets or EffectBets
+    bets : SizeBets
         The stakes; the capital is shared evenly among the rows of them.
     alpha : float
         The error rate, of both sides together.
@@ -244,19 +209,16 @@ def log_capital(
 
     Examples
     --------
-    >>> np.exp(log_capital(np.array([1.0, 0.0]), 0.5, EffectBets(0.05), 0.05)).round(4)
-    array([1.5612, 0.663 ])
+    >>> np.exp(log_capital(np.array([1.0, 0.0]), 0.5, SizeBets(), 0.05)).round(2)
+    array([1.53, 0.69])
     """
     doubted = np.asarray(mean, dtype=np.float64)
     distances = scores - doubted
     with np.errstate(divide="ignore", over="ignore"):  # below 0 there is nothing to lose
         most = np.broadcast_to(bets.largest_loss / doubted, distances.shape)
-    stakes, goal = bets.stakes(scores, alpha), bets.goal(alpha)
+    stakes = bets.stakes(scores, alpha)
     stakes = stakes.reshape(len(stakes), *(1,) * (distances.ndim - scores.ndim), *scores.shape)
-    if goal is None:
-        paths = np.cumsum(np.log1p(np.minimum(stakes, most) * distances), axis=-1)
-    else:
-        paths = _recalculated(stakes, distances, most, math.log(goal))
+    paths = _recalculated(stakes, distances, most, math.log(bets.goal(alpha)))
     largest = paths.max(axis=0)
     return np.asarray(largest + np.log(np.exp(paths - largest).mean(axis=0)))
 
@@ -310,7 +272,7 @@ def mean_evalues(
     *,
     bounds: Bounds,
     alternative: Alternative = "two-sided",
-    bets: Bets | None = None,
+    bets: SizeBets | None = None,
     alpha: float = 0.05,
 ) -> FloatArray:
     """The e-value against a mean after each score; it may be looked at whenever you like.
@@ -330,7 +292,7 @@ def mean_evalues(
         The range that the scores can have.
     alternative : {"two-sided", "greater", "less"}
         "greater": the hypothesis is that the mean is `mean` or less.
-    bets : SizeBets or EffectBets, optional
+    bets : SizeBets, optional
         The stakes, chosen before the first score; ``SizeBets()`` if nothing was planned.
     alpha : float
         The error rate for which the stakes are chosen; the e-values are valid for every other one.
@@ -430,7 +392,7 @@ def mean_sequence(
     values: npt.ArrayLike,
     *,
     bounds: Bounds,
-    bets: Bets | None = None,
+    bets: SizeBets | None = None,
     confidence_level: float = 0.95,
 ) -> Interval:
     """The interval of a mean of bounded scores, which may be looked at after every score.
@@ -442,7 +404,7 @@ def mean_sequence(
         must not depend on the scores: ask the queries in a random order.
     bounds : tuple of float
         The range that the scores can have.
-    bets : SizeBets or EffectBets, optional
+    bets : SizeBets, optional
         The stakes, chosen before the first score; ``SizeBets()`` if nothing was planned.
     confidence_level : float
         The probability that the limits contain the mean at all looks together.
@@ -489,7 +451,7 @@ def mean_sequence(
     return Interval(mean, *limits, math.nan, method, confidence_level, notes)
 
 
-def _lowest_mean(scores: FloatArray, bets: Bets, alpha: float) -> float:
+def _lowest_mean(scores: FloatArray, bets: SizeBets, alpha: float) -> float:
     """The limit below which every mean was excluded at some look: capital falls with the mean."""
 
     def are_excluded(means: FloatArray) -> BoolArray:

@@ -72,12 +72,7 @@ class Units:
         DataError
             If a row has no label, or there is not one for each element of an array of this shape.
         """
-        labels = check_labels(clusters)
-        if shape not in (None, labels.shape):
-            raise DataError(
-                f"clusters must have one label per query; got shape {labels.shape} for {shape}"
-            )
-        return cls(number_labels(labels))
+        return cls(number_labels(check_labels(clusters, shape)))
 
     @property
     def are_clusters(self) -> bool:
@@ -214,7 +209,9 @@ def column_of_sums(
     return replace(column, std=Column.of_counts(centred[order], often[order]).std)
 
 
-def check_labels(clusters: npt.ArrayLike) -> npt.NDArray[Any]:
+def check_labels(
+    clusters: npt.ArrayLike, shape: tuple[int, ...] | None = None, name: str = "clusters"
+) -> npt.NDArray[Any]:
     """The labels as an array, after a check that none is missing.
 
     Raises
@@ -227,9 +224,11 @@ def check_labels(clusters: npt.ArrayLike) -> npt.NDArray[Any]:
     missing = np.flatnonzero(are_missing(labels.ravel()))
     if missing.size:
         raise DataError(
-            f"every query needs a cluster; {missing.size} have none, the first at position "
-            f"{int(missing[0])}. Give each of them a cluster of its own, or leave them out."
+            f"{name} must have a label for every score; {missing.size} have none, the first at "
+            f"position {int(missing[0])}. Give each of them one of its own, or leave them out."
         )
+    if shape not in (None, labels.shape):
+        raise DataError(f"{name} must have one label per score; got {labels.shape} for {shape}")
     return labels
 
 

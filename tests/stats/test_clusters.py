@@ -178,8 +178,8 @@ def test_one_cluster_has_no_error_and_no_interval(bounds):
 @pytest.mark.parametrize(
     ("values", "clusters", "bounds", "message"),
     [
-        ([0.1, 0.2, 0.3], ["a", "b"], None, r"one label per query; got shape \(2,\) for \(3,\)"),
-        ([0.1, 0.2], ["a", None], None, "every query needs a cluster"),
+        ([0.1, 0.2, 0.3], ["a", "b"], None, r"one label per score; got \(2,\) for \(3,\)"),
+        ([0.1, 0.2], ["a", None], None, "clusters must have a label for every score"),
         ([math.nan], ["a"], None, "no query has a score"),
         ([math.inf, 0.1], ["a", "b"], None, "1 are infinite"),
         ([0.1, 1.2], ["a", "b"], (0, 1), r"within the bounds 0 and 1; found 1\.2"),

@@ -269,8 +269,11 @@ QUERIES, RUNS = np.tile(np.arange(5), 3), np.repeat([0, 1, 2], 5)
         (cells([[1.0, math.inf], [1.0, 2.0]]), "must be finite"),
         (([[1.0]], [1]), "one score per query"),
         (([1, 2, 3, 4], ["a", "a", "a", "b"], [1, 2, 2, 1]), "query 0, run 1 and judge 0"),
-        (([1, 2, 3, 4], list("aabb"), [1, 2]), "run must have one label per score, 4 in all"),
-        (([1, 2, 3, 4], list("aabb"), [1, 2, None, 2]), "run is missing for 1 scores"),
+        (([1, 2, 3, 4], list("aabb"), [1, 2]), "run must have one label per score"),
+        (
+            ([1, 2, 3, 4], list("aabb"), [1, 2, None, 2]),
+            "run must have a label for every score; 1 have none",
+        ),
         ((np.arange(15.0), QUERIES, RUNS, RUNS), "cannot tell run and judge"),
     ],
 )

@@ -298,7 +298,7 @@ def test_an_equal_shift_of_clusters_of_different_sizes_has_no_spread():
 
 @pytest.mark.parametrize(
     ("clusters", "message"),
-    [(["a", None], "1 have none"), (["a"], "one label per query"), ([["a"], ["b"]], "one label")],
+    [(["a", None], "1 have none"), (["a"], "one label per score"), ([["a"], ["b"]], "one label")],
 )
 def test_clusters_that_do_not_fit_are_an_error(clusters, message):
     with pytest.raises(DataError, match=message):

@@ -12,7 +12,6 @@ from scipy.stats import norm
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.stats.sequential import (
-    EffectBets,
     SizeBets,
     adjust_evalues,
     asymptotic_evalues,
@@ -23,7 +22,7 @@ from rageval_report.stats.sequential import (
     mean_sequence,
 )
 
-BETS = [SizeBets(), SizeBets.up_to(30), SizeBets((8,)), EffectBets(0.05)]
+BETS = [SizeBets(), SizeBets.up_to(30), SizeBets((8,)), SizeBets.for_effect(0.05)]
 UNIT = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=25)
 EDGE = st.lists(st.sampled_from([0.0, 0.05, 0.5, 0.95, 1.0]), min_size=1, max_size=30)
 
@@ -66,8 +65,7 @@ def looped_evalue(scores, mean, bets, sign=1):
     wealth = np.ones(len(bets.stakes(np.zeros(1), 0.05)))
     for i, score in enumerate(scores):
         stakes = bets.stakes(np.array([*scores[:i], 0.123]), 0.05)[:, i]  # its own score is hidden
-        if goal is not None:
-            stakes = stakes * np.sqrt(np.maximum(np.log(goal / wealth), 0.5) / math.log(goal))
+        stakes = stakes * np.sqrt(np.maximum(np.log(goal / wealth), 0.5) / math.log(goal))
         room = mean if sign > 0 else 1 - mean
         largest = bets.largest_loss / room if room > 0 else math.inf
         wealth = wealth * (1 + sign * np.minimum(stakes, largest) * (score - mean))
@@ -145,7 +143,7 @@ def test_bad_input_is_refused(values, options, message):
 def test_negative_evalues_and_impossible_stakes_are_refused():
     with pytest.raises(DataError, match="e-values must be numbers >= 0"):
         adjust_evalues([1.0, -0.1])
-    for make in (lambda: SizeBets(()), lambda: SizeBets((0,)), lambda: EffectBets(0.0)):
+    for make in (lambda: SizeBets(()), lambda: SizeBets((0,)), lambda: SizeBets.for_effect(0.0)):
         with pytest.raises(DataError, match=r"(sizes|effect) must"):
             make()
 

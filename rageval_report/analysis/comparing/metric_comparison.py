@@ -10,19 +10,20 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.margin_methods import compare_with_margin
+from rageval_report.analysis.comparing.margins import (
+    LossSize,
+    compare_with_margin,
+    find_rare_losses,
+    rare_loss_notes,
+    rare_loss_numbers,
+    usual_sizes,
+)
 from rageval_report.analysis.comparing.pairing import (
     LoneScores,
     MissingTreatment,
     Pairing,
     extreme_differences,
     pairs_of,
-)
-from rageval_report.analysis.comparing.rare_loss_columns import (
-    LossSize,
-    find_rare_losses,
-    rare_loss_notes,
-    rare_loss_numbers,
 )
 from rageval_report.analysis.comparing.verdicts import (
     CLUSTERS,
@@ -31,7 +32,6 @@ from rageval_report.analysis.comparing.verdicts import (
     NeededUnits,
 )
 from rageval_report.analysis.sentence_parts import filled_notes, number
-from rageval_report.analysis.sizes import usual_sizes
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.effects import EFFECTS
