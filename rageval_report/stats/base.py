@@ -199,17 +199,17 @@ def finite_values(values: npt.ArrayLike) -> FloatArray:
         raise DataError(
             f"expected one score per query in a one-dimensional array; got {array.ndim} dimensions"
         )
-    _check_finite("scores", array)
+    _check_finite(array)
     missing = np.isnan(array)
     return array[~missing] if missing.any() else array
 
 
-def _check_finite(name: str, array: FloatArray) -> None:
+def _check_finite(array: FloatArray, of: str = "") -> None:
     infinite = np.flatnonzero(np.isinf(array))
     if infinite.size:
         raise DataError(
-            f"{name} must be finite or NaN; {infinite.size} are infinite, the first at position "
-            f"{int(infinite[0])}"
+            f"scores must be finite or NaN; {infinite.size}{of} are infinite, the first at "
+            f"position {int(infinite[0])}"
         )
 
 
@@ -224,8 +224,8 @@ def paired_values(
             "expected two arrays of equal length, one score per query in the same order; "
             f"got shapes {a.shape} and {b.shape}"
         )
-    _check_finite("scores of the baseline", a)
-    _check_finite("scores of the candidate", b)
+    _check_finite(a, " of the baseline")
+    _check_finite(b, " of the candidate")
     missing = np.isnan(a) | np.isnan(b)
     return (a[~missing], b[~missing]) if missing.any() else (a, b)
 

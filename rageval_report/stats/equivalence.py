@@ -182,7 +182,12 @@ def equivalence_test(
     base.check_probability("alpha", alpha)
     pairs = Pairs.of(baseline, candidate, clusters)
     width = _width_of(bounds, pairs)
-    name = _default_method(pairs, width) if method == "auto" else method
+    name = method
+    if method == "auto":
+        # Equal differences have an interval without width, however few they are; with bounds it is
+        # known how much others may differ.
+        is_flat = width is not None and pairs.std == 0.0
+        name = "mcnemar" if pairs.is_binary else STRICT if is_flat else "sign-flip"
     if name == STRICT and width is None:
         raise DataError(
             "method 'strict' needs the smallest and largest possible score: give bounds, "
@@ -193,9 +198,10 @@ def equivalence_test(
     # Equivalence needs both tests: the larger p-value; of NaN and a number, the number.
     pvalue = below if alternative == "non-inferior" else float(np.fmax(below, above))
     notes: tuple[str, ...] = ()
-    if name == STRICT:
-        notes = _size_notes(pairs)
-    elif pvalue <= alpha and width is not None and not bounds_are_formal:
+    if name == STRICT and pairs.units.weights is not None:
+        largest = f"{round(float(pairs.sizes.max()) * pairs.differences.n / pairs.n)} queries"
+        notes = (f"it is supposed that no cluster is larger than the largest one here, {largest}",)
+    elif name != STRICT and pvalue <= alpha and width is not None and not bounds_are_formal:
         notes = _rare_loss_notes(pairs, margin, width, alpha, alternative)
     return EquivalenceResult(
         *(pvalue, pvalue <= alpha, low, high, float(margin)),
@@ -211,22 +217,6 @@ def _width_of(bounds: Bounds | None, pairs: Pairs) -> float | None:
     for side in (pairs.baseline, pairs.candidate):
         low, high = check_bounds(side, bounds)
     return high - low
-
-
-def _default_method(pairs: Pairs, width: float | None) -> str:
-    if pairs.is_binary:
-        return "mcnemar"
-    # Equal differences have an interval without width, however few they are; with bounds it is
-    # known how much others may differ.
-    return STRICT if width is not None and pairs.std == 0.0 else "sign-flip"
-
-
-def _size_notes(pairs: Pairs) -> tuple[str, ...]:
-    """What must hold of clusters of different sizes, whose largest one bounds what can be lost."""
-    if pairs.units.weights is None:
-        return ()
-    largest = f"{round(float(pairs.sizes.max()) * pairs.differences.n / pairs.n)} queries"
-    return (f"it is supposed that no cluster is larger than the largest one here, {largest}",)
 
 
 def _rare_loss_notes(

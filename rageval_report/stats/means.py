@@ -110,8 +110,10 @@ def mean_interval(
         return Interval.unknown(math.nan, name, level, "nothing scored")
     if limits is None:
         return member(column, confidence_level=level, bounds=None, **drawing)
-    within = _within(column, limits)
-    return _cut(member(within, confidence_level=level, bounds=limits, **drawing), limits)
+    if column.minimum < limits[0] or column.maximum > limits[1]:  # by rounding
+        mean = min(max(column.mean, limits[0]), limits[1])
+        column = replace(column, values=np.clip(column.values, *limits), mean=mean)
+    return _cut(member(column, confidence_level=level, bounds=limits, **drawing), limits)
 
 
 def interval_of_count(
@@ -199,14 +201,6 @@ def _check_binary(column: Column, method: str) -> None:
             f"the interval {method!r} is for scores of 0 and 1; found scores from "
             f"{column.minimum:g} to {column.maximum:g}: use 'gaffke' with bounds, or 't'"
         )
-
-
-def _within(column: Column, bounds: Bounds) -> Column:
-    """The column inside its bounds, in case rounding put scores outside."""
-    if column.minimum >= bounds[0] and column.maximum <= bounds[1]:
-        return column
-    mean = min(max(column.mean, bounds[0]), bounds[1])
-    return replace(column, values=np.clip(column.values, *bounds), mean=mean)
 
 
 def _cut(interval: Interval, bounds: Bounds) -> Interval:

@@ -133,7 +133,9 @@ def ppi_mean(
             f"{truth.size} with label and judge's score, {others.size} with a judge's score alone"
         )
     _check_scores(bounds, truth, judged, others)
-    weight = _tune_weight(truth, judged, others) if lam == "auto" else _check_weight(lam)
+    if lam != "auto" and (isinstance(lam, str) or not 0.0 <= lam <= 1.0):
+        raise DataError(f'lam must be a number from 0 to 1, or "auto"; got {lam!r}')
+    weight = _tune_weight(truth, judged, others) if lam == "auto" else float(lam)
     group = _group(truth, judged, others, weight, bounds)
     corrected = _corrected([group], weight, truth - judged, bounds, level)
     if bounds is None:
@@ -403,12 +405,6 @@ def _check_scores(bounds: Bounds | None, *scores: FloatArray) -> None:
         raise DataError(f"scores must lie within +-{_LARGEST:g} to have a variance; got {largest}")
     if bounds is not None:
         check_bounds(Column.of(every), bounds)
-
-
-def _check_weight(lam: float | str) -> float:
-    if isinstance(lam, str) or not 0.0 <= lam <= 1.0:
-        raise DataError(f'lam must be a number from 0 to 1, or "auto"; got {lam!r}')
-    return float(lam)
 
 
 def _check_strata(

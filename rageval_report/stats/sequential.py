@@ -146,7 +146,8 @@ class SizeBets:
         sizes = np.array(self.sizes)[:, np.newaxis]
         plan = sizes * 2.0 ** np.ceil(np.log2(np.maximum((place + 1) / sizes, 1.0)))
         left = np.maximum(plan - place, _LEAST_LEFT * plan)
-        spread = _beside(left, scores) * _earlier_variances(scores, _PLANNED_WEIGHT)
+        left = left.reshape(len(left), *(1,) * (scores.ndim - 1), -1)
+        spread = left * _earlier_variances(scores)
         return np.asarray(np.sqrt(2.0 * math.log(self.goal(alpha)) / spread))
 
     def goal(self, alpha: float) -> float:
@@ -160,19 +161,14 @@ class SizeBets:
         return f"{start}{last} queries"
 
 
-def _earlier_variances(scores: FloatArray, weight: float) -> FloatArray:
-    """The variance of the scores before each one; the planned one counts for `weight` scores."""
-    count = weight + np.arange(1, scores.shape[-1] + 1)
-    means = (0.5 * weight + np.cumsum(scores, axis=-1)) / count
+def _earlier_variances(scores: FloatArray) -> FloatArray:
+    """The variance of the scores before each one."""
+    count = _PLANNED_WEIGHT + np.arange(1, scores.shape[-1] + 1)
+    means = (0.5 * _PLANNED_WEIGHT + np.cumsum(scores, axis=-1)) / count
     squares = np.cumsum((scores - means) ** 2, axis=-1)
-    variances = (_PLANNED_VARIANCE * weight + squares) / count
+    variances = (_PLANNED_VARIANCE * _PLANNED_WEIGHT + squares) / count
     first = np.full_like(scores[..., :1], _PLANNED_VARIANCE)
     return np.concatenate((first, variances[..., :-1]), axis=-1)
-
-
-def _beside(rows: FloatArray, scores: FloatArray) -> FloatArray:
-    """One value per row and time, with an axis of length 1 for each other axis of the scores."""
-    return rows.reshape(len(rows), *(1,) * (scores.ndim - 1), -1)
 
 
 # -- capital
@@ -758,15 +754,11 @@ class ChangeBets:
         if self.alternative == "less":
             values, tested = 1.0 - values, 1.0 - tested
         most = _LARGEST_LOSS_OF_BATCH / tested if tested > 0.0 else math.inf
-        stakes = np.minimum(self._stakes(width), most)
+        known = math.inf if self.variance is None else self.variance / width**2
+        spread = min(_LARGEST_VARIANCE, max(_SMALLEST_VARIANCE, known)) * np.array(SizeBets().sizes)
+        stakes = np.minimum(np.sqrt(2.0 * math.log(2.0 / self.alpha) / spread), most)
         logarithms = np.log1p(stakes[:, np.newaxis] * (values - tested))
         return np.array([math.fsum(row) for row in (logarithms * column.counts).tolist()])
-
-    def _stakes(self, width: float) -> FloatArray:
-        known = math.inf if self.variance is None else self.variance / width**2
-        spread = min(_LARGEST_VARIANCE, max(_SMALLEST_VARIANCE, known))
-        sizes = np.array(SizeBets().sizes)
-        return np.asarray(np.sqrt(2.0 * math.log(2.0 / self.alpha) / (sizes * spread)))
 
 
 def combine_growth(batches: Sequence[FloatArray]) -> ChangeEvidence:

@@ -69,7 +69,8 @@ _MOST_LISTED, _MOST_LISTED_OF_STEPS, _MOST_COUNTED = 28, 20, 1000
 # Longer lists, of sums that matter, where the integral does not converge.
 _LONGEST_LIST = 2**20
 # The relative error of a tail is about exp(-27) = 2e-12 where the integral converges quickly, and
-# at most this where it does not: a few dozen values without a lattice.
+# at most this where it does not: a few dozen values without a lattice. Of a lattice that a shift
+# moves it is up to 1e-4, because the integrand returns for ever, if by less and less.
 DIGITS = 27.0
 _TOLERANCE = 1e-6
 # Numbers of terms times values: up to which none is left out, and the largest of few values, of a
@@ -652,8 +653,7 @@ class SignSum:
         step = lattice_step(self.sizes[self.counts > 1])
         if step is None:
             return None
-        misfit = np.abs(self.sizes / step - np.rint(self.sizes / step))
-        is_odd = misfit > 1e-6
+        is_odd = np.abs(self.sizes / step - np.rint(self.sizes / step)) > 1e-6
         if self.counts[is_odd].sum() > _MOST_DOMINATING / 2:
             return None
         signs = np.zeros(1)

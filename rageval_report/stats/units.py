@@ -14,6 +14,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from rageval_report.errors import DataError, check_choice
 from rageval_report.stats import base
@@ -203,10 +204,7 @@ def column_of_sums(
         return Column.of_counts(*merge_ties(values, often, base.TIE_TOLERANCE * max(1.0, largest)))
     is_first = np.append(True, (np.diff(values) != 0.0) | (np.diff(weights) != 0.0))
     often = np.add.reduceat(often, np.flatnonzero(is_first))
-    column = Column.of_counts(values[is_first], often, weights[is_first])
-    centred = column.values - column.mean * (weights[is_first] - 1.0)
-    order = np.argsort(centred)
-    return replace(column, std=Column.of_counts(centred[order], often[order]).std)
+    return Column.of_counts(values[is_first], often, weights[is_first])
 
 
 def check_labels(
@@ -234,18 +232,9 @@ def check_labels(
 
 def are_missing(labels: npt.NDArray[Any]) -> BoolArray:
     """Whether each label is missing: None, blank text, NaN, NaT, or pandas' NA."""
-    if labels.dtype.kind in "iub":
-        return np.zeros(labels.shape, dtype=bool)
-    return np.array([_is_missing(label) for label in labels.ravel().tolist()], dtype=bool)
-
-
-def _is_missing(label: object) -> bool:
-    if label is None or (isinstance(label, str) and not label.strip()):
-        return True
-    try:
-        return bool(label != label)
-    except TypeError:  # the comparison of pandas' NA is NA, which is neither true nor false
-        return True
+    each = labels.ravel()
+    is_blank = [isinstance(label, str) and not label.strip() for label in each.tolist()]
+    return np.asarray(pd.isna(each) | np.array(is_blank, dtype=bool))
 
 
 def number_labels(labels: npt.NDArray[Any]) -> IndexArray:
@@ -391,7 +380,11 @@ def error_of_sums(
     df = n_clusters - 1.0
     if kind == "CR2":  # each cluster pulled the mean towards itself, by its share of the scores
         squares = squares / (1.0 - size / n)
-        df = _bell_mccaffrey(size, often, n)
+        # Bell and McCaffrey's: those of a chi-square with the mean and variance of the estimate.
+        # For a mean the matrix of the general formula has a closed form.
+        pulls = size**2 / (1.0 - size / n)
+        crossed = float((pulls * often).sum() ** 2 - (pulls**2 * often).sum())
+        df = n**2 / (float((size**2 * often).sum()) + crossed / n**2)
     error = math.sqrt(float((squares * often).sum())) / n
     if kind == "CR1":
         error *= math.sqrt(n_clusters / (n_clusters - 1))
@@ -508,14 +501,3 @@ def mean_error(differences: Column) -> tuple[float, float]:
         return differences.standard_error, differences.n - 1.0
     spread = error_of_sums(differences.values, differences.weights, differences.counts)
     return spread.standard_error, spread.df
-
-
-def _bell_mccaffrey(sizes: FloatArray, counts: FloatArray, n: float) -> float:
-    """Degrees of freedom of CR2: of a chi-square with the mean and variance of the estimate.
-
-    The clusters' weights are squared sizes over one less their share; for a mean the matrix of the
-    general formula has a closed form.
-    """
-    weights = sizes**2 / (1.0 - sizes / n)
-    crossed = float((weights * counts).sum() ** 2 - (weights**2 * counts).sum())
-    return n**2 / (float((sizes**2 * counts).sum()) + crossed / n**2)

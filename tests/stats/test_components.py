@@ -272,7 +272,7 @@ QUERIES, RUNS = np.tile(np.arange(5), 3), np.repeat([0, 1, 2], 5)
         (([1, 2, 3, 4], list("aabb"), [1, 2]), "run must have one label per score"),
         (
             ([1, 2, 3, 4], list("aabb"), [1, 2, None, 2]),
-            "run must have a label for every score; 1 have none",
+            "run must have a label for every score",
         ),
         ((np.arange(15.0), QUERIES, RUNS, RUNS), "cannot tell run and judge"),
     ],
