@@ -377,8 +377,7 @@ def _agreement_weights(categories: npt.NDArray[Any], weights: Weights | None) ->
     is_number = categories.dtype.kind == "f"
     places = categories if is_number else np.arange(categories.size, dtype=np.float64)
     apart = np.abs(np.subtract.outer(places, places)) / np.ptp(places)
-    weight: FloatArray = 1.0 - (apart if weights == "linear" else apart**2)
-    return weight
+    return np.asarray(1.0 - (apart if weights == "linear" else apart**2))
 
 
 def _check_counts(counts: npt.ArrayLike) -> FloatArray:

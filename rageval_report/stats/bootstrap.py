@@ -294,8 +294,7 @@ def _under_counts(counts: FloatArray, matrix: FloatArray, quantile: float | None
     totals[totals == 0] = math.nan
     if quantile is None:
         offset = scored.mean(axis=0)
-        means: FloatArray = used @ (scored - offset) / totals + offset  # these sums lose no digits
-        return means
+        return np.asarray(used @ (scored - offset) / totals + offset)  # these sums lose no digits
     place = quantile * (totals - 1)
     below, above = np.floor(place), np.ceil(place)
     columns = []

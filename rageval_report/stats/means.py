@@ -348,5 +348,5 @@ def quantile_interval(
                 f"{n} {scores} no {side} limit of the {quantile:g} quantile; "
                 f"at least {needed} are needed"
             )
-    estimate = float(percentiles_of(column, [100.0 * quantile])[0])
+    estimate = percentiles_of(column, [100.0 * quantile]).item()
     return Interval(estimate, limits[0], limits[1], math.nan, method, level, tuple(notes))

@@ -110,9 +110,7 @@ def heterogeneity_test(differences: Sequence[npt.ArrayLike | Column]) -> Heterog
             f"{len(known)} of {len(columns)} have any"
         )
     empty = len(columns) - len(known)
-    notes = (
-        [f"{empty} group{'s' * (empty > 1)} without a paired difference left out"] if empty else []
-    )
+    notes = [f"{_count_groups(empty)} without a paired difference left out"] if empty else []
     # Large differences are divided by their size, because the squares of some are no doubles.
     unit = max(1.0, *(max(abs(column.minimum), abs(column.maximum)) for column in known))
     figures = [
@@ -127,10 +125,8 @@ def heterogeneity_test(differences: Sequence[npt.ArrayLike | Column]) -> Heterog
     if is_flat.all():
         return _result_without_spread(means, notes)
     if is_flat.any():
-        flat = int(is_flat.sum())
-        notes.append(
-            f"{flat} group{'s' * (flat > 1)} without spread took the variance of the others"
-        )
+        borrowers = _count_groups(int(is_flat.sum()))
+        notes.append(f"{borrowers} without spread took the variance of the others")
     spare = sizes[~is_flat] - 1.0
     pooled = np.average(deviations[~is_flat] ** 2, weights=spare)
     variances = np.where(is_flat, pooled, deviations**2) / sizes
