@@ -477,8 +477,8 @@ def _estimate(
             break
         del used[lowest]
         negative.append(lowest)
-    found = {name: value for name, value in estimates.items() if value > rounding}
-    return dict.fromkeys(groups, 0.0) | found, tuple(negative)
+    variances = {name: value for name, value in estimates.items() if value > rounding}
+    return dict.fromkeys(groups, 0.0) | variances, tuple(negative)
 
 
 def _solve(centred: FloatArray, groups: Mapping[str, IndexArray]) -> dict[str, float]:

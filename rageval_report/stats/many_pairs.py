@@ -133,7 +133,7 @@ def all_pairs_test(
     corrections.check_correction(correction, TUKEY)
     matrix = complete_rows(scores)
     drawing: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
-    pairs = pair_tests(matrix, test=test, **drawing)
+    pairs = run_all_tests(pairs_of_columns(matrix), test=test, **drawing)
     if correction == TUKEY:
         adjusted = corrections.tukey(matrix, **drawing)
     elif correction == corrections.WESTFALL_YOUNG:
@@ -163,8 +163,8 @@ def complete_rows(scores: npt.ArrayLike) -> FloatArray:
 # -- tests of pairs
 
 
-def pair_tests(matrix: FloatArray, *, units: Units = QUERIES, **options: Any) -> AllPairs:
-    """The tests of all pairs, not corrected; no score may be missing.
+def pairs_of_columns(matrix: FloatArray, *, units: Units = QUERIES) -> list[Pairs]:
+    """All pairs of columns, in the order of `AllPairs`; no score may be missing.
 
     Parameters
     ----------
@@ -172,18 +172,16 @@ def pair_tests(matrix: FloatArray, *, units: Units = QUERIES, **options: Any) ->
         The scores.
     units : Units
         The independent units of the queries.
-    **options
-        As in `run_all_tests`.
 
     Examples
     --------
-    >>> pairs = pair_tests(np.array([[0.0, 1.0]] * 6 + [[1.0, 1.0]]))
-    >>> pairs.tests, pairs.pvalue.tolist(), pairs.wins.tolist()
-    (('mcnemar-midp',), [0.015625], [6])
+    >>> [pairs] = pairs_of_columns(np.array([[0.0, 1.0]] * 6 + [[1.0, 1.0]]))
+    >>> pairs.n, pairs.wins
+    (7, 6)
     """
     are_clusters = units.count(len(matrix)) < len(matrix)
     sides = [(Column.of(scores), scores) for scores in np.asfortranarray(matrix).T]
-    pairs = [
+    return [
         Pairs(
             baseline,
             candidate,
@@ -192,7 +190,6 @@ def pair_tests(matrix: FloatArray, *, units: Units = QUERIES, **options: Any) ->
         )
         for (baseline, before), (candidate, after) in combinations(sides, 2)
     ]
-    return run_all_tests(pairs, **options)
 
 
 def run_all_tests(

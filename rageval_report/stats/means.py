@@ -156,10 +156,10 @@ def _gaffke(
 ) -> Interval:
     """Gaffke's limits, which suppose the worst that the bounds allow for what was not drawn."""
     if not base.are_finite(bounds):
-        found = "none" if bounds is None else f"{bounds[0]:g} and {bounds[1]:g}"
+        ends = "none" if bounds is None else f"{bounds[0]:g} and {bounds[1]:g}"
         raise DataError(
             "the interval 'gaffke' needs the smallest and largest possible score; got "
-            f"{found}: give bounds, e.g. (0, 1), or use 't'"
+            f"{ends}: give bounds, e.g. (0, 1), or use 't'"
         )
     low, high = gaffke_limits(column, bounds, confidence_level)
     return Interval(column.mean, low, high, column.standard_error, "gaffke", confidence_level)
@@ -261,16 +261,16 @@ def percentiles_of(
     >>> percentiles_of([1, 2, 3, 4, 5], method="exclusive")
     array([1.5, 3. , 4.5])
     """
-    asked = np.asarray(percentiles, dtype=np.float64).ravel()
-    outside = asked[~((asked >= 0.0) & (asked <= 100.0))]
+    wanted = np.asarray(percentiles, dtype=np.float64).ravel()
+    outside = wanted[~((wanted >= 0.0) & (wanted <= 100.0))]
     if outside.size:
         raise DataError(f"percentiles must lie between 0 and 100; got {outside[0]:g}")
     check_choice("method", method, _POSITIONS)
     column = Column.of(values)
     n = column.n
-    if not n or not asked.size:
-        return np.full(asked.size, math.nan)
-    position = _POSITIONS[method](asked / 100.0, n) if n > 1 else np.zeros(asked.size)
+    if not n or not wanted.size:
+        return np.full(wanted.size, math.nan)
+    position = _POSITIONS[method](wanted / 100.0, n) if n > 1 else np.zeros(wanted.size)
     # "exclusive" asks for places beyond the extremes; there the line through the outermost two
     # scores is continued.
     lower = np.clip(np.floor(position), 0, max(n - 2, 0)).astype(np.intp)

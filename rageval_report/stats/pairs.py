@@ -346,7 +346,7 @@ def bootstrap(
     return pairs.mean, _resampling_pvalue(pairs, means, alternative)
 
 
-def bootstrapped(method: str, pairs: Pairs, **options: Any) -> Interval:
+def _bootstrapped(method: str, pairs: Pairs, **options: Any) -> Interval:
     """The bootstrap interval of the mean difference, of a method of `bootstrap_interval`."""
     return bootstrap_interval(_even_units(pairs), method, **options)
 
@@ -430,14 +430,14 @@ TESTS: Registry[PairedTest | PairedTestFunction] = Registry(
 PAIRED_INTERVALS: Registry[PairedInterval] = Registry(
     "interval of a paired difference",
     {
-        "bca": partial(bootstrapped, "bca"),
+        "bca": partial(_bootstrapped, "bca"),
         "bonett-price": binary.bonett_price,
         "mcnemar": binary.inverted_mcnemar,
         "mcnemar-midp": partial(binary.inverted_mcnemar, ties=0.5),
         "newcombe": binary.newcombe,
-        "percentile": partial(bootstrapped, "percentile"),
+        "percentile": partial(_bootstrapped, "percentile"),
         "sign-flip": inverted_sign_flip,
-        "studentised": partial(bootstrapped, "studentised"),
+        "studentised": partial(_bootstrapped, "studentised"),
         "t": t_interval,
         "tango": binary.tango,
     },

@@ -20,7 +20,6 @@ from rageval_report.stats.many_pairs import (
     all_pairs_test,
     count_alone_best,
     friedman_test,
-    pair_tests,
     query_ranks,
 )
 from rageval_report.stats.pairs import Pairs, paired_test
@@ -55,7 +54,7 @@ def pairs_of(scores):
 @pytest.mark.parametrize("scores", KINDS.values(), ids=KINDS)
 def test_each_pair_has_the_result_of_its_own_paired_test(scores, clusters):
     units = {} if clusters is None else {"units": Units.of(clusters)}
-    pairs = pair_tests(scores, **units)
+    pairs = run_all_tests(pairs_of_columns(scores, **units))
     for place, (i, j) in enumerate(combinations(range(scores.shape[1]), 2)):
         alone = paired_test(scores[:, i], scores[:, j], clusters=clusters)
         by_query = Pairs.of(scores[:, i], scores[:, j])
@@ -76,7 +75,8 @@ def test_pairs_are_corrected_as_statsmodels_does_and_have_the_spread_of_their_di
 @pytest.mark.parametrize("test", ["auto", "t"])
 def test_a_margin_asks_for_a_difference_beyond_it(test):
     margin = 0.05
-    plain, beyond = pair_tests(SHARES, test=test), pair_tests(SHARES, test=test, margin=margin)
+    pairs = pairs_of_columns(SHARES)
+    plain, beyond = run_all_tests(pairs, test=test), run_all_tests(pairs, test=test, margin=margin)
     for place, difference in enumerate(pairs_of(SHARES)):
         gains = difference * np.sign(difference.mean())
         expected = 2 * sign_flip_pvalue(gains - margin, alternative="greater")
