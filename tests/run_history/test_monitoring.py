@@ -8,7 +8,7 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
 from rageval_report.run_history.monitoring import monitor
 from rageval_report.stats import mean_interval
-from rageval_report.stats.sequential import adjust_evalues
+from rageval_report.stats.sequential import ChangeBets, adjust_evalues, combine_growth
 
 
 def batch(day, share, n=80, *, rng=None, columns=None, **options):

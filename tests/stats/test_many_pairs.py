@@ -20,7 +20,9 @@ from rageval_report.stats.many_pairs import (
     all_pairs_test,
     count_alone_best,
     friedman_test,
+    pairs_of_columns,
     query_ranks,
+    run_all_tests,
 )
 from rageval_report.stats.pairs import Pairs, paired_test
 from rageval_report.stats.sign_flips import sign_flip_pvalue
