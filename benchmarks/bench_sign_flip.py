@@ -32,7 +32,7 @@ from timing import (
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.stats import Pairs
-from rageval_report.stats.sign_flips import sign_flip_limits, sign_flip_pvalue
+from rageval_report.stats.sign_flips import sign_flip_interval, sign_flip_pvalue
 
 RESAMPLES = 9_999
 NUMBERS_OF_SCIPY = 10_000_000  # for each metric, in one batch
@@ -94,7 +94,7 @@ def pvalues(before: np.ndarray, after: np.ndarray) -> list[float]:
 def intervals(before: np.ndarray, after: np.ndarray) -> None:
     for pairs in samples_of(before, after):
         sign_flip_pvalue(pairs.units)
-        sign_flip_limits(pairs.units, LEVEL)
+        sign_flip_interval(pairs.units, confidence_level=LEVEL)
 
 
 def evaluation(name: str, columns: np.ndarray) -> RAGPipelineEvaluation:

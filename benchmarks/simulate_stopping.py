@@ -24,7 +24,6 @@ from timing import markdown
 from rageval_report.stats import mean_interval
 from rageval_report.stats.sequential import (
     Bets,
-    EffectBets,
     SizeBets,
     asymptotic_sequence,
     log_capital,
@@ -48,7 +47,7 @@ PAGE = """# Looking early: false alarms, queries saved, widths
 
 Simulated streams of paired differences. `hedged` is `SizeBets()`, where nothing was planned;
 `planned` is `SizeBets.up_to(n)`, which `evaluate(stop_when=...)` uses with the number of queries in
-the file; `effect` is `EffectBets`, for an effect that was named; `tuned` is `SizeBets((n,))`.
+the file; `tuned` is `SizeBets((n,))`.
 `looks` is the sign-flip test at {looks} looks with alpha spending, `peeking` a paired t test after
 every tenth query that stops at p <= 0.05. The number after ± is the Monte Carlo standard error, in
 percentage points.
@@ -239,14 +238,11 @@ def first_looks(
     return np.where(is_enough.any(axis=1), is_enough.argmax(axis=1) + 1.0, math.inf)
 
 
-LEVELS = {
-    name: look_levels(np.arange(1, LOOKS + 1) / LOOKS, spending=name)
-    for name in ("obrien-fleming", "pocock")
-}
+LEVELS = look_levels(np.arange(1, LOOKS + 1) / LOOKS)
 
 
-def look_of(values: np.ndarray, n: int, spending: str) -> float:
-    for look, level in enumerate(LEVELS[spending], 1):
+def look_of(values: np.ndarray, n: int) -> float:
+    for look, level in enumerate(LEVELS, 1):
         if sign_flip_pvalue(values[: n * look // LOOKS]) <= level:
             return float(n * look // LOOKS)
     return math.inf
@@ -272,11 +268,10 @@ BETS: Mapping[str, Bets] = {
     "planned, 100": SizeBets.up_to(100),
     "planned, 400": SizeBets.up_to(400),
     "tuned, 100": SizeBets((100.0,)),
-    "effect, 0.03": EffectBets(0.03),
 }
 OTHERS: Mapping[str, Callable[[np.ndarray], bool]] = {
-    "looks, 100": lambda values: look_of(values, 100, "obrien-fleming") < math.inf,
-    "looks, 400": lambda values: look_of(values, 400, "obrien-fleming") < math.inf,
+    "looks, 100": lambda values: look_of(values, 100) < math.inf,
+    "looks, 400": lambda values: look_of(values, 400) < math.inf,
     "peeking": peeking_rejects,
 }
 
@@ -321,7 +316,7 @@ def planned_effect(kind: Differences, n: int) -> float:
 
 def shares(options: argparse.Namespace) -> str:
     rows = []
-    headings = [*BETS_OF_PLANS, "one-sided", *LEVELS_NAMED, "best possible"]
+    headings = [*BETS_OF_PLANS, "one-sided", "O'Brien-Fleming", "best possible"]
     for number, name in enumerate(EFFECTIVE):
         kind = NULLS[name]
         for n in PLANS:
@@ -331,7 +326,7 @@ def shares(options: argparse.Namespace) -> str:
                 rng = np.random.default_rng([options.seed, 2, number, n, int(10 * multiple)])
                 streams = np.stack([kind.draw(rng, (4 * n,), shift) for _ in range(options.shares)])
                 ends = [
-                    *first_looks_of_plans(streams, kind, n, effect),
+                    *first_looks_of_plans(streams, kind, n),
                     *looks_of_tests(streams[: options.tests], n),
                 ]
                 cells = [median_share(each, n) for each in ends]
@@ -340,25 +335,19 @@ def shares(options: argparse.Namespace) -> str:
     return markdown(["data", "fixed n", "effect / plan", *headings], rows)
 
 
-BETS_OF_PLANS = ("planned", "effect", "hedged")
-LEVELS_NAMED = {"O'Brien-Fleming": "obrien-fleming", "Pocock": "pocock"}
+BETS_OF_PLANS = ("planned", "hedged")
 
 
-def first_looks_of_plans(
-    streams: np.ndarray, kind: Differences, n: int, effect: float
-) -> list[np.ndarray]:
+def first_looks_of_plans(streams: np.ndarray, kind: Differences, n: int) -> list[np.ndarray]:
     """For each of `BETS_OF_PLANS`, and for a claim of one direction with the planned bets."""
     planned = SizeBets.up_to(n)
-    bets = (planned, EffectBets(effect / (2 * kind.width)), SizeBets())
+    bets = (planned, SizeBets())
     decided = [first_looks(streams, kind.bounds, each) for each in bets]
     return [*decided, first_looks(streams, kind.bounds, planned, one_sided=True)]
 
 
 def looks_of_tests(streams: np.ndarray, n: int) -> list[np.ndarray]:
-    return [
-        np.array([look_of(values, n, spending) for values in streams])
-        for spending in LEVELS_NAMED.values()
-    ]
+    return [np.array([look_of(values, n) for values in streams])]
 
 
 def law_of(kind: Differences, shift: float) -> Law:

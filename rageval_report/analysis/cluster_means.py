@@ -11,8 +11,7 @@ from rageval_report.analysis.arguments import mean_limits
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval
-from rageval_report.stats.clusters import clustered_interval
-from rageval_report.stats.units import Units
+from rageval_report.stats.units import Units, clustered_interval
 from rageval_report.types import FloatArray
 
 # The methods that have a form for clusters: CR2 within the bounds of the metric, or without them.

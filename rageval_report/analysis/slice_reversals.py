@@ -24,7 +24,7 @@ from rageval_report.scores import Metric
 from rageval_report.scores.align import Alignment
 from rageval_report.stats.base import PairedResult
 from rageval_report.stats.columns import Column
-from rageval_report.stats.pairs import run_test
+from rageval_report.stats.pairs import paired_test
 from rageval_report.types import FloatArray, IntArray
 
 # Of these tests Hoeffding's inequality bounds the p-value: half ties only lower it.
@@ -127,7 +127,7 @@ class AllQueries:
         pairs = outside.independent_pairs(*self.metric, plan.missing, plan.units)
         if pairs.n < plan.fewest_units:
             return None
-        return run_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
+        return paired_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
 
 
 def _total_and_squares(differences: Column) -> tuple[float, float]:

@@ -43,13 +43,13 @@ from rageval_report.analysis.summary import summarise
 from rageval_report.errors import DataError, UnknownNameError, check_options
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
-from rageval_report.stats.clusters import (
+from rageval_report.stats.pooling import HeterogeneityResult, heterogeneity_test
+from rageval_report.stats.units import (
     ClusteredStandardError,
+    Units,
     clustered_standard_error,
     mean_error,
 )
-from rageval_report.stats.pooling import HeterogeneityResult, heterogeneity_test
-from rageval_report.stats.units import Units
 from rageval_report.types import FloatArray, IntArray
 
 NO_GROUP = "(none)"

@@ -52,7 +52,7 @@ from rageval_report.scores.roles.usual_names import cluster_noun
 from rageval_report.stats.base import PairedResult
 from rageval_report.stats.columns import Column
 from rageval_report.stats.corrections import WESTFALL_YOUNG
-from rageval_report.stats.pairs import run_test
+from rageval_report.stats.pairs import paired_test as run_test
 from rageval_report.types import IntArray
 
 if TYPE_CHECKING:

@@ -71,12 +71,11 @@ from rageval_report.scores import Metric
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.guard import doubts_of
 from rageval_report.stats.base import Interval, check_level, check_resamples, check_seed
-from rageval_report.stats.clusters import error_of_sums, interval_of_error
 from rageval_report.stats.columns import Column
 from rageval_report.stats.corrections import check_correction
 from rageval_report.stats.many_pairs import AllPairs, FriedmanResult, run_all_tests
 from rageval_report.stats.pairs import Pairs
-from rageval_report.stats.units import QUERIES, Units
+from rageval_report.stats.units import QUERIES, Units, error_of_sums, interval_of_error
 from rageval_report.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -451,7 +450,7 @@ class CountedColumns:
         sums = self.counts.sums_of(f"s{self.place}_{self.pipelines[place]}")
         limits = mean_limits(metric, column.minimum)
         is_bounded = limits is not None and math.isfinite(limits[1] - limits[0])
-        spread = error_of_sums(sums.sums, sums.sizes, sums.counts, std=column.std)
+        spread = error_of_sums(sums.sums, sums.sizes, sums.counts)
         interval = interval_of_error(spread, level, limits if is_bounded else None)
         return replace(interval, estimate=column.mean)
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from rageval_report.errors import DataError, check_choice, named
 from rageval_report.stats.base import Interval, check_level, check_resamples, check_seed
@@ -174,7 +175,7 @@ def gwet_ac2(
     weight, q = _agreement_weights(known, weights), known.size
     if q == 1:  # the agreement by chance divides by q - 1
         note = "only one category occurs; list all possible ones with categories="
-        return _without_limits(math.nan, "delta", level, note)
+        return Interval.unknown(math.nan, "delta", level, note)
     others = 1.0 - (_shares(first, known) + _shares(second, known)) / 2.0
     # Without weights this is 1 / (q - 1), the factor of AC1.
     scale = float(weight.sum()) / (q * (q - 1))
@@ -289,7 +290,7 @@ def krippendorff_alpha(
     elif estimate >= 1.0 - _ROUNDING:
         note = "all raters agree: a resample cannot differ"
     if note:
-        return _without_limits(estimate, "percentile", confidence, note)
+        return Interval.unknown(estimate, "percentile", confidence, note)
     resamples = bootstrap_counts(counts, n_resamples, check_seed(seed))
     drawn = np.concatenate([alpha(often @ rows) for often in resamples])
     return _percentiles(estimate, drawn, confidence)
@@ -376,8 +377,7 @@ def _agreement_weights(categories: npt.NDArray[Any], weights: Weights | None) ->
     is_number = categories.dtype.kind == "f"
     places = categories if is_number else np.arange(categories.size, dtype=np.float64)
     apart = np.abs(np.subtract.outer(places, places)) / np.ptp(places)
-    weight: FloatArray = 1.0 - (apart if weights == "linear" else apart**2)
-    return weight
+    return np.asarray(1.0 - (apart if weights == "linear" else apart**2))
 
 
 def _check_counts(counts: npt.ArrayLike) -> FloatArray:
@@ -404,30 +404,24 @@ def _chance_corrected(observed: FloatArray, by_chance: FloatArray, level: float)
     `observed` is how far the ratings of each query agree, `by_chance` how far they would agree with
     ratings that are drawn from all queries.
     """
-    from scipy.special import stdtrit
-
     n, agreement, chance = observed.size, float(observed.mean()), float(by_chance.mean())
     room = 1.0 - chance
     if room <= _ROUNDING:
         note = "all ratings are of one category: agreement beyond chance is not defined"
-        return _without_limits(math.nan, "delta", level, note)
+        return Interval.unknown(math.nan, "delta", level, note)
     estimate = (agreement - chance) / room
     if n < 2:
-        return _without_limits(estimate, "delta", level, "one query")
+        return Interval.unknown(estimate, "delta", level, "one query")
     # Chance is a product of shares, so a query moves it twice: by its own ratings and as one of
     # those that others meet.
     moved = observed - agreement - (1.0 - estimate) * 2.0 * (by_chance - chance)
     error = math.sqrt(float(((moved / room) ** 2).sum()) / (n * (n - 1)))
     if float(np.abs(moved).max()) <= _ROUNDING * room:
         note = "all queries have the same influence, so the large-sample interval is not defined"
-        return replace(_without_limits(estimate, "delta", level, note), standard_error=0.0)
+        return replace(Interval.unknown(estimate, "delta", level, note), standard_error=0.0)
     reach = float(stdtrit(n - 1, 0.5 + level / 2.0)) * error
     low, high = max(estimate - reach, -1.0), min(estimate + reach, 1.0)
     return Interval(estimate, low, high, error, "delta", level)
-
-
-def _without_limits(estimate: float, method: str, level: float, note: str) -> Interval:
-    return Interval(estimate, math.nan, math.nan, math.nan, method, level, (note,))
 
 
 # -- any number of raters
@@ -534,7 +528,7 @@ def _percentiles(estimate: float, drawn: FloatArray, level: float) -> Interval:
     n_undefined = drawn.size - known.size
     if known.size < 2:
         note = "too few resamples contain ratings that differ"
-        return _without_limits(estimate, "percentile", level, note)
+        return Interval.unknown(estimate, "percentile", level, note)
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(known, (tail, 1.0 - tail)).tolist()
     note = f"{n_undefined} resamples in which all ratings are the same are left out"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+import math
+from dataclasses import dataclass
+from typing import Literal, Self, TypeAlias, TypeGuard, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -54,23 +55,10 @@ class Interval:
     confidence_level: float = 0.95
     notes: tuple[str, ...] = ()
 
-    def times(self, unit: float) -> Interval:
-        """The interval of scores that are this many times as large.
-
-        Examples
-        --------
-        >>> Interval(0.5, 0.25, 0.75, 0.1, "t").times(4.0).high
-        3.0
-        """
-        if unit == 1.0:
-            return self
-        return replace(
-            self,
-            estimate=self.estimate * unit,
-            low=self.low * unit,
-            high=self.high * unit,
-            standard_error=self.standard_error * unit,
-        )
+    @classmethod
+    def unknown(cls, estimate: float, method: str, confidence_level: float, *notes: str) -> Self:
+        """The interval without limits, where the data cannot give any."""
+        return cls(estimate, math.nan, math.nan, math.nan, method, confidence_level, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +181,17 @@ def check_alternative(alternative: str) -> None:
     check_choice("alternative", alternative, ALTERNATIVES)
 
 
+def are_finite(bounds: Bounds | None) -> TypeGuard[Bounds]:
+    """Whether there are bounds, and both ends are finite.
+
+    Examples
+    --------
+    >>> are_finite((0, math.inf))
+    False
+    """
+    return bounds is not None and math.isfinite(bounds[0]) and math.isfinite(bounds[1])
+
+
 def finite_values(values: npt.ArrayLike) -> FloatArray:
     """The scores that are present, as a one-dimensional array; infinities raise `DataError`."""
     array = np.asarray(values, dtype=np.float64)
@@ -200,17 +199,22 @@ def finite_values(values: npt.ArrayLike) -> FloatArray:
         raise DataError(
             f"expected one score per query in a one-dimensional array; got {array.ndim} dimensions"
         )
-    if np.isinf(array).any():
-        raise DataError(
-            f"scores must be finite or NaN; {int(np.isinf(array).sum())} are infinite, "
-            f"the first at position {int(np.flatnonzero(np.isinf(array))[0])}"
-        )
+    _check_finite(array)
     missing = np.isnan(array)
     return array[~missing] if missing.any() else array
 
 
+def _check_finite(array: FloatArray, of: str = "") -> None:
+    infinite = np.flatnonzero(np.isinf(array))
+    if infinite.size:
+        raise DataError(
+            f"scores must be finite or NaN; {infinite.size}{of} are infinite, the first at "
+            f"position {int(infinite[0])}"
+        )
+
+
 def paired_values(
-    baseline: npt.ArrayLike, candidate: npt.ArrayLike
+    baseline: npt.ArrayLike, candidate: npt.ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
     """Both sides of the pairs in which both scores are present."""
     a = np.asarray(baseline, dtype=np.float64)
@@ -220,12 +224,8 @@ def paired_values(
             "expected two arrays of equal length, one score per query in the same order; "
             f"got shapes {a.shape} and {b.shape}"
         )
-    for name, side in (("baseline", a), ("candidate", b)):
-        if np.isinf(side).any():
-            raise DataError(
-                f"scores must be finite or NaN; the {name} has {int(np.isinf(side).sum())} "
-                f"infinite ones, the first at position {int(np.flatnonzero(np.isinf(side))[0])}"
-            )
+    _check_finite(a, " of the baseline")
+    _check_finite(b, " of the candidate")
     missing = np.isnan(a) | np.isnan(b)
     return (a[~missing], b[~missing]) if missing.any() else (a, b)
 

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from scipy.special import betainc, betaln, ndtri, xlog1py, xlogy
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import Alternative, Interval
+from rageval_report.stats.means import interval_of_count
 from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 # Points of the Gauss-Legendre rule over the share of discordant pairs, up to so many standard
 # deviations from its mean: errors of a p-value are below 1e-9 for 3 to 10 million pairs.
-_POINTS = 64
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _REACH = 7.5
 # A limit that may not be zero lies this far from it, relative to the difference.
 _BESIDE = 1e-13
@@ -128,8 +129,6 @@ def coin_tail(wins: int, losses: int, *, ties: float = 0.5) -> float:
 
 def _win_tail(wins: int, losses: int, chance: FloatArray, ties: float) -> FloatArray:
     """The same, where a toss is a win with this chance."""
-    from scipy.special import betainc
-
     # The regularised incomplete beta function has all digits, also where the tail is 1e-30.
     at_least = betainc(wins, losses + 1, chance) if wins else np.ones_like(chance)
     if ties == 1.0:
@@ -189,8 +188,6 @@ def difference_pvalue(table: PairedTable, shift: float, *, ties: float = 0.5) ->
 
 def _changed_shares(n: int, changed: int, least: float) -> tuple[FloatArray, FloatArray]:
     """Shares of discordant pairs from the least possible one on, and the chance of each."""
-    from scipy.special import betaln, xlog1py, xlogy
-
     if changed == n:
         return np.ones(1), np.array([float(least <= 1.0)])
     a, b = changed + 1, n - changed
@@ -198,15 +195,9 @@ def _changed_shares(n: int, changed: int, least: float) -> tuple[FloatArray, Flo
     reach = _REACH * math.sqrt(mean * (1.0 - mean) / (a + b)) + 0.5 * _REACH**2 / (a + b)
     high = min(1.0, mean + reach)
     low = min(max(least, mean - reach), high)
-    nodes, weights = _legendre_rule()
-    shares = low + 0.5 * (high - low) * (nodes + 1.0)
+    shares = low + 0.5 * (high - low) * (_NODES + 1.0)
     log_density = xlogy(a - 1, shares) + xlog1py(b - 1, -shares) - betaln(a, b)
-    return shares, 0.5 * (high - low) * weights * np.exp(log_density)
-
-
-@lru_cache(maxsize=1)
-def _legendre_rule() -> tuple[FloatArray, FloatArray]:
-    return np.polynomial.legendre.leggauss(_POINTS)
+    return shares, 0.5 * (high - low) * _WEIGHTS * np.exp(log_density)
 
 
 def difference_limits(table: PairedTable, tail: float, *, ties: float = 0.5) -> tuple[float, float]:
@@ -266,8 +257,6 @@ def bonett_price(pairs: Pairs, *, confidence_level: float, **_options: object) -
     .. [1] Bonett, Price (2012). Adjusted Wald confidence interval for a difference of binomial
            proportions based on paired data. Journal of Educational and Behavioral Statistics 37.
     """
-    from scipy.special import ndtri
-
     table = PairedTable.of(pairs, "bonett-price")
     n = table.n + 2
     won, lost = (table.wins + 1) / n, (table.losses + 1) / n
@@ -293,8 +282,9 @@ def newcombe(pairs: Pairs, *, confidence_level: float, **_options: object) -> In
     # Phi, with Newcombe's continuity correction if it is positive.
     corrected = max(association - n / 2, 0.0) if association > 0 else association
     phi = corrected / scale if scale else 0.0
-    down_before, up_before = _wilson_reaches(before, n, confidence_level)
-    down_after, up_after = _wilson_reaches(after, n, confidence_level)
+    shares = [interval_of_count(k, n, confidence_level, method="wilson") for k in (before, after)]
+    down_before, down_after = (share.estimate - share.low for share in shares)
+    up_before, up_after = (share.high - share.estimate for share in shares)
     low, high = (
         math.sqrt(ours**2 - 2 * phi * ours * theirs + theirs**2)
         for ours, theirs in ((down_after, up_before), (up_after, down_before))
@@ -302,14 +292,6 @@ def newcombe(pairs: Pairs, *, confidence_level: float, **_options: object) -> In
     difference = table.difference
     limits = difference - low, difference + high
     return _interval_of_shares(table, *limits, "newcombe", confidence_level)
-
-
-def _wilson_reaches(k: int, n: int, level: float) -> tuple[float, float]:
-    """How far Wilson's limits lie below and above the share."""
-    from scipy.stats import binomtest
-
-    interval = binomtest(k, n).proportion_ci(level, "wilson")
-    return k / n - float(interval.low), float(interval.high) - k / n
 
 
 def tango(pairs: Pairs, *, confidence_level: float, **_options: object) -> Interval:
@@ -320,8 +302,6 @@ def tango(pairs: Pairs, *, confidence_level: float, **_options: object) -> Inter
     .. [1] Tango (1998). Equivalence test and confidence interval for the difference in proportions
            for the paired-sample design. Statistics in Medicine 17:891-908.
     """
-    from scipy.special import ndtri
-
     table = PairedTable.of(pairs, "tango")
     z = float(ndtri(0.5 + confidence_level / 2))
     # The upper limit is minus the lower limit of the table with the sides exchanged.

@@ -7,22 +7,17 @@ in ascending order, so the order of the rows of a table moves no result.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.errors import DataError, UnknownValueError
-from rageval_report.stats.base import (
-    TIE_TOLERANCE,
-    Interval,
-    check_level,
-    check_resamples,
-    check_seed,
-)
-from rageval_report.stats.columns import Column
+from rageval_report.errors import DataError
+from rageval_report.stats import base
+from rageval_report.stats.base import Interval
+from rageval_report.stats.columns import Column, condense
+from rageval_report.stats.units import mean_error
 from rageval_report.types import FloatArray, IntArray
 
 # The most counts in memory at a time: 1 MiB, which stays in the cache of a core.
@@ -34,8 +29,6 @@ _MOST_VALUES = 2**10
 # A resample whose variance is this small, relative to the variance of the numbers, has none: what
 # is left is rounding.
 _NO_SPREAD = 1e-12
-_PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
-_STATISTICS = ("mean", "median", "p95")  # p95 stands for all percentiles
 
 
 # -- intervals
@@ -68,10 +61,12 @@ def bootstrap_interval(
     >>> interval.estimate, interval.low < 1.0, interval.high > 2.5
     (1.375, True, True)
     """
-    level = check_level(confidence_level)
+    level = base.check_level(confidence_level)
     if degenerate := interval_without_spread(column, method, level):
         return degenerate
-    means, variances = _resampled_moments(column, check_resamples(n_resamples), check_seed(seed))
+    means, variances = _resampled_moments(
+        column, base.check_resamples(n_resamples), base.check_seed(seed)
+    )
     tail = (1.0 - level) / 2.0
     if method == "studentised":
         is_flat = variances <= _NO_SPREAD
@@ -101,21 +96,21 @@ def student_t(column: Column, confidence_level: float, **_options: object) -> In
 
     if degenerate := interval_without_spread(column, "t", confidence_level):
         return degenerate
-    error = column.standard_error
-    reach = float(stdtrit(column.n - 1, 0.5 + confidence_level / 2.0)) * error
+    error, degrees = mean_error(column)
+    reach = float(stdtrit(degrees, 0.5 + confidence_level / 2.0)) * error
     low, high = column.mean - reach, column.mean + reach
     return Interval(column.mean, low, high, error, "t", confidence_level)
 
 
 def interval_without_spread(column: Column, method: str, level: float) -> Interval | None:
     """The interval of one number, or of equal ones, for methods that need a spread; else None."""
-    mean, nan = column.mean, math.nan
+    mean = column.mean
     if column.n < 2:
         note = "one score: no interval" if column.n else "nothing scored"
-        return Interval(mean, nan, nan, nan, method, level, (note,))
+        return Interval.unknown(mean, method, level, note)
     if not column.is_constant:
         return None
-    note = f"all {column.n} scores are equal: without spread the interval has no width"
+    note = f"all {column.n} numbers are equal: without spread the interval has no width"
     return Interval(mean, mean, mean, 0.0, method, level, (note,))
 
 
@@ -138,14 +133,16 @@ def _resampled_moments(
     column: Column, n_resamples: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """The mean and the variance of each resample, of numbers with mean 0 and variance 1."""
-    column = column.on_grid(_MOST_VALUES)
-    scaled = (column.values - column.mean) / column.std
+    values, counts = column.values, column.counts
+    if values.size > _MOST_VALUES and column.weights is None:
+        values, counts = condense(values, counts, _MOST_VALUES // 2)
+    scaled = (values - column.mean) / column.std
     # The order is that of the mirrored numbers if these are more skewed: exchanging two pipelines
     # then changes the sign of every resampled difference, and nothing else.
-    order = slice(None, None, -1 if column.counts @ scaled**3 < 0.0 else 1)
+    order = slice(None, None, -1 if counts @ scaled**3 < 0.0 else 1)
     table = np.column_stack((scaled, scaled**2))[order]
-    drawn = bootstrap_counts(column.counts[order], n_resamples, seed)
-    sums = np.concatenate([counts @ table for counts in drawn]) / column.n
+    drawn = bootstrap_counts(counts[order], n_resamples, seed)
+    sums = np.concatenate([often @ table for often in drawn]) / column.n
     means = sums[:, 0]
     return means, np.maximum(sums[:, 1] - means * means, 0.0)
 
@@ -161,7 +158,7 @@ def _bca_tails(column: Column, means: FloatArray, tail: float) -> tuple[float, f
     scaled = (column.values - column.mean) / column.std
     squares = float(column.counts @ scaled**2)
     acceleration = float(column.counts @ scaled**3) / (6.0 * squares**1.5)
-    ties = np.abs(means) <= TIE_TOLERANCE * max(1.0, float(np.abs(scaled).max()))
+    ties = np.abs(means) <= base.TIE_TOLERANCE * max(1.0, float(np.abs(scaled).max()))
     share = float(np.mean((means < 0.0) & ~ties) + np.mean(ties) / 2.0)
     bias = ndtri(np.clip(share, 0.5 / means.size, 1.0 - 0.5 / means.size))
     shifted = bias + ndtri(np.array([tail, 1.0 - tail]))
@@ -219,37 +216,9 @@ def bootstrap_counts(counts: npt.ArrayLike, n_resamples: int, seed: int) -> Iter
         yield drawn_counts.reshape(rows, size).astype(np.float64)
 
 
-def quantile_of(statistic: str) -> float | None:
-    """The quantile that a statistic is, between 0 and 1; None for the mean.
-
-    Raises
-    ------
-    UnknownValueError
-        If it is neither "mean", nor "median", nor a percentile such as "p95".
-    DataError
-        If a percentile is not between 0 and 100.
-
-    Examples
-    --------
-    >>> [quantile_of(name) for name in ("mean", "median", "p95", "p99.5")]
-    [None, 0.5, 0.95, 0.995]
-    """
-    if statistic == "mean":
-        return None
-    match = _PERCENTILE.fullmatch("p50" if statistic == "median" else str(statistic))
-    if match is None:
-        raise UnknownValueError("statistic", statistic, _STATISTICS)
-    percentile = float(match[1])
-    if not 0.0 < percentile < 100.0:
-        raise DataError(
-            f"statistic: a percentile must be between 0 and 100, such as p95; got {statistic!r}"
-        )
-    return percentile / 100.0
-
-
 def resampled_statistics(
     blocks: Sequence[npt.ArrayLike],
-    statistics: Sequence[str],
+    quantiles: Sequence[float | None],
     *,
     clusters: npt.ArrayLike | None = None,
     n_resamples: int = 9999,
@@ -265,8 +234,9 @@ def resampled_statistics(
     blocks : sequence of array-like of shape (n_queries, k)
         The same queries and the same number of columns in each; a row of a block is complete, or
         NaN throughout and left out of that block.
-    statistics : sequence of str
-        One per block: "mean", "median", or a percentile such as "p95", which interpolates linearly.
+    quantiles : sequence of float or None
+        One per block: a quantile between 0 and 1, which interpolates linearly, or None for the
+        mean.
     clusters : array-like of shape (n_queries,), optional
         The cluster of each query; clusters are drawn with all their queries.
     n_resamples, seed : int
@@ -280,7 +250,7 @@ def resampled_statistics(
     Examples
     --------
     >>> blocks = [[[1.0], [1.0]], [[0.0], [8.0]]]
-    >>> drawn = resampled_statistics(blocks, ["mean", "median"], n_resamples=200)
+    >>> drawn = resampled_statistics(blocks, [None, 0.5], n_resamples=200)
     >>> np.unique(drawn[:, 0]), np.unique(drawn[:, 1])
     (array([1.]), array([0., 4., 8.]))
     """
@@ -292,9 +262,9 @@ def resampled_statistics(
             f"{sorted(shapes) or 'none'}"
         )
     order, units = _stable_order(np.hstack(matrices), clusters)
-    columns = [(m[order], quantile_of(name)) for m, name in zip(matrices, statistics, strict=True)]
+    columns = [(m[order], quantile) for m, quantile in zip(matrices, quantiles, strict=True)]
     ones = np.ones(int(units.max()) + 1)
-    drawn = bootstrap_counts(ones, check_resamples(n_resamples), check_seed(seed))
+    drawn = bootstrap_counts(ones, base.check_resamples(n_resamples), base.check_seed(seed))
     parts = [[_under_counts(counts[:, units], *each) for each in columns] for counts in drawn]
     return np.concatenate([np.stack(part, axis=1) for part in parts])
 
@@ -324,8 +294,7 @@ def _under_counts(counts: FloatArray, matrix: FloatArray, quantile: float | None
     totals[totals == 0] = math.nan
     if quantile is None:
         offset = scored.mean(axis=0)
-        means: FloatArray = used @ (scored - offset) / totals + offset  # these sums lose no digits
-        return means
+        return np.asarray(used @ (scored - offset) / totals + offset)  # these sums lose no digits
     place = quantile * (totals - 1)
     below, above = np.floor(place), np.ceil(place)
     columns = []

@@ -15,24 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import (
-    TIE_TOLERANCE,
-    finite_values,
-    largest_magnitude,
-    paired_differences,
-)
-from rageval_report.types import FloatArray
+from rageval_report.stats import base
+from rageval_report.stats.base import Bounds
+from rageval_report.types import BoolArray, FloatArray
 
 # Squares of larger and of smaller scores leave the range of doubles.
 _LARGE, _SMALL = 2.0**500, 2.0**-400
 # Numbers that are summed without any rounding; beyond, pairwise summation loses no printed digit.
 _SUMMED_EXACTLY = 2**13
+# Scores may leave their bounds by this much before it is an error: the rounding of whoever scored.
+BOUNDS_TOLERANCE = 1e-9
 # Up to so many numbers are listed one by one where a method cannot take counts.
 MOST_LISTED = 10_000_000
 
-# Steps 1/D of everyday scores: shares of up to twelve, two and three of them combined (60, 840),
-# reciprocal ranks to ten (2520 = lcm of 1 to 10), decimals rounded to two, three and four digits.
-_DENOMINATORS = np.array([*range(1, 13), 60, 100, 840, 1000, 2520, 10_000], dtype=np.float64)
+# Steps 1/D of scores: shares of up to 64, of three small numbers (840), reciprocal ranks to ten
+# (2520 = lcm of 1 to 10), decimals rounded to two, three and four digits.
+_DENOMINATORS = np.array([*range(1, 65), 100, 840, 1000, 2520, 10_000], dtype=np.float64)
 # With finer steps than this, relative to the largest value, ties are as rare as without any.
 MOST_STEPS = 50_000
 # How far a value may lie from a multiple, relative to the largest value: scores in float32 are
@@ -90,7 +88,7 @@ class Column:
         """
         if isinstance(numbers, Column):
             return numbers
-        values, counts = np.unique(finite_values(numbers), return_counts=True)
+        values, counts = np.unique(base.finite_values(numbers), return_counts=True)
         return cls.of_counts(values, counts)
 
     @classmethod
@@ -180,23 +178,8 @@ class Column:
 
     def times(self, factor: float) -> Column:
         """The column of the numbers times a positive factor."""
-        if factor == 1.0:
-            return self
         mean, std = self.mean * factor, self.std * factor
         return replace(self, values=self.values * factor, mean=mean, std=std)
-
-    def on_grid(self, most: int = 2**12) -> Column:
-        """At most this many values, evenly spaced, with the same mean; itself if it has no more."""
-        if self.values.size <= most or self.weights is not None:
-            return self
-        low, width = self.values[0], (self.values[-1] - self.values[0]) / (most - 1)
-        places = np.rint((self.values - low) / width).astype(np.intp)
-        counts = np.bincount(places, weights=self.counts, minlength=most)
-        used = np.flatnonzero(counts)
-        values = np.asarray(low + width * used, dtype=np.float64)
-        values += self.mean - float((values * counts[used]).sum()) / self.n
-        often = np.asarray(counts[used], dtype=np.float64)
-        return Column(values, often, self.mean, self.std, is_exact=False)
 
 
 def difference_column(baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> Column:
@@ -210,9 +193,26 @@ def difference_column(baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> Colu
     array([1., 2.])
     """
     before, after = np.asarray(baseline, np.float64), np.asarray(candidate, np.float64)
-    largest = max((largest_magnitude(side) for side in (before, after) if side.size), default=1.0)
-    values, counts = np.unique(paired_differences(before, after), return_counts=True)
-    return Column.of_counts(*merge_ties(values, counts, TIE_TOLERANCE * max(1.0, largest)))
+    largest = max(
+        (base.largest_magnitude(side) for side in (before, after) if side.size), default=1.0
+    )
+    values, counts = np.unique(base.paired_differences(before, after), return_counts=True)
+    return Column.of_counts(*merge_ties(values, counts, base.TIE_TOLERANCE * max(1.0, largest)))
+
+
+def check_bounds(column: Column, bounds: Bounds) -> Bounds:
+    """The bounds as floats, after a check that they are a range and contain every score."""
+    low, high = float(bounds[0]), float(bounds[1])
+    if not low < high:
+        raise DataError(f"bounds must be the smallest and largest score, e.g. (0, 1); got {bounds}")
+    # Values on a grid may lie a little beyond the scores that they stand for.
+    for score in (column.maximum, column.minimum) if column.is_exact else ():
+        if score < low - BOUNDS_TOLERANCE or score > high + BOUNDS_TOLERANCE:
+            raise DataError(
+                f"scores must lie within the bounds {low:g} and {high:g}; found {score:g}: "
+                "correct the score or give other bounds"
+            )
+    return low, high
 
 
 def merge_ties(
@@ -269,11 +269,11 @@ def _mean_and_std(values: FloatArray, counts: FloatArray) -> tuple[float, float]
     n = float(counts.sum())
     if not n:
         return math.nan, math.nan
-    largest = largest_magnitude(values)
+    largest = base.largest_magnitude(values)
     exponent = 0 if _SMALL <= largest <= _LARGE else math.frexp(largest)[1]
     scaled = np.ldexp(values, -exponent)
     mean = min(max(_sum(scaled * counts) / n, scaled.min()), scaled.max())
-    if np.ptp(scaled) <= TIE_TOLERANCE * np.abs(scaled).max():
+    if np.ptp(scaled) <= base.TIE_TOLERANCE * np.abs(scaled).max():
         # Equal scores that were computed in different ways differ in the last digit.
         return math.ldexp(mean, exponent), 0.0 if n > 1 else math.nan
     offsets = scaled - mean
@@ -300,44 +300,22 @@ def lattice_step(values: FloatArray) -> float | None:
     if not magnitudes.size:
         return None
     top = float(magnitudes[-1])
-    step = _everyday_step(magnitudes, top) or _euclid_step(magnitudes, top)
-    if step is None:
-        return None
-    multiples = np.rint(magnitudes / step).astype(np.int64)
-    largest = int(np.gcd.reduce(multiples))
-    if not largest or multiples[-1] > largest * MOST_STEPS:
-        return None
-    return top / (int(multiples[-1]) // largest)
-
-
-def _everyday_step(magnitudes: FloatArray, top: float) -> float | None:
     sample = magnitudes[:: 1 + magnitudes.size // _SAMPLE]
-    if top > MOST_STEPS:
-        return None
-    for denominator in _DENOMINATORS[_DENOMINATORS * top <= MOST_STEPS].tolist():
-        most = min(_NOISE * top * denominator, _MISFIT)
-        if all(
-            (np.abs(steps - np.rint(steps)) <= most).all()
-            for steps in (sample * denominator, magnitudes * denominator)
-        ):
-            return float(1.0 / denominator)
+    # Also in parts of the smallest one: sizes of clusters are divided by their mean.
+    for unit in (1.0, float(magnitudes[0])):
+        parts = _DENOMINATORS[_DENOMINATORS * top <= MOST_STEPS * unit]
+        for some in (sample, magnitudes) if parts.size else ():
+            parts = parts[_are_whole(np.outer(parts, some / unit), _NOISE * top / unit * parts)]
+        if parts.size:
+            multiples = np.rint(magnitudes / unit * parts[0]).astype(np.int64)
+            return top / (int(multiples[-1]) // int(np.gcd.reduce(multiples)))
     return None
 
 
-def _euclid_step(magnitudes: FloatArray, top: float) -> float | None:
-    """Euclid's algorithm on numbers with noise, first on some, then on those that do not fit."""
-    step, rest = 0.0, magnitudes[:: 1 + magnitudes.size // _SAMPLE]
-    while rest.size:
-        for value in rest[:_SAMPLE].tolist():
-            a, b = step, value
-            while b > _NOISE * top:
-                a, b = b, min(math.fmod(a, b), b - math.fmod(a, b))
-            step = a
-            if step * MOST_STEPS < top:
-                return None
-        steps = magnitudes / step
-        rest = magnitudes[np.abs(steps - np.rint(steps)) > min(_NOISE * top / step, _MISFIT)]
-    return step
+def _are_whole(steps: FloatArray, noise: FloatArray) -> BoolArray:
+    """For each row, whether all numbers are whole up to its noise."""
+    most = np.minimum(noise, _MISFIT)[:, np.newaxis]
+    return np.asarray((np.abs(steps - np.rint(steps)) <= most).all(axis=1))
 
 
 def _sums_tie(steps: FloatArray, counts: FloatArray) -> bool:

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtri, fdtrc, fdtri, stdtrit
 
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats.base import TIE_TOLERANCE, Bounds, Interval, check_level
-from rageval_report.stats.columns import Column
+from rageval_report.errors import DataError
+from rageval_report.stats import base
+from rageval_report.stats.base import Bounds, Interval
+from rageval_report.stats.columns import Column, check_bounds
 from rageval_report.stats.gaffke import gaffke_limits
-from rageval_report.stats.means import are_finite, check_bounds
-from rageval_report.stats.units import number_labels
-from rageval_report.types import BoolArray, FloatArray, IndexArray
+from rageval_report.stats.units import check_labels, number_labels
+from rageval_report.types import FloatArray, IndexArray
 
 FACTORS = ("query", "run", "judge")
 RESIDUAL = "residual"
@@ -135,7 +136,7 @@ def variance_components(
     >>> round(noise.estimate, 2), round(noise.low, 2), round(noise.high, 2), noise.method
     (0.32, 0.05, 0.6, 'gaffke')
     """
-    level, table = check_level(confidence_level), _check_table(scores)
+    level, table = base.check_level(confidence_level), _check_table(scores)
     (n, k), rounding = table.shape, _rounding(table)
     if bounds is None and ((table == 0.0) | (table == 1.0)).all():
         bounds = (0.0, 1.0)
@@ -174,7 +175,7 @@ def _rounding(scores: FloatArray) -> float:
     largest = float(np.abs(scores).max())
     if largest > _LARGEST:
         raise DataError(f"scores must lie within +-{_LARGEST:g} to have a variance; got {largest}")
-    return (TIE_TOLERANCE * max(1.0, largest)) ** 2
+    return (base.TIE_TOLERANCE * max(1.0, largest)) ** 2
 
 
 def _without_rounding(variance: npt.ArrayLike, rounding: float) -> FloatArray:
@@ -183,11 +184,9 @@ def _without_rounding(variance: npt.ArrayLike, rounding: float) -> FloatArray:
 
 def _noise_interval(variances: FloatArray, k: int, bounds: Bounds | None, level: float) -> Interval:
     """The noise of a query's score as a standard deviation, from the variances of k scores each."""
-    from scipy.special import chdtri
-
     column, method = Column.of(variances), "chi-square"
     low = high = within = column.mean
-    if are_finite(bounds):
+    if base.are_finite(bounds):
         # The variance of k scores is largest if half of them are at either bound.
         most = (bounds[1] - bounds[0]) ** 2 * (k // 2) * (k - k // 2) / (k * (k - 1))
         method = "gaffke"
@@ -204,10 +203,8 @@ def _noise_interval(variances: FloatArray, k: int, bounds: Bounds | None, level:
 
 def _icc_interval(between: float, within: float, n: int, k: int, level: float) -> Interval:
     """From mean squares; without variance from run to run the correlation is 1."""
-    from scipy.special import fdtri
-
     if n < 2 or not (between > 0 or within > 0):
-        return Interval(math.nan, math.nan, math.nan, math.nan, "f", level)
+        return Interval.unknown(math.nan, "f", level)
     df, df_within, upper = n - 1, n * (k - 1), (1.0 + level) / 2.0
     factors = 1.0, 1.0 / float(fdtri(df, df_within, upper)), float(fdtri(df_within, df, upper))
     squares = [(factor * between, within) for factor in factors]
@@ -216,8 +213,6 @@ def _icc_interval(between: float, within: float, n: int, k: int, level: float) -
 
 
 def _run_effect_pvalue(table: FloatArray, rounding: float) -> float:
-    from scipy.special import fdtrc
-
     n, k = table.shape
     if n < 2:
         return math.nan
@@ -315,9 +310,7 @@ class CrossedComponents:
 
     def interval(self, *, confidence_level: float = 0.95, fixed: Sequence[str] = ()) -> Interval:
         """The t interval of the mean, all sources counted."""
-        from scipy.special import stdtrit
-
-        level = check_level(confidence_level)
+        level = base.check_level(confidence_level)
         error, df = self.standard_error(fixed), self.degrees_of_freedom(fixed)
         reach = error * float(stdtrit(df, 0.5 + level / 2.0)) if error > 0 else 0.0
         return Interval(self.mean, self.mean - reach, self.mean + reach, error, "crossed", level)
@@ -336,8 +329,6 @@ def crossed_components(
     queries: npt.ArrayLike,
     runs: npt.ArrayLike | None = None,
     judges: npt.ArrayLike | None = None,
-    *,
-    sources: Sequence[str] | None = None,
 ) -> CrossedComponents:
     """Split the variance of scores into that of queries, runs, judges and their combinations.
 
@@ -348,10 +339,6 @@ def crossed_components(
     queries, runs, judges : array-like of shape (n_scores,)
         The query, the run and the judge of each score: texts, numbers or other labels. An omitted
         factor has one level.
-    sources : sequence of str, optional
-        The sources to estimate beside the residual, such as ``["query"]`` for runs that have
-        nothing in common; if omitted, all that the factors with two levels or more allow. The
-        combination of all factors cannot be told from the residual, and is part of it.
 
     Returns
     -------
@@ -363,11 +350,12 @@ def crossed_components(
         If there are fewer than two queries, neither two runs nor two judges, two scores of one
         cell, an infinite score, or a pattern of missing cells in which two sources cannot be told
         apart.
-    UnknownNameError
-        If a source is not known.
 
     Notes
     -----
+    The sources are all that the factors with two levels or more allow; the combination of all
+    factors cannot be told from the residual, and is part of it.
+
     Method of moments (MINQUE with equal weights): for each source k, the sum of the squares of the
     sums over its groups of the centred scores has an expectation that is linear in all variances;
     these equations are solved. With no cell missing the estimates are those of the analysis of
@@ -398,7 +386,7 @@ def crossed_components(
         raise DataError(
             "expected at least 2 runs or 2 judges, to measure how they differ; got one of each"
         )
-    groups = _groups_of_sources(codes, n, sources)
+    groups = _groups_of_sources(codes, n)
     variances, negative = _estimate(scores, groups)
     sizes = np.bincount(codes["query"])
     # The weight of each score in the mean over queries of each query's mean.
@@ -437,13 +425,12 @@ def _check_cells(
     values: npt.ArrayLike, labels: Mapping[str, npt.ArrayLike | None]
 ) -> tuple[FloatArray, dict[str, IndexArray]]:
     """The scores of the cells that have one, and their codes of the levels of each factor."""
-    scores = np.asarray(values, dtype=np.float64)
-    if scores.ndim != 1:
-        raise DataError(f"values must be one score per cell; got the shape {scores.shape}")
-    if np.isinf(scores).any():
-        raise DataError(f"values must be finite or NaN; {int(np.isinf(scores).sum())} are infinite")
-    kept = ~np.isnan(scores)
-    codes = {factor: _codes(factor, labels[factor], kept) for factor in FACTORS}
+    scores, kept = base.finite_values(values), ~np.isnan(np.asarray(values, dtype=np.float64))
+    codes = {factor: np.zeros(scores.size, dtype=np.intp) for factor in FACTORS}
+    for factor, names in labels.items():
+        if names is not None:
+            every = check_labels(names, kept.shape, factor)
+            codes[factor] = number_labels(every[kept])
     cells = np.column_stack(list(codes.values()))
     distinct, counts = np.unique(cells, axis=0, return_counts=True)
     if (counts > 1).any():
@@ -452,40 +439,19 @@ def _check_cells(
             "each query, run and judge must have one score; several scores have query "
             f"{query}, run {run} and judge {judge} (counted from 0)"
         )
-    return scores[kept], codes
-
-
-def _codes(factor: str, labels: npt.ArrayLike | None, kept: BoolArray) -> IndexArray:
-    if labels is None:
-        return np.zeros(int(kept.sum()), dtype=np.intp)
-    names = labels if isinstance(labels, np.ndarray) else np.asarray(labels, dtype=object)
-    if names.shape != kept.shape:
-        raise DataError(
-            f"{factor} must have one label per score, {kept.size} in all; got the shape "
-            f"{names.shape}"
-        )
-    missing = sum(label is None or label != label for label in names.tolist())
-    if missing:
-        raise DataError(f"{factor} is missing for {missing} scores")
-    return number_labels(names[kept])
+    return scores, codes
 
 
 def _groups_of_sources(
-    codes: Mapping[str, IndexArray], n: Mapping[str, int], sources: Sequence[str] | None
+    codes: Mapping[str, IndexArray], n: Mapping[str, int]
 ) -> dict[str, IndexArray]:
     """For each source, the number of the group of each score; the residual is last."""
     varying = [factor for factor in FACTORS if n[factor] > 1]
-    possible = [
-        " x ".join(combination)
+    groups = {
+        " x ".join(factors): _joined(*(codes[factor] for factor in factors))
         for size in range(1, len(varying))
-        for combination in itertools.combinations(varying, size)
-    ]
-    chosen = possible if sources is None else [name for name in sources if name != RESIDUAL]
-    groups = {}
-    for name in chosen:
-        if name not in possible:
-            raise UnknownNameError("source of these scores", name, possible)
-        groups[name] = _joined(*(codes[factor] for factor in _factors_of(name, n)))
+        for factors in itertools.combinations(varying, size)
+    }
     return groups | {RESIDUAL: np.arange(codes["query"].size)}
 
 
@@ -511,8 +477,8 @@ def _estimate(
             break
         del used[lowest]
         negative.append(lowest)
-    found = {name: value for name, value in estimates.items() if value > rounding}
-    return dict.fromkeys(groups, 0.0) | found, tuple(negative)
+    variances = {name: value for name, value in estimates.items() if value > rounding}
+    return dict.fromkeys(groups, 0.0) | variances, tuple(negative)
 
 
 def _solve(centred: FloatArray, groups: Mapping[str, IndexArray]) -> dict[str, float]:
@@ -542,5 +508,5 @@ def _check_separable(matrix: FloatArray, names: Sequence[str]) -> None:
         raise DataError(
             f"the scores cannot tell {' and '.join(alike)} apart. Every judge must judge several "
             "runs, and every run must have several judges; score more queries with every judge in "
-            "every run, or estimate fewer sources: sources=['query']"
+            "every run"
         )

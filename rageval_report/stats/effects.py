@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln
 
 from rageval_report._registry import Registry
 from rageval_report.stats.binary import PairedTable
-from rageval_report.stats.paired_tests import signed_sizes
-from rageval_report.stats.pairs import Pairs
+from rageval_report.stats.pairs import Pairs, signed_sizes
 
 
 def effect_size(baseline: npt.ArrayLike, candidate: npt.ArrayLike, kind: str = "d_z") -> float:
@@ -68,8 +68,6 @@ def hedges_g_z(pairs: Pairs) -> float:
     .. [1] Hedges (1981). Distribution theory for Glass's estimator of effect size and related
            estimators. Journal of Educational Statistics 6:107-128.
     """
-    from scipy.special import gammaln
-
     size, degrees = d_z(pairs), pairs.differences.n - 1
     if size == 0.0 or not math.isfinite(size):
         return size

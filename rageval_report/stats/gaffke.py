@@ -79,10 +79,8 @@ def gaffke_limits(column: Column, bounds: Bounds, confidence_level: float) -> tu
     from_low = _lower_limit(values - low, counts, tail)
     from_high = _lower_limit(high - values, counts, tail)
     # Rounding must not put a limit beyond the mean or a bound.
-    return (
-        max(low, min(low + from_low, column.mean)),
-        min(high, max(high - from_high, column.mean)),
-    )
+    least = max(low, min(low + from_low, column.mean))
+    return least, min(high, max(high - from_high, column.mean))
 
 
 def gaffke_pvalue(column: Column, threshold: float, bounds: Bounds) -> float:
@@ -231,8 +229,7 @@ def _log_product(ratios: FloatArray, powers: FloatArray, places: ComplexArray) -
     real = 1.0 + np.multiply.outer(places.real, ratios)
     imaginary = np.multiply.outer(places.imag, ratios)
     logs = np.log(real * real + imaginary * imaginary) @ powers
-    result: ComplexArray = -0.5 * logs - 1j * (np.arctan2(imaginary, real) @ powers)
-    return result
+    return np.asarray(-0.5 * logs - 1j * (np.arctan2(imaginary, real) @ powers))
 
 
 def _choose_bend(ratios: FloatArray, powers: FloatArray) -> float:

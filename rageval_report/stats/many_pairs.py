@@ -14,19 +14,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc
 
 from rageval_report.errors import DataError
+from rageval_report.stats import corrections
 from rageval_report.stats.base import TIE_TOLERANCE, Alternative, PairedResult, paired_differences
 from rageval_report.stats.columns import Column, difference_column
-from rageval_report.stats.corrections import (
-    WESTFALL_YOUNG,
-    adjust_pvalues,
-    check_correction,
-    shared_flips,
-    tukey,
-    uses_midp,
-)
-from rageval_report.stats.pairs import Pairs, run_test
+from rageval_report.stats.pairs import Pairs, paired_test
 from rageval_report.stats.sign_flips import sign_flip_pvalue
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import FloatArray, IntArray
@@ -136,17 +130,17 @@ def all_pairs_test(
     >>> pairs.pvalue_adjusted.round(4)  # 3 times the mid-p of 8 equal steps; two are the same
     array([0.0117, 0.0117, 1.    ])
     """
-    check_correction(correction, TUKEY)
+    corrections.check_correction(correction, TUKEY)
     matrix = complete_rows(scores)
     drawing: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
-    pairs = pair_tests(matrix, test=test, **drawing)
+    pairs = run_all_tests(pairs_of_columns(matrix), test=test, **drawing)
     if correction == TUKEY:
-        adjusted = tukey(matrix, **drawing)
-    elif correction == WESTFALL_YOUNG:
-        half = [uses_midp(name) for name in pairs.tests]
-        [adjusted] = shared_flips([matrix], half_ties=half, n_resamples=n_resamples, seed=seed)
+        adjusted = corrections.tukey(matrix, **drawing)
+    elif correction == corrections.WESTFALL_YOUNG:
+        half = [corrections.uses_midp(name) for name in pairs.tests]
+        [adjusted] = corrections.shared_flips([matrix], half_ties=half, **drawing)
     else:
-        adjusted = adjust_pvalues(pairs.pvalue, correction)
+        adjusted = corrections.adjust_pvalues(pairs.pvalue, correction)
     return replace(pairs, pvalue_adjusted=adjusted)
 
 
@@ -169,8 +163,8 @@ def complete_rows(scores: npt.ArrayLike) -> FloatArray:
 # -- tests of pairs
 
 
-def pair_tests(matrix: FloatArray, *, units: Units = QUERIES, **options: Any) -> AllPairs:
-    """The tests of all pairs, not corrected; no score may be missing.
+def pairs_of_columns(matrix: FloatArray, *, units: Units = QUERIES) -> list[Pairs]:
+    """All pairs of columns, in the order of `AllPairs`; no score may be missing.
 
     Parameters
     ----------
@@ -178,18 +172,16 @@ def pair_tests(matrix: FloatArray, *, units: Units = QUERIES, **options: Any) ->
         The scores.
     units : Units
         The independent units of the queries.
-    **options
-        As in `run_all_tests`.
 
     Examples
     --------
-    >>> pairs = pair_tests(np.array([[0.0, 1.0]] * 6 + [[1.0, 1.0]]))
-    >>> pairs.tests, pairs.pvalue.tolist(), pairs.wins.tolist()
-    (('mcnemar-midp',), [0.015625], [6])
+    >>> [pairs] = pairs_of_columns(np.array([[0.0, 1.0]] * 6 + [[1.0, 1.0]]))
+    >>> pairs.n, pairs.wins
+    (7, 6)
     """
     are_clusters = units.count(len(matrix)) < len(matrix)
     sides = [(Column.of(scores), scores) for scores in np.asfortranarray(matrix).T]
-    pairs = [
+    return [
         Pairs(
             baseline,
             candidate,
@@ -198,7 +190,6 @@ def pair_tests(matrix: FloatArray, *, units: Units = QUERIES, **options: Any) ->
         )
         for (baseline, before), (candidate, after) in combinations(sides, 2)
     ]
-    return run_all_tests(pairs, **options)
 
 
 def run_all_tests(
@@ -222,7 +213,7 @@ def run_all_tests(
         one-sided one of the sign-flip test against the margin, and never below that of the test
         without a margin; 1 if the difference is not larger.
     """
-    results = [run_test(pair, test=test, n_resamples=n_resamples, seed=seed) for pair in pairs]
+    results = [paired_test(pair, test=test, n_resamples=n_resamples, seed=seed) for pair in pairs]
     if margin:
         tested = zip(pairs, results, strict=True)
         results = [_beyond_margin(pair, result, margin) for pair, result in tested]
@@ -289,26 +280,6 @@ class FriedmanResult:
     average_ranks: FloatArray
     notes: tuple[str, ...] = ()
 
-    @property
-    def rank_error(self) -> float:
-        """The standard error of the difference of two average ranks, without ties."""
-        k = self.average_ranks.size
-        return math.sqrt(k * (k + 1) / (6.0 * self.n))
-
-    def critical_difference(self, confidence_level: float = 0.95) -> float:
-        """Nemenyi's: average ranks that are further apart than this belong to different pipelines.
-
-        Examples
-        --------
-        >>> result = friedman_test([[0.9, 0.5, 0.1], [0.8, 0.7, 0.2], [0.6, 0.4, 0.3]])
-        >>> round(result.critical_difference(), 3)
-        1.914
-        """
-        from scipy.stats import studentized_range
-
-        quantile = studentized_range.ppf(confidence_level, self.average_ranks.size, math.inf)
-        return float(quantile) / math.sqrt(2.0) * self.rank_error
-
     def nemenyi_pvalues(self) -> FloatArray:
         """Nemenyi's p-value of each pair, in the order of `AllPairs`, corrected for their number.
 
@@ -320,10 +291,10 @@ class FriedmanResult:
         """
         from scipy.stats import studentized_range
 
-        first, second = np.triu_indices(self.average_ranks.size, 1)
-        apart = np.abs(self.average_ranks[second] - self.average_ranks[first]) / self.rank_error
-        pvalues = studentized_range.sf(apart * math.sqrt(2.0), self.average_ranks.size, math.inf)
-        return np.clip(pvalues, 0.0, 1.0)
+        ranks, k = self.average_ranks, self.average_ranks.size
+        first, second = np.triu_indices(k, 1)
+        apart = np.abs(ranks[second] - ranks[first]) / math.sqrt(k * (k + 1) / (12.0 * self.n))
+        return np.clip(studentized_range.sf(apart, k, math.inf), 0.0, 1.0)
 
 
 def friedman_test(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> FriedmanResult:
@@ -363,8 +334,6 @@ def friedman_test(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> F
     >>> result.statistic, round(result.pvalue, 4), result.average_ranks
     (6.0, 0.0498, array([1., 2., 3.]))
     """
-    from scipy.special import chdtrc
-
     ranks = query_ranks(complete_rows(scores), greater_is_better=greater_is_better)
     n, k = ranks.shape
     centred = ranks - (k + 1) / 2  # multiples of a half: their sums are exact, in any order

@@ -12,16 +12,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, TypeAlias, TypeGuard, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from rageval_report._registry import Registry
 from rageval_report.errors import DataError, check_choice
-from rageval_report.stats.base import Bounds, Interval, check_level, check_resamples, check_seed
+from rageval_report.stats import base
+from rageval_report.stats.base import Bounds, Interval
 from rageval_report.stats.bootstrap import bootstrap_interval, student_t
-from rageval_report.stats.columns import Column
+from rageval_report.stats.columns import Column, check_bounds
 from rageval_report.stats.gaffke import gaffke_limits
 from rageval_report.types import FloatArray
 
@@ -32,8 +33,6 @@ QUARTILES = (25.0, 50.0, 75.0)
 # From here on the studentised bootstrap and the t interval of a mean differ by less than the noise
 # of 9,999 resamples.
 ENOUGH_FOR_T = 500
-# Scores may leave their bounds by this much before it is an error: the rounding of whoever scored.
-BOUNDS_TOLERANCE = 1e-9
 # The position of a share in n sorted scores, counted from 0.
 _POSITIONS: dict[PercentileMethod, Callable[[FloatArray, int], FloatArray]] = {
     "exclusive": lambda shares, n: shares * (n + 1) - 1.0,
@@ -102,17 +101,19 @@ def mean_interval(
     >>> interval.method, round(interval.low, 3), round(interval.high, 3)
     ('gaffke', 0.237, 0.943)
     """
-    column, level = Column.of(values), check_level(confidence_level)
-    drawing = {"n_resamples": check_resamples(n_resamples), "seed": check_seed(seed)}
+    column, level = Column.of(values), base.check_level(confidence_level)
+    drawing = {"n_resamples": base.check_resamples(n_resamples), "seed": base.check_seed(seed)}
     limits = None if bounds is None else check_bounds(column, bounds)
     name = _choose_method(column, limits, kind) if method == "auto" else method
     member = INTERVALS[name]
     if not column.n:
-        return _nothing_scored(name, level)
+        return Interval.unknown(math.nan, name, level, "nothing scored")
     if limits is None:
         return member(column, confidence_level=level, bounds=None, **drawing)
-    within = _within(column, limits)
-    return _cut(member(within, confidence_level=level, bounds=limits, **drawing), limits)
+    if column.minimum < limits[0] or column.maximum > limits[1]:  # by rounding
+        mean = min(max(column.mean, limits[0]), limits[1])
+        column = replace(column, values=np.clip(column.values, *limits), mean=mean)
+    return _cut(member(column, confidence_level=level, bounds=limits, **drawing), limits)
 
 
 def interval_of_count(
@@ -131,17 +132,6 @@ def interval_of_count(
     return mean_interval(
         column, method=method, confidence_level=confidence_level, bounds=(0.0, 1.0)
     )
-
-
-def are_finite(bounds: Bounds | None) -> TypeGuard[Bounds]:
-    """Whether there are bounds, and both ends are finite.
-
-    Examples
-    --------
-    >>> are_finite((0, math.inf))
-    False
-    """
-    return bounds is not None and math.isfinite(bounds[0]) and math.isfinite(bounds[1])
 
 
 def _wilson(column: Column, *, confidence_level: float, **_options: object) -> Interval:
@@ -165,11 +155,11 @@ def _gaffke(
     column: Column, *, confidence_level: float, bounds: Bounds | None, **_options: object
 ) -> Interval:
     """Gaffke's limits, which suppose the worst that the bounds allow for what was not drawn."""
-    if not are_finite(bounds):
-        found = "none" if bounds is None else f"{bounds[0]:g} and {bounds[1]:g}"
+    if not base.are_finite(bounds):
+        ends = "none" if bounds is None else f"{bounds[0]:g} and {bounds[1]:g}"
         raise DataError(
             "the interval 'gaffke' needs the smallest and largest possible score; got "
-            f"{found}: give bounds, e.g. (0, 1), or use 't'"
+            f"{ends}: give bounds, e.g. (0, 1), or use 't'"
         )
     low, high = gaffke_limits(column, bounds, confidence_level)
     return Interval(column.mean, low, high, column.standard_error, "gaffke", confidence_level)
@@ -191,7 +181,7 @@ INTERVALS: Registry[MeanInterval] = Registry(
 
 def _choose_method(column: Column, bounds: Bounds | None, kind: ScoreKind | None) -> str:
     """The method that "auto" stands for."""
-    is_bounded = are_finite(bounds)
+    is_bounded = base.are_finite(bounds)
     if kind is None:
         is_share = column.is_binary and bounds in (None, (0.0, 1.0))
         kind = "binary" if is_share else "proportion" if is_bounded else "real"
@@ -213,44 +203,20 @@ def _check_binary(column: Column, method: str) -> None:
         )
 
 
-def check_bounds(column: Column, bounds: Bounds) -> Bounds:
-    """The bounds as floats, after a check that they are a range and contain every score."""
-    low, high = float(bounds[0]), float(bounds[1])
-    if not low < high:
-        raise DataError(f"bounds must be the smallest and largest score, e.g. (0, 1); got {bounds}")
-    # Values on a grid may lie a little beyond the scores that they stand for.
-    for score in (column.maximum, column.minimum) if column.is_exact else ():
-        if score < low - BOUNDS_TOLERANCE or score > high + BOUNDS_TOLERANCE:
-            raise DataError(
-                f"scores must lie within the bounds {low:g} and {high:g}; found {score:g}: "
-                "correct the score or give other bounds"
-            )
-    return low, high
-
-
-def _within(column: Column, bounds: Bounds) -> Column:
-    """The column inside its bounds, in case rounding put scores outside."""
-    if column.minimum >= bounds[0] and column.maximum <= bounds[1]:
-        return column
-    mean = min(max(column.mean, bounds[0]), bounds[1])
-    return replace(column, values=np.clip(column.values, *bounds), mean=mean)
-
-
 def _cut(interval: Interval, bounds: Bounds) -> Interval:
     """The interval without values that no mean can have, e.g. a cost below 0."""
     if math.isnan(interval.low):
         note = ("one score: the limits are the bounds",)
         low, high = bounds
-        return replace(interval, low=low, high=high, notes=note) if are_finite(bounds) else interval
+        return (
+            replace(interval, low=low, high=high, notes=note)
+            if base.are_finite(bounds)
+            else interval
+        )
     low, high = max(interval.low, bounds[0]), min(interval.high, bounds[1])
     cut = [f"{end:g}" for end, was in ((low, interval.low), (high, interval.high)) if end != was]
     notes = (f"the interval is cut at {' and '.join(cut)}",) if cut else ()
     return replace(interval, low=low, high=high, notes=interval.notes + notes)
-
-
-def _nothing_scored(method: str, confidence_level: float) -> Interval:
-    nan = math.nan
-    return Interval(nan, nan, nan, nan, method, confidence_level, ("nothing scored",))
 
 
 # -- percentiles
@@ -295,16 +261,16 @@ def percentiles_of(
     >>> percentiles_of([1, 2, 3, 4, 5], method="exclusive")
     array([1.5, 3. , 4.5])
     """
-    asked = np.asarray(percentiles, dtype=np.float64).ravel()
-    outside = asked[~((asked >= 0.0) & (asked <= 100.0))]
+    wanted = np.asarray(percentiles, dtype=np.float64).ravel()
+    outside = wanted[~((wanted >= 0.0) & (wanted <= 100.0))]
     if outside.size:
         raise DataError(f"percentiles must lie between 0 and 100; got {outside[0]:g}")
     check_choice("method", method, _POSITIONS)
     column = Column.of(values)
     n = column.n
-    if not n or not asked.size:
-        return np.full(asked.size, math.nan)
-    position = _POSITIONS[method](asked / 100.0, n) if n > 1 else np.zeros(asked.size)
+    if not n or not wanted.size:
+        return np.full(wanted.size, math.nan)
+    position = _POSITIONS[method](wanted / 100.0, n) if n > 1 else np.zeros(wanted.size)
     # "exclusive" asks for places beyond the extremes; there the line through the outermost two
     # scores is continued.
     lower = np.clip(np.floor(position), 0, max(n - 2, 0)).astype(np.intp)
@@ -354,16 +320,23 @@ def quantile_interval(
     >>> interval.estimate, interval.low, interval.high
     (100.0, 88.0, 130.0)
     """
-    level, method = check_level(confidence_level), "order-statistics"
+    from scipy.special import bdtr, bdtrc
+
+    level, method = base.check_level(confidence_level), "order-statistics"
     if not 0.0 < quantile < 1.0:
         hint = f"; did you mean {quantile / 100}?" if 1 < quantile < 100 else ""
         raise DataError(f"quantile must lie between 0 and 1, e.g. 0.95; got {quantile}{hint}")
     column = Column.of(values)
     if not column.n:
-        return _nothing_scored(method, level)
+        return Interval.unknown(math.nan, method, level, "nothing scored")
     limits, notes = [], []
     n, tail = column.n, (1.0 - level) / 2.0 * _ROUNDING
-    sides = zip(("lower", "upper"), _limit_ranks(n, quantile, tail), strict=True)
+    # The lower rank, from 1, is the largest l with P(Bin(n, quantile) < l) <= tail, the upper one
+    # the smallest u with P(Bin(n, quantile) >= u) <= tail: 0 and n + 1 where there is none.
+    lower = bisect_right(range(n), tail, key=lambda k: float(bdtr(k, n, quantile)))
+    # Negated, because this tail falls with the rank and a bisection needs increasing keys.
+    upper = bisect_left(range(n), -tail, key=lambda k: -float(bdtrc(k, n, quantile)))
+    sides = zip(("lower", "upper"), (lower, upper + 1), strict=True)
     for (side, rank), beyond in zip(sides, (1.0 - quantile, quantile), strict=True):
         is_score = 1 <= rank <= n
         limits.append(float(column.at_ranks(np.array([rank - 1]))[0]) if is_score else math.nan)
@@ -375,19 +348,5 @@ def quantile_interval(
                 f"{n} {scores} no {side} limit of the {quantile:g} quantile; "
                 f"at least {needed} are needed"
             )
-    estimate = float(percentiles_of(column, [100.0 * quantile])[0])
+    estimate = percentiles_of(column, [100.0 * quantile]).item()
     return Interval(estimate, limits[0], limits[1], math.nan, method, level, tuple(notes))
-
-
-def _limit_ranks(n: int, quantile: float, tail: float) -> tuple[int, int]:
-    """The ranks, from 1, of the limits: 0 and n + 1 where there is none.
-
-    The lower is the largest rank l with P(Bin(n, quantile) < l) <= tail, the upper the smallest
-    rank u with P(Bin(n, quantile) >= u) <= tail.
-    """
-    from scipy.special import bdtr, bdtrc
-
-    lower = bisect_right(range(n), tail, key=lambda k: float(bdtr(k, n, quantile)))
-    # Negated, because this tail falls with the rank and a bisection needs increasing keys.
-    upper = bisect_left(range(n), -tail, key=lambda k: -float(bdtrc(k, n, quantile)))
-    return lower, upper + 1

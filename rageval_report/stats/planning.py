@@ -17,6 +17,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betainc, chdtr, nctdtr, ndtr, ndtri, stdtrit
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import check_positive, check_probability, check_queries
@@ -292,9 +293,6 @@ def smallest_number(
 def rising_root(rises: Callable[[float], float], near: float, most: float = math.inf) -> float:
     """The number above 0 at which a function that rises from below 0 reaches it; it may jump.
 
-    Secants that keep the root between two numbers (the Illinois method): `scipy.optimize` would
-    take longer to import than a whole comparison.
-
     Parameters
     ----------
     rises : callable
@@ -307,25 +305,14 @@ def rising_root(rises: Callable[[float], float], near: float, most: float = math
     >>> round(rising_root(lambda x: x * x - 2.0, 1.0), 9)
     1.414213562
     """
+    from scipy.optimize import brentq
+
     low, high = 0.0, min(near, most)
-    below, above, last = rises(low), rises(high), 0.0
-    while above < 0.0:
+    while rises(high) < 0.0:
         if high >= most:
             return math.inf
-        low, below, high = high, above, min(2.0 * high, most)
-        above = rises(high)
-    for _ in range(200):
-        if above == 0.0 or high - low <= 1e-13 * high:
-            break
-        middle = low + (high - low) * below / (below - above)
-        value = rises(middle)
-        # A side that stays twice in a row counts half, so that the other end moves as well.
-        if value < 0.0:
-            low, below, above = middle, value, above / 2.0 if last < 0.0 else above
-        else:
-            high, above, below = middle, value, below / 2.0 if last > 0.0 else below
-        last = value
-    return high
+        low, high = high, min(2.0 * high, most)
+    return float(brentq(rises, low, high, xtol=1e-300, rtol=1e-13))
 
 
 # -- the test of a comparison
@@ -399,8 +386,6 @@ class PlannedTest:
         and of geometric sizes the test showed the difference in 76 to 89 % where 80 % were planned;
         if one cluster in ten holds half of the queries, in up to 97 %.
         """
-        from scipy.special import ndtr
-
         check_probability("alpha", alpha)
         if not math.isnan(self.changed):
             return _share_power(self.changed, min(abs(difference), 1.0), n, alpha)
@@ -640,8 +625,6 @@ def _share_power(changed: float, difference: float, n: int, alpha: float) -> flo
     Connor (1987), Sample size for testing differences in proportions for the paired-sample design,
     Biometrics 43:207-211, where the exact sum would take long.
     """
-    from scipy.special import ndtr, ndtri
-
     changed = max(changed, difference)
     if n * changed < _MANY_DISCORDANT:
         p01 = (changed + difference) / 2.0
@@ -664,8 +647,6 @@ def _power(shift: float, n: int, alpha: float) -> float:
 
 def _upper_tail(shift: float, n: int, level: float) -> float:
     """The probability that the t statistic, moved by `shift`, is beyond its quantile."""
-    from scipy.special import chdtr, nctdtr, ndtr, ndtri, stdtrit
-
     degrees = float(n) - 1.0
     if degrees > MANY_DEGREES:
         return float(ndtr(shift - ndtri(1.0 - level)))
@@ -686,8 +667,6 @@ def _largest_rejected(pairs: IntArray, alpha: float) -> IntArray:
 
     It is -1 if none is.
     """
-    from scipy.special import ndtri
-
     z = float(ndtri(1.0 - alpha / 2.0))
     # The normal limit is too small by about z * z / 24. From a little above, down to significance.
     near = np.floor((pairs - z * np.sqrt(pairs) + z * z / 6.0) / 2.0 + 1.0)
@@ -702,8 +681,6 @@ def _largest_rejected(pairs: IntArray, alpha: float) -> IntArray:
 
 def _binomial_cdf(successes: IntArray, trials: IntArray | int, share: float) -> FloatArray:
     """The probability of at most this number of successes."""
-    from scipy.special import betainc
-
     # `scipy.special.bdtr` loses digits in thousands of trials. The regularised incomplete beta
     # function does not, but is defined only inside the range.
     is_inside = (successes >= 0) & (successes < trials)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc, fdtrc, gammaln, log_ndtr, ndtr, ndtri, stdtr, stdtrit
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import TIE_TOLERANCE, check_integer, check_level
@@ -112,9 +113,12 @@ def heterogeneity_test(differences: Sequence[npt.ArrayLike | Column]) -> Heterog
     notes = [f"{_count_groups(empty)} without a paired difference left out"] if empty else []
     # Large differences are divided by their size, because the squares of some are no doubles.
     unit = max(1.0, *(max(abs(column.minimum), abs(column.maximum)) for column in known))
-    known = [column.times(1.0 / unit) for column in known]
-    figures = [(each.n, each.mean, each.std, each.maximum - each.minimum) for each in known]
-    sizes, means, deviations, spreads = np.array(figures, dtype=np.float64).T
+    figures = [
+        (each.mean / unit, each.std / unit, each.maximum / unit - each.minimum / unit)
+        for each in known
+    ]
+    means, deviations, spreads = np.array(figures, dtype=np.float64).T
+    sizes = np.array([each.n for each in known], dtype=np.float64)
     means[np.abs(means) <= TIE_TOLERANCE * spreads] = 0.0  # gains and losses that cancel exactly
     # Includes NaN, the deviation of a group of one; what only rounding separates has no spread.
     is_flat = ~(deviations > 0.0) | (spreads <= 2.0 * TIE_TOLERANCE)
@@ -127,32 +131,21 @@ def heterogeneity_test(differences: Sequence[npt.ArrayLike | Column]) -> Heterog
     pooled = np.average(deviations[~is_flat] ** 2, weights=spare)
     variances = np.where(is_flat, pooled, deviations**2) / sizes
     degrees = np.where(is_flat, spare.sum(), sizes - 1.0)
-    tests = (*_welch_test(means, variances, degrees), *_gail_simon_test(means, variances, degrees))
-    return HeterogeneityResult(*tests, len(known), tuple(notes))
-
-
-def _welch_test(
-    means: FloatArray, variances: FloatArray, degrees: FloatArray
-) -> tuple[float, float]:
-    """Cochran's Q, and its p-value from Welch's F statistic."""
-    from scipy.special import fdtrc
-
-    weights = 1.0 / variances
-    common = float((weights * means).sum() / weights.sum())
-    q = float((weights * (means - common) ** 2).sum())
-    k = means.size
+    k, weights = len(known), 1.0 / variances
+    weights /= weights.sum()
+    q = float(((means - weights @ means) ** 2 / variances).sum())
     # The price of weights that are estimated: it goes to zero as the groups grow.
-    uncertainty = float(((1.0 - weights / weights.sum()) ** 2 / degrees).sum())
+    uncertainty = float(((1.0 - weights) ** 2 / degrees).sum())
     f = q / (k - 1) / (1.0 + 2.0 * (k - 2) / (k**2 - 1) * uncertainty)
-    return q, float(fdtrc(k - 1, (k**2 - 1) / (3.0 * uncertainty), f))
+    pvalue = float(fdtrc(k - 1, (k**2 - 1) / (3.0 * uncertainty), f))
+    crossing = _gail_simon_test(means, variances, degrees)
+    return HeterogeneityResult(q, pvalue, *crossing, k, tuple(notes))
 
 
 def _gail_simon_test(
     means: FloatArray, variances: FloatArray, degrees: FloatArray
 ) -> tuple[float, float]:
     """The smaller weighted sum of squares of either sign, and its p-value if no sign is changed."""
-    from scipy.special import chdtrc, gammaln, ndtri, stdtr
-
     squares = ndtri(stdtr(degrees, -np.abs(means) / np.sqrt(variances))) ** 2
     statistic = float(min(squares[means > 0].sum(), squares[means < 0].sum()))
     if statistic == 0.0:
@@ -264,8 +257,6 @@ def partial_pooling(
     >>> pooled.estimates.round(2).tolist(), round(pooled.common_mean, 2)
     ([0.54, 0.62, 0.7, 0.78, 0.86], 0.7)
     """
-    from scipy.special import stdtrit
-
     level = check_level(confidence_level)
     raw, errors = np.asarray(means, np.float64), np.asarray(standard_errors, np.float64)
     _check_groups(raw, errors)
@@ -369,27 +360,6 @@ def _paule_mandel(means: FloatArray, variances: FloatArray) -> float:
 # -- the best of several
 
 
-def expected_maximum(k: int) -> float:
-    """The expected largest of k independent values of the standard normal distribution.
-
-    Values with a common correlation rho have sqrt(1 - rho) times this maximum. It is the integral
-    of 1 - F(x)^k over x > 0, less that of F(x)^k over x < 0, where F is the normal distribution
-    function (Tippett 1925, Biometrika 17:364-387).
-
-    Examples
-    --------
-    >>> [round(expected_maximum(k), 5) for k in (1, 2, 10, 100)]
-    [0.0, 0.56419, 1.53875, 2.50759]
-    """
-    from scipy.integrate import quad
-    from scipy.special import log_ndtr, ndtr
-
-    def integrand(x: float) -> float:  # F(x)**k without the loss of digits near 1
-        return float(-np.expm1(k * log_ndtr(x)) - ndtr(-x) ** k)
-
-    return float(quad(integrand, 0.0, _FARTHEST)[0]) if check_integer("k", k, 1) > 1 else 0.0
-
-
 def gain_of_noise(standard_error: float, k: int) -> float:
     """The gain that the best of k equal variants is expected to show.
 
@@ -405,9 +375,22 @@ def gain_of_noise(standard_error: float, k: int) -> float:
     k : int
         The number of variants that were tried.
 
+    Notes
+    -----
+    It is the expected largest of k independent normal values: the integral of 1 - F(x)^k over
+    x > 0, less that of F(x)^k over x < 0, where F is the normal distribution function (Tippett
+    1925, Biometrika 17:364-387). Values with a common correlation rho have sqrt(1 - rho) times it.
+
     Examples
     --------
     >>> round(gain_of_noise(0.02, 20), 4), gain_of_noise(0.02, 1)
     (0.0373, 0.0)
     """
-    return standard_error * expected_maximum(k)
+    from scipy.integrate import quad
+
+    def integrand(x: float) -> float:  # F(x)**k without the loss of digits near 1
+        return float(-np.expm1(k * log_ndtr(x)) - ndtr(-x) ** k)
+
+    if check_integer("k", k, 1) == 1:
+        return 0.0
+    return standard_error * float(quad(integrand, 0.0, _FARTHEST)[0])

@@ -13,12 +13,13 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtri, stdtrit
 
 from rageval_report.errors import DataError
 from rageval_report.stats import base
-from rageval_report.stats.base import Bounds, Interval, check_level, finite_values, paired_values
-from rageval_report.stats.columns import Column
-from rageval_report.stats.means import are_finite, check_bounds, mean_interval
+from rageval_report.stats.base import Bounds, Interval
+from rageval_report.stats.columns import Column, check_bounds
+from rageval_report.stats.means import mean_interval
 from rageval_report.types import FloatArray
 
 # With fewer labels the tuned weight of the judge is itself too uncertain: fitted on 30 labels, 95 %
@@ -123,16 +124,18 @@ def ppi_mean(
     >>> round(mean.estimate, 2), mean.lam, mean.method
     (0.55, 1.0, 'ppi')
     """
-    level = check_level(confidence_level)
-    truth, judged = paired_values(labels, judge_on_labelled)
-    others = finite_values(judge)
+    level = base.check_level(confidence_level)
+    truth, judged = base.paired_values(labels, judge_on_labelled)
+    others = base.finite_values(judge)
     if truth.size < 2 or others.size < 2:
         raise DataError(
             "a corrected mean needs at least two labelled queries and two others; got "
             f"{truth.size} with label and judge's score, {others.size} with a judge's score alone"
         )
     _check_scores(bounds, truth, judged, others)
-    weight = _tune_weight(truth, judged, others) if lam == "auto" else _check_weight(lam)
+    if lam != "auto" and (isinstance(lam, str) or not 0.0 <= lam <= 1.0):
+        raise DataError(f'lam must be a number from 0 to 1, or "auto"; got {lam!r}')
+    weight = _tune_weight(truth, judged, others) if lam == "auto" else float(lam)
     group = _group(truth, judged, others, weight, bounds)
     corrected = _corrected([group], weight, truth - judged, bounds, level)
     if bounds is None:
@@ -258,7 +261,7 @@ def stratified_ppi_mean(
     >>> round(mean.estimate, 2), mean.n, mean.method
     (0.8, 4, 'ppi++ stratified')
     """
-    level = check_level(confidence_level)
+    level = base.check_level(confidence_level)
     truth, scores, names = _check_strata(labels, judge, strata)
     known = ~np.isnan(truth)
     _check_scores(bounds, truth[known], scores)
@@ -311,11 +314,11 @@ def _group(
     mean, variance, n = float(rest.mean()), float(rest.var(ddof=1)), rest.size
     # Without a weight the judge's scores are not used, and there may be none.
     of_judge = lam**2 * float(others.var(ddof=1)) / others.size if lam else 0.0
-    base = lam * float(others.mean()) if lam else 0.0
+    whole = lam * float(others.mean()) if lam else 0.0
     # Two labels in all, so that many small groups do not add two each.
     centre, spread = _with_worst(mean, variance, n, lam, bounds, share)
     variance = of_judge + variance / n
-    return share, n, others.size, base + mean, variance, base + centre, of_judge + spread
+    return share, n, others.size, whole + mean, variance, whole + centre, of_judge + spread
 
 
 def _with_worst(
@@ -323,7 +326,7 @@ def _with_worst(
 ) -> tuple[float, float]:
     """The mean and its variance, with two numbers of a weight that are as wrong as bounds allow."""
     wrong = np.empty(0)
-    if are_finite(bounds):
+    if base.are_finite(bounds):
         wrong = np.subtract(bounds, lam * np.flip(bounds))
     total = n + weight * wrong.size
     centre = (n * mean + weight * float(wrong.sum())) / total
@@ -340,8 +343,6 @@ def _corrected(
     level: float,
 ) -> PredictionPowered:
     """The corrected mean of all groups; `errors` are the labels minus the judge's scores."""
-    from scipy.special import stdtrit
-
     share, n, n_judged, estimates, variances, centres, spreads = np.array(groups).T
     n_labels, n_all = int(n.sum()), int((n + n_judged).sum())
     estimate, centre = float(share @ estimates), float(share @ centres)
@@ -375,7 +376,7 @@ def _unseen(errors: FloatArray, bounds: Bounds | None, level: float) -> float:
     Of n labels none differs with the probability (1 - share) ** n, as in Clopper and Pearson's
     interval.
     """
-    if not are_finite(bounds) or (np.abs(errors) > base.TIE_TOLERANCE).any():
+    if not base.are_finite(bounds) or (np.abs(errors) > base.TIE_TOLERANCE).any():
         return 0.0
     share = -math.expm1(math.log((1.0 - level) / 2.0) / errors.size)
     return share * (bounds[1] - bounds[0])
@@ -404,12 +405,6 @@ def _check_scores(bounds: Bounds | None, *scores: FloatArray) -> None:
         raise DataError(f"scores must lie within +-{_LARGEST:g} to have a variance; got {largest}")
     if bounds is not None:
         check_bounds(Column.of(every), bounds)
-
-
-def _check_weight(lam: float | str) -> float:
-    if isinstance(lam, str) or not 0.0 <= lam <= 1.0:
-        raise DataError(f'lam must be a number from 0 to 1, or "auto"; got {lam!r}')
-    return float(lam)
 
 
 def _check_strata(
@@ -476,7 +471,7 @@ class JudgeErrors:
         >>> JudgeErrors.of([1, 1, 0, 0, 1], [1, 0, 0, 0, float("nan")])
         JudgeErrors(true_positives=1, positives=2, true_negatives=2, negatives=2)
         """
-        truth, verdicts = map(_check_binary, paired_values(labels, judge))
+        truth, verdicts = map(_check_binary, base.paired_values(labels, judge))
         is_one, is_right = truth == 1.0, truth == verdicts
         cells = (is_right & is_one, is_one, is_right & ~is_one, ~is_one)
         return cls(*(int(cell.sum()) for cell in cells))
@@ -542,10 +537,8 @@ def rogan_gladen(
     >>> round(share.estimate, 3), round(share.low, 3), round(share.high, 3)
     (0.6, 0.427, 0.772)
     """
-    from scipy.special import ndtri
-
-    level = check_level(confidence_level)
-    verdicts = _check_binary(finite_values(judge))
+    level = base.check_level(confidence_level)
+    verdicts = _check_binary(base.finite_values(judge))
     _check_errors(errors, verdicts.size)
     share, n = float(verdicts.mean()), verdicts.size
     raw, error, _ = _true_share(share, n, errors)

@@ -9,6 +9,7 @@ at every look, or at a planned few:
 - `asymptotic_evalues` and `asymptotic_sequence`: scores without bounds, such as latencies. Valid
   for many queries.
 - `adjust_evalues`: several metrics at once (e-Holm).
+- `ChangeBets` and `combine_growth`: whether the mean of a stream has got worse at some time.
 - `look_levels`: levels for a planned few looks with a test of your own (alpha spending).
 
 A betting test of "the mean is m" starts with a capital of 1 and stakes a part of it on each score:
@@ -22,27 +23,20 @@ noticed. A mean is excluded as soon as a bettor who doubts it has won enough.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, ndtri
 
-from rageval_report._registry import Registry
-from rageval_report.errors import DataError
-from rageval_report.stats.base import (
-    Alternative,
-    Bounds,
-    check_alternative,
-    check_integer,
-    check_level,
-    check_positive,
-    check_probability,
-    finite_values,
-)
-from rageval_report.types import BoolArray, FloatArray
+from rageval_report.errors import DataError, check_choice
+from rageval_report.stats import base
+from rageval_report.stats.base import Alternative, Bounds, Interval
+from rageval_report.stats.columns import Column
+from rageval_report.types import BoolArray, FloatArray, IndexArray
 
 # A plan is a mixture of stakes for the planned effect, 1.5 and 2.25 times the effect: effects are
 # often larger than planned, and the stakes for the planned one alone are then slow.
@@ -67,9 +61,7 @@ _LARGEST_EVALUE = 1e300
 # A limit is searched among many means at once, again and again between two neighbours: six times 64
 # parts are 36 halvings of the interval from 0 to 1. The outer neighbour is the limit.
 _PARTS, _ROUNDS = 64, 6
-# Scores may leave their bounds by this share of the range, and the mean of the rest of a fixed set
-# may leave the scale: that is rounding. Without it, a true mean was rejected in 26 % of the sets of
-# a simulation, because scores that are all 0 leave a rest whose mean is computed just below 0.
+# Scores may leave their bounds by this share of the range: that is rounding.
 _ROUNDING = 1e-9
 # The asymptotic interval is valid only for many scores: with a first look at 100 lognormal scores
 # (sigma 1) all limits contained the mean in 91 % of the streams, at 20 in 86 %, at 400 in 95 %.
@@ -79,6 +71,11 @@ FIRST_LOOK = 100
 _NODES = 128
 # No look rejects beyond this many standard errors: a level of 1e-57.
 _FARTHEST = 16.0
+# The largest share of the capital that one score of a batch may cost. The stakes are fixed for a
+# batch, so that they do not get smaller after a loss.
+_LARGEST_LOSS_OF_BATCH = 0.95
+# Of scores between 0 and 1. A reference whose scores are all equal would make the stakes infinite.
+_LARGEST_VARIANCE, _SMALLEST_VARIANCE = 0.25, 1e-4
 
 
 # -- stakes
@@ -104,7 +101,7 @@ class SizeBets:
 
     References
     ----------
-    .. [1] Voracek, Orabona (2025). STaR-Bets: Sequential target-recalculating bets for tighter
+    .. [1] Voracek, Orabona (2025). STaR-SizeBets: Sequential target-recalculating bets for tighter
            confidence intervals. arXiv 2505.22422.
 
     Examples
@@ -127,12 +124,21 @@ class SizeBets:
         if not self.sizes:
             raise DataError("sizes must have at least one number of queries; got none")
         for size in self.sizes:
-            check_positive("sizes", size)
+            base.check_positive("sizes", size)
 
     @classmethod
-    def up_to(cls, n: int) -> Self:
+    def up_to(cls, n: float) -> Self:
         """Stakes for at most `n` queries: for effects that `n` just show, and for larger ones."""
         return cls(tuple(float(n) / multiple**2 for multiple in _MULTIPLES.tolist()))
+
+    @classmethod
+    def for_effect(cls, effect: float) -> Self:
+        """Stakes for a mean that lies at least this share of the range from the tested one.
+
+        They begin as the stakes for the fastest growth, which are the effect over the variance.
+        """
+        share = base.check_positive("effect", effect) ** 2 / _PLANNED_VARIANCE
+        return cls.up_to(2.0 * math.log(cls(tuple(_MULTIPLES)).goal(0.05)) / share)
 
     def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:
         """The stakes of a capital of 1, of shape (n_sizes, ..., n), for an error rate."""
@@ -140,7 +146,8 @@ class SizeBets:
         sizes = np.array(self.sizes)[:, np.newaxis]
         plan = sizes * 2.0 ** np.ceil(np.log2(np.maximum((place + 1) / sizes, 1.0)))
         left = np.maximum(plan - place, _LEAST_LEFT * plan)
-        spread = _beside(left, scores) * _earlier_variances(scores, _PLANNED_WEIGHT)
+        left = left.reshape(len(left), *(1,) * (scores.ndim - 1), -1)
+        spread = left * _earlier_variances(scores)
         return np.asarray(np.sqrt(2.0 * math.log(self.goal(alpha)) / spread))
 
     def goal(self, alpha: float) -> float:
@@ -154,70 +161,21 @@ class SizeBets:
         return f"{start}{last} queries"
 
 
-@dataclass(frozen=True, slots=True)
-class EffectBets:
-    """Stakes for a mean that lies a planned distance from the one that is tested.
-
-    For each of three effects, 1, 1.5 and 2.25 times the planned one, the stake is the one under
-    which the capital grows fastest: the effect over the variance plus its own square.
-
-    Parameters
-    ----------
-    effect : float
-        The planned distance, as a share of the range of the scores. For a paired difference the
-        range is twice that of the scores of a side.
-
-    Examples
-    --------
-    >>> EffectBets(0.05).stakes(np.array([0.4, 0.6]), 0.05).round(2)
-    array([[0.77, 1.43],
-           [1.1 , 1.97],
-           [1.5 , 2.49]])
-    """
-
-    effect: float
-    largest_loss = 0.95
-
-    def __post_init__(self) -> None:
-        check_positive("effect", self.effect)
-
-    def stakes(self, scores: FloatArray, alpha: float) -> FloatArray:  # noqa: ARG002 - as SizeBets
-        """The stakes, of shape (3, ..., n)."""
-        effects = _beside(self.effect * _MULTIPLES[:, np.newaxis], scores)
-        return np.asarray(effects / (_earlier_variances(scores, 1.0) + effects**2))
-
-    def goal(self, alpha: float) -> None:  # noqa: ARG002 - as SizeBets
-        """None: the stakes are for the fastest growth, whatever was won."""
-        return
-
-    def describe(self) -> str:
-        """The rule in a few words, for settings and signatures."""
-        return f"effect {self.effect:g} of the range"
-
-
-Bets: TypeAlias = SizeBets | EffectBets
-
-
-def _earlier_variances(scores: FloatArray, weight: float) -> FloatArray:
-    """The variance of the scores before each one; the planned one counts for `weight` scores."""
-    count = weight + np.arange(1, scores.shape[-1] + 1)
-    means = (0.5 * weight + np.cumsum(scores, axis=-1)) / count
+def _earlier_variances(scores: FloatArray) -> FloatArray:
+    """The variance of the scores before each one."""
+    count = _PLANNED_WEIGHT + np.arange(1, scores.shape[-1] + 1)
+    means = (0.5 * _PLANNED_WEIGHT + np.cumsum(scores, axis=-1)) / count
     squares = np.cumsum((scores - means) ** 2, axis=-1)
-    variances = (_PLANNED_VARIANCE * weight + squares) / count
+    variances = (_PLANNED_VARIANCE * _PLANNED_WEIGHT + squares) / count
     first = np.full_like(scores[..., :1], _PLANNED_VARIANCE)
     return np.concatenate((first, variances[..., :-1]), axis=-1)
-
-
-def _beside(rows: FloatArray, scores: FloatArray) -> FloatArray:
-    """One value per row and time, with an axis of length 1 for each other axis of the scores."""
-    return rows.reshape(len(rows), *(1,) * (scores.ndim - 1), -1)
 
 
 # -- capital
 
 
 def log_capital(
-    scores: FloatArray, mean: FloatArray | float, bets: Bets, alpha: float
+    scores: FloatArray, mean: FloatArray | float, bets: SizeBets, alpha: float
 ) -> FloatArray:
     """The logarithm of the capital after each score, if scores above a mean are expected.
 
@@ -230,7 +188,7 @@ def log_capital(
     mean : float or ndarray
         The mean that is doubted, between 0 and 1. An array has time as its last axis, of length 1
         or n; axes before those of the scores are several means.
-    bets : SizeBets or EffectBets
+    bets : SizeBets
         The stakes; the capital is shared evenly among the rows of them.
     alpha : float
         The error rate, of both sides together.
@@ -247,19 +205,16 @@ def log_capital(
 
     Examples
     --------
-    >>> np.exp(log_capital(np.array([1.0, 0.0]), 0.5, EffectBets(0.05), 0.05)).round(4)
-    array([1.5612, 0.663 ])
+    >>> np.exp(log_capital(np.array([1.0, 0.0]), 0.5, SizeBets(), 0.05)).round(2)
+    array([1.53, 0.69])
     """
     doubted = np.asarray(mean, dtype=np.float64)
     distances = scores - doubted
     with np.errstate(divide="ignore", over="ignore"):  # below 0 there is nothing to lose
         most = np.broadcast_to(bets.largest_loss / doubted, distances.shape)
-    stakes, goal = bets.stakes(scores, alpha), bets.goal(alpha)
+    stakes = bets.stakes(scores, alpha)
     stakes = stakes.reshape(len(stakes), *(1,) * (distances.ndim - scores.ndim), *scores.shape)
-    if goal is None:
-        paths = np.cumsum(np.log1p(np.minimum(stakes, most) * distances), axis=-1)
-    else:
-        paths = _recalculated(stakes, distances, most, math.log(goal))
+    paths = _recalculated(stakes, distances, most, math.log(bets.goal(alpha)))
     largest = paths.max(axis=0)
     return np.asarray(largest + np.log(np.exp(paths - largest).mean(axis=0)))
 
@@ -278,27 +233,6 @@ def _recalculated(
         latest = latest + np.log1p(np.minimum(left * staked, limit) * distance)
         paths.append(latest)
     return np.moveaxis(np.array(paths).reshape(-1, *latest.shape), 0, -1)
-
-
-def _log_capital_on_set(
-    scores: FloatArray, mean: FloatArray, bets: Bets, alpha: float, size: int | None
-) -> FloatArray:
-    """The same for scores drawn without replacement from a set of this size, if any, and mean.
-
-    If the mean of the whole set is m, the scores that are still to come have a known mean, against
-    which the bets are made. The capital is infinite from the score on after which the set cannot
-    have this mean, because its other scores would have to lie below 0. Above 1, the other side
-    excludes the mean.
-    """
-    if size is None:
-        return log_capital(scores, mean, bets, alpha)
-    earlier = np.concatenate(([0.0], np.cumsum(scores)))
-    left = size - np.arange(scores.size + 1)
-    # With nothing left there is no mean, but a total that differs from 0 is a contradiction.
-    rest = (size * mean - earlier) / np.maximum(left, 1)
-    capital = log_capital(scores, np.maximum(rest[..., :-1], 0.0), bets, alpha)
-    is_impossible = np.maximum.accumulate(rest < -_ROUNDING, axis=-1)[..., 1:]
-    return np.where(is_impossible, np.inf, capital)
 
 
 def to_unit(values: FloatArray, bounds: Bounds) -> FloatArray:
@@ -334,7 +268,7 @@ def mean_evalues(
     *,
     bounds: Bounds,
     alternative: Alternative = "two-sided",
-    bets: Bets | None = None,
+    bets: SizeBets | None = None,
     alpha: float = 0.05,
 ) -> FloatArray:
     """The e-value against a mean after each score; it may be looked at whenever you like.
@@ -354,7 +288,7 @@ def mean_evalues(
         The range that the scores can have.
     alternative : {"two-sided", "greater", "less"}
         "greater": the hypothesis is that the mean is `mean` or less.
-    bets : SizeBets or EffectBets, optional
+    bets : SizeBets, optional
         The stakes, chosen before the first score; ``SizeBets()`` if nothing was planned.
     alpha : float
         The error rate for which the stakes are chosen; the e-values are valid for every other one.
@@ -383,9 +317,9 @@ def mean_evalues(
     >>> int((mean_evalues(differences, 0.0, bounds=(-1, 1)) >= 20).argmax()) + 1
     15
     """
-    check_alternative(alternative)
-    check_probability("alpha", alpha)
-    scores = to_unit(finite_values(values), bounds)
+    base.check_alternative(alternative)
+    base.check_probability("alpha", alpha)
+    scores = to_unit(base.finite_values(values), bounds)
     low, high = bounds
     if not low <= mean <= high:
         raise DataError(f"mean must lie within the bounds {low:g} to {high:g}; got {mean:g}")
@@ -450,49 +384,13 @@ def adjust_evalues(evalues: npt.ArrayLike) -> FloatArray:
 # -- confidence sequences
 
 
-@dataclass(frozen=True, slots=True)
-class ConfidenceSequence:
-    """The interval of a mean after the latest score, valid together with all earlier ones.
-
-    Parameters
-    ----------
-    estimate : float
-        The mean of the scores so far; NaN without a score.
-    low, high : float
-        The limits: what no look so far has excluded. They never move apart again.
-    n : int
-        The number of scores.
-    method : str
-        How the limits were found, and the stakes, e.g. "betting, 100 queries".
-    confidence_level : float
-        The probability that the limits of all looks contain the mean.
-    notes : tuple of str
-        What a reader must know.
-
-    Examples
-    --------
-    >>> sequence = mean_sequence([1.0, 0.5, 1.0, 1.0], bounds=(0, 1))
-    >>> sequence.n, sequence.estimate, round(float(sequence.low), 2)
-    (4, 0.875, 0.0)
-    """
-
-    estimate: float
-    low: float
-    high: float
-    n: int
-    method: str
-    confidence_level: float = 0.95
-    notes: tuple[str, ...] = ()
-
-
 def mean_sequence(
     values: npt.ArrayLike,
     *,
     bounds: Bounds,
-    bets: Bets | None = None,
+    bets: SizeBets | None = None,
     confidence_level: float = 0.95,
-    set_size: int | None = None,
-) -> ConfidenceSequence:
+) -> Interval:
     """The interval of a mean of bounded scores, which may be looked at after every score.
 
     Parameters
@@ -502,25 +400,21 @@ def mean_sequence(
         must not depend on the scores: ask the queries in a random order.
     bounds : tuple of float
         The range that the scores can have.
-    bets : SizeBets or EffectBets, optional
+    bets : SizeBets, optional
         The stakes, chosen before the first score; ``SizeBets()`` if nothing was planned.
     confidence_level : float
         The probability that the limits contain the mean at all looks together.
-    set_size : int, optional
-        The number of scores in a fixed set, from which these were drawn without replacement. The
-        interval is then one of the mean of this set and of nothing else: it says nothing of other
-        queries. If omitted, it is one of the mean of all queries of this kind.
 
     Returns
     -------
-    ConfidenceSequence
-        It excludes a mean exactly if its two-sided `mean_evalues`, with the same stakes, have
-        reached 1 / alpha.
+    Interval
+        Its limits are what no look so far has excluded; they never move apart again. It excludes a
+        mean exactly if its two-sided `mean_evalues`, with the same stakes, have reached 1 / alpha.
 
     Raises
     ------
     DataError
-        If a score lies outside the bounds, or there are more scores than the set has.
+        If a score lies outside the bounds.
 
     Notes
     -----
@@ -538,35 +432,26 @@ def mean_sequence(
     >>> interval.estimate, round(interval.low, 3), round(interval.high, 3)
     (0.75, 0.6, 0.876)
     """
-    alpha = 1.0 - check_level(confidence_level)
+    alpha = 1.0 - base.check_level(confidence_level)
     rule = bets or SizeBets()
-    scores = to_unit(finite_values(values), bounds)
-    n = scores.size
-    least, most, notes = 0.0, 1.0, list[str]()
-    if set_size is not None and n:
-        size = check_integer("set_size", set_size, 1)
-        if n > size:
-            raise DataError(f"set_size must be at least the number of scores, {n}; got {size}")
-        least = float(scores.sum()) / size
-        most = least + (size - n) / size
-        notes.append(f"of the mean of these {size} queries only")
-    low = max(least, _lowest_mean(scores, rule, alpha, set_size))
-    high = min(most, 1.0 - _lowest_mean(1.0 - scores, rule, alpha, set_size))
+    scores = to_unit(base.finite_values(values), bounds)
+    low, high = _lowest_mean(scores, rule, alpha), 1.0 - _lowest_mean(1.0 - scores, rule, alpha)
+    notes: tuple[str, ...] = ()
     if low > high:
-        notes.append("the looks contradict each other: do the scores change with time?")
-    if not n:
-        notes.append("no score yet")
+        notes = ("the looks contradict each other: do the scores change with time?",)
+    if not scores.size:
+        notes = ("no score yet",)
     start, width = float(bounds[0]), float(bounds[1]) - float(bounds[0])
-    mean = start + width * (float(scores.mean()) if n else math.nan)
+    mean = start + width * (float(scores.mean()) if scores.size else math.nan)
     method, limits = f"betting, {rule.describe()}", (start + width * low, start + width * high)
-    return ConfidenceSequence(mean, *limits, n, method, confidence_level, tuple(notes))
+    return Interval(mean, *limits, math.nan, method, confidence_level, notes)
 
 
-def _lowest_mean(scores: FloatArray, bets: Bets, alpha: float, size: int | None) -> float:
+def _lowest_mean(scores: FloatArray, bets: SizeBets, alpha: float) -> float:
     """The limit below which every mean was excluded at some look: capital falls with the mean."""
 
     def are_excluded(means: FloatArray) -> BoolArray:
-        capital = _log_capital_on_set(scores, means[:, np.newaxis], bets, alpha, size)
+        capital = log_capital(scores, means[:, np.newaxis], bets, alpha)
         return np.asarray(capital.max(axis=-1, initial=-math.inf) >= math.log(2.0 / alpha))
 
     excluded, kept = 0.0, 1.0
@@ -589,7 +474,7 @@ def asymptotic_sequence(
     planned_n: int = 400,
     first_look: int = FIRST_LOOK,
     confidence_level: float = 0.95,
-) -> ConfidenceSequence:
+) -> Interval:
     """The interval of a mean of scores without bounds, which may be looked at after every score.
 
     It is what the t interval is for one look: valid for many scores of finite variance, too narrow
@@ -608,7 +493,7 @@ def asymptotic_sequence(
 
     Returns
     -------
-    ConfidenceSequence
+    Interval
         With infinite limits before the first look.
 
     References
@@ -622,19 +507,18 @@ def asymptotic_sequence(
     >>> round(interval.estimate, 3), round(interval.low, 3), round(interval.high, 3)
     (1.15, 1.049, 1.252)
     """
-    alpha = 1.0 - check_level(confidence_level)
-    scores, method = finite_values(values), f"asymptotic, {planned_n} queries"
+    alpha = 1.0 - base.check_level(confidence_level)
+    scores, method = base.finite_values(values), f"asymptotic, {planned_n} queries"
     means, spreads, costs, unit = _running_evidence(scores, alpha, planned_n)
     estimate = float(means[-1]) * unit if scores.size else math.nan
     low, high, notes = -math.inf, math.inf, list[str]()
-    if scores.size < check_integer("first_look", first_look, 2):
+    if scores.size < base.check_integer("first_look", first_look, 2):
         notes.append(f"no limits before {first_look} scores")
     else:
         reach = np.sqrt(spreads * (costs - math.log(alpha)))
         low = float((means - reach)[first_look - 1 :].max()) * unit
         high = float((means + reach)[first_look - 1 :].min()) * unit
-    figures = (estimate, low, high, scores.size, method)
-    return ConfidenceSequence(*figures, confidence_level, tuple(notes))
+    return Interval(estimate, low, high, math.nan, method, confidence_level, tuple(notes))
 
 
 def asymptotic_evalues(
@@ -676,15 +560,15 @@ def asymptotic_evalues(
     >>> float(evalues[50]), evalues[[99, 199]].round(1)
     (0.0, array([  16.7, 1444.3]))
     """
-    check_alternative(alternative)
-    check_probability("alpha", alpha)
-    scores = finite_values(values)
+    base.check_alternative(alternative)
+    base.check_probability("alpha", alpha)
+    scores = base.finite_values(values)
     means, spreads, costs, unit = _running_evidence(scores, alpha, planned_n)
     away = means - mean / unit
     # Scores without any spread have shown nothing yet about the spread that others may have.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gains = np.where(spreads > 0.0, away**2 / spreads, 0.0)
-    is_seen = np.arange(1, scores.size + 1) >= check_integer("first_look", first_look, 2)
+    is_seen = np.arange(1, scores.size + 1) >= base.check_integer("first_look", first_look, 2)
     if alternative != "two-sided":
         is_seen &= away > 0.0 if alternative == "greater" else away < 0.0
     return np.where(is_seen, to_evalues(gains - costs), 0.0)
@@ -698,7 +582,7 @@ def _running_evidence(
     The logarithm of the e-value against a mean is its squared distance from the mean of the scores
     over the spread, less the cost: those of a normal bettor with the variance that was seen.
     """
-    planned = check_integer("planned_n", planned_n, 1)
+    planned = base.check_integer("planned_n", planned_n, 1)
     # The width of the mixture that is best for the planned number, equation 24 of the paper.
     precision = (-2.0 * math.log(alpha) + math.log(1.0 - 2.0 * math.log(alpha))) / planned
     count = np.arange(1, scores.size + 1, dtype=np.float64)
@@ -715,47 +599,13 @@ def _running_evidence(
 
 # -- alpha spending
 
-# What of `alpha` is spent when a share of the queries was asked.
-Spending: TypeAlias = Callable[[float, float], float]
 
-
-def obrien_fleming(share: float, alpha: float) -> float:
-    """Lan and DeMets' function for boundaries like those of O'Brien and Fleming: almost all late.
-
-    Examples
-    --------
-    >>> [round(obrien_fleming(share, 0.05), 5) for share in (0.2, 0.6, 1.0)]
-    [0.0, 0.00762, 0.05]
-    """
-    from scipy.special import ndtr, ndtri
-
-    # Half on each side, as in the paper: 2 - 2 Phi(z / sqrt(t)) of a one-sided test at alpha / 2.
-    return 4.0 * float(ndtr(ndtri(alpha / 4.0) / math.sqrt(share)))
-
-
-def pocock(share: float, alpha: float) -> float:
-    """Lan and DeMets' function for boundaries like those of Pocock: evenly.
-
-    Examples
-    --------
-    >>> [round(pocock(share, 0.05), 5) for share in (0.2, 0.6, 1.0)]
-    [0.01477, 0.03543, 0.05]
-    """
-    return alpha * math.log1p((math.e - 1.0) * share)
-
-
-SPENDING: Registry[Spending] = Registry(
-    "spending function", {"obrien-fleming": obrien_fleming, "pocock": pocock}
-)
-
-
-def look_levels(
-    shares: Sequence[float], *, alpha: float = 0.05, spending: str = "obrien-fleming"
-) -> FloatArray:
+def look_levels(shares: Sequence[float], *, alpha: float = 0.05) -> FloatArray:
     """The level of each look: a two-sided p-value at most this large stops the evaluation.
 
-    The error rate is spent bit by bit, at each look a little, and in the end all of it. The level
-    of each look follows from what is spent, because the looks share their queries.
+    The error rate is spent bit by bit, almost all of it late, by Lan and DeMets' function for
+    boundaries like those of O'Brien and Fleming. The level of each look follows from what is spent,
+    because the looks share their queries.
 
     Parameters
     ----------
@@ -764,8 +614,6 @@ def look_levels(
     alpha : float
         The probability that any look rejects a true null hypothesis. For a one-sided test at the
         rate a, take half of the levels for alpha = 2 a.
-    spending : {"obrien-fleming", "pocock"}
-        The spending function; a member of ``SPENDING``.
 
     Returns
     -------
@@ -775,8 +623,6 @@ def look_levels(
     ------
     DataError
         If the shares do not ascend from above 0 to at most 1.
-    UnknownNameError
-        If there is no such spending function.
 
     References
     ----------
@@ -789,18 +635,14 @@ def look_levels(
     --------
     >>> look_levels([0.5, 1.0]).round(4)
     array([0.0031, 0.049 ])
-    >>> look_levels([0.5, 1.0], spending="pocock").round(4)
-    array([0.031 , 0.0277])
     """
-    from scipy.special import ndtr
-
-    check_probability("alpha", alpha)
-    spent_by = SPENDING[spending]
+    base.check_probability("alpha", alpha)
     information = np.asarray(shares, dtype=np.float64)
     steps = np.diff(information, prepend=0.0)
     if not information.size or (steps <= 0.0).any() or not information[-1] <= 1.0 + 1e-12:
         raise DataError(f"shares must ascend from above 0 to at most 1; got {list(shares)}")
-    spent = [spent_by(min(1.0, share), alpha) for share in information.tolist()]
+    # Half on each side, as in the paper: 2 - 2 Phi(z / sqrt(t)) of a one-sided test at alpha / 2.
+    spent = 4.0 * ndtr(ndtri(alpha / 4.0) / np.sqrt(np.minimum(1.0, information)))
     increments = np.diff(spent, prepend=0.0)
     boundaries = _boundaries(tuple(information.tolist()), tuple(increments.tolist()))
     return np.asarray(2.0 * ndtr(-np.array(boundaries)))
@@ -814,7 +656,6 @@ def _boundaries(information: tuple[float, ...], increments: tuple[float, ...]) -
     nodes, of evaluations that were not stopped before.
     """
     from scipy.optimize import brentq
-    from scipy.special import ndtr
 
     def excess(boundary: float, due: float) -> float:
         """How much more than its part of alpha a look spends with this boundary, on both sides."""
@@ -837,3 +678,127 @@ def _boundaries(information: tuple[float, ...], increments: tuple[float, ...]) -
         nodes, density = inside, arrived * weights * boundary * scale
         earlier = share
     return tuple(boundaries)
+
+
+# -- evidence that a mean has got worse at some time, in a stream without an end
+
+
+@dataclass(frozen=True, eq=False)
+class ChangeEvidence:
+    """The evidence after each batch that the mean has crossed a limit since some batch.
+
+    Parameters
+    ----------
+    evalues : ndarray of shape (n_batches,)
+        The evidence; at least 1 / alpha is enough, at any batch of the whole life.
+    starts : ndarray of shape (n_batches,)
+        The batch, from 0, since which the mean has most likely been beyond the limit.
+    """
+
+    evalues: FloatArray
+    starts: IndexArray
+
+
+@dataclass(frozen=True)
+class ChangeBets:
+    """How much is staked on each score; the stakes are the same for all batches.
+
+    Parameters
+    ----------
+    limit : float
+        The mean that is still good.
+    bounds : tuple of float
+        The range that the scores can have.
+    alternative : {"less", "greater"}
+        The side of the limit that is bad.
+    variance : float, optional
+        The variance that the scores had before the first batch, which decides the stakes; the
+        largest possible one if omitted.
+    alpha : float
+        The error rate for which the stakes are chosen; the e-values are valid for every other one.
+    """
+
+    limit: float
+    bounds: tuple[float, float]
+    alternative: str = "less"
+    variance: float | None = None
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        check_choice("alternative", self.alternative, ("greater", "less"))
+        base.check_probability("alpha", self.alpha)
+
+    def growth(self, scores: npt.ArrayLike | Column) -> FloatArray:
+        """The logarithm by which a batch multiplies the capital of each row of stakes.
+
+        Parameters
+        ----------
+        scores : array-like or Column
+            NaN is left out. The growth is the same for any order of the scores, and that of two
+            parts of a batch adds up.
+
+        Raises
+        ------
+        DataError
+            If a score lies outside the bounds.
+
+        Examples
+        --------
+        >>> ChangeBets(0.5, (0, 1)).growth([0.2, 0.4, 0.9]).round(3)
+        array([-0.185, -0.041, -0.01 , -0.002])
+        """
+        column = Column.of(scores)
+        values = to_unit(column.values, self.bounds)
+        low, width = self.bounds[0], self.bounds[1] - self.bounds[0]
+        tested = min(1.0, max(0.0, (self.limit - low) / width))
+        if self.alternative == "less":
+            values, tested = 1.0 - values, 1.0 - tested
+        most = _LARGEST_LOSS_OF_BATCH / tested if tested > 0.0 else math.inf
+        known = math.inf if self.variance is None else self.variance / width**2
+        spread = min(_LARGEST_VARIANCE, max(_SMALLEST_VARIANCE, known)) * np.array(SizeBets().sizes)
+        stakes = np.minimum(np.sqrt(2.0 * math.log(2.0 / self.alpha) / spread), most)
+        logarithms = np.log1p(stakes[:, np.newaxis] * (values - tested))
+        return np.array([math.fsum(row) for row in (logarithms * column.counts).tolist()])
+
+
+def combine_growth(batches: Sequence[FloatArray]) -> ChangeEvidence:
+    """The mean capital of the bettors of all starts, weighted, and the start that has most of it.
+
+    At each batch a new bettor begins, who doubts that the mean is within the limit from there on;
+    the k-th begins with the part 1 / (k (k + 1)) of the capital, so that all of them together, for
+    ever, have 1. A change after a long good time therefore costs a few more scores, and is not
+    hidden by what was won or lost before.
+
+    Parameters
+    ----------
+    batches : sequence of ndarray
+        The `ChangeBets.growth` of each batch, in the order of time.
+
+    References
+    ----------
+    .. [1] Shin, Ramdas, Rinaldo (2024). E-detectors: a nonparametric framework for sequential
+           change detection. The New England Journal of Statistics in Data Science 2:229-260.
+    .. [2] Shiryaev (1963), for the mixture over the time of the change.
+
+    Examples
+    --------
+    >>> good, bad = [1.0, 0.9] * 25, [0.6, 0.7] * 25
+    >>> bets = ChangeBets(0.9, (0, 1))
+    >>> evidence = combine_growth([bets.growth(batch) for batch in (good, good, bad, bad)])
+    >>> evidence.evalues[:3].round(1), int(evidence.starts[-1])
+    (array([7.0000e-01, 5.0000e-01, 3.7455e+03]), 2)
+    """
+    if not batches:
+        return ChangeEvidence(np.zeros(0), np.zeros(0, np.intp))
+    growth = np.array(batches)
+    number = np.arange(1.0, len(growth) + 1)
+    # Of each start and row of stakes; it grows from the start on.
+    capital = np.zeros_like(growth) - np.log(number * (number + 1) * growth.shape[1])[:, np.newaxis]
+    evalues, starts = [], []
+    for batch, gain in enumerate(growth):
+        capital[: batch + 1] += gain
+        by_start = np.logaddexp.reduce(capital[: batch + 1], axis=1)
+        starts.append(int(by_start.argmax()))
+        # The bettors that have not begun yet still have their part.
+        evalues.append(np.logaddexp.reduce(np.append(by_start, -math.log(batch + 2.0))))
+    return ChangeEvidence(to_evalues(np.array(evalues)), np.array(starts))

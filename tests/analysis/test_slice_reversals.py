@@ -148,13 +148,13 @@ def test_few_tests_of_all_other_queries_are_made(monkeypatch):
     rng = np.random.default_rng(1)
     runs = runs_of(np.full(60, 10), rng.normal(0.0, 0.05, 60), metrics=3)
     made = []
-    run_test = slice_reversals.run_test
+    paired_test = slice_reversals.paired_test
 
     def counted(pairs, **options):
         made.append(pairs.n)
-        return run_test(pairs, **options)
+        return paired_test(pairs, **options)
 
-    monkeypatch.setattr(slice_reversals, "run_test", counted)
+    monkeypatch.setattr(slice_reversals, "paired_test", counted)
     table = compare(*runs).slices("topic")
     opposed = (table.frame["difference"] * table.frame["difference"].mean() < 0).sum()
     assert opposed > 40

@@ -10,8 +10,8 @@ from scipy import stats as scipy_stats
 from rageval_report.errors import DataError
 from rageval_report.stats.binary import PairedTable, difference_pvalue
 from rageval_report.stats.columns import Column
-from rageval_report.stats.equivalence import run_equivalence
-from rageval_report.stats.pairs import Pairs, find_interval, paired_interval, run_test
+from rageval_report.stats.equivalence import equivalence_test
+from rageval_report.stats.pairs import Pairs, paired_interval, paired_test
 
 # Newcombe (1998), Statistics in Medicine 17:2635-2650, table III: both, wins, losses, neither and
 # the limits of method 10.
@@ -61,8 +61,8 @@ def chances(n, won, lost):
 
 def test_the_published_pvalues_of_the_airway_data_are_reproduced():
     pairs = table(*AIRWAY)
-    assert run_test(pairs, test="mcnemar").pvalue == pytest.approx(0.0703, abs=5e-5)
-    assert run_test(pairs, test="mcnemar-midp").pvalue == pytest.approx(0.0391, abs=5e-5)
+    assert paired_test(pairs, test="mcnemar").pvalue == pytest.approx(0.0703, abs=5e-5)
+    assert paired_test(pairs, test="mcnemar-midp").pvalue == pytest.approx(0.0391, abs=5e-5)
 
 
 @pytest.mark.parametrize(("wins", "losses"), [(5, 1), (3, 3), (0, 4), (40, 25), (0, 1)])
@@ -72,10 +72,12 @@ def test_mcnemars_exact_test_is_the_binomial_one_and_mid_p_counts_the_table_half
 ):
     pairs = of_counts(wins + losses + 7, wins, losses)
     exact = scipy_stats.binomtest(wins, wins + losses, alternative=alternative).pvalue
-    assert run_test(pairs, test="mcnemar", alternative=alternative).pvalue == pytest.approx(exact)
+    assert paired_test(pairs, test="mcnemar", alternative=alternative).pvalue == pytest.approx(
+        exact
+    )
     observed = scipy_stats.binom.pmf(wins, wins + losses, 0.5)
     half = observed if alternative == "two-sided" else observed / 2
-    midp = run_test(pairs, alternative=alternative).pvalue
+    midp = paired_test(pairs, alternative=alternative).pvalue
     assert midp == pytest.approx(1.0 if wins == losses and half == observed else exact - half)
 
 
@@ -106,8 +108,8 @@ def test_the_pvalue_at_a_difference_is_the_mean_binomial_tail(wins, losses, n, s
 def test_the_interval_excludes_zero_exactly_where_its_test_rejects(method, test, level):
     for wins, losses in all_tables(11):
         pairs = of_counts(11, wins, losses)
-        found = find_interval(pairs, method=method, confidence_level=level)
-        rejected = run_test(pairs, test=test).pvalue <= 1 - level
+        found = paired_interval(pairs, method=method, confidence_level=level)
+        rejected = paired_test(pairs, test=test).pvalue <= 1 - level
         assert (found.low > 0 or found.high < 0) == rejected
         assert -1 <= found.low <= found.estimate <= found.high <= 1
 
@@ -115,17 +117,17 @@ def test_the_interval_excludes_zero_exactly_where_its_test_rejects(method, test,
 def test_a_higher_level_has_a_wider_interval_and_exchanging_the_sides_mirrors_it():
     for wins, losses in all_tables(7):
         narrow, wide = (
-            find_interval(of_counts(7, wins, losses), confidence_level=level)
+            paired_interval(of_counts(7, wins, losses), confidence_level=level)
             for level in (0.8, 0.95)
         )
         assert wide.low <= narrow.low <= narrow.high <= wide.high
-        mirrored = find_interval(of_counts(7, losses, wins), confidence_level=0.95)
+        mirrored = paired_interval(of_counts(7, losses, wins), confidence_level=0.95)
         assert (mirrored.low, mirrored.high) == pytest.approx((-wide.high, -wide.low), abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [5, 60, 10**9])
 def test_identical_answers_leave_room_for_what_so_few_may_miss(n):
-    found = find_interval(of_counts(n, 0, 0))
+    found = paired_interval(of_counts(n, 0, 0))
     assert found.high == pytest.approx(-math.expm1(math.log(0.05) / n), rel=1e-6)
     assert found.low == -found.high
     assert "covers differences that so few may miss" in found.notes[0]
@@ -133,7 +135,7 @@ def test_identical_answers_leave_room_for_what_so_few_may_miss(n):
 
 @pytest.mark.parametrize(("n", "worst", "usual"), [(10, 0.944, 0.95), (20, 0.929, 0.95)])
 def test_the_default_interval_covers(n, worst, usual):
-    limits = [find_interval(of_counts(n, *cells)) for cells in all_tables(n)]
+    limits = [paired_interval(of_counts(n, *cells)) for cells in all_tables(n)]
     low, high = (np.array([getattr(each, side) for each in limits]) for side in ("low", "high"))
     for difference in (0.0, 0.02, 0.05, 0.2, 0.5, 0.8):
         holds = (low <= difference) & (difference <= high)
@@ -145,7 +147,7 @@ def test_the_default_interval_covers(n, worst, usual):
 
 def test_many_pairs_give_the_interval_of_the_normal_law():
     pairs = of_counts(10**7, 30_000, 28_000)
-    found = find_interval(pairs)
+    found = paired_interval(pairs)
     reach = scipy_stats.norm.ppf(0.975) * found.standard_error
     assert (found.low, found.high) == pytest.approx((2e-4 - reach, 2e-4 + reach), rel=1e-3)
 
@@ -160,7 +162,9 @@ def test_a_pipeline_worse_by_the_margin_passes_in_at_most_five_and_a_half_percen
     for margin in margins:
         passes = np.array(
             [
-                run_equivalence(of_counts(n, *cells), margin, alternative="non-inferior").equivalent
+                equivalence_test(
+                    of_counts(n, *cells), None, margin, alternative="non-inferior"
+                ).equivalent
                 for cells in all_tables(n)
             ]
         )
@@ -171,21 +175,21 @@ def test_a_pipeline_worse_by_the_margin_passes_in_at_most_five_and_a_half_percen
 
 @pytest.mark.parametrize(("n", "margin"), [(58, 0.05), (59, 0.05), (29, 0.1), (28, 0.1)])
 def test_without_a_change_non_inferiority_is_the_product_of_not_losing(n, margin):
-    found = run_equivalence(of_counts(n, 0, 0), margin, alternative="non-inferior")
+    found = equivalence_test(of_counts(n, 0, 0), None, margin, alternative="non-inferior")
     assert found.pvalue == pytest.approx((1 - margin) ** n, rel=1e-9)
     assert found.method == "mcnemar"
 
 
 def test_a_margin_near_zero_is_the_exact_test():
-    found = run_equivalence(table(30, 9, 2, 20), 1e-9, alternative="non-inferior")
+    found = equivalence_test(table(30, 9, 2, 20), None, 1e-9, alternative="non-inferior")
     assert found.pvalue == pytest.approx(scipy_stats.binomtest(9, 11, alternative="greater").pvalue)
 
 
 def test_what_the_interval_shows_the_claim_shows_too():
     for wins, losses in all_tables(14):
         pairs = of_counts(14, wins, losses)
-        found = find_interval(pairs)
-        claim = run_equivalence(pairs, 0.3, alternative="non-inferior")
+        found = paired_interval(pairs)
+        claim = equivalence_test(pairs, None, 0.3, alternative="non-inferior")
         assert claim.equivalent or found.low <= -0.3
         assert claim.equivalent == (claim.low >= -0.3)
 
@@ -195,7 +199,7 @@ def test_what_the_interval_shows_the_claim_shows_too():
 
 @pytest.mark.parametrize(("cells", "low", "high"), NEWCOMBE_TABLE)
 def test_newcombes_method_10_reproduces_his_table(cells, low, high):
-    found = find_interval(table(*cells), method="newcombe")
+    found = paired_interval(table(*cells), method="newcombe")
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-4)
 
 
@@ -213,23 +217,23 @@ def test_newcombes_method_10_reproduces_his_table(cells, low, high):
     ],
 )
 def test_published_intervals_are_reproduced(method, cells, level, low, high, half_a_digit):
-    found = find_interval(table(*cells), method=method, confidence_level=level)
+    found = paired_interval(table(*cells), method=method, confidence_level=level)
     assert (found.low, found.high) == pytest.approx((low, high), abs=half_a_digit)
 
 
 @pytest.mark.parametrize("n", [3, 14])
 def test_tangos_interval_is_closed_form_without_a_change_and_for_a_clean_sweep(n):
     z2 = scipy_stats.norm.ppf(0.975) ** 2
-    same = find_interval(of_counts(n, 0, 0), method="tango")
+    same = paired_interval(of_counts(n, 0, 0), method="tango")
     assert (same.low, same.high) == pytest.approx((-z2 / (n + z2), z2 / (n + z2)), rel=1e-12)
-    sweep = find_interval(of_counts(n, n, 0), method="tango")
+    sweep = paired_interval(of_counts(n, n, 0), method="tango")
     assert (sweep.low, sweep.high) == (pytest.approx((n - z2) / (n + z2), rel=1e-12), 1.0)
 
 
 @pytest.mark.parametrize("method", SHARES)
 @pytest.mark.parametrize("cells", [(0, 20, 0, 0), (0, 0, 20, 0), (3, 4, 1, 2), (20, 0, 0, 0)])
 def test_intervals_of_shares_hold_the_estimate_within_minus_one_and_one(method, cells):
-    found = find_interval(table(*cells), method=method)
+    found = paired_interval(table(*cells), method=method)
     assert -1.0 <= found.low <= found.estimate <= found.high <= 1.0
 
 

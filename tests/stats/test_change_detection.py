@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats.change_detection import ChangeBets, change_evalues, combine_growth
 from rageval_report.stats.columns import Column
+from rageval_report.stats.sequential import ChangeBets, combine_growth
+
+
+def change_evalues(batches, limit, **options):
+    bets = ChangeBets(limit, **options)
+    return combine_growth([bets.growth(batch) for batch in batches])
 
 
 def looped_evalue(batches, limit, variance, alpha=0.05):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError
 from rageval_report.stats.components import crossed_components, variance_components
 
 # Table 2 of Shrout & Fleiss: six targets, four judges; table 3 has the mean squares.
@@ -185,18 +185,13 @@ def test_crossed_plates_and_samples_as_in_lme4():
     )
 
 
-def test_batches_alone_as_in_lme4_and_as_repeats():
-    found = crossed_components(*cells(DYESTUFF), sources=["query"])
-    # lmer(Yield ~ (1 | Batch)), REML: variances 1764 and 2451.
-    assert variances(found) == pytest.approx({"query": 1764.05, "residual": 2451.25})
-    assert found.standard_error() == pytest.approx(19.38, abs=5e-3)
+def test_repeats_of_batches_are_as_in_lme4():
     repeated = variance_components(DYESTUFF)
-    assert found.variance_of("query") == pytest.approx(repeated.between)
-    assert found.standard_error() == pytest.approx(repeated.standard_error(repeats=5))
+    # lmer(Yield ~ (1 | Batch)), REML: variances 1764 and 2451.
+    assert (repeated.between, repeated.within) == pytest.approx((1764.05, 2451.25))
+    assert repeated.standard_error(repeats=5) == pytest.approx(19.38, abs=5e-3)
     of_seven = math.sqrt((repeated.between + repeated.within / 4) / 7)  # by hand
     assert repeated.standard_error(repeats=4, n=7) == pytest.approx(of_seven)
-    with pytest.raises(UnknownNameError, match="no source of these scores is named 'judge'"):
-        crossed_components(*cells(DYESTUFF), sources=["judge"])
 
 
 def test_missing_cells_against_dense_matrices():
@@ -226,11 +221,11 @@ def test_missing_cells_against_dense_matrices():
 
 
 def test_a_negative_source_is_0_and_the_others_are_estimated_without_it():
-    # Each query's scores differ, but the means of the queries are equal.
-    found = crossed_components(*cells([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]]), sources=["query"])
-    assert found.negative == ("query",)
+    # Each query's scores differ, but the means of the queries are equal, and those of the runs.
+    found = crossed_components(*cells([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]]))
+    assert set(found.negative) == {"query", "run"}
     # Then all six scores are one sample; its variance is 1.0 / 5.
-    assert variances(found) == {"query": 0.0, "residual": pytest.approx(0.2)}
+    assert variances(found) == {"query": 0.0, "run": 0.0, "residual": pytest.approx(0.2)}
 
 
 def test_fixed_factors_do_not_count_but_their_combinations_do():
@@ -272,10 +267,13 @@ QUERIES, RUNS = np.tile(np.arange(5), 3), np.repeat([0, 1, 2], 5)
         (cells([[1.0, 2.0]]), "at least 2 queries; got 1"),
         (cells([[math.nan, math.nan]]), "at least 2 queries; got 0"),
         (cells([[1.0, math.inf], [1.0, 2.0]]), "must be finite"),
-        (([[1.0]], [1]), "one score per cell"),
+        (([[1.0]], [1]), "one score per query"),
         (([1, 2, 3, 4], ["a", "a", "a", "b"], [1, 2, 2, 1]), "query 0, run 1 and judge 0"),
-        (([1, 2, 3, 4], list("aabb"), [1, 2]), "run must have one label per score, 4 in all"),
-        (([1, 2, 3, 4], list("aabb"), [1, 2, None, 2]), "run is missing for 1 scores"),
+        (([1, 2, 3, 4], list("aabb"), [1, 2]), "run must have one label per score"),
+        (
+            ([1, 2, 3, 4], list("aabb"), [1, 2, None, 2]),
+            "run must have a label for every score",
+        ),
         ((np.arange(15.0), QUERIES, RUNS, RUNS), "cannot tell run and judge"),
     ],
 )

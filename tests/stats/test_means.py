@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_one_score_within_bounds_has_them_as_limits(method):
 def test_equal_scores_have_no_width_where_spread_is_all_there_is(method):
     interval = mean_interval([0.1 + 0.2, 0.3, 0.3], method=method)
     assert interval.low == interval.high == pytest.approx(0.3)
-    assert interval.notes == ("all 3 scores are equal: without spread the interval has no width",)
+    assert interval.notes == ("all 3 numbers are equal: without spread the interval has no width",)
 
 
 def test_an_interval_is_cut_where_no_mean_can_be():
@@ -126,8 +127,10 @@ def test_scores_that_rounding_put_outside_the_bounds_count_as_the_bounds():
 
 
 def test_a_grid_for_many_values_changes_no_printed_digit():
-    column = Column.of(np.random.default_rng(2).beta(8, 2, 100_000))
-    exact, grid = (mean_interval(each, bounds=(0, 1)) for each in (column, column.on_grid()))
+    numbers = np.random.default_rng(2).beta(8, 2, 100_000)
+    column, rounded = Column.of(numbers), Column.of(numbers.round(4))
+    counted = replace(rounded, mean=column.mean, std=column.std, is_exact=False)
+    exact, grid = (mean_interval(each, bounds=(0, 1)) for each in (column, counted))
     assert grid.estimate == exact.estimate
     assert limits(grid) == pytest.approx(limits(exact), abs=1e-4 * (exact.high - exact.low) / 2)
 

@@ -16,12 +16,9 @@ from rageval_report.stats.pairs import (
     TESTS,
     PairedTest,
     Pairs,
-    find_interval,
     interval_of_test,
     paired_interval,
     paired_test,
-    run_test,
-    smallest_pvalue,
 )
 from rageval_report.stats.units import Units
 
@@ -91,9 +88,9 @@ def test_counts_may_stand_beside_differences_on_a_grid():
     grid = Column(np.array([-0.3, 0.001, 0.2]), np.array([20.0, 60, 20]), 0.0, 0.2, is_exact=False)
     pairs = Pairs(side, side, grid, outcomes=(20, 60, 20))
     assert (pairs.wins, pairs.ties, pairs.swapped().losses) == (20, 60, 20)
-    assert (run_test(pairs).test, run_test(pairs).ties) == ("sign-flip", 60)
+    assert (paired_test(pairs).test, paired_test(pairs).ties) == ("sign-flip", 60)
     with pytest.raises(DataError, match="needs every score in memory"):
-        run_test(pairs, test="wilcoxon")
+        paired_test(pairs, test="wilcoxon")
 
 
 # -- tests
@@ -209,13 +206,6 @@ def test_one_query_gives_a_difference_and_no_test():
     assert interval.notes == ("one query in common: no interval",)
 
 
-def test_the_smallest_pvalue_is_that_of_equal_signs():
-    pairs = Pairs.of([0.0] * 9, [1.0] * 6 + [0.0] * 3)
-    assert (smallest_pvalue(pairs, "sign-flip"), smallest_pvalue(pairs, "t")) == (2 / 64, 0.0)
-    assert smallest_pvalue(pairs, "none") == 0.0
-    assert smallest_pvalue(pairs, "mcnemar-midp") == run_test(pairs).pvalue
-
-
 def test_a_test_of_ones_own_takes_pairs_and_names_its_interval():
     def largest(pairs, *, alternative, n_resamples, seed):
         return float(pairs.units.listed()[-1]), 0.25
@@ -302,13 +292,13 @@ def test_clusters_of_one_size_are_tested_by_their_means():
 
 def test_an_equal_shift_of_clusters_of_different_sizes_has_no_spread():
     labels = ["a"] * 5 + ["b"] * 2 + ["c", "d", "e", "f", "g", "h"]
-    found = find_interval(Pairs.of([0.1] * 13, [0.4] * 13, labels), method="t")
+    found = paired_interval(Pairs.of([0.1] * 13, [0.4] * 13, labels), method="t")
     assert (found.low, found.high) == pytest.approx((0.3, 0.3))
 
 
 @pytest.mark.parametrize(
     ("clusters", "message"),
-    [(["a", None], "1 have none"), (["a"], "one label per query"), ([["a"], ["b"]], "one label")],
+    [(["a", None], "1 have none"), (["a"], "one label per score"), ([["a"], ["b"]], "one label")],
 )
 def test_clusters_that_do_not_fit_are_an_error(clusters, message):
     with pytest.raises(DataError, match=message):
@@ -324,7 +314,7 @@ def test_bad_input_names_what_is_wrong(call):
         call([0.1, math.nan], [math.nan, 0.2])
     with pytest.raises(DataError, match=r"equal length.*got shapes \(2,\) and \(3,\)"):
         call([0.1, 0.2], [0.1, 0.2, 0.3])
-    with pytest.raises(DataError, match="the candidate has 1 infinite"):
+    with pytest.raises(DataError, match="1 of the candidate are infinite"):
         call([0.1, 0.2], [0.1, math.inf])
     with pytest.raises(DataError, match="n_resamples"):
         call([0.1, 0.2], [0.1, 0.3], n_resamples=0)
@@ -360,5 +350,5 @@ def test_counted_rows_are_rows(scores):
     ]
     counted = Pairs(*columns)
     for test in ("auto", "t", "sign"):
-        there, here = run_test(counted, test=test), run_test(twice, test=test)
+        there, here = paired_test(counted, test=test), paired_test(twice, test=test)
         assert (there.pvalue, there.wins) == (pytest.approx(here.pvalue, rel=1e-9), here.wins)

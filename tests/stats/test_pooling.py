@@ -11,7 +11,6 @@ from rageval_report.errors import DataError
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pooling import (
     errors_of_common_spread,
-    expected_maximum,
     gain_of_noise,
     heterogeneity_test,
     partial_pooling,
@@ -215,7 +214,7 @@ HARTER = {2: 0.56419, 3: 0.84628, 4: 1.02938, 5: 1.16296, 10: 1.53875, 20: 1.867
 
 @pytest.mark.parametrize("k", HARTER)
 def test_the_expected_maximum_is_that_of_the_published_table(k):
-    assert round(expected_maximum(k), 5) == HARTER[k]
+    assert round(gain_of_noise(1.0, k), 5) == HARTER[k]
     assert gain_of_noise(0.02, k) == pytest.approx(0.02 * HARTER[k], abs=1e-7)
 
 
@@ -225,10 +224,10 @@ def test_the_expected_maximum_is_the_integral_over_its_density(k):
         return x * k * scipy.stats.norm.pdf(x) * math.exp((k - 1) * scipy.stats.norm.logcdf(x))
 
     by_scipy = scipy.integrate.quad(weighted, -12, 12, points=[0, 2, 4, 6], epsabs=1e-12)[0]
-    assert expected_maximum(k) == pytest.approx(by_scipy, abs=1e-9)
+    assert gain_of_noise(1.0, k) == pytest.approx(by_scipy, abs=1e-9)
 
 
 def test_one_variant_gains_nothing_and_none_is_no_choice():
     assert gain_of_noise(0.02, 1) == 0.0
     with pytest.raises(DataError, match="k must be an integer >= 1; got 0"):
-        expected_maximum(0)
+        gain_of_noise(1.0, 0)

@@ -90,7 +90,7 @@ def test_labels_may_be_of_any_plain_kind(labels):
 
 @pytest.mark.parametrize("labels", BAD, ids=range(len(BAD)))
 def test_a_row_without_a_label_is_an_error_that_says_where(labels):
-    with pytest.raises(DataError, match="every query needs a cluster; 1 have none, the first at"):
+    with pytest.raises(DataError, match="clusters must have a label for every score; 1 have"):
         Units.of(labels)
     assert are_missing(np.asarray(labels, dtype=object)).tolist() == [False, True, False]
 

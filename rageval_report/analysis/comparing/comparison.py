@@ -19,6 +19,7 @@ from rageval_report.analysis.cluster_labels import (
     resolve_units,
     unnamed_clusters,
 )
+from rageval_report.analysis.comparing.margins import RARE_LOSS_COLUMNS, LossSize
 from rageval_report.analysis.comparing.metric_comparison import (
     DEFAULT_PLAN,
     ComparisonPlan,
@@ -36,7 +37,6 @@ from rageval_report.analysis.comparing.pairing import (
     compared_rows,
     pair_runs,
 )
-from rageval_report.analysis.comparing.rare_loss_columns import RARE_LOSS_COLUMNS, LossSize
 from rageval_report.analysis.comparing.verdicts import (
     AdjustedPvalues,
     MetricFinding,

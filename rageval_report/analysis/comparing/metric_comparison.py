@@ -5,24 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.margin_methods import compare_with_margin
+from rageval_report.analysis.comparing.margins import (
+    LossSize,
+    compare_with_margin,
+    find_rare_losses,
+    rare_loss_notes,
+    rare_loss_numbers,
+    usual_sizes,
+)
 from rageval_report.analysis.comparing.pairing import (
     LoneScores,
     MissingTreatment,
     Pairing,
     extreme_differences,
     pairs_of,
-)
-from rageval_report.analysis.comparing.rare_loss_columns import (
-    LossSize,
-    find_rare_losses,
-    rare_loss_notes,
-    rare_loss_numbers,
 )
 from rageval_report.analysis.comparing.verdicts import (
     CLUSTERS,
@@ -31,20 +32,18 @@ from rageval_report.analysis.comparing.verdicts import (
     NeededUnits,
 )
 from rageval_report.analysis.sentence_parts import filled_notes, number
-from rageval_report.analysis.sizes import usual_sizes
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval, PairedResult
 from rageval_report.stats.effects import EFFECTS
-from rageval_report.stats.equivalence import EquivalenceResult, MarginMethod
+from rageval_report.stats.equivalence import EquivalenceResult, MarginMethod, RareLossBound
 from rageval_report.stats.pairs import (
     Pairs,
-    find_interval,
     interval_of_test,
-    run_test,
+    paired_interval,
+    paired_test,
 )
 from rageval_report.stats.planning import PlannedTest
 from rageval_report.stats.pooling import gain_of_noise
-from rageval_report.stats.rare_losses import RareLossBound
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -432,11 +431,11 @@ def _test_units(pairs: Pairs, plan: ComparisonPlan) -> tuple[PairedResult, Inter
     """The test of independent units, and its interval; neither if the units are too few."""
     if pairs.n < plan.fewest_units:
         return _untested(pairs, plan)
-    draws = {"n_resamples": plan.n_resamples, "seed": plan.seed}
-    interval = find_interval(
+    draws: dict[str, Any] = {"n_resamples": plan.n_resamples, "seed": plan.seed}
+    interval = paired_interval(
         pairs, method=plan.interval_method, confidence_level=plan.level_of_one, **draws
     )
-    return run_test(pairs, test=plan.test, **draws), interval
+    return paired_test(pairs, test=plan.test, **draws), interval
 
 
 def _untested(pairs: Pairs, plan: ComparisonPlan) -> tuple[PairedResult, Interval]:
@@ -545,7 +544,7 @@ def _ratio_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]
     logarithms = row.known.logarithms
     if logarithms is None or row.pairs.n < plan.fewest_units:
         return ()
-    log_ratio = find_interval(logarithms, method="sign-flip", confidence_level=plan.level_of_one)
+    log_ratio = paired_interval(logarithms, method="sign-flip", confidence_level=plan.level_of_one)
     ratio, low, high = (
         number(math.exp(value)) for value in (log_ratio.estimate, log_ratio.low, log_ratio.high)
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rageval_report.analysis.comparing.margin_methods import interval_name, is_usual
+from rageval_report.analysis.comparing.margins import interval_name, is_usual
 from rageval_report.analysis.sentence_parts import (
     correction_text,
     number,

@@ -24,7 +24,6 @@ from rageval_report.scores.catalogue.dialects import percentile_method
 from rageval_report.scores.correct_notion import CorrectNotion, declare, find_notion
 from rageval_report.scores.states import not_applicable
 from rageval_report.stats.base import Interval
-from rageval_report.stats.clusters import clustered_interval
 from rageval_report.stats.columns import Column
 from rageval_report.stats.equivalence import MarginMethod
 from rageval_report.stats.means import (
@@ -33,7 +32,7 @@ from rageval_report.stats.means import (
     percentiles_of,
     quantile_interval,
 )
-from rageval_report.stats.units import QUERIES, Units
+from rageval_report.stats.units import QUERIES, Units, clustered_interval
 from rageval_report.types import BoolArray, FloatArray
 
 GateMissing = Literal["drop", "worst"]

@@ -10,7 +10,7 @@ from typing import Protocol
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.comparing.margin_methods import (
+from rageval_report.analysis.comparing.margins import (
     compare_with_margin,
     what_strict_lacks,
 )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rageval_report.analysis.comparing.margin_methods import interval_name
+from rageval_report.analysis.comparing.margins import interval_name
 from rageval_report.analysis.gates.columns import Measurement
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject
 from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count

@@ -30,12 +30,12 @@ from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, MonitorPlot, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
-from rageval_report.stats.change_detection import (
+from rageval_report.stats.sequential import (
     ChangeBets,
     ChangeEvidence,
+    adjust_evalues,
     combine_growth,
 )
-from rageval_report.stats.sequential import adjust_evalues
 from rageval_report.stats.units import QUERIES
 from rageval_report.types import FloatArray
 

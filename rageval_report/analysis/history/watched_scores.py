@@ -15,9 +15,9 @@ from rageval_report.analysis.slices import group_labels
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.base import Interval
-from rageval_report.stats.change_detection import ChangeBets
 from rageval_report.stats.columns import Column
 from rageval_report.stats.means import mean_interval
+from rageval_report.stats.sequential import ChangeBets
 from rageval_report.stats.units import Units
 from rageval_report.types import BoolArray, FloatArray
 

@@ -280,7 +280,9 @@ def _noise(runs: Sequence[Scored], own: Sequence[Metric]) -> CrossedComponents |
     for number, (run, metric) in enumerate(zip(runs, own, strict=True)):
         has_votes = f"{metric.name}{VOTES}" in run.details
         table = (
-            votes_of(run, metric) if has_votes else run.scores[[metric.name]].set_axis([""], axis=1)
+            votes_of(run, metric)
+            if has_votes
+            else run.scores[[metric.name]].set_axis(["judge"], axis=1)
         )
         cells = table.melt(ignore_index=False, var_name="judge", value_name="score")
         tables.append(cells.assign(run=number, query=cells.index.astype(str)))

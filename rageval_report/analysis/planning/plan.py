@@ -15,6 +15,7 @@ from rageval_report.analysis.cluster_labels import (
     resolve_units,
     unnamed_clusters,
 )
+from rageval_report.analysis.comparing.margins import scale_of
 from rageval_report.analysis.planning.assumptions import (
     CORRELATIONS,
     USUAL_CORRELATION,
@@ -25,7 +26,6 @@ from rageval_report.analysis.planning.assumptions import (
 from rageval_report.analysis.planning.needs import Needs
 from rageval_report.analysis.repeating.shared_runs import shared_metrics
 from rageval_report.analysis.sentence_parts import number, rounded_count
-from rageval_report.analysis.sizes import scale_of
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored

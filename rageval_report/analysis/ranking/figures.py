@@ -17,13 +17,12 @@ import numpy as np
 from rageval_report.analysis.ranking.objectives import ObjectivePart
 from rageval_report.stats.base import TIE_TOLERANCE, Interval
 from rageval_report.stats.bootstrap import bootstrap_pvalue, expanded_limits
-from rageval_report.stats.clusters import clustered_interval
 from rageval_report.stats.columns import Column
 from rageval_report.stats.corrections import WESTFALL_YOUNG, adjust_pvalues
 from rageval_report.stats.means import mean_interval
-from rageval_report.stats.pairs import Pairs, find_interval
+from rageval_report.stats.pairs import Pairs, paired_interval
 from rageval_report.stats.sign_flips import sign_flip_pvalue
-from rageval_report.stats.units import FEWEST_UNITS, QUERIES, Units
+from rageval_report.stats.units import FEWEST_UNITS, QUERIES, Units, clustered_interval
 from rageval_report.types import BoolArray, FloatArray
 
 BOOTSTRAP = "paired bootstrap"
@@ -251,7 +250,7 @@ class Figure:
             low, high = expanded_limits(self.drawn[:, second] - self.drawn[:, first], self.n, level)
             return float(low), float(high)
         pairs = Pairs.of(self.by_query[:, first], self.by_query[:, second], self._clusters)
-        interval = find_interval(
+        interval = paired_interval(
             pairs,
             confidence_level=level,
             n_resamples=max(1, len(self.drawn)),

@@ -20,8 +20,9 @@ from rageval_report.stats.many_pairs import (
     FriedmanResult,
     count_alone_best,
     friedman_test,
-    pair_tests,
+    pairs_of_columns,
     rounding_tie,
+    run_all_tests,
 )
 from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import QUERIES, Units
@@ -145,7 +146,8 @@ class MatrixColumns:
 
     def test_pairs(self, test: str, margin: float, drawing: Drawing) -> AllPairs:
         """The tests of all pairs."""
-        return pair_tests(self.scores, units=self.units, test=test, margin=margin, **drawing)
+        pairs = pairs_of_columns(self.scores, units=self.units)
+        return run_all_tests(pairs, test=test, margin=margin, **drawing)
 
     def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
         """Friedman's test."""

@@ -27,7 +27,7 @@ from rageval_report.analysis.sentence_parts import (
 from rageval_report.errors import MOST_NAMED
 from rageval_report.results import Result
 from rageval_report.stats.many_pairs import AllPairs
-from rageval_report.stats.pairs import Pairs, find_interval, interval_of_test
+from rageval_report.stats.pairs import Pairs, interval_of_test, paired_interval
 from rageval_report.stats.planning import PlannedTest
 from rageval_report.stats.pooling import gain_of_noise
 from rageval_report.stats.units import fewest_units
@@ -317,7 +317,7 @@ def _difference_limits(
     """The interval of the difference, within the metric's range."""
     if block.columns.n_units < fewest_units(alpha_of(settings)):
         return float("nan"), float("nan")
-    interval = find_interval(
+    interval = paired_interval(
         pairs,
         method=interval_of_test(settings["test"]),
         confidence_level=settings["confidence_level"],

@@ -8,8 +8,9 @@ from typing import TypedDict
 
 import numpy as np
 
+from rageval_report.analysis.ranking.objective_definitions import quantile_of
 from rageval_report.analysis.ranking.objectives import Aim, ObjectivePart
-from rageval_report.stats.bootstrap import quantile_of, resampled_statistics
+from rageval_report.stats.bootstrap import resampled_statistics
 from rageval_report.types import FloatArray
 
 
@@ -86,7 +87,7 @@ def resample_objectives(aims: Sequence[Aim], *, n_resamples: int, seed: int) -> 
     parts = [part for aim in aims for part in aim.parts]
     drawn = resampled_statistics(
         [part.block.values for part in parts],
-        [part.statistic for part in parts],
+        [quantile_of(part.statistic) for part in parts],
         clusters=parts[0].block.units.codes if parts else None,
         n_resamples=n_resamples,
         seed=seed,

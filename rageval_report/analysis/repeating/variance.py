@@ -328,7 +328,8 @@ def _cells(
         cells["score"].to_numpy(dtype=np.float64),
         cells["query"].to_numpy(),
         cells["run"].to_numpy(dtype=object),
-        cells["judge"].to_numpy(dtype=object),
+        # A metric without judges has one whose name is empty, which is no label.
+        ("judge " + cells["judge"].astype(str)).to_numpy(dtype=object),
     )
 
 

@@ -17,7 +17,7 @@ from rageval_report.scores import Scored
 from rageval_report.scores.cluster_hint import likely_clusters
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means import mean_interval
-from rageval_report.stats.sequential import ConfidenceSequence, adjust_evalues
+from rageval_report.stats.sequential import adjust_evalues
 from rageval_report.types import FloatArray
 
 COLUMNS = (
@@ -165,7 +165,7 @@ def _cluster_notes(candidate: Scored) -> tuple[str, ...]:
 class _State:
     """How far a rule is: its interval, its evidence, and what would be enough."""
 
-    interval: ConfidenceSequence | Interval
+    interval: Interval
     n: int
     evidence: float
     needed: float

@@ -10,9 +10,6 @@ import numpy as np
 from rageval_report.stats.base import TIE_TOLERANCE, Alternative, Interval
 from rageval_report.stats.pairs import paired_interval
 from rageval_report.stats.sequential import (
-    Bets,
-    ConfidenceSequence,
-    EffectBets,
     SizeBets,
     asymptotic_evalues,
     asymptotic_sequence,
@@ -67,11 +64,11 @@ class MeanClaim:
         """The number of queries that have a value."""
         return int(self.is_scored.sum())
 
-    def bets(self) -> Bets:
+    def bets(self) -> SizeBets:
         """The stakes: for the expected effect, or for the number of queries that can be asked."""
         if self.effect is None or self.bounds is None:
             return SizeBets.up_to(self.n_planned)
-        return EffectBets(self.effect / (self.bounds[1] - self.bounds[0]))
+        return SizeBets.for_effect(self.effect / (self.bounds[1] - self.bounds[0]))
 
     def evalues(self, alpha: float) -> FloatArray:
         """The e-value after each query, times the share; enough at 1 / alpha.
@@ -104,7 +101,7 @@ class MeanClaim:
         latest: FloatArray = np.concatenate(([0.0], scored))[np.cumsum(self.is_scored)]
         return latest
 
-    def sequence(self, alpha: float) -> ConfidenceSequence:
+    def sequence(self, alpha: float) -> Interval:
         """The interval whose limit passes `limit` as soon as the e-value is enough.
 
         Parameters

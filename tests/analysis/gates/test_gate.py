@@ -14,7 +14,7 @@ from rageval_report.analysis.gates.figures import FIGURES
 from rageval_report.analysis.gates.grammar import RuleError
 from rageval_report.errors import DataError, GateError, UnknownNameError
 from rageval_report.stats import mean_interval, quantile_interval
-from rageval_report.stats.clusters import clustered_interval
+from rageval_report.stats.units import clustered_interval
 
 NAN = float("nan")
 FAITHFULNESS = [0.9, 0.2, 0.6, NAN, 1.0, 0.4, 0.7, 0.8, NAN, 0.4]

@@ -8,7 +8,7 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, compare, rank
 from rageval_report.errors import DataError
 from rageval_report.stats import friedman_test, mean_interval
-from rageval_report.stats.clusters import clustered_interval
+from rageval_report.stats.units import clustered_interval
 
 N, SIZE = 9, 5
 DOCUMENTS = np.repeat(np.arange(N), SIZE)
