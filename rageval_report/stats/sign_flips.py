@@ -70,7 +70,7 @@ _MOST_LISTED, _MOST_LISTED_OF_STEPS, _MOST_COUNTED = 28, 20, 1000
 _LONGEST_LIST = 2**20
 # The relative error of a tail is about exp(-27) = 2e-12 where the integral converges quickly, and
 # at most this where it does not: a few dozen values without a lattice. Of a lattice that a shift
-# moves it is up to 1e-4, because the integrand returns for ever, if by less and less.
+# moves it is up to 1e-4 (3e-4 in tails below 1e-70): the integrand returns for ever, if by less.
 DIGITS = 27.0
 _TOLERANCE = 1e-6
 # Numbers of terms times values: up to which none is left out, and the largest of few values, of a
