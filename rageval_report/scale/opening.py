@@ -267,3 +267,22 @@ def open_beside(opened: OpenedFrame, table: pd.DataFrame) -> OpenedFrame:
     else:
         beside = load("ibis").memtable(table)
     return replace(opened, frame=lazy_frame(beside), place="a table in memory")
+
+
+def write_rows(rows: LazyTable, path: str | Path) -> None:
+    """Write rows to a Parquet file by the engine's own writer; half a file is never left behind.
+
+    Raises
+    ------
+    DataError
+        If the file has another suffix, or the engine writes folders only.
+    """
+    target = Path(path)
+    if target.suffix != ".parquet":
+        raise DataError(f"path must be a .parquet file; got {target.name!r}")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as folder:
+        file = Path(folder, target.name)
+        rows.sink_parquet(file)
+        if not file.is_file():
+            raise DataError(f"{target}: this engine writes folders only; leave out path=")
+        file.replace(target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -283,6 +283,10 @@ class PairedMetric:
     @classmethod
     def of(cls, pairing: Pairing, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
         """The metric of the runs, paired by the settings."""
+        anything: Any = pairing  # a pairing of scans counts by itself
+        if not isinstance(anything, Pairing):
+            names = (anything.baseline.name, anything.candidate.name)
+            return cls(names, ours, anything.measured(ours))
         before, after = pairing.treated(ours, theirs, plan.missing)
         rows = pairing.alignment.baseline_rows
         return cls.of_scores(
@@ -432,7 +436,7 @@ def _test_units(pairs: Pairs, plan: ComparisonPlan) -> tuple[PairedResult, Inter
     """The test of independent units, and its interval; neither if the units are too few."""
     if pairs.n < plan.fewest_units:
         return _untested(pairs, plan)
-    draws = {"n_resamples": plan.n_resamples, "seed": plan.seed}
+    draws: dict[str, Any] = {"n_resamples": plan.n_resamples, "seed": plan.seed}
     interval = find_interval(
         pairs, method=plan.interval_method, confidence_level=plan.level_of_one, **draws
     )
