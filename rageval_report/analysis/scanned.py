@@ -16,14 +16,6 @@ from rageval_report.scores import Scored
 class Scanned(Protocol):
     """The scores of a pipeline in files: `rageval_report.scale.scan.EvaluationScan`."""
 
-    @property
-    def name(self) -> str:
-        """The name of the pipeline."""
-
-    @property
-    def engine(self) -> str:
-        """What counts the scores."""
-
     def collect(self) -> Any:
         """The evaluation of all rows, in memory."""
 

@@ -106,8 +106,8 @@ class Combinations:
 
         chosen: list[Any] = self.keys[is_chosen].to_dict("records")
         # Null is no answer to whether a row is like another one, and a row that is not chosen.
-        found = [nw.when(is_like(key)).then(1).otherwise(0) for key in chosen]
-        return reduce(add, found) > 0 if found else nw.lit(value=False)
+        combined = [nw.when(is_like(key)).then(1).otherwise(0) for key in chosen]
+        return reduce(add, combined) > 0 if combined else nw.lit(value=False)
 
 
 def count_combinations(
@@ -171,20 +171,27 @@ def _cuts_of_rule(table: ScannedTable, notion: CorrectNotion) -> dict[str, set[f
 
 def count_correct(table: ScannedTable, notion: CorrectNotion) -> CorrectCounts:
     """How many queries are answered correctly."""
-    found = count_combinations(table, notion)
-    right = answers_by(found.rows, notion)
-    n_correct = int(found.n[right.fillna(value=False).to_numpy(bool)].sum())
-    n_unknown = int(found.n[right.isna().to_numpy()].sum())
+    combined = count_combinations(table, notion)
+    right = answers_by(combined.rows, notion)
+    n_correct = int(combined.n[right.fillna(value=False).to_numpy(bool)].sum())
+    n_unknown = int(combined.n[right.isna().to_numpy()].sum())
     return CorrectCounts(n_correct, table.n_rows - n_correct - n_unknown, n_unknown)
+
+
+def find_causes(
+    table: ScannedTable, notion: CorrectNotion, k: int
+) -> tuple[Combinations, pd.Series]:
+    """The combinations of what decides why a query fails, and the cause of each."""
+    stems = [f"{stem}{cutoff}" for stem in OF_RETRIEVAL for cutoff in (f"@{k}", "")]
+    combined = count_combinations(table, notion, ("citation_hit", *stems))
+    return combined, failure_causes(combined.rows, k=k, correct=notion)
 
 
 def count_causes(table: ScannedTable, notion: CorrectNotion, k: int) -> CauseCounts:
     """How many queries fail for each cause."""
-    stems = [f"{stem}{cutoff}" for stem in OF_RETRIEVAL for cutoff in (f"@{k}", "")]
-    found = count_combinations(table, notion, ("citation_hit", *stems))
-    causes = failure_causes(found.rows, k=k, correct=notion)
-    unmeasured = CauseCounts.of(found.rows, causes).unmeasured
-    sums = pd.Series(found.n).groupby(causes.to_numpy()).sum().astype(int)
+    combined, causes = find_causes(table, notion, k)
+    unmeasured = CauseCounts.of(combined.rows, causes).unmeasured
+    sums = pd.Series(combined.n).groupby(causes.to_numpy()).sum().astype(int)
     return CauseCounts(
         table.n_rows, Counter({str(cause): int(n) for cause, n in sums.items()}), unmeasured
     )
@@ -220,11 +227,14 @@ class ScannedRun(GatedRun):
         table, settings = self.evaluation.table, self.settings
         if metric is None:
             notion = self.notion()
-            settings, found = replace(settings, correct=notion), count_combinations(table, notion)
-            right = answers_by(found.rows, notion)
+            settings, combined = (
+                replace(settings, correct=notion),
+                count_combinations(table, notion),
+            )
+            right = answers_by(combined.rows, notion)
             is_wrong = ~right.fillna(value=True) if select.is_evaluated else right.isna()
-            condition = found.condition(is_wrong.to_numpy(bool))
-            n = int(found.n[is_wrong.to_numpy(bool)].sum())
+            condition = combined.condition(is_wrong.to_numpy(bool))
+            n = int(combined.n[is_wrong.to_numpy(bool)].sum())
         elif select.queries == "unscored" or not select.is_evaluated:
             condition = nw.col(metric.name).is_null()
             n = self.column(metric).n_unscored

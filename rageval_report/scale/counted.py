@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.errors import DataError
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.columns import Column
 
@@ -50,6 +51,21 @@ class Range:
     def difference(self, baseline: Range) -> Range:
         """Within what the differences lie, this less the baseline."""
         return Range(self.low - baseline.high, self.high - baseline.low)
+
+
+def collect(table: LazyTable, library: Literal["pandas", "pyarrow"]) -> Any:
+    """A lazy frame in memory, as one of pandas or pyarrow.
+
+    Raises
+    ------
+    DataError
+        If the engine fails, with its message.
+    """
+    try:
+        return table.collect(library).to_native()
+    except Exception as exc:
+        engine = table.implementation.value
+        raise DataError(f"{engine} cannot read the table: {exc}") from exc
 
 
 def numbers_of(name: str) -> nw.Expr:
@@ -120,8 +136,9 @@ def group_cells(
         offset.mean().alias("mean"),
         nw.col("square").mean(),
     )
-    frame: pd.DataFrame = cells.collect("pandas").to_native()
-    frame = frame.sort_values([*by, "column", "cell"], kind="stable", ignore_index=True)
+    frame: pd.DataFrame = collect(cells, "pandas").sort_values(
+        [*by, "column", "cell"], kind="stable", ignore_index=True
+    )
     first = frame["cell"] if are_listed else frame["cell"].round()
     variance = np.maximum(frame.pop("square") - frame["mean"] ** 2, 0.0)
     moved = {name: frame[name] + first for name in ("low", "high", "mean")}

@@ -17,7 +17,7 @@ from rageval_report.analysis.arguments import (
     choose_metrics,
     threshold_value,
 )
-from rageval_report.analysis.breakdown import CauseCounts, breakdown
+from rageval_report.analysis.breakdown import CauseCounts, breakdown, check_cause
 from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.comparing.comparison import Comparison, compare
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords
@@ -34,18 +34,24 @@ from rageval_report.analysis.summary import EvaluationReport, UnscoredQueries, e
 from rageval_report.analysis.thresholds import FailureCounts, failures_of_rows, find_thresholds
 from rageval_report.errors import check_choice, explain_keywords_of
 from rageval_report.reports.build import EvaluationReportKeywords, report_evaluation
+from rageval_report.reports.parts import cutoff_of
 from rageval_report.results import Result
 from rageval_report.scale.answers import (
     ScannedRun,
     count_causes,
     count_correct,
     count_unscored,
+    find_causes,
+)
+from rageval_report.scale.compared import (
+    CountedLineup,
+    CountedPairing,
+    ScannedRuns,
+    outcomes_of_scans,
 )
 from rageval_report.scale.drawn import DrawnScan, plot_of_scan
 from rageval_report.scale.engines import AUTO
 from rageval_report.scale.opening import ScanSource, open_frame, write_rows
-from rageval_report.scale.pairing import CountedPairing, ScannedRuns, outcomes_of_scans
-from rageval_report.scale.ranked import CountedLineup
 from rageval_report.scale.sides import SUMMED, CountedTable
 from rageval_report.scale.tables import (
     MOST_WORST,
@@ -374,6 +380,7 @@ class EvaluationScan:
         metric: str,
         threshold: float | str,
         *,
+        cause: str | None = None,
         k: int = MOST_WORST,
         method: PercentileMethod | None = None,
         query_ids: Iterable[str] | None = None,
@@ -387,6 +394,8 @@ class EvaluationScan:
             A metric, by any of its names.
         threshold : float, or a text such as "p25", "median" or "mean"
             A number, or a statistic of the scores.
+        cause : str, optional
+            Only the queries that fail for this cause; see `breakdown`.
         k : int
             How many queries the table has, the worst first, equal ones in the order of their ids.
         method : {"linear", "exclusive", "upper"}, optional
@@ -408,10 +417,16 @@ class EvaluationScan:
         column, rule = self._counted.column(known), method or percentile_method(head)
         cut = threshold_value(known, column, threshold, rule)
         score = nw.col(known.name)
-        condition = score < cut if known.greater_is_better else score > cut
+        condition, notes = score < cut if known.greater_is_better else score > cut, []
+        if cause is not None:
+            notion = self.gated(GateSettings()).notion()
+            combined, causes = find_causes(table, notion, cutoff_of(head, None))
+            condition &= combined.condition((causes == check_cause(cause)).to_numpy(bool))
+            notes.append(f"only failures of {cause}")
         if query_ids is not None:
             ids = [query_ids] if isinstance(query_ids, str) else [str(each) for each in query_ids]
             condition &= nw.col("query_id").is_in(ids)
+            notes.append(f"only {len(ids)} named {'query' if len(ids) == 1 else 'queries'}")
         worst = table.first_rows(condition, known.name, k, descending=not known.greater_is_better)
         every = table.frame.filter(condition)
         if path is not None:
@@ -420,7 +435,10 @@ class EvaluationScan:
         rows = join_details(worst[names], worst.drop(columns=names))
         counts = FailureCounts(count_rows(every), column.n, table.n_rows - column.n)
         result = failures_of_rows(head, known, rows, counts, cut, threshold, rule)
-        return replace(result, settings={**result.settings, "engine": self.engine})
+        if counts.n_wrong > len(rows):
+            notes.append(f'the table has the {len(rows)} worst; path="failures.parquet" writes all')
+        settings = {**result.settings, "engine": self.engine}
+        return replace(result, settings=settings).with_notes(*notes)
 
     def breakdown(
         self,
@@ -519,7 +537,7 @@ class EvaluationScan:
     # -- several pipelines
 
     def comparative_summary(
-        self, *others: Any, **options: Unpack[ComparisonKeywords]
+        self, *others: EvaluationScan | Scored, **options: Unpack[ComparisonKeywords]
     ) -> Comparison:
         """Compare this scan, the baseline, with others, query by query; see `compare`.
 

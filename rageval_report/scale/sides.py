@@ -59,7 +59,7 @@ SUMMED = Units(np.arange(0))
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class SideBySide:
     """Tables of one engine side by side, with what is counted of them.
 
     The columns that are counted of metric i: ``s{i}_{p}`` the scores in table p of the queries that
@@ -99,7 +99,7 @@ class Sides:
         metrics: Sequence[tuple[Metric, ...]],
         missing: MissingTreatment = "drop",
         clusters: Clusters | None = None,
-    ) -> Sides:
+    ) -> SideBySide:
         """The tables with clusters: a column of the first one, or labels by query id.
 
         Raises
@@ -432,21 +432,21 @@ class CountedTable(PipelineTable):
     ----------
     table : ScannedTable
         The rows.
-    sides : Sides
+    sides : SideBySide
         The same alone, with all metrics.
     group : str
         The group; empty for all queries.
     """
 
     table: ScannedTable
-    sides: Sides
+    sides: SideBySide
     group: str = ""
 
     @classmethod
     def of(cls, table: ScannedTable, clusters: Clusters | None = None) -> CountedTable:
         """The table of all queries."""
         return cls(
-            table, Sides.of([table], [(m,) for m in table.metrics.values()], "drop", clusters)
+            table, SideBySide.of([table], [(m,) for m in table.metrics.values()], "drop", clusters)
         )
 
     @property

@@ -21,7 +21,7 @@ from rageval_report._registry import import_arrow_module, import_parquet, import
 from rageval_report.analysis.tables import NO_GROUP, no_groups
 from rageval_report.errors import MOST_NAMED, DataError, ReaderError, UnknownNameError, named
 from rageval_report.readers import ScoreFile, read
-from rageval_report.scale.counted import Range, numbers_of
+from rageval_report.scale.counted import Range, collect, numbers_of
 from rageval_report.scale.opening import OpenedFrame, open_beside
 from rageval_report.scores import Correct, Metric, Scored, normalise_name
 from rageval_report.scores.guard import CHECK_NAMES, doubts_about_scores, notes_with_doubts
@@ -184,8 +184,14 @@ class ScannedTable:
         rows = rows if condition is None else rows.filter(condition)
         order = [QUERY_ID] if by is None else [by, QUERY_ID]
         rows = rows.sort(*order, descending=[descending, False][-len(order) :], nulls_last=True)
-        found = to_pandas(rows if k is None else rows.head(k)).set_index(QUERY_ID)
-        return found.astype(dict.fromkeys(self.metrics, np.float64))
+        fetched = to_pandas(rows if k is None else rows.head(k)).set_index(QUERY_ID)
+        for name in self.details if self.opened.has_texts else ():
+            # As pandas reads a file of texts: numbers, where the first rows are.
+            numbers = pd.to_numeric(fetched[name], errors="coerce")
+            is_number = name in self.head.details and self.head.details[name].dtype.kind in "if"
+            if is_number and numbers.notna().equals(fetched[name].notna()):
+                fetched[name] = numbers
+        return fetched.astype(dict.fromkeys(self.metrics, np.float64))
 
     def details_of(self, ids: pd.Index) -> pd.DataFrame:
         """The details of some queries, in this order."""
@@ -202,7 +208,7 @@ class ScannedTable:
 
 def to_pandas(table: LazyTable) -> pd.DataFrame:
     """A lazy frame as one of pandas, in memory."""
-    frame: pd.DataFrame = table.collect("pandas").to_native()
+    frame: pd.DataFrame = collect(table, "pandas")
     return frame.reset_index(drop=True)
 
 
@@ -284,9 +290,9 @@ def describe_table(opened: OpenedFrame, options: ScanOptions, construct: Constru
     n_rows = count_rows(opened.frame)
     if not n_rows:
         raise DataError(f"{opened.place}: data must have one row per query; the table is empty")
-    first = opened.frame.head(MOST_HEAD).collect("pyarrow").to_native()
+    first = collect(opened.frame.head(MOST_HEAD), "pyarrow")
     is_whole = n_rows <= MOST_HEAD
-    head = Head.of(reader.evaluate(reader.read(first), **({} if is_whole else {"strict": False})))
+    head = Head.of(reader.evaluate(reader.read(first), is_draft=not is_whole))
     shape = reader.shape(head)
     facts = reader.facts(shape)
     if not is_whole:
@@ -360,7 +366,7 @@ class _RowReader:
 
     def collect(self) -> Any:
         """The evaluation of all rows."""
-        return self.evaluate(self.read(self.opened.frame.collect("pyarrow").to_native()))
+        return self.evaluate(self.read(collect(self.opened.frame, "pyarrow")))
 
     @property
     def _roles(self) -> dict[str, Any]:
@@ -392,10 +398,12 @@ class _RowReader:
             )
         return replace(files[0], totals="keep")
 
-    def evaluate(self, file: ScoreFile, **changes: Any) -> Any:
-        """The evaluation of some rows; `changes` are other arguments than those of the caller."""
+    def evaluate(self, file: ScoreFile, *, is_draft: bool = False) -> Any:
+        """The evaluation of some rows; doubts about a draft are raised later, with all rows."""
         stated = ("query_id", "metrics", "correct", "strict", "allow")
-        arguments = {**{name: getattr(self.options, name) for name in stated}, **changes}
+        arguments = {name: getattr(self.options, name) for name in stated}
+        if is_draft:
+            arguments |= {"strict": False, "allow": tuple(CHECK_NAMES)}
         arguments |= {"totals": "keep", "roles": self._roles}
         try:
             return self.construct(self.options.name, file, self.opened.place, **arguments)
@@ -440,18 +448,18 @@ class _RowReader:
         """
         import narwhals as nw
 
-        asked, frame = [], self.opened.frame
+        wanted, frame = [], self.opened.frame
         for place, (name, column) in enumerate(shape.metrics.items()):
             x = shape.number(name)
-            found = {"n": x.count(), "low": x.min(), "high": x.max()}
+            own = {"n": x.count(), "low": x.min(), "high": x.max()}
             kinds = {"other": (x != 0.0) & (x != 1.0), "part": x != x.round()}
             kinds |= {"inside": (x > 0.0) & (x < 1.0), "one": x == 1.0}
-            found |= {kind: nw.when(holds).then(x).min() for kind, holds in kinds.items()}
+            own |= {kind: nw.when(holds).then(x).min() for kind, holds in kinds.items()}
             if shape.types[column] == nw.String:
-                found["n_texts"] = nw.when(~shape.is_numeral(column)).then(1).sum()
-            asked += [expr.alias(f"{place} {kind}") for kind, expr in found.items()]
+                own["n_texts"] = nw.when(~shape.is_numeral(column)).then(1).sum()
+            wanted += [expr.alias(f"{place} {kind}") for kind, expr in own.items()]
         facts: dict[str, dict[str, float]] = {name: {} for name in shape.metrics}
-        for key, value in to_pandas(frame.select(*asked)).iloc[0].items():
+        for key, value in to_pandas(frame.select(*wanted)).iloc[0].items():
             place_of, _, kind = str(key).partition(" ")
             facts[[*facts][int(place_of)]][kind] = float(value)
         for name, column in shape.metrics.items():
@@ -476,12 +484,12 @@ class _RowReader:
             low, high = metric.bounds or (-math.inf, math.inf)
             if facts[name]["low"] < low or facts[name]["high"] > high:
                 parts.append(frame.filter((x < low) | (x > high)).head(_MOST_OUTSIDE))
-        tables = [first, *(part.collect("pyarrow").to_native() for part in parts)]
+        tables = [first, *(collect(part, "pyarrow") for part in parts)]
         rows = arrow.concat_tables(tables, promote_options="permissive")
         is_new = ~rows.column(shape.id_column).to_pandas().duplicated()
         file = self.read(rows.filter(arrow.array(is_new)))
         # Doubts count queries, so they are raised anew with the numbers of all of them.
-        head = Head.of(self.evaluate(replace(file, notes=()), allow=tuple(CHECK_NAMES)))
+        head = Head.of(self.evaluate(replace(file, notes=()), is_draft=True))
         others = [note for note in head.notes if not note.startswith(_ALLOWED)]
         counts = {name: int(facts[name]["n"]) for name in head.metrics if name in facts}
         doubts = doubts_about_scores(head.scores, head.metrics, n_scored=counts)

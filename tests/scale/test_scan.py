@@ -178,6 +178,9 @@ def test_causes_of_failures_are_counted(tmp_path: Path) -> None:
     )
     memory, scan = both(frame, tmp_path / "run.parquet")
     assert_same(memory.breakdown(k=5), scan.breakdown(k=5))
+    failures = [run.failures("exact_match", 1, cause="retrieval") for run in (memory, scan)]
+    assert_same(*failures)
+    assert len(failures[1].frame)
     assert scan.evaluation_report().counts == memory.evaluation_report().counts
 
 
