@@ -69,4 +69,4 @@ def test_the_tables_of_plots_are_those_that_are_drawn():
             if kind != "slices":  # needs a column of groups
                 subject.plot(kind)
         with pytest.raises(DataError, match="needs every score in memory"):
-            subject.plot({"a scan": "strip", "`compare`": "strip", "`rank`": "pareto"}[what])
+            subject.plot({"a scan": "strip", "`compare`": "differences", "`rank`": "pareto"}[what])

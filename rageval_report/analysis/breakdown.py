@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.scanned import is_scan
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness
@@ -114,7 +116,11 @@ def breakdown(
         One row per cause: ``cause``, ``what``, ``n``, ``share`` (of the queries whose cause is
         known), ``ci_low``, ``ci_high``; missing values if no metric measures the cause.
     """
-    counts = CauseCounts.of(evaluation, failure_causes(evaluation, k=k, correct=correct))
+    anything: Any = evaluation
+    if is_scan(anything):
+        evaluation, counts = anything.head, anything.count_causes(k, correct)
+    else:
+        counts = CauseCounts.of(evaluation, failure_causes(evaluation, k=k, correct=correct))
     return breakdown_of_counts(
         evaluation, counts, k=k, correct=correct, confidence_level=confidence_level
     )

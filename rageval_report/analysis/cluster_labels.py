@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.scanned import is_scan
 from rageval_report.errors import DataError, UnknownNameError, named
 from rageval_report.scores import Scored
 from rageval_report.scores.cluster_hint import cluster_hint
@@ -84,5 +86,8 @@ def clusters_setting(clusters: Clusters | None) -> dict[str, object]:
 
 def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
     """A note on a column that looks like clusters, if none were named."""
-    hint = cluster_hint(run) if clusters is None else None
+    if clusters is not None:
+        return ()
+    scan: Any = run
+    hint = scan.cluster_hint() if is_scan(run) else cluster_hint(run)
     return () if hint is None else (hint,)

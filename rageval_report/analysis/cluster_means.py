@@ -11,7 +11,12 @@ from rageval_report.analysis.arguments import mean_limits
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval
-from rageval_report.stats.units import Units, clustered_interval
+from rageval_report.stats.units import (
+    ClusteredStandardError,
+    Units,
+    clustered_interval,
+    interval_of_error,
+)
 from rageval_report.types import FloatArray
 
 # The methods that have a form for clusters: CR2 within the bounds of the metric, or without them.
@@ -59,6 +64,34 @@ def cluster_intervals(
         _cluster_interval(metric, column, units, method, confidence_level)
         for metric, column in zip(metrics, columns, strict=True)
     ]
+
+
+def interval_of_clusters(
+    metric: Metric,
+    lowest: float,
+    spread: ClusteredStandardError | None,
+    *,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+) -> Interval:
+    """The interval of a mean whose standard error by clusters is known, as `cluster_intervals`.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    lowest : float
+        Its smallest score.
+    spread : ClusteredStandardError, optional
+        The standard error; None if nothing is scored.
+    method, confidence_level
+        As in `cluster_intervals`.
+    """
+    _check_method(method)
+    if spread is None:
+        return _no_interval(confidence_level)
+    bounds = _bounds_of_mean(metric, lowest, method)
+    return interval_of_error(spread, confidence_level, bounds)
 
 
 def _check_method(method: str) -> None:

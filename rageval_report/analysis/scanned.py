@@ -1,41 +1,20 @@
 """How the functions of this room recognise scans: evaluations whose scores stay in their files.
 
-A scan knows itself how it is compared and ranked, because it stands above this room. A function
-that takes evaluations asks `scans_among` once, and hands its arguments over to the first scan.
+A scan stands above this room. It counts columns and pairs, and the functions here analyse them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, Unpack
+from typing import Any, Protocol, Self, TypeAlias
 
 from rageval_report._argument_kinds import describe_kind
 from rageval_report.errors import ArgumentKindError
 from rageval_report.scores import Scored
 
-if TYPE_CHECKING:  # commands ask what a scan is before they load what compares
-    from rageval_report.analysis.comparing.keywords import ComparisonKeywords
-    from rageval_report.analysis.gates.columns import RunGateKeywords
-    from rageval_report.analysis.gates.grammar import Rule
-    from rageval_report.analysis.ranking.keywords import RankingKeywords
-    from rageval_report.results import Result
-
 
 class Scanned(Protocol):
     """The scores of a pipeline in files: `rageval_report.scale.scan.EvaluationScan`."""
-
-    @property
-    def name(self) -> str:
-        """The name of the pipeline."""
-
-    def comparative_summary(self, *others: Self, **options: Unpack[ComparisonKeywords]) -> Result:
-        """The comparison with others, this one as the baseline."""
-
-    def rank_with(self, *others: Self, **options: Unpack[RankingKeywords]) -> Result:
-        """The ranking of this one and others."""
-
-    def gate(self, *rules: str | Rule, **options: Unpack[RunGateKeywords]) -> Result:
-        """Whether the pipeline passes rules."""
 
     def collect(self) -> Any:
         """The evaluation of all rows, in memory."""
@@ -47,7 +26,7 @@ class Scanned(Protocol):
 # What functions take that work in memory and over files alike.
 ScoredOrScanned: TypeAlias = Scored | Scanned
 
-_MEMBERS = ("collect", "comparative_summary", "gate")
+_MEMBERS = ("collect", "beside", "counted_table")
 
 
 def is_scan(run: object) -> bool:
@@ -86,3 +65,8 @@ def scans_among(runs: Sequence[object], call: str) -> tuple[Any, ...]:
                 f"{call} takes scans and evaluations in memory; got {describe_kind(run)}"
             )
     return tuple(run if is_scan(run) else first.beside(run) for run in runs)
+
+
+def engine_setting(run: Any) -> dict[str, object]:
+    """The engine of a scan as a setting of a result; nothing for scores in memory."""
+    return {"engine": run.engine} if is_scan(run) else {}

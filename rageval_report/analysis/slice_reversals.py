@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,10 @@ from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
 from rageval_report.analysis.sentence_parts import correction_text, pvalue_text
 from rageval_report.scores import Metric
-from rageval_report.scores.align import Alignment
 from rageval_report.stats.base import PairedResult
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import paired_test
-from rageval_report.types import FloatArray, IntArray
+from rageval_report.types import FloatArray
 
 # Of these tests Hoeffding's inequality bounds the p-value: half ties only lower it.
 _BOUNDED_TESTS = frozenset({"auto", "sign-flip", "sign-flip-midp"})
@@ -33,37 +32,6 @@ _BOUNDED_TESTS = frozenset({"auto", "sign-flip", "sign-flip-midp"})
 _MONOTONE = frozenset({"none", "bonferroni", "holm", "hochberg", "bh", "by"})
 # Sums of differences in another order differ by less than this, relatively.
 _ROUNDING = 1e-9
-
-
-class QueriesOfTable(Protocol):
-    """All queries of a table of slices on one metric of two runs, in memory or not."""
-
-    @property
-    def difference(self) -> float:
-        """The mean difference of all queries."""
-
-    @property
-    def n(self) -> int:
-        """The number of the differences."""
-
-    @property
-    def total(self) -> float:
-        """Their sum."""
-
-    @property
-    def squares(self) -> float:
-        """The sum of their squares."""
-
-    @property
-    def plan(self) -> ComparisonPlan:
-        """The settings."""
-
-    @property
-    def are_bounded(self) -> bool:
-        """Whether a p-value of some of the queries can be bounded without the test."""
-
-    def test_others(self, rows: IntArray) -> PairedResult | None:
-        """The test of all queries but those of a slice; None if they are too few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,18 +80,9 @@ class AllQueries:
         is_known = self.plan.test in _BOUNDED_TESTS and not self.plan.units.are_clusters
         return is_known and math.isfinite(self.squares)
 
-    def test_others(self, rows: IntArray) -> PairedResult | None:
-        """The test of all queries but these rows of the common ones; None if they are too few."""
-        whole = self.pairing.alignment
-        places = np.delete(np.arange(len(whole.ids)), rows)
-        others = Alignment(
-            whole.ids[:0],
-            places if whole.baseline_rows is None else whole.baseline_rows[places],
-            places if whole.candidate_rows is None else whole.candidate_rows[places],
-            whole.only_baseline,
-            whole.only_candidate,
-        )
-        plan, outside = self.plan, replace(self.pairing, alignment=others)
+    def test_others(self, rows: Any) -> PairedResult | None:
+        """The test of all queries but those of a slice; None if they are too few."""
+        plan, outside = self.plan, self.pairing.without(rows)
         pairs = outside.independent_pairs(*self.metric, plan.missing, plan.units)
         if pairs.n < plan.fewest_units:
             return None
@@ -149,16 +108,16 @@ class ComparedSlice:
         The value that the queries of the slice have in common.
     row : MetricComparison
         The metric on these queries.
-    rows : ndarray of int
-        Where the queries are among the common ones.
-    whole : QueriesOfTable
+    rows : ndarray of int, or str
+        Where the queries are among the common ones, or the group of a scan.
+    whole : AllQueries
         The queries of all slices.
     """
 
     label: str
     row: MetricComparison
-    rows: IntArray
-    whole: QueriesOfTable
+    rows: Any
+    whole: AllQueries
 
     @property
     def is_opposed(self) -> bool:

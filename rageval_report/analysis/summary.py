@@ -21,11 +21,12 @@ from rageval_report.analysis.arguments import (
 from rageval_report.analysis.cluster_labels import (
     Clusters,
     clusters_setting,
-    resolve_units,
     unnamed_clusters,
 )
-from rageval_report.analysis.cluster_means import cluster_intervals
+from rageval_report.analysis.cluster_means import interval_of_clusters
+from rageval_report.analysis.scanned import is_scan
 from rageval_report.analysis.sentence_parts import number
+from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import check_options
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
@@ -63,7 +64,7 @@ _DOMINATED = 0.8
 
 
 def summarise(
-    evaluation: Scored,
+    evaluation: Scored | PipelineTable,
     *,
     metrics: str | Iterable[str] | None = None,
     percentiles: Sequence[float] = QUARTILES,
@@ -111,33 +112,45 @@ def summarise(
         assumes independent queries.
     """
     checked = check_percentiles(percentiles)
-    units = resolve_units(evaluation, clusters)
-    known = sorted(choose_metrics(evaluation, metrics), key=lambda m: GROUPS.index(m.group))
-    columns = [scores_of(evaluation, metric) for metric in known]
-    method = percentile_method(evaluation)
-    described = [describe(Column.of(column), column.size, checked, method) for column in columns]
-    if units.are_clusters:
-        intervals: Sequence[Interval] = cluster_intervals(
-            known, columns, units, method=interval, confidence_level=check_level(confidence_level)
-        )
+    table = table_of(evaluation, clusters)
+    sample = table.sample
+    known = sorted(choose_metrics(sample, metrics), key=lambda m: GROUPS.index(m.group))
+    columns = [table.column(metric) for metric in known]
+    method = percentile_method(sample)
+    described = [describe(column, table.n_queries, checked, method) for column in columns]
+    if table.are_clusters:
+        level = check_level(confidence_level)
+        errors = [table.error(metric) for metric in known]
+        intervals = [
+            interval_of_clusters(
+                *(metric, column.minimum, error), method=interval, confidence_level=level
+            )
+            for metric, column, error in zip(known, columns, errors, strict=True)
+        ]
     else:
         intervals = [
             interval_of_mean(
                 metric,
-                numbers.column,
+                column,
                 method=interval,
                 confidence_level=confidence_level,
                 n_resamples=n_resamples,
                 seed=seed,
             )
-            for metric, numbers in zip(known, described, strict=True)
+            for metric, column in zip(known, columns, strict=True)
         ]
     plan = MeanPlan(checked, method, interval, confidence_level, n_resamples, seed)
-    summary = summary_of_columns(evaluation, known, described, intervals, plan)
+    summary = _summary_of_columns(sample, known, described, intervals, plan)
+    settings = {**summary.settings, **table.settings}
+    summary = replace(summary, settings=settings).with_notes(*table.notes(known))
     if clusters is None:
         return summary
-    counts = [units.select(~np.isnan(column)).count(0) for column in columns]
-    return with_cluster_counts(summary, counts, clusters)
+    counts = [0 if error is None else error.n_clusters for error in errors]
+    return replace(
+        summary,
+        frame=summary.frame.assign(n_clusters=counts),
+        settings={**summary.settings, **clusters_setting(clusters)},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,23 +180,6 @@ def describe(
     return ColumnDescription(column, n_queries - column.n, tuple(cuts.tolist()))
 
 
-def with_cluster_counts(summary: Result, counts: Sequence[int], clusters: Clusters) -> Result:
-    """The table of `summarise` with the number of clusters of each metric.
-
-    Parameters
-    ----------
-    summary : Result
-        The table without it.
-    counts : sequence of int
-        The number of clusters that have a score, by row.
-    clusters : str, Series or mapping
-        As in `summarise`.
-    """
-    frame = summary.frame.assign(n_clusters=counts)
-    settings = {**summary.settings, **clusters_setting(clusters)}
-    return replace(summary, frame=frame, settings=settings)
-
-
 @dataclass(frozen=True)
 class MeanPlan:
     """The settings of a table of means; see `summarise`."""
@@ -196,7 +192,7 @@ class MeanPlan:
     seed: int = 0
 
 
-def summary_of_columns(
+def _summary_of_columns(
     evaluation: Scored,
     metrics: Sequence[Metric],
     described: Sequence[ColumnDescription],
@@ -363,54 +359,23 @@ def evaluation_report(
         A mapping of each metric's title to its mean; its frame is that of `summarise`.
     """
     check_options("evaluation_report()", settings, MeanKeywords.__annotations__)
-    summary = summarise(evaluation, metrics=metrics, clusters=clusters, **settings)
-    notion = find_notion(evaluation, correct)
-    right = None if notion is None else CorrectCounts.of(answers_by(evaluation, notion))
-    names = summary.frame["metric"]
+    table = table_of(evaluation, clusters)
+    summary = summarise(table, metrics=metrics, clusters=clusters, **settings)
+    sample, names = table.sample, summary.frame["metric"]
+    notion = find_notion(sample, correct)
+    if is_scan(evaluation):
+        scan: Any = evaluation
+        unscored, right = scan.count_unscored(names), None
+        if notion is not None and not callable(notion.rule):
+            right = scan.count_correct(notion)
+    else:
+        unscored = UnscoredQueries.of(evaluation, names)
+        right = None if notion is None else CorrectCounts.of(answers_by(evaluation, notion))
     spent = {
-        name: Column.of(scores_of(evaluation, evaluation.metrics[name]))
+        name: table.column(sample.metrics[name])
         for name in names[summary.frame["group"] == "performance"]
     }
-    return report_of_summary(
-        *(evaluation, summary, UnscoredQueries.of(evaluation, names), spent, notion, right),
-        clusters=clusters,
-        hints=unnamed_clusters(evaluation, clusters),
-    )
-
-
-def report_of_summary(
-    evaluation: Scored,
-    summary: Result,
-    unscored: UnscoredQueries,
-    spent: Mapping[str, Column],
-    notion: CorrectNotion | None,
-    right: CorrectCounts | None,
-    *,
-    clusters: Clusters | None = None,
-    hints: Sequence[str] = (),
-) -> EvaluationReport:
-    """The report of one pipeline whose numbers are known.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        The pipeline; only its metrics and some of its queries are needed.
-    summary : Result
-        The table of `summarise`.
-    unscored : UnscoredQueries
-        The queries without a score, by metric.
-    spent : mapping of str to Column
-        The scores of the metrics of latency and cost.
-    notion : CorrectNotion, optional
-        What a correct answer is, if it is known.
-    right : CorrectCounts, optional
-        How many queries are correct.
-    clusters : optional
-        As in `summarise`.
-    hints : sequence of str
-        A note on a column that looks like clusters, if none were named.
-    """
-    rule_note = why_unknown(evaluation) if notion is None else notion.note
+    rule_note = why_unknown(sample) if notion is None else notion.note
     percentiles = [name for name in summary.frame.columns if name.startswith("p")]
     return EvaluationReport(
         summary.title,
@@ -419,9 +384,9 @@ def report_of_summary(
         (
             *unscored.notes(),
             *summary.notes,
-            *_typical_notes(evaluation, summary, spent, has_clusters=clusters is not None),
+            *_typical_notes(sample, summary, spent, has_clusters=clusters is not None),
             *([rule_note] if rule_note else []),
-            *hints,
+            *unnamed_clusters(evaluation, clusters),
         ),
         headline=(
             *("title", "n", *([] if clusters is None else ["n_clusters"]), "n_unscored", "mean"),
@@ -431,9 +396,7 @@ def report_of_summary(
         ),
         grouped_by="group",
         counts={} if right is None else _count_mapping(right),
-        correct=(
-            "" if notion is None or right is None else declare_counts(evaluation, notion, right)
-        ),
+        correct="" if notion is None or right is None else declare_counts(sample, notion, right),
     )
 
 

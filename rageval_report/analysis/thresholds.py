@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from rageval_report.analysis.arguments import (
     scores_of,
     threshold_value,
 )
+from rageval_report.analysis.tables import table_of
 from rageval_report.results import QueryFrame, Result
 from rageval_report.scores import Metric, Scored, join_details, normalise_name
 from rageval_report.scores.catalogue.dialects import (
@@ -62,44 +63,23 @@ def find_thresholds(
     DataError
         If a percentile lies outside 0 to 100, or the method is not known.
     """
-    columns = {
-        metric: (Column.of(values), values.size)
-        for metric in choose_metrics(evaluation, metrics)
-        for values in [scores_of(evaluation, metric)]
-    }
-    return thresholds_of_columns(evaluation, columns, percentiles, method)
-
-
-def thresholds_of_columns(
-    evaluation: Scored,
-    columns: Mapping[Metric, tuple[Column, int]],
-    percentiles: Sequence[float],
-    method: PercentileMethod | None,
-) -> Result:
-    """The table of `find_thresholds`, of columns that are known.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        The pipeline, for the title and the dialect.
-    columns : mapping of Metric to (Column, int)
-        The scores of each metric, and the number of queries.
-    percentiles, method
-        As in `find_thresholds`.
-    """
+    table = table_of(evaluation)
+    sample = table.sample
     checked = check_percentiles(percentiles)
-    rule = method or percentile_method(evaluation)
+    rule = method or percentile_method(sample)
+    chosen = choose_metrics(sample, metrics)
     rows = [
-        _threshold_row(metric, column, n_queries, checked, rule)
-        for metric, (column, n_queries) in columns.items()
+        _threshold_row(metric, table.column(metric), table.n_queries, checked, rule)
+        for metric in chosen
     ]
     settings = {
         "percentiles": checked,
         "percentile_method": rule,
-        **dialect_settings([evaluation]),
+        **dialect_settings([sample]),
+        **table.settings,
     }
-    notes = note_on_percentiles(evaluation, rule)
-    return Result(f"Thresholds of {evaluation.name}", pd.DataFrame(rows), settings, notes)
+    notes = (*note_on_percentiles(sample, rule), *table.notes(chosen))
+    return Result(f"Thresholds of {sample.name}", pd.DataFrame(rows), settings, notes)
 
 
 def _threshold_row(

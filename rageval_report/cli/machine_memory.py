@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rageval_report.errors import DataError
 
-LIMIT_VARIABLE = "RAGEVAL_STREAM_ABOVE"
+LIMIT_VARIABLE = "RAGEVAL_SCAN_ABOVE"
 # A table in memory has texts, its scores, and a copy of them while it is described: about three
 # times the size of its files.
 _SHARE = 3
@@ -45,7 +45,7 @@ def streaming_limit() -> MemoryLimit | None:
     Returns
     -------
     MemoryLimit or None
-        The environment variable RAGEVAL_STREAM_ABOVE, such as "500MB"; if it is not set, a third of
+        The environment variable RAGEVAL_SCAN_ABOVE, such as "500MB"; if it is not set, a third of
         the memory of this machine, or of its container. None if the memory is not known.
 
     Raises

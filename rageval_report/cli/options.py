@@ -251,7 +251,7 @@ class EngineOptions(Options):
         help="memory reads files whole; the others count Parquet, CSV and JSON-lines files of any "
         "size: duckdb on this machine, dask and spark on a cluster as well. auto takes duckdb for "
         "what is larger than a third of the memory, or than the environment variable "
-        "RAGEVAL_STREAM_ABOVE, such as 500MB.",
+        "RAGEVAL_SCAN_ABOVE, such as 500MB.",
     )
     memory_limit: str | None = option(
         "--memory-limit",

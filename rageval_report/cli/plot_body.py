@@ -24,7 +24,6 @@ from rageval_report.plots import PLOTS, save_plot
 from rageval_report.plots.kinds import Plot, PlotSubject
 from rageval_report.run_history.monitoring import monitor
 from rageval_report.run_history.runs import history
-from rageval_report.scale.compared import ScannedComparison
 
 Evaluations: TypeAlias = list[RAGPipelineEvaluation]
 Drawing: TypeAlias = tuple[object, dict[str, object]]  # the subject, and keywords of the plot
@@ -49,8 +48,8 @@ def plot(options: DrawArguments) -> None:
     evaluations = _open(entry, options)
     subject, more = _DRAWINGS[entry.subject](evaluations, options)
     keywords: dict[str, Any] = {**settings, **more}
-    if is_scan(subject) or isinstance(subject, ScannedComparison):
-        # They draw themselves, from what they know of their files.
+    if is_scan(subject):
+        # It draws itself, from the counts of its scores.
         own_kind: Any = type(subject)
         entry = replace(entry, draw=partial(own_kind.plot, kind=entry))
     write_picture(options.path, lambda path: save_plot(subject, entry, path, **keywords))
@@ -161,7 +160,7 @@ _OF_RUNS: frozenset[PlotSubject] = frozenset({"history", "monitoring", "noise"})
 
 # What scans draw without every score in memory.
 _OF_SCANS = frozenset({"box", "distribution", "ecdf", "forest", "slices"})
-_OF_SCANS |= {"groups", "heat", "leaderboard", "pareto"}
+_OF_SCANS |= {"groups", "heat", "leaderboard", "outcomes", "strip"}
 
 _DRAWINGS: dict[PlotSubject, Drawer] = {
     "calibration": _calibration,

@@ -13,6 +13,7 @@ import pandas as pd
 
 from rageval_report.analysis.breakdown import breakdown, failure_causes
 from rageval_report.analysis.comparing.answer_outcomes import outcome_table
+from rageval_report.analysis.scanned import is_scan
 from rageval_report.analysis.summary import EvaluationReport
 from rageval_report.errors import DataError
 from rageval_report.render.cell_text import confidence, interval, number
@@ -245,14 +246,18 @@ def cutoff_of(run: Scored, k: int | None) -> int:
 
 
 def causes_of(
-    run: Scored, notion: CorrectNotion | None, k: int | None, confidence_level: float
+    run: Scored,
+    listed: Scored,
+    notion: CorrectNotion | None,
+    k: int | None,
+    confidence_level: float,
 ) -> tuple[pd.Series, Result] | None:
-    """The cause of each query's failure, and the table of causes; None without the metrics."""
-    if notion is None:
+    """The causes of the listed queries, and the table of all; None without the metrics."""
+    if notion is None or (is_scan(run) and callable(notion.rule)):
         return None
     cutoff = cutoff_of(run, k)
     try:
-        causes = failure_causes(run, k=cutoff, correct=notion)
+        causes = failure_causes(listed, k=cutoff, correct=notion)
     except DataError:
         # What the caller asked for must not be left out silently.
         if k is not None:

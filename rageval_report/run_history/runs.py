@@ -330,7 +330,7 @@ def _scan_runs(
         RAGPipelineEvaluation.scan(table, name=name_of(table), **described, **reading)
         for table in tables
     ]
-    return with_origin(_store_scans(scans), where)
+    return with_origin(_store_evaluations(scans), where)
 
 
 def list_tables(where: str | Path) -> list[str]:
@@ -508,9 +508,9 @@ def _store_evaluations(
     runs: Iterable[RAGPipelineEvaluation] | Iterable[EvaluationScan],
 ) -> Store:
     listed = list[object](runs)
-    if scans := scans_among(listed, "history()"):
-        return _store_scans(scans)
-    evaluations = [run for run in listed if isinstance(run, RAGPipelineEvaluation)]
+    evaluations: Sequence[Any] = scans_among(listed, "history()") or [
+        run for run in listed if isinstance(run, RAGPipelineEvaluation)
+    ]
     if len(evaluations) < len(listed):
         other = next(run for run in listed if not isinstance(run, RAGPipelineEvaluation))
         raise DataError(
@@ -522,14 +522,6 @@ def _store_evaluations(
             _to_dated_run(evaluation, name, evaluation.created)
             for evaluation, name in zip(evaluations, names, strict=True)
         ]
-    )
-
-
-def _store_scans(scans: Sequence[EvaluationScan]) -> Store:
-    names = number_repeats([scan.name for scan in scans])
-    first = scans[0]
-    return _in_order_of_time(
-        [scan.dated_run(name, first) for scan, name in zip(scans, names, strict=True)]
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, pairwise
 from operator import add, and_
@@ -15,16 +16,32 @@ import pandas as pd
 
 from rageval_report.analysis.breakdown import CauseCounts, failure_causes
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.gates.columns import GatedRun
+from rageval_report.analysis.gates.failing_queries import RowsBehind
 from rageval_report.analysis.summary import UnscoredQueries
-from rageval_report.scale.tables import ScannedTable, needs_memory, to_pandas
+from rageval_report.scale.tables import (
+    MOST_WORST,
+    ScannedTable,
+    count_rows,
+    needs_memory,
+    to_pandas,
+)
 from rageval_report.scores import normalise_name, resolver
-from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion, answers_by
+from rageval_report.scores.correct_notion import (
+    CorrectCounts,
+    CorrectNotion,
+    answers_by,
+)
+from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.states import ERROR, MISSING, REASON, STATE
 from rageval_report.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     import narwhals as nw
 
+    from rageval_report.scale.counted import LazyTable
+
+_SIDES = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 # The metrics that say of a query whether it was refused rightly, and why it failed.
 _OF_ANSWERS = ("hallucinated_answer", "abstention_recall", "false_refusal")
 OF_RETRIEVAL = ("hit", "recall", "reachable_recall")
@@ -39,20 +56,20 @@ def count_unscored(table: ScannedTable, metrics: Iterable[str]) -> UnscoredQueri
     states: dict[str, Counter[str]] = {}
     reasons: dict[str, Counter[str]] = {}
     for name in metrics:
-        n_unscored = table.n_rows - table.columns()[name].n
         own = (f"{name}{STATE}", f"{name}{REASON}")
         key = [d for d in table.details if d == ERROR or normalise_name(d) in own]
-        if n_unscored and not key:
-            states[name], reasons[name] = Counter({MISSING: n_unscored}), Counter()
-        elif n_unscored:
-            blank = table.frame.filter(nw.col(name).is_null()).group_by(*key)
-            part = to_pandas(blank.agg(nw.len().alias("_n")))
-            part = part.sort_values(["_n", *key], ascending=False, ignore_index=True)
-            times, scores = part.pop("_n"), pd.DataFrame({name: np.full(len(part), np.nan)})
-            group = EvaluationSubset(table.name, scores, part, {name: table.metrics[name]})
-            found = UnscoredQueries.of(group, [name], times=times)
-            states |= found.states
-            reasons |= found.reasons
+        blank = table.frame.filter(nw.col(name).is_null())
+        if not key:
+            if n_unscored := count_rows(blank):
+                states[name], reasons[name] = Counter({MISSING: n_unscored}), Counter()
+            continue
+        part = to_pandas(blank.group_by(*key).agg(nw.len().alias("_n")))
+        part = part.sort_values(["_n", *key], ascending=False, ignore_index=True)
+        times, scores = part.pop("_n"), pd.DataFrame({name: np.full(len(part), np.nan)})
+        group = EvaluationSubset(table.name, scores, part, {name: table.metrics[name]})
+        unscored = UnscoredQueries.of(group, [name], times=times)
+        states |= unscored.states
+        reasons |= unscored.reasons
     return UnscoredQueries(table.n_rows, states, reasons)
 
 
@@ -89,8 +106,8 @@ class Combinations:
 
         chosen: list[Any] = self.keys[is_chosen].to_dict("records")
         # Null is no answer to whether a row is like another one, and a row that is not chosen.
-        found = [nw.when(is_like(key)).then(1).otherwise(0) for key in chosen]
-        return reduce(add, found) > 0 if found else nw.lit(value=False)
+        combined = [nw.when(is_like(key)).then(1).otherwise(0) for key in chosen]
+        return reduce(add, combined) > 0 if combined else nw.lit(value=False)
 
 
 def count_combinations(
@@ -154,20 +171,76 @@ def _cuts_of_rule(table: ScannedTable, notion: CorrectNotion) -> dict[str, set[f
 
 def count_correct(table: ScannedTable, notion: CorrectNotion) -> CorrectCounts:
     """How many queries are answered correctly."""
-    found = count_combinations(table, notion)
-    right = answers_by(found.rows, notion)
-    n_correct = int(found.n[right.fillna(value=False).to_numpy(bool)].sum())
-    n_unknown = int(found.n[right.isna().to_numpy()].sum())
+    combined = count_combinations(table, notion)
+    right = answers_by(combined.rows, notion)
+    n_correct = int(combined.n[right.fillna(value=False).to_numpy(bool)].sum())
+    n_unknown = int(combined.n[right.isna().to_numpy()].sum())
     return CorrectCounts(n_correct, table.n_rows - n_correct - n_unknown, n_unknown)
+
+
+def find_causes(
+    table: ScannedTable, notion: CorrectNotion, k: int
+) -> tuple[Combinations, pd.Series]:
+    """The combinations of what decides why a query fails, and the cause of each."""
+    stems = [f"{stem}{cutoff}" for stem in OF_RETRIEVAL for cutoff in (f"@{k}", "")]
+    combined = count_combinations(table, notion, ("citation_hit", *stems))
+    return combined, failure_causes(combined.rows, k=k, correct=notion)
 
 
 def count_causes(table: ScannedTable, notion: CorrectNotion, k: int) -> CauseCounts:
     """How many queries fail for each cause."""
-    stems = [f"{stem}{cutoff}" for stem in OF_RETRIEVAL for cutoff in (f"@{k}", "")]
-    found = count_combinations(table, notion, ("citation_hit", *stems))
-    causes = failure_causes(found.rows, k=k, correct=notion)
-    unmeasured = CauseCounts.of(found.rows, causes).unmeasured
-    sums = pd.Series(found.n).groupby(causes.to_numpy()).sum().astype(int)
+    combined, causes = find_causes(table, notion, k)
+    unmeasured = CauseCounts.of(combined.rows, causes).unmeasured
+    sums = pd.Series(combined.n).groupby(causes.to_numpy()).sum().astype(int)
     return CauseCounts(
         table.n_rows, Counter({str(cause): int(n) for cause, n in sums.items()}), unmeasured
     )
+
+
+def answers_of(table: ScannedTable, notion: CorrectNotion) -> LazyTable:
+    """Whether each query is answered correctly, as 1 or 0; 2 if that is not known."""
+    import narwhals as nw
+
+    combined = count_combinations(table, notion)
+    answers = answers_by(combined.rows, notion)
+    is_right = combined.condition(answers.fillna(value=False).to_numpy(bool))
+    is_unknown = combined.condition(answers.isna().to_numpy())
+    answer = nw.when(is_unknown).then(2).when(is_right).then(1).otherwise(0)
+    return table.frame.select(QUERY_ID, answer.alias("is_right"))
+
+
+# -- gates
+
+
+class ScannedRun(GatedRun):
+    """A scanned pipeline and the settings of its gate; rows are fetched where people read them."""
+
+    evaluation: Any
+
+    def select_rows(self, select: Callable[[GatedRun], Any]) -> Any:
+        """The worst of the queries behind a rule, and the number of all."""
+        import narwhals as nw
+
+        if not isinstance(select, RowsBehind):
+            return None
+        metric, by, descending = select.metric, None, False
+        table, settings = self.evaluation.table, self.settings
+        if metric is None:
+            notion = self.notion()
+            settings, combined = (
+                replace(settings, correct=notion),
+                count_combinations(table, notion),
+            )
+            right = answers_by(combined.rows, notion)
+            is_wrong = ~right.fillna(value=True) if select.is_evaluated else right.isna()
+            condition = combined.condition(is_wrong.to_numpy(bool))
+            n = int(combined.n[is_wrong.to_numpy(bool)].sum())
+        elif select.queries == "unscored" or not select.is_evaluated:
+            condition = nw.col(metric.name).is_null()
+            n = self.column(metric).n_unscored
+        else:
+            side, by = select.unwanted_side() or "<", metric.name
+            condition = _SIDES[side](nw.col(by), select.cut)
+            n, descending = count_rows(table.frame.filter(condition)), side.startswith(">")
+        rows = table.first_rows(condition, by, MOST_WORST, descending=descending)
+        return replace(select(GatedRun(table.with_rows(rows), settings)), n=n)

@@ -10,13 +10,14 @@ those of the numbers themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.errors import DataError
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.columns import Column
 
@@ -50,6 +51,21 @@ class Range:
     def difference(self, baseline: Range) -> Range:
         """Within what the differences lie, this less the baseline."""
         return Range(self.low - baseline.high, self.high - baseline.low)
+
+
+def collect(table: LazyTable, library: Literal["pandas", "pyarrow"]) -> Any:
+    """A lazy frame in memory, as one of pandas or pyarrow.
+
+    Raises
+    ------
+    DataError
+        If the engine fails, with its message.
+    """
+    try:
+        return table.collect(library).to_native()
+    except Exception as exc:
+        engine = table.implementation.value
+        raise DataError(f"{engine} cannot read the table: {exc}") from exc
 
 
 def numbers_of(name: str) -> nw.Expr:
@@ -120,8 +136,9 @@ def group_cells(
         offset.mean().alias("mean"),
         nw.col("square").mean(),
     )
-    frame: pd.DataFrame = cells.collect("pandas").to_native()
-    frame = frame.sort_values([*by, "column", "cell"], kind="stable", ignore_index=True)
+    frame: pd.DataFrame = collect(cells, "pandas").sort_values(
+        [*by, "column", "cell"], kind="stable", ignore_index=True
+    )
     first = frame["cell"] if are_listed else frame["cell"].round()
     variance = np.maximum(frame.pop("square") - frame["mean"] ** 2, 0.0)
     moved = {name: frame[name] + first for name in ("low", "high", "mean")}
@@ -174,34 +191,24 @@ class GridColumn(Column):
 
     Parameters
     ----------
-    table : LazyFrame, optional
-        The table that has the column: it lists the numbers of a cell in which a rank is looked up.
-    name : str
-        The column.
-    spread : Range
-        Within what its numbers lie.
+    width : float
+        The width of its cells.
+    numbers_in : callable
+        Gives the numbers that lie in some cells, and how often each occurs.
     """
 
-    table: LazyTable | None = None
-    name: str = ""
-    spread: Range = Range(0.0, 0.0)
-    _listed: dict[float, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-
-    @classmethod
-    def over(cls, grid: Column, table: LazyTable, name: str, spread: Range) -> GridColumn:
-        """The grid of a column of a table."""
-        numbers = (grid.values, grid.counts, grid.mean, grid.std)
-        return cls(*numbers, is_exact=False, table=table, name=name, spread=spread)
+    width: float = 1.0
+    numbers_in: Callable[[tuple[float, ...]], FloatArray] | None = None
 
     @property
     def minimum(self) -> float:
         """The least number."""
-        return self.spread.low
+        return float(self.at_ranks(np.array([0]))[0])
 
     @property
     def maximum(self) -> float:
         """The largest number."""
-        return self.spread.high
+        return float(self.at_ranks(np.array([self.n - 1]))[0])
 
     def times(self, factor: float) -> Column:
         """As `Column.times`; order statistics are those of the grid."""
@@ -209,34 +216,15 @@ class GridColumn(Column):
 
     def at_ranks(self, ranks: npt.NDArray[np.intp]) -> FloatArray:
         """As `Column.at_ranks`, by one query for the numbers of the cells that hold these ranks."""
-        cells = np.rint(self.values / self.spread.width)
+        cells = np.rint(self.values / self.width)
         places = np.searchsorted(np.cumsum(self.counts), np.ravel(ranks), side="right")
         wanted = np.unique(cells[places])
-        self._list_cells(wanted[~np.isin(wanted, list(self._listed))])
+        if self.numbers_in is None:
+            return super().at_ranks(ranks)
         is_kept = ~np.isin(cells, wanted)
-        listed = [self._listed[cell] for cell in wanted.tolist()]
-        values, counts = (
-            np.concatenate([column[is_kept], *(part[side] for part in listed)])
-            for side, column in enumerate((self.values, self.counts))
-        )
+        grid = np.array([self.values[is_kept], self.counts[is_kept]])
+        values, counts = np.concatenate([grid, self.numbers_in(tuple(wanted.tolist()))], axis=1)
         if counts.sum() != self.counts.sum():  # numbers halfway between two cells
             return super().at_ranks(ranks)
         order = np.argsort(values, kind="stable")
         return Column(values[order], counts[order], self.mean, self.std).at_ranks(ranks)
-
-    def _list_cells(self, cells: FloatArray) -> None:
-        """Keep the numbers that lie in some cells, with counts."""
-        import narwhals as nw
-
-        if not cells.size or self.table is None:
-            return
-        x = nw.col("x")
-        inside = self.table.select(nw.col(self.name).alias("x")).with_columns(
-            (x / self.spread.width).round().alias("cell")
-        )
-        counted = inside.filter(nw.col("cell").is_in(cells.tolist())).group_by("cell", "x")
-        frame: pd.DataFrame = counted.agg(nw.len().alias("n")).collect("pandas").to_native()
-        numbers = frame[["cell", "x", "n"]].to_numpy(np.float64)
-        for cell in cells.tolist():
-            part = numbers[numbers[:, 0] == cell]
-            self._listed[cell] = (part[:, 1], part[:, 2])

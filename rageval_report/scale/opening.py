@@ -142,9 +142,14 @@ def open_frame(
     )
 
 
+def engine_library(name: str) -> Any:
+    """A library that engines need, or an error with the line that installs it."""
+    return load(name)
+
+
 def lazy_frame(native: object) -> LazyTable:
     """A native lazy frame as one of narwhals."""
-    load("narwhals")
+    engine_library("narwhals")
     import narwhals as nw
 
     with warnings.catch_warnings():
@@ -192,7 +197,7 @@ def _kind_of(path: Path) -> str:
 @cache
 def duckdb_connection() -> Any:
     """The connection of all files that DuckDB opens, so that they can be joined."""
-    connection = load("duckdb").connect()
+    connection = engine_library("duckdb").connect()
     connection.execute(f"set temp_directory = {_quoted(temporary_folder() / 'spilled')}")
     return connection
 
@@ -212,7 +217,7 @@ def _quoted(text: object) -> str:
 def _limit_memory(memory_limit: str) -> None:
     try:
         duckdb_connection().execute(f"set memory_limit = {_quoted(memory_limit)}")
-    except load("duckdb").Error as exc:
+    except engine_library("duckdb").Error as exc:
         raise DataError(
             f"memory_limit must be a size such as 500MB or 2GB; got {memory_limit!r}"
         ) from exc
@@ -231,14 +236,14 @@ def _open_by_duckdb(kind: str, paths: list[str], delimiter: str) -> object:
 
 
 def _open_by_dask(kind: str, paths: list[str], delimiter: str) -> object:
-    dask = load("dask.dataframe")
+    dask = engine_library("dask.dataframe")
     if kind == "csv":
         return dask.read_csv(paths, dtype=str, sep=delimiter or ",")
     return dask.read_parquet(paths) if kind == "parquet" else dask.read_json(paths, lines=True)
 
 
 def _open_by_spark(kind: str, paths: list[str], delimiter: str) -> object:
-    reader = load("pyspark.sql").SparkSession.builder.getOrCreate().read
+    reader = engine_library("pyspark.sql").SparkSession.builder.getOrCreate().read
     if kind == "csv":
         return reader.option("header", True).option("sep", delimiter or ",").csv(paths)
     return reader.parquet(*paths) if kind == "parquet" else reader.json(paths)
@@ -259,11 +264,30 @@ def open_beside(opened: OpenedFrame, table: pd.DataFrame) -> OpenedFrame:
         query = f"select * from read_parquet({_quoted(path)})"  # noqa: S608
         beside = native.query("beside", query)
     elif opened.engine == "polars":
-        beside = load("polars").from_pandas(table).lazy()
+        beside = engine_library("polars").from_pandas(table).lazy()
     elif opened.engine == "dask":
-        beside = load("dask.dataframe").from_pandas(table, npartitions=1)
+        beside = engine_library("dask.dataframe").from_pandas(table, npartitions=1)
     elif opened.engine == "spark":
         beside = native.sparkSession.createDataFrame(table)
     else:
-        beside = load("ibis").memtable(table)
+        beside = engine_library("ibis").memtable(table)
     return replace(opened, frame=lazy_frame(beside), place="a table in memory")
+
+
+def write_rows(rows: LazyTable, path: str | Path) -> None:
+    """Write rows to a Parquet file by the engine's own writer; half a file is never left behind.
+
+    Raises
+    ------
+    DataError
+        If the file has another suffix, or the engine writes folders only.
+    """
+    target = Path(path)
+    if target.suffix != ".parquet":
+        raise DataError(f"path must be a .parquet file; got {target.name!r}")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as folder:
+        file = Path(folder, target.name)
+        rows.sink_parquet(file)
+        if not file.is_file():
+            raise DataError(f"{target}: this engine writes folders only; leave out path=")
+        file.replace(target)

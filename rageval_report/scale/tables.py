@@ -8,10 +8,9 @@ witnesses. Every rule that looks at the scores of a column then decides as if it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from functools import cached_property
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,23 +18,17 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import import_arrow_module, import_parquet, import_pyarrow
-from rageval_report.analysis.slices import NO_GROUP
+from rageval_report.analysis.tables import NO_GROUP, no_groups
 from rageval_report.errors import MOST_NAMED, DataError, ReaderError, UnknownNameError, named
 from rageval_report.readers import ScoreFile, read
-from rageval_report.scale.counted import (
-    GridColumn,
-    Range,
-    column_of_cells,
-    count_cells,
-    numbers_of,
-)
+from rageval_report.scale.counted import Range, collect, numbers_of
 from rageval_report.scale.opening import OpenedFrame, open_beside
 from rageval_report.scores import Correct, Metric, Scored, normalise_name
 from rageval_report.scores.guard import CHECK_NAMES, doubts_about_scores, notes_with_doubts
 from rageval_report.scores.query_ids import QUERY_ID, RepeatedIdsError
 from rageval_report.scores.roles.column_role import Roles
+from rageval_report.scores.states import STATE
 from rageval_report.scores.table import MetricsArgument
-from rageval_report.stats.columns import Column
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -47,6 +40,8 @@ MOST_HEAD = 10_000
 # Columns of no more rows are listed: no grid is finer than their scores.
 MOST_LISTED_ROWS = 2**16
 MOST_GROUPS = 10_000
+# Rows that a person may read of a metric.
+MOST_WORST = 1000
 # Rows outside the bounds of their metric that are looked at.
 _MOST_OUTSIDE = 1000
 # A cell of text that is a number.
@@ -130,11 +125,6 @@ class ScannedTable:
         return self.head.name
 
     @property
-    def engine(self) -> str:
-        """What computes the frame."""
-        return self.opened.engine
-
-    @property
     def metrics(self) -> dict[str, Metric]:
         """The description of each metric."""
         return self.head.metrics
@@ -145,44 +135,6 @@ class ScannedTable:
         own = self.frame.collect_schema().names()
         return [name for name in own if name not in self.metrics and name != QUERY_ID]
 
-    def collect(self) -> Any:
-        """The evaluation of all rows, in memory."""
-        return self.gather()
-
-    def numbers(self, metrics: Sequence[str], details: Sequence[str] = ()) -> LazyTable:
-        """The ids, some details and some metrics."""
-        return self.frame.select(QUERY_ID, *details, *metrics)
-
-    # -- columns with counts
-
-    @cached_property
-    def _columns(self) -> dict[str, Column]:
-        return {
-            name: column
-            if column.is_exact
-            else GridColumn.over(column, self.frame, name, self.ranges[name])
-            for name, column in self._columns_of(self._count_cells(self.frame)).items()
-        }
-
-    def columns(self) -> dict[str, Column]:
-        """The scores of every metric as values with counts."""
-        return self._columns
-
-    def _count_cells(self, frame: LazyTable, by: Sequence[str] = ()) -> pd.DataFrame:
-        are_listed = self.n_rows <= MOST_LISTED_ROWS
-        if not self.ranges:
-            return pd.DataFrame(columns=[*by, "column"])
-        return count_cells(frame, self.ranges, by, are_listed=are_listed)
-
-    def _columns_of(self, cells: pd.DataFrame) -> dict[str, Column]:
-        parts = dict(iter(cells.groupby("column")))
-        return {
-            name: column_of_cells(parts[name], self.ranges[name].width)
-            if name in parts
-            else Column.of(np.zeros(0))
-            for name in self.metrics
-        }
-
     def labels(self, by: str) -> nw.Expr:
         """The group of each query as text, "(none)" for an empty cell."""
         import narwhals as nw
@@ -191,42 +143,21 @@ class ScannedTable:
             raise UnknownNameError("detail column", by, self.details)
         return nw.col(by).cast(nw.String).fill_null(NO_GROUP)
 
-    def columns_by(self, by: str) -> dict[str, tuple[int, dict[str, Column]]]:
-        """The number of rows and the columns of each group, by the text of its label.
-
-        Raises
-        ------
-        UnknownNameError
-            If `by` is not a column of the details.
-        DataError
-            If there are too many groups, or every query has its own.
-        """
-        import narwhals as nw
-
-        grouped = self.frame.with_columns(self.labels(by).alias("_group"))
-        counts = grouped.group_by("_group").agg(nw.len().alias("n")).head(MOST_GROUPS + 1)
-        sizes = to_pandas(counts).set_index("_group")["n"]
-        if len(sizes) > MOST_GROUPS:
+    def check_groups(self, by: str) -> None:
+        """Refuse a column of too many groups, or of one for every query."""
+        first = self.frame.select(self.labels(by).alias("label")).unique().head(MOST_GROUPS + 1)
+        labels = to_pandas(first)["label"]
+        if len(labels) > MOST_GROUPS:
             raise DataError(f"{by!r} has more than {MOST_GROUPS} groups, too many for a table")
-        if len(sizes) == self.n_rows > 1:
-            raise DataError(
-                f"every query has its own value of {by!r}, so there are no groups to compare; "
-                f"the first is {sizes.index[0][:40]!r}"
-            )
-        cells = self._count_cells(grouped, ["_group"])
-        parts = {str(label): part for label, part in cells.groupby("_group")}
-        return {
-            str(label): (int(n), self._columns_of(parts.get(str(label), cells.iloc[:0])))
-            for label, n in sizes.items()
-        }
+        if len(labels) == self.n_rows > 1:
+            raise no_groups(by, str(labels.iloc[0]))
+
+    def state_column(self, name: str) -> str | None:
+        """The detail column that says why scores of a metric are missing."""
+        labels = [label for label in self.details if label.endswith(STATE)]
+        return next((o for o in labels if normalise_name(o.removesuffix(STATE)) == name), None)
 
     # -- rows
-
-    def count(self, condition: nw.Expr) -> int:
-        """The number of rows for which a condition holds."""
-        import narwhals as nw
-
-        return int(to_pandas(self.frame.filter(condition).select(nw.len().alias("n")))["n"].iloc[0])
 
     def first_rows(
         self,
@@ -253,8 +184,21 @@ class ScannedTable:
         rows = rows if condition is None else rows.filter(condition)
         order = [QUERY_ID] if by is None else [by, QUERY_ID]
         rows = rows.sort(*order, descending=[descending, False][-len(order) :], nulls_last=True)
-        found = to_pandas(rows if k is None else rows.head(k)).set_index(QUERY_ID)
-        return found.astype(dict.fromkeys(self.metrics, np.float64))
+        fetched = to_pandas(rows if k is None else rows.head(k)).set_index(QUERY_ID)
+        for name in self.details if self.opened.has_texts else ():
+            # As pandas reads a file of texts: numbers, where the first rows are.
+            numbers = pd.to_numeric(fetched[name], errors="coerce")
+            is_number = name in self.head.details and self.head.details[name].dtype.kind in "if"
+            if is_number and numbers.notna().equals(fetched[name].notna()):
+                fetched[name] = numbers
+        return fetched.astype(dict.fromkeys(self.metrics, np.float64))
+
+    def details_of(self, ids: pd.Index) -> pd.DataFrame:
+        """The details of some queries, in this order."""
+        import narwhals as nw
+
+        rows = self.first_rows(nw.col(QUERY_ID).is_in(ids.tolist()), None, max(1, len(ids)))
+        return rows.drop(columns=list(self.metrics)).reindex(ids)
 
     def with_rows(self, rows: pd.DataFrame) -> Head:
         """Some rows, as `first_rows` gives them, as an evaluation."""
@@ -264,8 +208,15 @@ class ScannedTable:
 
 def to_pandas(table: LazyTable) -> pd.DataFrame:
     """A lazy frame as one of pandas, in memory."""
-    frame: pd.DataFrame = table.collect("pandas").to_native()
+    frame: pd.DataFrame = collect(table, "pandas")
     return frame.reset_index(drop=True)
+
+
+def count_rows(rows: LazyTable) -> int:
+    """The number of rows of a lazy frame."""
+    import narwhals as nw
+
+    return int(to_pandas(rows.select(nw.len().alias("n")))["n"].iloc[0])
 
 
 def needs_memory(what: str, table: ScannedTable) -> DataError:
@@ -287,10 +238,10 @@ def same_engine(first: ScannedTable, other: ScannedTable | Scored) -> ScannedTab
         If two engines hold the tables.
     """
     if isinstance(other, ScannedTable):
-        if other.engine != first.engine:
+        if other.opened.engine != first.opened.engine:
             raise DataError(
-                f"{first.name!r} is a table of {first.engine} and {other.name!r} one of "
-                f"{other.engine}; open both with one engine, or bring one into memory: "
+                f"{first.name!r} is a table of {first.opened.engine} and {other.name!r} one of "
+                f"{other.opened.engine}; open both with one engine, or bring one into memory: "
                 "scan.collect()"
             )
         return other
@@ -336,12 +287,12 @@ def describe_table(opened: OpenedFrame, options: ScanOptions, construct: Constru
     import narwhals as nw
 
     reader = _RowReader(opened, replace(options, name=options.name or opened.name), construct)
-    n_rows = int(to_pandas(opened.frame.select(nw.len().alias("n")))["n"].iloc[0])
+    n_rows = count_rows(opened.frame)
     if not n_rows:
         raise DataError(f"{opened.place}: data must have one row per query; the table is empty")
-    first = opened.frame.head(MOST_HEAD).collect("pyarrow").to_native()
+    first = collect(opened.frame.head(MOST_HEAD), "pyarrow")
     is_whole = n_rows <= MOST_HEAD
-    head = Head.of(reader.evaluate(reader.read(first), **({} if is_whole else {"strict": False})))
+    head = Head.of(reader.evaluate(reader.read(first), is_draft=not is_whole))
     shape = reader.shape(head)
     facts = reader.facts(shape)
     if not is_whole:
@@ -415,7 +366,7 @@ class _RowReader:
 
     def collect(self) -> Any:
         """The evaluation of all rows."""
-        return self.evaluate(self.read(self.opened.frame.collect("pyarrow").to_native()))
+        return self.evaluate(self.read(collect(self.opened.frame, "pyarrow")))
 
     @property
     def _roles(self) -> dict[str, Any]:
@@ -447,10 +398,12 @@ class _RowReader:
             )
         return replace(files[0], totals="keep")
 
-    def evaluate(self, file: ScoreFile, **changes: Any) -> Any:
-        """The evaluation of some rows; `changes` are other arguments than those of the caller."""
+    def evaluate(self, file: ScoreFile, *, is_draft: bool = False) -> Any:
+        """The evaluation of some rows; doubts about a draft are raised later, with all rows."""
         stated = ("query_id", "metrics", "correct", "strict", "allow")
-        arguments = {**{name: getattr(self.options, name) for name in stated}, **changes}
+        arguments = {name: getattr(self.options, name) for name in stated}
+        if is_draft:
+            arguments |= {"strict": False, "allow": tuple(CHECK_NAMES)}
         arguments |= {"totals": "keep", "roles": self._roles}
         try:
             return self.construct(self.options.name, file, self.opened.place, **arguments)
@@ -495,18 +448,18 @@ class _RowReader:
         """
         import narwhals as nw
 
-        asked, frame = [], self.opened.frame
+        wanted, frame = [], self.opened.frame
         for place, (name, column) in enumerate(shape.metrics.items()):
             x = shape.number(name)
-            found = {"n": x.count(), "low": x.min(), "high": x.max()}
+            own = {"n": x.count(), "low": x.min(), "high": x.max()}
             kinds = {"other": (x != 0.0) & (x != 1.0), "part": x != x.round()}
             kinds |= {"inside": (x > 0.0) & (x < 1.0), "one": x == 1.0}
-            found |= {kind: nw.when(holds).then(x).min() for kind, holds in kinds.items()}
+            own |= {kind: nw.when(holds).then(x).min() for kind, holds in kinds.items()}
             if shape.types[column] == nw.String:
-                found["n_texts"] = nw.when(~shape.is_numeral(column)).then(1).sum()
-            asked += [expr.alias(f"{place} {kind}") for kind, expr in found.items()]
+                own["n_texts"] = nw.when(~shape.is_numeral(column)).then(1).sum()
+            wanted += [expr.alias(f"{place} {kind}") for kind, expr in own.items()]
         facts: dict[str, dict[str, float]] = {name: {} for name in shape.metrics}
-        for key, value in to_pandas(frame.select(*asked)).iloc[0].items():
+        for key, value in to_pandas(frame.select(*wanted)).iloc[0].items():
             place_of, _, kind = str(key).partition(" ")
             facts[[*facts][int(place_of)]][kind] = float(value)
         for name, column in shape.metrics.items():
@@ -531,12 +484,12 @@ class _RowReader:
             low, high = metric.bounds or (-math.inf, math.inf)
             if facts[name]["low"] < low or facts[name]["high"] > high:
                 parts.append(frame.filter((x < low) | (x > high)).head(_MOST_OUTSIDE))
-        tables = [first, *(part.collect("pyarrow").to_native() for part in parts)]
+        tables = [first, *(collect(part, "pyarrow") for part in parts)]
         rows = arrow.concat_tables(tables, promote_options="permissive")
         is_new = ~rows.column(shape.id_column).to_pandas().duplicated()
         file = self.read(rows.filter(arrow.array(is_new)))
         # Doubts count queries, so they are raised anew with the numbers of all of them.
-        head = Head.of(self.evaluate(replace(file, notes=()), allow=tuple(CHECK_NAMES)))
+        head = Head.of(self.evaluate(replace(file, notes=()), is_draft=True))
         others = [note for note in head.notes if not note.startswith(_ALLOWED)]
         counts = {name: int(facts[name]["n"]) for name in head.metrics if name in facts}
         doubts = doubts_about_scores(head.scores, head.metrics, n_scored=counts)

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.slice_pairs import GroupedRows
+from rageval_report.analysis.tables import GroupedRows
 
 
 def test_the_largest_group_is_first_and_rows_keep_their_order():

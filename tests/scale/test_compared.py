@@ -141,11 +141,29 @@ def test_what_needs_every_row_says_so(tmp_path: Path) -> None:
         lambda: compare(*scans, correction="westfall-young"),
         lambda: compare(*scans, on="topic"),
         lambda: comparison.differences("recall@5"),
-        lambda: comparison.report(),
         lambda: comparison.plot("differences"),
     ):
         with pytest.raises(DataError, match=r"needs every score in memory: 20 rows.*collect\(\)"):
             call()
+
+
+def test_the_page_of_a_comparison_has_the_tables_of_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, scans = pair(10, tmp_path, n=30, kinds=["exact_match", "recall@5"])
+    own, page = compare(*runs).report(pictures=False), compare(*scans).report(pictures=False)
+    assert page.headline == own.headline
+    tables = {table.title: table for section in page.sections for table in section.results}
+    for section in own.sections:
+        for table in section.results:
+            if table.title in tables and section.key != "made":
+                assert_equal(tables[table.title].frame, table.frame)
+    assert sorted(page.queries.ids) == sorted(own.queries.ids)
+    assert "old" in page.to_html()
+    monkeypatch.setattr("rageval_report.reports.common_sections.MOST_LISTED_QUERIES", 4)
+    part = compare(*scans).report(pictures=False)
+    assert 2 <= len(part.queries.ids) < 30
+    assert part.some_queries.startswith(f"The page shows {len(part.queries.ids)} of 30 queries")
 
 
 def test_bad_input_is_named(tmp_path: Path) -> None:
@@ -189,8 +207,7 @@ def test_a_history_of_scans_is_that_of_memory(nights: tuple[list[Any], list[Any]
     runs, scans = nights
     assert_same(history(scans), history(runs))
     assert_same(history([scans[0], *runs[1:]]), history(runs))
-    with pytest.raises(DataError, match="collect"):
-        history(scans, clusters="document")
+    assert_same(history(scans, clusters="document"), history(runs, clusters="document"))
 
 
 @pytest.mark.parametrize("by", [None, "topic"])

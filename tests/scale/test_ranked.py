@@ -78,11 +78,19 @@ def test_what_needs_every_row_says_so(tmp_path: Path) -> None:
         lambda: rank(*scans, correction="westfall-young"),
         lambda: ranking.weighted({"recall@5": 1}),
         lambda: ranking.pareto(),
-        lambda: ranking.report(),
         lambda: rank(*scans, clusters="document").friedman,
     ):
         with pytest.raises(DataError, match=r"needs every score in memory.*collect\(\)"):
             call()
+
+
+def test_the_page_of_a_ranking_has_the_tables_of_memory(tmp_path: Path) -> None:
+    runs, scans = three(10, tmp_path, n=30, kinds=["recall@5", "mrr"])
+    own, page = rank(*runs).report(pictures=False), rank(*scans).report(pictures=False)
+    assert page.headline == own.headline
+    assert [verdict.text for verdict in page.verdicts] == [verdict.text for verdict in own.verdicts]
+    assert sorted(page.queries.ids) == sorted(own.queries.ids)
+    assert "hybrid" in page.to_html()
 
 
 def test_pipelines_without_a_common_query_are_refused(tmp_path: Path) -> None:

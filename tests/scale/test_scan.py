@@ -13,7 +13,7 @@ from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.gates.failing_queries import failing_queries
 from rageval_report.errors import DataError
 from rageval_report.results import Result
-from rageval_report.scale import tables
+from rageval_report.scale import sides, tables
 from rageval_report.scale.scan import EvaluationScan
 
 pytest.importorskip("duckdb")
@@ -136,7 +136,7 @@ def test_a_large_table_is_described_by_all_rows(
 ) -> None:
     # As if 60 rows were too many: the first five are read, the scores counted in cells.
     monkeypatch.setattr(tables, "MOST_HEAD", 5)
-    monkeypatch.setattr(tables, "MOST_LISTED_ROWS", 0)
+    monkeypatch.setattr(sides, "MOST_LISTED_ROWS", 0)
     frame = random_table(seed + 50)
     memory, scan = both(frame, tmp_path / "run.parquet")
     assert scan.metrics == memory.metrics
@@ -152,7 +152,7 @@ def test_a_large_table_is_described_by_all_rows(
 def test_continuous_scores_beyond_the_cells_have_exact_means_and_percentiles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "MOST_LISTED_ROWS", 0)
+    monkeypatch.setattr(sides, "MOST_LISTED_ROWS", 0)
     rng = np.random.default_rng(7)
     latency = rng.lognormal(5.0, 1.0, 20_000)
     frame = pd.DataFrame({"query_id": [f"q{i}" for i in range(20_000)], "latency_ms": latency})
@@ -178,6 +178,9 @@ def test_causes_of_failures_are_counted(tmp_path: Path) -> None:
     )
     memory, scan = both(frame, tmp_path / "run.parquet")
     assert_same(memory.breakdown(k=5), scan.breakdown(k=5))
+    failures = [run.failures("exact_match", 1, cause="retrieval") for run in (memory, scan)]
+    assert_same(*failures)
+    assert len(failures[1].frame)
     assert scan.evaluation_report().counts == memory.evaluation_report().counts
 
 
@@ -211,11 +214,22 @@ def test_the_worst_rows_come_first_and_all_are_written(tmp_path: Path) -> None:
     assert len(pd.read_parquet(file)) == 20
 
 
+def test_clusters_of_one_scan_are_those_of_memory(tmp_path: Path) -> None:
+    frame = random_table(1).assign(document=lambda f: f.index // 2)
+    memory, scan = both(frame, tmp_path / "run.parquet")
+    name = next(iter(memory.metrics))
+    for ask in (
+        lambda run: run.evaluation_report(clusters="document"),
+        lambda run: run.slices("topic", name, clusters="document"),
+    ):
+        assert_same(ask(memory), ask(scan), rtol=1e-9)
+
+
 def test_what_needs_every_score_says_so(tmp_path: Path) -> None:
     frame = random_table(1).assign(document=lambda f: f.index // 2)
     scan = RAGPipelineEvaluation.scan(write(frame, tmp_path / "run.parquet"))
     for call in (
-        lambda: scan.evaluation_report(clusters="document"),
+        lambda: scan.gate("mean(recall@5) >= 0.5", clusters="document"),
         lambda: scan.plot("scatter"),
         lambda: RAGPipelineEvaluation.scan(
             tmp_path / "run.parquet", correct=lambda rows: rows["question"].notna()
@@ -245,7 +259,7 @@ def test_a_page_and_pictures(tmp_path: Path) -> None:
 def test_a_page_of_many_queries_lists_the_worst(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rageval_report.scale.drawn.MOST_WORST", 3)
+    monkeypatch.setattr("rageval_report.reports.common_sections.MOST_LISTED_QUERIES", 3)
     frame = pd.DataFrame({"query_id": [f"q{i}" for i in range(9)], "recall@5": np.arange(9) / 8})
     scan = RAGPipelineEvaluation.scan(write(frame, tmp_path / "run.parquet"))
     page = scan.report(pictures=False)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -31,9 +31,9 @@ from rageval_report.analysis.comparing.metric_comparison import (
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
-    NamedRun,
     Pairing,
     check_evaluations,
+    check_unique_names,
     compared_rows,
     pair_runs,
 )
@@ -49,7 +49,12 @@ from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.headlines.comparison_headline import comparison_answer
 from rageval_report.analysis.report_files import REPORTS
-from rageval_report.analysis.scanned import ScoredOrScanned, scans_among
+from rageval_report.analysis.scanned import (
+    ScoredOrScanned,
+    engine_setting,
+    is_scan,
+    scans_among,
+)
 from rageval_report.analysis.sentence_parts import correction_note, group_notes
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.errors import (
@@ -85,25 +90,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rageval_report.reports.report import Report
-
-
-class PairingLike(Protocol):
-    """What the notes of a comparison say of two runs side by side, in memory or not."""
-
-    @property
-    def baseline(self) -> NamedRun:
-        """The pipeline in use."""
-
-    @property
-    def candidate(self) -> NamedRun:
-        """The pipeline that might replace it."""
-
-    @property
-    def metrics(self) -> list[tuple[Metric, Metric]]:
-        """The metrics that both have, as the baseline and as the candidate knows them."""
-
-    def notes(self) -> tuple[str, ...]:
-        """The ids and the metrics that only one run has."""
 
 
 _COLUMNS = (
@@ -171,7 +157,14 @@ class Comparison(Result):
         index = pairing.alignment.ids.rename("query_id")
         return pd.Series(after - before, index=index, name="difference").dropna()
 
-    def regressions(self, metric: str, candidate: str | None = None) -> pd.DataFrame:
+    def regressions(
+        self,
+        metric: str,
+        candidate: str | None = None,
+        *,
+        k: int | None = None,
+        path: str | Path | None = None,
+    ) -> pd.DataFrame:
         """The queries on which the candidate is worse, the largest change first.
 
         Parameters
@@ -180,13 +173,18 @@ class Comparison(Result):
             The metric, by any of its names.
         candidate : str, optional
             The candidate; required if there are several.
+        k : int, optional
+            The most queries of the table; if omitted, all of them, of scans 1,000.
+        path : str or Path, optional
+            A Parquet file for all of them, without details.
 
         Returns
         -------
         DataFrame, index query_id
             ``{baseline}_{metric}``, ``{candidate}_{metric}``, ``difference``, then the details:
             once if both runs agree, as ``{name}_{detail}`` if they differ. Notebooks show it with
-            texts cut to a line; see `rageval_report.results.QueryFrame`.
+            texts cut to a line; see `rageval_report.results.QueryFrame`. ``attrs["n"]`` is the
+            number of all such queries.
 
         Examples
         --------
@@ -196,9 +194,16 @@ class Comparison(Result):
         >>> compare(old, new).regressions("recall@5").loc["a"].to_dict()
         {'old_recall@5': 1.0, 'new_recall@5': 0.5, 'difference': -0.5}
         """
-        return self._changed_queries(metric, candidate, better=False)
+        return self._changed_queries(metric, candidate, k, path, better=False)
 
-    def improvements(self, metric: str, candidate: str | None = None) -> pd.DataFrame:
+    def improvements(
+        self,
+        metric: str,
+        candidate: str | None = None,
+        *,
+        k: int | None = None,
+        path: str | Path | None = None,
+    ) -> pd.DataFrame:
         """The queries on which the candidate is better, the largest change first.
 
         Parameters and columns as in `regressions`.
@@ -211,7 +216,7 @@ class Comparison(Result):
         >>> compare(old, new).improvements("recall@5").index.tolist()
         ['b']
         """
-        return self._changed_queries(metric, candidate, better=True)
+        return self._changed_queries(metric, candidate, k, path, better=True)
 
     def slices(
         self, by: str, metrics: str | Iterable[str] | None = None, correction: str = "holm"
@@ -370,14 +375,28 @@ class Comparison(Result):
         """
         return plot(self, kind, *args, ax=ax, **options)
 
-    def _changed_queries(self, metric: str, candidate: str | None, *, better: bool) -> pd.DataFrame:
+    def _changed_queries(
+        self,
+        metric: str,
+        candidate: str | None,
+        k: int | None,
+        path: str | Path | None,
+        *,
+        better: bool,
+    ) -> pd.DataFrame:
         pairing, ours, theirs = self._pair(metric, candidate)
+        if k is not None:
+            check_count("k", k)
+        if not isinstance(pairing, Pairing):  # of scans
+            scanned: pd.DataFrame = pairing.changed((ours, theirs), k, path, better=better)
+            return scanned
         before, after = pairing.both(ours, theirs)
         difference = after - before
         gain = difference if ours.greater_is_better else -difference
         change = gain if better else -gain
         rows = np.flatnonzero(change > _rounding_error(before, after))
-        order = rows[np.argsort(-np.abs(difference[rows]), kind="stable")]
+        every = rows[np.argsort(-np.abs(difference[rows]), kind="stable")]
+        order = every if path is not None else every[:k]
         frame = pd.DataFrame(
             {
                 f"{pairing.baseline.name}_{ours.name}": before[order],
@@ -386,9 +405,15 @@ class Comparison(Result):
             },
             index=pairing.alignment.ids[order].rename("query_id"),
         )
-        return QueryFrame(join_details(frame, _both_details(pairing, order, frame.index)))
+        if path is not None:
+            frame.reset_index().to_parquet(path, index=False)
+            order, frame = order[:k], frame[:k]
+        changed = QueryFrame(join_details(frame, _both_details(pairing, order, frame.index)))
+        changed.attrs["n"] = len(every)
+        return changed
 
-    def _pair(self, metric: str, candidate: str | None) -> tuple[Pairing, Metric, Metric]:
+    # Any: a pairing of scans has the names of a `Pairing`.
+    def _pair(self, metric: str, candidate: str | None) -> tuple[Any, Metric, Metric]:
         pairing = self._pairing_of(candidate)
         by_name = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
         ours, theirs = by_name[resolver(by_name)(metric)]
@@ -590,26 +615,11 @@ def compare(
         raise DataError(
             "candidates must hold at least one evaluation to compare with the baseline; got none"
         )
-    if scans := scans_among((baseline, *candidates), "compare()"):
-        comparison: Comparison = scans[0].comparative_summary(
-            *scans[1:],
-            metrics=metrics,
-            test=test,
-            correction=correction,
-            confidence_level=confidence_level,
-            missing=missing,
-            clusters=clusters,
-            seed=seed,
-            interval=interval,
-            margin=margin,
-            margin_method=margin_method,
-            rare_loss=rare_loss,
-            n_resamples=n_resamples,
-            on=on,
-            tried=tried,
-        )
-        return comparison
-    evaluations = check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
+    runs = (baseline, *candidates)
+    evaluations: tuple[Any, ...] = scans_among(runs, "compare()") or check_evaluations(
+        runs, "compare(baseline, *candidates)"
+    )
+    check_unique_names(evaluations)
     plan = plan_comparison(
         evaluations[0],
         len(candidates),
@@ -630,7 +640,7 @@ def compare(
 
 
 def _compare_runs(
-    evaluations: Sequence[Scored],
+    evaluations: Sequence[Any],
     plan: ComparisonPlan,
     *,
     correction: str,
@@ -640,12 +650,16 @@ def _compare_runs(
 ) -> Comparison:
     """Pair the queries of each candidate with those of the baseline, and compare the pairs."""
     baseline, *others = evaluations
-    runs = others if on is None else [match_queries(run, baseline, on) for run in others]
-    pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
-    plan = replace(plan, units=resolve_units(baseline, clusters, compared_rows(pairings)))
+    if is_scan(baseline):
+        pairings, units = baseline.pair_with(others, metrics, plan.missing, clusters, on)
+    else:
+        runs = others if on is None else [match_queries(run, baseline, on) for run in others]
+        pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
+        units = resolve_units(baseline, clusters, compared_rows(pairings))
     settings: dict[str, object] = {
         **dialect_settings(evaluations),
         **clusters_setting(clusters),
+        **engine_setting(baseline),
     }
     if on is not None:
         settings["on"] = on
@@ -653,7 +667,7 @@ def _compare_runs(
     return compare_pairings(
         f"{names} against {baseline.name}",
         pairings,
-        plan,
+        replace(plan, units=units),
         correction=correction,
         settings=settings,
         notes=(
@@ -709,10 +723,6 @@ def plan_comparison(
     )
 
 
-# The correction "westfall-young" of some rows.
-AdjustByFlips: TypeAlias = Callable[[Sequence[MetricComparison]], FloatArray]
-
-
 def compare_pairings(
     title: str,
     pairings: tuple[Pairing, ...],
@@ -745,55 +755,8 @@ def compare_pairings(
         for ours, theirs in pairing.metrics
     ]
     rows = [each.tested(plan) for each in paired]
-    n_queries = len(pairings[0].baseline.scores)
-    comparison = comparison_of_rows(
-        title,
-        *(pairings, rows, plan),
-        correction=correction,
-        n_queries=n_queries,
-        settings=settings,
-        notes=notes,
-    )
-    return replace(comparison, pairings=pairings)
-
-
-def comparison_of_rows(
-    title: str,
-    pairings: Sequence[PairingLike],
-    rows: list[MetricComparison],
-    plan: ComparisonPlan,
-    *,
-    correction: str,
-    n_queries: int,
-    settings: Mapping[str, object] | None = None,
-    notes: Iterable[str] = (),
-    flips: AdjustByFlips | None = None,
-) -> Comparison:
-    """The comparison that tested rows make, with one correction over all of them.
-
-    Parameters
-    ----------
-    title, correction, settings, notes
-        As in `compare_pairings`.
-    pairings : sequence of PairingLike
-        What was compared; the result itself holds no pairings.
-    rows : list of MetricComparison
-        One per metric of each pairing, in this order.
-    plan : ComparisonPlan
-        The settings of the rows.
-    n_queries : int
-        The number of queries of the baseline.
-    flips : callable, optional
-        The correction "westfall-young" of rows whose scores are not in memory.
-    """
     family = family_of_pairings(pairings)
-
-    def flipped(chosen: Sequence[MetricComparison]) -> FloatArray:
-        if flips is not None:
-            return flips(chosen)
-        return _westfall_young_pvalues(chosen, plan, n_queries)
-
-    adjusted = _adjust_rows(rows, family, correction, plan, flipped)
+    adjusted = _adjust_rows(rows, family, correction, plan, pairings[0].baseline)
     frame = _comparison_frame(rows, adjusted, plan, n_candidates=len(pairings))
     return Comparison(
         title,
@@ -810,6 +773,7 @@ def comparison_of_rows(
             *dict.fromkeys(_comparison_notes(pairings, rows, family, correction, plan)),
         ),
         headline=_headline(frame, n_candidates=len(pairings)),
+        pairings=pairings,
         plan=plan,
     )
 
@@ -852,13 +816,13 @@ def _adjust_rows(
     family: CorrectionFamily,
     correction: str,
     plan: ComparisonPlan,
-    flips: AdjustByFlips,
+    baseline: Scored,
 ) -> list[AdjustedPvalues]:
     """The corrected p-values of all rows: of the difference, and of equivalence."""
     if correction not in (known := [*CORRECTIONS, WESTFALL_YOUNG]):
         raise UnknownNameError("correction", correction, known)
     if plan.tried == 1:
-        return _adjust_together(rows, family, correction, plan, flips)
+        return _adjust_together(rows, family, correction, plan, baseline)
     # Each variant keeps its share of the error rate, also those that are not among the candidates.
     by_candidate: dict[str, list[MetricComparison]] = {}
     for row in rows:
@@ -866,7 +830,7 @@ def _adjust_rows(
     return [
         adjusted.for_the_best_of(plan.tried)
         for own in by_candidate.values()
-        for adjusted in _adjust_together(own, family, correction, plan, flips)
+        for adjusted in _adjust_together(own, family, correction, plan, baseline)
     ]
 
 
@@ -875,7 +839,7 @@ def _adjust_together(
     family: CorrectionFamily,
     correction: str,
     plan: ComparisonPlan,
-    flips: AdjustByFlips,
+    baseline: Scored,
 ) -> list[AdjustedPvalues]:
     """The p-values of rows that are corrected together, before a correction for a choice."""
     # Westfall-Young resamples the differences; equivalence has no such form, so Holm is used there.
@@ -890,7 +854,8 @@ def _adjust_together(
         if correction == WESTFALL_YOUNG:
             # The flips are drawn, and the test may be another one, but no adjusted p-value is the
             # smaller.
-            return np.fmax(flips([rows[i] for i in positions]), raw[positions])
+            drawn = _westfall_young_pvalues([rows[i] for i in positions], plan, baseline)
+            return np.fmax(drawn, raw[positions])
         return adjust_pvalues(raw[positions], method=method)
 
     pvalues = family.correct(names, raw, correct_differences)
@@ -908,17 +873,12 @@ def _adjust_together(
 
 
 def _westfall_young_pvalues(
-    rows: Sequence[MetricComparison], plan: ComparisonPlan, n_queries: int
+    rows: Sequence[MetricComparison], plan: ComparisonPlan, baseline: Scored
 ) -> FloatArray:
     """Signs are flipped unit by unit, the same for all metrics and candidates."""
     # A missing pair is 0, which no flip of its sign changes.
-    differences = np.zeros((n_queries, len(rows)), order="F")
+    differences = np.zeros((len(baseline.scores), len(rows)), order="F")
     for column, row in enumerate(rows):
-        if row.known.rows is None:
-            raise DataError(
-                f"the correction {WESTFALL_YOUNG!r} needs every score in memory; choose another "
-                "one, e.g. 'holm', or bring the scores into memory with .collect()"
-            )
         differences[row.known.rows, column] = row.known.differences
     by_unit = plan.units.sums(differences)
     # What was not tested for want of units is not a test.
@@ -988,7 +948,7 @@ def _planning_columns(finding: MetricFinding, level: float) -> dict[str, object]
 
 
 def _comparison_notes(
-    pairings: Sequence[PairingLike],
+    pairings: Sequence[Pairing],
     rows: list[MetricComparison],
     family: CorrectionFamily,
     correction: str,
@@ -1022,7 +982,7 @@ def _are_same(pairs: Pairs) -> bool:
     )
 
 
-def _unchanged_notes(pairing: PairingLike, rows: Iterable[MetricComparison]) -> Iterator[str]:
+def _unchanged_notes(pairing: Pairing, rows: Iterable[MetricComparison]) -> Iterator[str]:
     """That a candidate has the very scores of the baseline, which a change hardly leaves."""
     names = (pairing.baseline.name, pairing.candidate.name)
     pairs = [row.pairs for row in rows if row.names == names and row.pairs.n]
@@ -1033,7 +993,7 @@ def _unchanged_notes(pairing: PairingLike, rows: Iterable[MetricComparison]) -> 
         )
 
 
-def _margin_notes(pairings: Sequence[PairingLike], plan: ComparisonPlan) -> Iterator[str]:
+def _margin_notes(pairings: Sequence[Pairing], plan: ComparisonPlan) -> Iterator[str]:
     """That a single margin cannot suit metrics of different ranges."""
     metrics = {ours.name: ours for pairing in pairings for ours, _ in pairing.metrics}
     if plan.margin is None or isinstance(plan.margin, Mapping) or len(metrics) == 1:

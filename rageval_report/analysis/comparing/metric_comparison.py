@@ -282,6 +282,10 @@ class PairedMetric:
     @classmethod
     def of(cls, pairing: Pairing, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
         """The metric of the runs, paired by the settings."""
+        anything: Any = pairing  # a pairing of scans counts by itself
+        if not isinstance(anything, Pairing):
+            names = (anything.baseline.name, anything.candidate.name)
+            return cls(names, ours, anything.measured(ours))
         before, after = pairing.treated(ours, theirs, plan.missing)
         rows = pairing.alignment.baseline_rows
         return cls.of_scores(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, cast, get_args
+from typing import Literal, Protocol, Self, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -116,6 +116,20 @@ class Pairing:
         complete = ~(np.isnan(before) | np.isnan(after))
         return pairs_of(
             before[complete], after[complete], units.select(self.baseline_rows(complete))
+        )
+
+    def without(self, places: IntArray) -> Self:
+        """The runs without some of the common queries; ids are not kept."""
+        whole = self.alignment
+        rest = np.delete(np.arange(len(whole.ids)), places)
+        return replace(
+            self,
+            alignment=replace(
+                whole,
+                ids=whole.ids[:0],
+                baseline_rows=rest if whole.baseline_rows is None else whole.baseline_rows[rest],
+                candidate_rows=rest if whole.candidate_rows is None else whole.candidate_rows[rest],
+            ),
         )
 
     def units_of_candidate(self, units: Units) -> Units:
@@ -493,8 +507,13 @@ def check_evaluations(runs: Sequence[object], call: str) -> tuple[Scored, ...]:
             f"{describe_kind(others[0])}. {hint}"
         )
     evaluations = cast("tuple[Scored, ...]", tuple(runs))
-    names = [run.name for run in evaluations]
+    check_unique_names(evaluations)
+    return evaluations
+
+
+def check_unique_names(runs: Sequence[NamedRun]) -> None:
+    """Refuse two pipelines of the same name."""
+    names = [run.name for run in runs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
-    return evaluations

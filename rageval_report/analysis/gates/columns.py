@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, get_args
@@ -19,10 +20,22 @@ from rageval_report.analysis.arguments import interval_of_mean
 from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.cluster_means import cluster_intervals
 from rageval_report.analysis.comparing.pairing import require_bounds
+from rageval_report.analysis.scanned import is_scan
+from rageval_report.analysis.summary import UnscoredQueries
+from rageval_report.analysis.tables import table_of
+from rageval_report.errors import DataError
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.catalogue.dialects import percentile_method
-from rageval_report.scores.correct_notion import CorrectNotion, declare, find_notion
-from rageval_report.scores.states import not_applicable
+from rageval_report.scores.correct import HOW_TO_SAY
+from rageval_report.scores.correct_notion import (
+    CorrectCounts,
+    CorrectNotion,
+    answers_by,
+    declare_counts,
+    find_notion,
+    why_unknown,
+)
+from rageval_report.scores.states import NOT_APPLICABLE, not_applicable
 from rageval_report.stats.base import Interval
 from rageval_report.stats.columns import Column
 from rageval_report.stats.equivalence import MarginMethod
@@ -280,48 +293,106 @@ class GatedRun:
         DataError
             If a missing score counts as the worst possible one, and the metric has no bounds.
         """
-        values = self.evaluation.scores[metric.name].to_numpy()
-        is_missing = np.isnan(values)
-        details = self.evaluation.details
-        does_not_apply = not_applicable(self.evaluation.scores[metric.name], details, metric.name)
-        n_unscored = int((is_missing & ~does_not_apply).sum())
-        scored = values[~is_missing]
-        n = scored.size
-        if self.settings.missing == "worst" and n_unscored:
-            worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
-            scored = np.concatenate([scored, np.full(n_unscored, worst)])
-        rows = (np.flatnonzero(~is_missing), np.flatnonzero(is_missing & ~does_not_apply))
-        return GateColumn(
-            *(metric, n, n_unscored, int(does_not_apply.sum()), self.settings),
-            Column.of(scored),
-            percentile_method(self.evaluation),
-            values=scored,
-            units=self.units.select(np.concatenate(rows)),
+        table, name = table_of(self.evaluation), metric.name
+        scores = table.column(metric)
+        n, n_not_applicable = scores.n, self._unscored(name)[NOT_APPLICABLE]
+        n_unscored = table.n_queries - n - n_not_applicable
+        fills = self.settings.missing == "worst" and n_unscored > 0
+        worst = require_bounds(metric)[0 if metric.greater_is_better else 1] if fills else math.nan
+        column = GateColumn(
+            *(metric, n, n_unscored, n_not_applicable, self.settings),
+            with_more(scores, worst, n_unscored) if fills else scores,
+            percentile_method(table.sample),
         )
+        if not self.units.are_clusters:
+            return column
+        values, details = self.evaluation.scores[name], self.evaluation.details
+        is_missing = values.isna().to_numpy()
+        is_gap = is_missing & ~not_applicable(values, details, name)
+        scored = values.to_numpy()[~is_missing]
+        rows = np.concatenate([np.flatnonzero(~is_missing), np.flatnonzero(is_gap)])
+        filled = np.concatenate([scored, np.full(n_unscored if fills else 0, worst)])
+        return replace(column, values=filled, units=self.units.select(rows))
+
+    def _unscored(self, name: str) -> Counter[str]:
+        """The number of queries without a score of a metric by state."""
+        run: Any = self.evaluation
+        unscored = run.count_unscored([name]) if is_scan(run) else UnscoredQueries.of(run, [name])
+        return Counter(unscored.states.get(name, {}))
 
     def correct_share(self) -> Measurement:
         """The share of correct answers, with its interval."""
+        fills = self.settings.missing == "worst"
+        if not self.units.are_clusters:
+            counts = self._counts(self.notion())
+            n = counts.n_correct + counts.n_incorrect
+            n_all = n + (counts.n_unscored if fills else 0)
+            interval = interval_of_count(counts.n_correct, n_all, self.settings.confidence_level)
+            limits = (interval.estimate, interval.low, interval.high)
+            return Measurement(*limits, n, counts.n_unscored)
         is_correct = self.is_correct()
         is_unknown = is_correct.isna().to_numpy()
         answers = is_correct.dropna().to_numpy(dtype=np.float64)
         rows = np.flatnonzero(~is_unknown)
         n, n_unknown = answers.size, int(is_unknown.sum())
-        if self.settings.missing == "worst":
+        if fills:
             rows = np.concatenate([rows, np.flatnonzero(is_unknown)])
             answers = np.concatenate([answers, np.zeros(n_unknown)])
         units = self.units.select(rows)
         interval = interval_of_share(answers, units, self.settings)
         # Answers that were filled in as wrong are counted as unscored, not as scored.
-        n_clusters = units.count(n) if units.are_clusters else 0
         return Measurement(
-            *(interval.estimate, interval.low, interval.high, n, n_unknown), n_clusters=n_clusters
+            *(interval.estimate, interval.low, interval.high, n, n_unknown),
+            n_clusters=units.count(n),
         )
+
+    def notion(self) -> CorrectNotion:
+        """What a correct answer is, by the gate's rule or else the run's own.
+
+        Raises
+        ------
+        DataError
+            If nothing says so.
+        """
+        sample = table_of(self.evaluation).sample
+        notion = find_notion(sample, self.settings.correct)
+        if notion is None:
+            why = why_unknown(sample) or f"{sample.name!r} has no metric of correct answers"
+            raise DataError(f"{why}. {HOW_TO_SAY}")
+        return notion
+
+    def _counts(self, notion: CorrectNotion) -> CorrectCounts:
+        run: Any = self.evaluation
+        if not is_scan(run):
+            return CorrectCounts.of(answers_by(run, notion))
+        counts: CorrectCounts = run.count_correct(notion)
+        return counts
 
     def declare_correct(self) -> str | None:
         """What is correct, and how many queries are; None if nothing says so."""
-        notion = find_notion(self.evaluation, self.settings.correct)
-        return None if notion is None else declare(self.evaluation, notion)
+        sample = table_of(self.evaluation).sample
+        notion = find_notion(sample, self.settings.correct)
+        return None if notion is None else declare_counts(sample, notion, self._counts(notion))
 
     def is_correct(self) -> pd.Series:
         """Whether each query was answered correctly, by the gate's rule or else the run's own."""
         return correctness(self.evaluation, self.settings.correct)
+
+
+def with_more(column: Column, value: float, n: int) -> Column:
+    """A column with more numbers, all of them equal.
+
+    Examples
+    --------
+    >>> more = with_more(Column.of([0.5, 1.0]), 0.0, 2)
+    >>> more.values, more.counts, more.mean
+    (array([0. , 0.5, 1. ]), array([2., 1., 1.]), 0.375)
+    """
+    values, places = np.unique(np.append(column.values, value), return_inverse=True)
+    counts = np.bincount(places, np.append(column.counts, float(n))).astype(np.float64)
+    if column.is_exact:
+        return Column.of_counts(values, counts)
+    total, added = column.n + n, column.n * n / (column.n + n) * (column.mean - value) ** 2
+    mean = (column.mean * column.n + value * n) / total
+    squares = column.variance * (column.n - 1) + added
+    return Column(values, counts, mean, math.sqrt(squares / (total - 1)), is_exact=False)

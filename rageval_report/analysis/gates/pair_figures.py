@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Protocol
 
 import pandas as pd
 
@@ -28,21 +27,6 @@ from rageval_report.stats.pairs import Pairs
 
 NO_REGRESSION = "no_regression"
 MARGIN_METHOD = "margin_method"
-
-
-class GatedPairing(Protocol):
-    """What rules need of a baseline beside a candidate, in memory or not."""
-
-    @property
-    def candidate(self) -> NamedRun:
-        """The candidate."""
-
-    @property
-    def metrics(self) -> list[tuple[Metric, Metric]]:
-        """The metrics that both have, as the baseline and as the candidate knows them."""
-
-    def by_unit(self, metric: Metric) -> Pairs:
-        """One metric, one pair per independent unit of the queries that both scored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +69,14 @@ class ComparedPair:
     ----------
     comparison : ComparisonLike
         The comparison.
-    pairing : GatedPairing
+    pairing : PlannedPairing
         The baseline beside this candidate.
     metric : Metric
         The metric as the baseline knows it.
     """
 
     comparison: ComparisonLike
-    pairing: GatedPairing
+    pairing: PlannedPairing
     metric: Metric
 
     @property

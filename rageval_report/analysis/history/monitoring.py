@@ -368,7 +368,7 @@ def _notes_on_slices(
     if by is None:
         return
     known = {group for _, group in reference}
-    lacking = [batch.name for batch in batches if by not in batch.evaluation.details]
+    lacking = [batch.name for batch in batches if by not in batch.table.sample.details]
     if lacking:
         yield f"without the column {by}: {', '.join(lacking)}"
     new = dict.fromkeys(group for batch in read for group in batch.groups if group not in known)

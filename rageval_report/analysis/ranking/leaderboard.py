@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import pandas as pd
 
@@ -35,7 +35,7 @@ from rageval_report.analysis.ranking.resampled_objectives import ResamplingSetti
 from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
 from rageval_report.analysis.ranking.weighted import WeightedScores, weighted_scores
 from rageval_report.analysis.report_files import REPORTS
-from rageval_report.analysis.scanned import Scanned, scans_among
+from rageval_report.analysis.scanned import Scanned, engine_setting, scans_among
 from rageval_report.analysis.sentence_parts import join_names
 from rageval_report.errors import (
     DataError,
@@ -473,29 +473,17 @@ def rank(
     >>> ranking.frame[["pipeline", "rank", "letters"]].values.tolist()
     [['hybrid', 1, 'a'], ['dense', 2, 'a'], ['bm25', 3, 'b']]
     """
-    if scans := scans_among(evaluations, "rank()"):
-        ranking: Ranking = scans[0].rank_with(
-            *scans[1:],
-            metrics=metrics,
-            weights=weights,
-            objectives=objectives,
-            correction=correction,
-            confidence_level=confidence_level,
-            missing=missing,
-            n_resamples=n_resamples,
-            seed=seed,
-            on=on,
-            test=test,
-            margins=margins,
-            clusters=clusters,
-            tried=tried,
-        )
-        return ranking
     check_correction(correction)
     level = check_level(confidence_level)
     n_draws, start = check_resamples(n_resamples), check_seed(seed)
-    runs, read_notes = read_evaluations(cast("tuple[EvaluationInput, ...]", evaluations))
-    lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
+    lineup: Any
+    read_notes: tuple[str, ...] = ()
+    if scans := scans_among(evaluations, "rank()"):
+        runs = scans
+        lineup = scans[0].line_up(scans, metrics, missing, clusters, on)
+    else:
+        runs, read_notes = read_evaluations(cast("tuple[EvaluationInput, ...]", evaluations))
+        lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
     names = choose_shared_metrics(lineup.runs[0].metrics, lineup.metrics, metrics)
     blocks = {name: lineup.block(name) for name in names}
     plan = LeaderboardPlan(
@@ -521,7 +509,7 @@ def rank(
     return Ranking(
         ranking_title(lineup.names),
         pd.DataFrame(ranked.rows),
-        {**ranked.settings, **dialect_settings(runs)},
+        {**ranked.settings, **dialect_settings(runs), **engine_setting(runs[0])},
         (*note_on_dialects(runs), *read_notes, *lineup.notes, *ranked.notes),
         headline=RANKING_HEADLINE,
         grouped_by="metric" if len(names) > 1 else "",

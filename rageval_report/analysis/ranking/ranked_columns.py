@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Protocol, TypedDict
 
 import numpy as np
 
 from rageval_report.analysis.arguments import interval_of_mean
-from rageval_report.analysis.cluster_means import cluster_intervals
+from rageval_report.analysis.cluster_means import interval_of_clusters
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval
@@ -25,7 +27,12 @@ from rageval_report.stats.many_pairs import (
     run_all_tests,
 )
 from rageval_report.stats.pairs import Pairs
-from rageval_report.stats.units import QUERIES, Units
+from rageval_report.stats.units import (
+    QUERIES,
+    ClusteredStandardError,
+    Units,
+    clustered_standard_error,
+)
 from rageval_report.types import FloatArray, IntArray
 
 
@@ -36,45 +43,86 @@ class Drawing(TypedDict):
     seed: int
 
 
-class RankedColumns(Protocol):
+class RankedColumns(ABC):
     """The scores of one metric on the queries that every pipeline scored: one column a pipeline."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[Column]:
+        """The scores of each pipeline."""
+
+    @property
+    @abstractmethod
+    def pairs(self) -> list[Pairs]:
+        """All pairs by independent unit, in the order of `AllPairs`."""
+
+    @property
+    @abstractmethod
+    def are_clusters(self) -> bool:
+        """Whether queries belong together."""
+
+    @abstractmethod
+    def error(self, place: int) -> ClusteredStandardError | None:
+        """The standard error of the mean of a column by clusters; None if nothing is scored."""
+
+    @abstractmethod
+    def alone_best(self, *, greater_is_better: bool) -> IntArray:
+        """On how many queries each column is better than all others."""
+
+    @abstractmethod
+    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
+        """Friedman's test, on the sums of the units."""
 
     @property
     def n(self) -> int:
         """The number of these queries."""
+        return self.columns[0].n if self.columns else 0
 
     @property
     def n_units(self) -> int:
         """The number of their independent units."""
+        return self.pairs[0].n if self.pairs else 0
 
-    @property
+    @cached_property
     def means(self) -> FloatArray:
         """The mean of each column."""
+        return np.array([column.mean for column in self.columns])
 
     @property
     def tie(self) -> float:
         """The largest difference between two scores that is only rounding."""
-
-    def alone_best(self, *, greater_is_better: bool) -> IntArray:
-        """On how many queries each column is better than all others."""
+        return rounding_tie(max(max(-each.minimum, each.maximum) for each in self.columns))
 
     def mean_intervals(
         self, metric: Metric, confidence_level: float, drawing: Drawing
     ) -> Sequence[Interval]:
         """The interval of the mean of each column."""
+        if not self.are_clusters:
+            return [
+                interval_of_mean(metric, column, confidence_level=confidence_level, **drawing)
+                for column in self.columns
+            ]
+        return [
+            replace(
+                interval_of_clusters(
+                    metric, column.minimum, self.error(place), confidence_level=confidence_level
+                ),
+                estimate=column.mean,
+            )
+            for place, column in enumerate(self.columns)
+        ]
 
     def pair(self, first: int, second: int) -> Pairs:
         """Two columns, by independent unit."""
+        return self.pairs[list(combinations(range(len(self.columns)), 2)).index((first, second))]
 
     def test_pairs(self, test: str, margin: float, drawing: Drawing) -> AllPairs:
         """The tests of all pairs, against a margin if it is above 0; not corrected."""
-
-    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
-        """Friedman's test, on the sums of the units."""
+        return run_all_tests(self.pairs, test=test, margin=margin, **drawing)
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixColumns:
+class MatrixColumns(RankedColumns):
     """Columns in memory.
 
     Parameters
@@ -110,34 +158,24 @@ class MatrixColumns:
         return [Column.of(column) for column in self.scores.T]
 
     @cached_property
-    def means(self) -> FloatArray:
-        """The mean of each column."""
-        return np.array([column.mean for column in self.columns])
+    def pairs(self) -> list[Pairs]:
+        """All pairs by independent unit, in the order of `AllPairs`."""
+        units = self.units if self.units.are_clusters else None
+        places = combinations(self.scores.T, 2)
+        return [Pairs.of(first, second, units) for first, second in places]
 
-    @cached_property
-    def tie(self) -> float:
-        """The largest difference between two scores that is only rounding."""
-        return rounding_tie(float(np.abs(self.scores).max()))
+    @property
+    def are_clusters(self) -> bool:
+        """Whether queries belong together."""
+        return self.units.are_clusters
+
+    def error(self, place: int) -> ClusteredStandardError | None:
+        """The standard error of the mean of a column by clusters."""
+        return clustered_standard_error(self.scores[:, place], np.asarray(self.units.codes))
 
     def alone_best(self, *, greater_is_better: bool) -> IntArray:
         """On how many queries each column is better than all others."""
         return count_alone_best(self.scores, greater_is_better=greater_is_better)
-
-    def mean_intervals(
-        self, metric: Metric, confidence_level: float, drawing: Drawing
-    ) -> Sequence[Interval]:
-        """The interval of the mean of each column."""
-        if self.units.are_clusters:
-            scores = list(self.scores.T)
-            intervals = cluster_intervals(
-                [metric] * len(scores), scores, self.units, confidence_level=confidence_level
-            )
-            means = self.means.tolist()
-            return [replace(each, estimate=m) for each, m in zip(intervals, means, strict=True)]
-        return [
-            interval_of_mean(metric, column, confidence_level=confidence_level, **drawing)
-            for column in self.columns
-        ]
 
     def pair(self, first: int, second: int) -> Pairs:
         """Two columns, by independent unit."""
