@@ -179,7 +179,7 @@ def sign_flip_interval(
     Examples
     --------
     >>> interval = sign_flip_interval([0.11, 0.23, 0.31, 0.47, 0.52, 0.68])
-    >>> interval.low, interval.high  # of six differences, the smallest and the largest
+    >>> round(interval.low, 9), round(interval.high, 9)  # of six, the smallest and the largest
     (0.11, 0.68)
     >>> round(sign_flip_interval([1, 1, 2, 3, 1, 2]).high, 3)  # on a lattice ties count half
     2.68

@@ -14,7 +14,6 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from rageval_report.errors import DataError, check_choice
 from rageval_report.stats import base
@@ -232,9 +231,16 @@ def check_labels(
 
 def are_missing(labels: npt.NDArray[Any]) -> BoolArray:
     """Whether each label is missing: None, blank text, NaN, NaT, or pandas' NA."""
-    each = labels.ravel()
-    is_blank = [isinstance(label, str) and not label.strip() for label in each.tolist()]
-    return np.asarray(pd.isna(each) | np.array(is_blank, dtype=bool))
+    return np.array([_is_missing(label) for label in labels.ravel().tolist()], dtype=bool)
+
+
+def _is_missing(label: object) -> bool:
+    if label is None or (isinstance(label, str) and not label.strip()):
+        return True
+    try:
+        return bool(label != label)
+    except TypeError:  # the comparison of pandas' NA is NA, which is neither true nor false
+        return True
 
 
 def number_labels(labels: npt.NDArray[Any]) -> IndexArray:
