@@ -97,7 +97,6 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r'path="failures\.parquet" writes all', "-o failures.parquet writes all"),
     (r"bring (?:them|one) into memory: scan\.collect\(\)", "use --engine memory"),
-    (r"RAGPipelineEvaluation\.scan\(source, name=\.\.\.\)", "NAME=FILE"),
     (r"give each its own name$", "give each its own name, as NAME=FILE"),
     (r"\bneeds tried=(\d+)", r"needs --tried \1"),
     (r"the option correct overrules it", "--correct RULE overrules it"),

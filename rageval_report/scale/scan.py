@@ -155,7 +155,7 @@ class EvaluationScan:
     @property
     def scores(self) -> NoReturn:
         """Raises `DataError`: the scores are not in memory."""
-        raise self.needs_memory("what reads the scores of single queries")
+        raise self.needs_memory("reading the scores of single queries")
 
     @property
     def details(self) -> NoReturn:

@@ -221,10 +221,11 @@ def count_rows(rows: LazyTable) -> int:
 
 def needs_memory(what: str, table: ScannedTable) -> DataError:
     """The error for an analysis that needs every row in memory."""
-    cells = table.n_rows * (len(table.metrics) + 1)
+    n_metrics = len(table.metrics)
+    cells = table.n_rows * (n_metrics + 1)
     return DataError(
-        f"{what} needs every score in memory: {table.n_rows} rows with {len(table.metrics)} "
-        f"metrics, about {max(1, 8 * cells // 10**6)} MB. If they fit, bring them into memory: "
+        f"{what} needs every score in memory: {table.n_rows} rows with {n_metrics} "
+        f"metric{'' if n_metrics == 1 else 's'}, about {max(1, 8 * cells // 10**6)} MB. If they fit, bring them into memory: "
         "scan.collect()"
     )
 

@@ -254,7 +254,7 @@ def scan_failures(folder):
     return [
         lambda: RAGPipelineEvaluation.scan(folder / "repeated.csv").n_queries,
         lambda: compare(one, same),
-        lambda: compare(one, other).plot("scatter"),
+        lambda: compare(one, other, correction="westfall-young"),
     ]
 
 
