@@ -222,11 +222,11 @@ def count_rows(rows: LazyTable) -> int:
 def needs_memory(what: str, table: ScannedTable) -> DataError:
     """The error for an analysis that needs every row in memory."""
     n_metrics = len(table.metrics)
-    cells = table.n_rows * (n_metrics + 1)
+    size = max(1, 8 * table.n_rows * (n_metrics + 1) // 10**6)
     return DataError(
         f"{what} needs every score in memory: {table.n_rows} rows with {n_metrics} "
-        f"metric{'' if n_metrics == 1 else 's'}, about {max(1, 8 * cells // 10**6)} MB. If they fit, bring them into memory: "
-        "scan.collect()"
+        f"metric{'' if n_metrics == 1 else 's'}, about {size} MB. If they fit, bring them into "
+        "memory: scan.collect()"
     )
 
 
