@@ -13,6 +13,8 @@ A new interval, test, correction or effect size is a function and a line in its 
 the package: ``TESTS.add("my_test", PairedTest(my_test, interval="t"))``.
 """
 
+from types import ModuleType as _ModuleType
+
 from rageval_report.stats.agreement import cohen_kappa as cohen_kappa
 from rageval_report.stats.agreement import fleiss_kappa as fleiss_kappa
 from rageval_report.stats.agreement import gwet_ac1 as gwet_ac1
@@ -51,3 +53,10 @@ from rageval_report.stats.prediction_powered import ppi_mean as ppi_mean
 from rageval_report.stats.prediction_powered import rogan_gladen as rogan_gladen
 from rageval_report.stats.prediction_powered import stratified_ppi_mean as stratified_ppi_mean
 from rageval_report.stats.units import clustered_standard_error as clustered_standard_error
+
+# What is imported above, but not the modules that this loads.
+__all__ = [
+    name
+    for name, thing in list(vars().items())
+    if name[0] != "_" and type(thing) is not _ModuleType
+]

@@ -57,7 +57,13 @@ class Interval:
 
     @classmethod
     def unknown(cls, estimate: float, method: str, confidence_level: float, *notes: str) -> Self:
-        """The interval without limits, where the data cannot give any."""
+        """The interval without limits, where the data cannot give any.
+
+        Examples
+        --------
+        >>> Interval.unknown(0.5, "t", 0.95, "one score has no interval").low
+        nan
+        """
         return cls(estimate, math.nan, math.nan, math.nan, method, confidence_level, notes)
 
 

@@ -68,6 +68,12 @@ class Column:
     >>> column = Column.of([0.5, 1.0, float("nan"), 1.0])
     >>> column.values, column.counts, column.n, round(column.mean, 3)
     (array([0.5, 1. ]), array([1., 2.]), 3, 0.833)
+    >>> column.minimum, column.maximum, round(column.variance, 4), round(column.standard_error, 4)
+    (0.5, 1.0, 0.0833, 0.1667)
+    >>> column.is_constant, column.is_binary, column.listed(), column.at_ranks([0, 1])
+    (False, False, array([0.5, 1. , 1. ]), array([0.5, 1. ]))
+    >>> Column.of_counts(column.values, column.counts).times(2.0).mean == 2.0 * column.mean
+    True
     """
 
     values: FloatArray

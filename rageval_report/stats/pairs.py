@@ -60,6 +60,14 @@ class Pairs:
     (3, 0.0, 1.0, (1, 1, 1))
     >>> pairs.is_binary, pairs.differences.listed()
     (False, array([-1.,  0.,  1.]))
+    >>> pairs.n_changed, pairs.side_means, pairs.swapped().wins, pairs.tolerance < 1e-11
+    (2, (2.3333333333333335, 2.3333333333333335), 1, True)
+
+    Two queries of one document are one unit, to which their differences add up:
+
+    >>> pairs = Pairs.of([0, 0, 1], [1, 1, 1], clusters=["a", "a", "b"])
+    >>> pairs.n, pairs.units.n, pairs.by_query.n, pairs.sizes
+    (2, 2, 3, array([0.66666667, 1.33333333]))
     """
 
     baseline: Column
