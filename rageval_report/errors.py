@@ -283,6 +283,11 @@ def doubts_about(name: str, notes: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{DOUBT}{name}: {note[len(DOUBT) :]}" for note in notes if is_doubt(note))
 
 
+def doubts_of(runs: Iterable[Any]) -> tuple[str, ...]:
+    """The doubts in the notes of several pipelines, each with the name of its pipeline."""
+    return tuple(note for run in runs for note in doubts_about(run.name, getattr(run, "notes", ())))
+
+
 def check_choice(parameter: str, value: object, choices: Iterable[str]) -> None:
     """Check a parameter that has few values.
 

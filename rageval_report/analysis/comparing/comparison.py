@@ -62,6 +62,7 @@ from rageval_report.errors import (
     UnknownNameError,
     check_choice,
     check_options,
+    doubts_of,
     explain_keywords,
     explain_keywords_of,
 )
@@ -71,7 +72,6 @@ from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOption
 from rageval_report.results import QueryFrame, Result
 from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
-from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.same_texts import same_texts
 from rageval_report.scores.text_matching import match_queries
 from rageval_report.stats.base import check_level, check_resamples, check_seed

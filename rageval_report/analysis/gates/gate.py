@@ -42,14 +42,13 @@ from rageval_report.analysis.scanned import (
     scans_among,
 )
 from rageval_report.analysis.sentence_parts import filled_notes
-from rageval_report.errors import DataError, check_choice
+from rageval_report.errors import DataError, check_choice, doubts_of
 from rageval_report.scores import Correct
 from rageval_report.scores.catalogue.dialects import (
     dialect_settings,
     note_on_percentiles,
     percentile_method,
 )
-from rageval_report.scores.guard import doubts_of
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.stats.equivalence import EquivalenceResult

@@ -28,11 +28,11 @@ from rageval_report.errors import (
     DataError,
     UnknownNameError,
     check_choice,
+    doubts_of,
     named,
 )
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
-from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_all
 from rageval_report.stats.columns import Column
