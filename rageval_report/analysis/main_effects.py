@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import (
+from rageval_report.analysis.arguments import (
     Clusters,
     clusters_setting,
     resolve_units,

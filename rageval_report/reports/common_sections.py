@@ -7,8 +7,7 @@ from typing import Any, TypedDict
 
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters
-from rageval_report.analysis.scanned import engine_setting, is_scan
+from rageval_report.analysis.arguments import Clusters, engine_setting, is_scan
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, doubts_of, is_doubt
 from rageval_report.reports.parts import ReportVerdict, Section, answers_of, setup_table

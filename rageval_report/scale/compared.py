@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters, unnamed_clusters
+from rageval_report.analysis.arguments import Clusters, unnamed_clusters
 from rageval_report.analysis.comparing.answer_outcomes import (
     check_two_names,
     notes_on_notions,

@@ -12,11 +12,16 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import load
-from rageval_report.analysis.arguments import ReportKeywords, check_count
-from rageval_report.analysis.cluster_labels import (
+from rageval_report.analysis.arguments import (
     Clusters,
+    ReportKeywords,
+    ScoredOrScanned,
+    check_count,
     clusters_setting,
+    engine_setting,
+    is_scan,
     resolve_units,
+    scans_among,
     unnamed_clusters,
 )
 from rageval_report.analysis.comparing.margins import RARE_LOSS_COLUMNS, LossSize
@@ -49,12 +54,6 @@ from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.headlines.comparison_headline import comparison_answer
 from rageval_report.analysis.report_files import REPORTS
-from rageval_report.analysis.scanned import (
-    ScoredOrScanned,
-    engine_setting,
-    is_scan,
-    scans_among,
-)
 from rageval_report.analysis.sentence_parts import correction_note, group_notes
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.errors import (

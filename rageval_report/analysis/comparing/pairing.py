@@ -20,8 +20,7 @@ from rageval_report.errors import (
     named,
 )
 from rageval_report.scores import Metric, Scored
-from rageval_report.scores.align import Alignment, align
-from rageval_report.scores.metric_scales import agree_on_scale, check_scales, is_within
+from rageval_report.scores.align import Alignment, agree_on_scale, align, check_scales, is_within
 from rageval_report.scores.states import not_applicable
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import Pairs

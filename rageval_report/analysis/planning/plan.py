@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.analysis.arguments import check_count
-from rageval_report.analysis.cluster_labels import (
+from rageval_report.analysis.arguments import (
     Clusters,
+    check_count,
     clusters_setting,
     resolve_units,
     unnamed_clusters,

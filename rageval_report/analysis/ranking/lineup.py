@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters, resolve_units, unnamed_clusters
+from rageval_report.analysis.arguments import Clusters, resolve_units, unnamed_clusters
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
