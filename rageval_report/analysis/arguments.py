@@ -57,6 +57,8 @@ class RankingReportKeywords(TypedDict, total=False):
     longest_text: int | None
 
 
+# As shares of the range. The larger one comes first, because it needs fewer queries.
+USUAL_SHARES = (0.05, 0.02)
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 
 
@@ -247,6 +249,43 @@ def mean_limits(metric: Metric, lowest: float) -> tuple[float, float] | None:
     if metric.bounds is None and is_spent and lowest >= 0.0:
         return 0.0, np.inf
     return metric.bounds
+
+
+def scale_of(metric: Metric, mean: float, sd: float) -> float:
+    """The range of a metric; without bounds, as for latency, the size of its mean.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    mean : float
+        The mean of its scores.
+    sd : float
+        Their standard deviation, which is the scale of a metric without bounds whose mean is 0.
+
+    Examples
+    --------
+    >>> rating = Metric("rating", bounds=(1.0, 5.0))
+    >>> scale_of(rating, 3.2, 1.1), scale_of(Metric("latency_ms"), 250.0, 80.0)
+    (4.0, 250.0)
+    """
+    bounds = metric.bounds
+    if bounds is not None and all(math.isfinite(bound) for bound in bounds):
+        return bounds[1] - bounds[0]
+    size = abs(mean)
+    return size if size > 0.0 else sd
+
+
+def usual_sizes(metric: Metric, mean: float, sd: float) -> tuple[float, ...]:
+    """Differences of 5 and 2 % of the range of a metric.
+
+    Examples
+    --------
+    >>> usual_sizes(Metric("rating", bounds=(1.0, 5.0)), 3.2, 1.1)
+    (0.2, 0.08)
+    """
+    scale = scale_of(metric, mean, sd)
+    return tuple(share * scale for share in USUAL_SHARES)
 
 
 def interval_of_mean(

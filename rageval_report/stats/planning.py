@@ -396,7 +396,7 @@ class PlannedTest:
             if 0.0 < level < 2.0 ** (2 - n):
                 parts = np.array([abs(difference) / sd for sd in self.sds or (self.sd,)])
                 return float(ndtr(parts).mean() ** n + ndtr(-parts).mean() ** n)
-        return power(effect, n, alpha=level) if level else 0.0
+        return _power(effect * math.sqrt(check_queries(n)), n, level) if level else 0.0
 
     def needed(
         self, difference: float, power: float = USUAL_POWER, *, alpha: float = 0.05

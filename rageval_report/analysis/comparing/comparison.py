@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import load
+from rageval_report._registry import Registry, load
 from rageval_report.analysis.arguments import (
     Clusters,
     ReportKeywords,
@@ -24,7 +24,6 @@ from rageval_report.analysis.arguments import (
     scans_among,
     unnamed_clusters,
 )
-from rageval_report.analysis.comparing.margins import RARE_LOSS_COLUMNS, LossSize
 from rageval_report.analysis.comparing.metric_comparison import (
     DEFAULT_PLAN,
     ComparisonPlan,
@@ -43,8 +42,9 @@ from rageval_report.analysis.comparing.pairing import (
     pair_runs,
 )
 from rageval_report.analysis.comparing.verdicts import (
+    RARE_LOSS_COLUMNS,
     AdjustedPvalues,
-    MetricFinding,
+    LossSize,
     NeededUnits,
     verdict,
 )
@@ -777,11 +777,10 @@ def compare_pairings(
     )
 
 
-def _known_method(what: str, name: str, table: Iterable[str]) -> str:
+def _known_method(what: str, name: str, table: Registry[Any]) -> str:
     """The name, if it is "auto" or in a table of methods."""
-    known = list(table)
-    if name != "auto" and name not in known:
-        raise UnknownNameError(what, name, ["auto", *known])
+    if name != "auto" and name not in table:
+        raise UnknownNameError(what, name, ["auto", *table])
     return name
 
 
@@ -818,8 +817,8 @@ def _adjust_rows(
     baseline: Scored,
 ) -> list[AdjustedPvalues]:
     """The corrected p-values of all rows: of the difference, and of equivalence."""
-    if correction not in (known := [*CORRECTIONS, WESTFALL_YOUNG]):
-        raise UnknownNameError("correction", correction, known)
+    if correction != WESTFALL_YOUNG and correction not in CORRECTIONS:
+        raise UnknownNameError("correction", correction, [*CORRECTIONS, WESTFALL_YOUNG])
     if plan.tried == 1:
         return _adjust_together(rows, family, correction, plan, baseline)
     # Each variant keeps its share of the error rate, also those that are not among the candidates.
@@ -918,12 +917,18 @@ def _frame_row(
     # Sentences such as "no difference shown" name no candidate.
     if n_candidates > 1 and finding.candidate not in sentence:
         sentence = f"{finding.candidate}: {sentence}"
+    nothing = NeededUnits(math.nan, math.nan)
+    first, second = (*finding.needed, nothing, nothing)[:2]
     columns: dict[str, object] = {
         **row.numbers,
         "pvalue_adjusted": adjusted.pvalue,
         "min_detectable_difference": finding.min_detectable_difference,
         "verdict": sentence,
-        **_planning_columns(finding, adjusted.level_left(plan.alpha_of_one)),
+        "level_left": adjusted.level_left(plan.alpha_of_one),
+        "planned_difference": first.difference,
+        "n_needed": first.n,
+        "smaller_planned_difference": second.difference,
+        "n_needed_smaller": second.n,
     }
     if plan.tried > 1:
         columns["gain_of_noise"] = finding.gain_of_noise
@@ -931,19 +936,6 @@ def _frame_row(
         columns["equivalence_pvalue_adjusted"] = adjusted.equivalence_pvalue
         columns["margin_method"] = row.equivalence.method if row.equivalence else "none"
     return columns
-
-
-def _planning_columns(finding: MetricFinding, level: float) -> dict[str, object]:
-    """The level that the correction leaves, and the units that differences need at it."""
-    nothing = NeededUnits(math.nan, math.nan)
-    first, second = (*finding.needed, nothing, nothing)[:2]
-    return {
-        "level_left": level,
-        "planned_difference": first.difference,
-        "n_needed": first.n,
-        "smaller_planned_difference": second.difference,
-        "n_needed_smaller": second.n,
-    }
 
 
 def _comparison_notes(

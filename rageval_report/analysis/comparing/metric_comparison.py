@@ -10,32 +10,31 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.margins import (
-    LossSize,
-    compare_with_margin,
-    find_rare_losses,
-    rare_loss_notes,
-    rare_loss_numbers,
-    usual_sizes,
-)
+from rageval_report.analysis.arguments import usual_sizes
+from rageval_report.analysis.comparing.margins import compare_with_margin
 from rageval_report.analysis.comparing.pairing import (
     LoneScores,
     MissingTreatment,
     Pairing,
+    count_missing,
     extreme_differences,
     pairs_of,
 )
 from rageval_report.analysis.comparing.verdicts import (
     CLUSTERS,
     AdjustedPvalues,
+    LossSize,
     MetricFinding,
     NeededUnits,
+    find_rare_losses,
+    rare_loss_numbers,
+    size_of_loss,
 )
 from rageval_report.analysis.sentence_parts import filled_notes, number
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval, PairedResult
-from rageval_report.stats.effects import EFFECTS
-from rageval_report.stats.equivalence import EquivalenceResult, MarginMethod, RareLossBound
+from rageval_report.stats.effects import EFFECTS, RareLossBound, hidden_losses
+from rageval_report.stats.equivalence import EquivalenceResult, MarginMethod
 from rageval_report.stats.pairs import (
     Pairs,
     interval_of_test,
@@ -244,7 +243,11 @@ class MetricComparison:
         if self.pairs.n < plan.fewest_units or not self.planned.is_usable:
             return ()
         margin = plan.margin_of(self.metric)
-        sizes = (margin,) if margin is not None else self._usual_sizes()
+        sizes = (
+            usual_sizes(self.metric, self.pairs.baseline.mean, self.pairs.std)
+            if margin is None
+            else (margin,)
+        )
         counts = (self.planned.needed(size, alpha=level) for size in sizes)
         return tuple(
             NeededUnits(size, max(n, float(plan.fewest_units)))
@@ -256,9 +259,6 @@ class MetricComparison:
         if plan.tried == 1 or not self.planned.is_usable:
             return math.nan
         return gain_of_noise(self.pairs.std / math.sqrt(self.pairs.n), plan.tried)
-
-    def _usual_sizes(self) -> tuple[float, ...]:
-        return usual_sizes(self.metric, self.pairs.side_means[0], self.pairs.std)
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +299,11 @@ class PairedMetric:
                 if np.isnan(before).any() or np.isnan(after).any()
                 else None
             ),
-            n_filled=pairing.count_filled(ours, theirs, plan.missing),
+            n_filled=(
+                count_missing(*pairing.both(ours, theirs), lambda: pairing.applies(ours, theirs))
+                if plan.missing == "worst"
+                else 0
+            ),
         )
 
     @classmethod
@@ -363,7 +367,11 @@ class PairedMetric:
         if known.units.are_clusters and test.test != UNTESTED:
             test = replace(test, test=f"cluster-{test.test}")
             interval = replace(interval, method=f"cluster-{interval.method}")
-        interval = _clip_to_range(interval, ours)
+        # No difference is larger than the range of the metric.
+        widest = _widest(ours)
+        interval = replace(
+            interval, low=max(interval.low, -widest), high=min(interval.high, widest)
+        )
         equivalence = _test_equivalence(pairs, ours, plan)
         rare_losses = find_rare_losses(pairs, ours, plan.rare_loss, plan.confidence_level)
         return MetricComparison(
@@ -374,7 +382,9 @@ class PairedMetric:
                 "candidate": names[1],
                 "n": pairs.differences.n,
                 "n_dropped": known.lone.n,
-                **_mean_numbers(pairs),
+                "baseline_mean": pairs.baseline.mean,
+                "candidate_mean": pairs.candidate.mean,
+                "difference": pairs.differences.mean,
                 "ci_low": interval.low,
                 "ci_high": interval.high,
                 "test": test.test,
@@ -425,12 +435,6 @@ def _widest(metric: Metric) -> float:
     return math.inf if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
 
 
-def _clip_to_range(interval: Interval, metric: Metric) -> Interval:
-    """The interval within the metric's range, as no difference is larger."""
-    widest = _widest(metric)
-    return replace(interval, low=max(interval.low, -widest), high=min(interval.high, widest))
-
-
 def _test_units(pairs: Pairs, plan: ComparisonPlan) -> tuple[PairedResult, Interval]:
     """The test of independent units, and its interval; neither if the units are too few."""
     if pairs.n < plan.fewest_units:
@@ -456,15 +460,6 @@ def _untested(pairs: Pairs, plan: ComparisonPlan) -> tuple[PairedResult, Interva
         ),
         Interval(pairs.mean, nan, nan, nan, UNTESTED, plan.level_of_one),
     )
-
-
-def _mean_numbers(pairs: Pairs) -> dict[str, object]:
-    before, after = pairs.side_means
-    return {
-        "baseline_mean": before,
-        "candidate_mean": after,
-        "difference": pairs.differences.mean,
-    }
 
 
 def _effect_numbers(pairs: Pairs) -> dict[str, object]:
@@ -564,8 +559,19 @@ def _rare_loss_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, 
     is_shown = row.test.pvalue <= plan.alpha_of_one
     if not is_shown or not float(str(row.numbers["improvement"])) > 0:
         return ()
-    return rare_loss_notes(
-        row.pairs, row.metric, plan.rare_loss, plan.confidence_level, row.names[1]
+    level, widest = plan.confidence_level, size_of_loss(row.metric, None)
+    if plan.rare_loss is not None:
+        bound = find_rare_losses(row.pairs, row.metric, plan.rare_loss, level)
+    elif widest is not None:  # without a size, losses are as large as the sample allows
+        sides = row.pairs if row.metric.greater_is_better else row.pairs.swapped()
+        bound = hidden_losses(sides, widest, confidence_level=level)
+    else:
+        bound = None
+    if bound is None or bound.difference > 0:
+        return ()
+    return (
+        f"rare large losses could hide: {bound.sentence()}; {row.names[1]} would then be worse by "
+        f"{number(-bound.difference)}",
     )
 
 

@@ -82,9 +82,12 @@ class Pairing:
         A query to which it applies on one side only, such as one that a single pipeline refused,
         counts as unscored.
         """
-        before = self.alignment.baseline(_does_not_apply(self.baseline, ours))
-        after = self.alignment.candidate(_does_not_apply(self.candidate, theirs))
-        return np.asarray(~(before & after), dtype=bool)
+        before, after = (
+            pd.Series(not_applicable(run.scores[metric.name], run.details, metric.name))
+            for run, metric in ((self.baseline, ours), (self.candidate, theirs))
+        )
+        neither = self.alignment.baseline(before) & self.alignment.candidate(after)
+        return np.asarray(~neither, dtype=bool)
 
     def treated(
         self, ours: Metric, theirs: Metric, missing: MissingTreatment
@@ -95,12 +98,6 @@ class Pairing:
             return before, after
         applies = self.applies(ours, theirs)
         return np.where(applies, before, np.nan), np.where(applies, after, np.nan)
-
-    def count_filled(self, ours: Metric, theirs: Metric, missing: MissingTreatment) -> int:
-        """The number of scores that `treated` replaces by the worst possible one."""
-        if missing != "worst":
-            return 0
-        return count_missing(*self.both(ours, theirs), lambda: self.applies(ours, theirs))
 
     def baseline_rows(self, compared: BoolArray) -> IntArray:
         """The rows of some common queries in the baseline."""
@@ -231,11 +228,6 @@ def notes_on_lone_metrics(baseline: Scored, candidate: Scored) -> Iterator[str]:
             yield f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}"
 
 
-def _does_not_apply(run: Scored, metric: Metric) -> pd.Series:
-    numbers = run.scores[metric.name]
-    return pd.Series(not_applicable(numbers, run.details, metric.name), index=numbers.index)
-
-
 def pair_runs(
     baseline: Scored, candidate: Scored, metrics: str | Iterable[str] | None = None
 ) -> Pairing:
@@ -327,7 +319,12 @@ def on_one_scale(
         If two runs disagree on the direction or the scale of a metric.
     """
     known, scores = list(shared), [run.scores for run in runs]
-    check_directions(known)
+    for first, *others in known:
+        if any(metric.greater_is_better != first.greater_is_better for metric in others):
+            raise DataError(
+                f"{first.name!r}: the runs disagree on whether higher is better; say so when "
+                f"loading, for example metrics={{{first.name!r}: 'lower'}}"
+            )
     check_scales([run.name for run in runs], scores, known)
     return [agree_on_scale(metrics, scores) for metrics in known]
 
@@ -368,16 +365,6 @@ def twin_of(metric: Metric, run: Scored) -> Metric | None:
     """The same metric as a run knows it, by its name or else its meaning; None without it."""
     by_meaning = {theirs.known_as: theirs for theirs in run.metrics.values()}
     return run.metrics.get(metric.name) or by_meaning.get(metric.known_as)
-
-
-def check_directions(shared: Iterable[tuple[Metric, ...]]) -> None:
-    """Refuse runs that disagree on whether higher is better."""
-    for first, *others in shared:
-        if any(metric.greater_is_better != first.greater_is_better for metric in others):
-            raise DataError(
-                f"{first.name!r}: the runs disagree on whether higher is better; say so when "
-                f"loading, for example metrics={{{first.name!r}: 'lower'}}"
-            )
 
 
 def fill_missing(

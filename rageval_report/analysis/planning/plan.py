@@ -13,9 +13,9 @@ from rageval_report.analysis.arguments import (
     check_count,
     clusters_setting,
     resolve_units,
+    scale_of,
     unnamed_clusters,
 )
-from rageval_report.analysis.comparing.margins import scale_of
 from rageval_report.analysis.planning.assumptions import (
     CORRELATIONS,
     USUAL_CORRELATION,
