@@ -83,6 +83,7 @@ from rageval_report.stats.corrections import (
 )
 from rageval_report.stats.equivalence import EQUIVALENCE_METHODS, MarginMethod
 from rageval_report.stats.pairs import PAIRED_INTERVALS, TESTS, Pairs
+from rageval_report.stats.units import QUERIES
 from rageval_report.types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
@@ -654,7 +655,9 @@ def _compare_runs(
     else:
         runs = others if on is None else [match_queries(run, baseline, on) for run in others]
         pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
-        units = resolve_units(baseline, clusters, compared_rows(pairings))
+        units = QUERIES
+        if clusters is not None:
+            units = resolve_units(baseline, clusters, compared_rows(pairings))
     settings: dict[str, object] = {
         **dialect_settings(evaluations),
         **clusters_setting(clusters),

@@ -211,7 +211,12 @@ class MetricComparison:
 
     def finding(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> MetricFinding:
         """The facts for the verdict, once the p-values are adjusted."""
-        level = adjusted.level_left(plan.alpha_of_one)
+        level, pairs, planned = adjusted.level_left(plan.alpha_of_one), self.pairs, self.planned
+        detectable = noise = math.nan
+        if pairs.n >= plan.fewest_units:
+            detectable = planned.detectable(pairs.n, alpha=level)
+        if plan.tried > 1 and planned.is_usable:
+            noise = gain_of_noise(pairs.std / math.sqrt(pairs.n), plan.tried)
         return MetricFinding(
             metric=self.metric.name,
             baseline=self.names[0],
@@ -220,23 +225,17 @@ class MetricComparison:
             test=self.test,
             interval=self.interval,
             adjusted=adjusted,
-            min_detectable_difference=self.detectable(level, plan),
+            min_detectable_difference=detectable,
             needed=self.needed(level, plan),
             equivalence=self.equivalence,
             alpha=plan.alpha,
             unit=CLUSTERS if self.known.units.are_clusters else "paired queries",
-            is_identical=not self.pairs.by_query.n_changed,
+            is_identical=not pairs.by_query.n_changed,
             fewest_units=plan.fewest_units,
             largest_difference=_widest(self.metric),
             tried=plan.tried,
-            gain_of_noise=self.gain_of_noise(plan),
+            gain_of_noise=noise,
         )
-
-    def detectable(self, level: float, plan: ComparisonPlan) -> float:
-        """The smallest difference that these units show with 80 % power; NaN without a test."""
-        if self.pairs.n < plan.fewest_units:
-            return math.nan
-        return self.planned.detectable(self.pairs.n, alpha=level)
 
     def needed(self, level: float, plan: ComparisonPlan) -> tuple[NeededUnits, ...]:
         """The units that the margin needs or, without one, 5 and 2 % of the metric's range."""
@@ -253,12 +252,6 @@ class MetricComparison:
             NeededUnits(size, max(n, float(plan.fewest_units)))
             for size, n in zip(sizes, counts, strict=True)
         )
-
-    def gain_of_noise(self, plan: ComparisonPlan) -> float:
-        """What noise alone gives to the best of the variants that were tried."""
-        if plan.tried == 1 or not self.planned.is_usable:
-            return math.nan
-        return gain_of_noise(self.pairs.std / math.sqrt(self.pairs.n), plan.tried)
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,7 +365,11 @@ class PairedMetric:
         interval = replace(
             interval, low=max(interval.low, -widest), high=min(interval.high, widest)
         )
-        equivalence = _test_equivalence(pairs, ours, plan)
+        margin, equivalence = plan.margin_of(ours), None
+        if margin is not None and pairs.n >= plan.fewest_units:
+            equivalence = compare_with_margin(
+                pairs, ours, margin, method=plan.margin_method, alpha=plan.alpha_of_one
+            )
         rare_losses = find_rare_losses(pairs, ours, plan.rare_loss, plan.confidence_level)
         return MetricComparison(
             *(ours, names, known, test, interval, planned),
@@ -390,8 +387,7 @@ class PairedMetric:
                 "test": test.test,
                 "statistic": test.statistic,
                 "pvalue": test.pvalue,
-                **_effect_numbers(pairs.by_query),
-                **_outcome_counts(pairs.by_query, ours),
+                **_query_numbers(pairs.by_query, ours),
                 "improvement": pairs.differences.mean * (1 if ours.greater_is_better else -1),
                 "ci_method": interval.method,
                 **rare_loss_numbers(rare_losses, ours),
@@ -416,17 +412,6 @@ def notes_of(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
         *_contradiction_notes(row, plan),
         *_ratio_notes(row, plan),
         *_rare_loss_notes(row, plan),
-    )
-
-
-def _test_equivalence(
-    pairs: Pairs, metric: Metric, plan: ComparisonPlan
-) -> EquivalenceResult | None:
-    margin = plan.margin_of(metric)
-    if margin is None or pairs.n < plan.fewest_units:
-        return None
-    return compare_with_margin(
-        pairs, metric, margin, method=plan.margin_method, alpha=plan.alpha_of_one
     )
 
 
@@ -462,24 +447,25 @@ def _untested(pairs: Pairs, plan: ComparisonPlan) -> tuple[PairedResult, Interva
     )
 
 
-def _effect_numbers(pairs: Pairs) -> dict[str, object]:
-    """The effect sizes: risk difference and odds ratio of 0/1 scores, d_z and g_z of others."""
+def _query_numbers(pairs: Pairs, metric: Metric) -> dict[str, object]:
+    """The effect sizes, and the numbers of queries on which the candidate is better, equal, worse.
+
+    Of 0/1 scores risk difference and odds ratio, of others d_z and g_z.
+    """
     binary = pairs.is_binary
     name = "risk_difference" if binary else "d_z"
     enough = pairs.n > 1
     nan = float("nan")
+    sides = pairs if metric.greater_is_better else pairs.swapped()
     return {
         "effect_size": EFFECTS[name](pairs) if enough else nan,
         "effect_name": name,
         "hedges_g_z": EFFECTS["hedges_g_z"](pairs) if enough else nan,
         "odds_ratio": EFFECTS["odds_ratio"](pairs) if enough and binary else nan,
+        "wins": sides.wins,
+        "ties": sides.ties,
+        "losses": sides.losses,
     }
-
-
-def _outcome_counts(pairs: Pairs, metric: Metric) -> dict[str, object]:
-    """The number of queries on which the candidate is better, equal, worse."""
-    sides = pairs if metric.greater_is_better else pairs.swapped()
-    return {"wins": sides.wins, "ties": sides.ties, "losses": sides.losses}
 
 
 def _extreme_numbers(

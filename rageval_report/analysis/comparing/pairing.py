@@ -92,12 +92,19 @@ class Pairing:
     def treated(
         self, ours: Metric, theirs: Metric, missing: MissingTreatment
     ) -> tuple[FloatArray, FloatArray]:
-        """Both sides' scores with missing ones treated; NaN where the metric does not apply."""
-        before, after = fill_missing(*self.both(ours, theirs), ours, missing)
+        """Both sides' scores; with missing="worst" a missing score is the worst possible one.
+
+        A score is NaN where the metric does not apply.
+        """
+        before, after = self.both(ours, theirs)
         if missing != "worst":
             return before, after
+        worst = require_bounds(ours)[0 if ours.greater_is_better else 1]
         applies = self.applies(ours, theirs)
-        return np.where(applies, before, np.nan), np.where(applies, after, np.nan)
+        return (
+            np.where(applies, np.where(np.isnan(before), worst, before), np.nan),
+            np.where(applies, np.where(np.isnan(after), worst, after), np.nan),
+        )
 
     def baseline_rows(self, compared: BoolArray) -> IntArray:
         """The rows of some common queries in the baseline."""
@@ -365,18 +372,6 @@ def twin_of(metric: Metric, run: Scored) -> Metric | None:
     """The same metric as a run knows it, by its name or else its meaning; None without it."""
     by_meaning = {theirs.known_as: theirs for theirs in run.metrics.values()}
     return run.metrics.get(metric.name) or by_meaning.get(metric.known_as)
-
-
-def fill_missing(
-    baseline: FloatArray, candidate: FloatArray, metric: Metric, missing: MissingTreatment
-) -> tuple[FloatArray, FloatArray]:
-    """Both sides; with missing="worst" a missing score is the worst possible one."""
-    if missing != "worst":
-        return baseline, candidate
-    worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
-    return np.where(np.isnan(baseline), worst, baseline), np.where(
-        np.isnan(candidate), worst, candidate
-    )
 
 
 def count_missing(
