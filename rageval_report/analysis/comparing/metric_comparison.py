@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -96,7 +97,7 @@ class ComparisonPlan:
         """The confidence level of each variant's interval, likewise."""
         return self.confidence_level if self.tried == 1 else 1.0 - self.alpha_of_one
 
-    @property
+    @cached_property
     def fewest_units(self) -> int:
         """The fewest independent units that are tested; of fewer only estimates are given."""
         return fewest_units(self.alpha_of_one)
@@ -371,34 +372,35 @@ class PairedMetric:
                 pairs, ours, margin, method=plan.margin_method, alpha=plan.alpha_of_one
             )
         rare_losses = find_rare_losses(pairs, ours, plan.rare_loss, plan.confidence_level)
+        numbers: dict[str, object] = {
+            "metric": ours.name,
+            "baseline": names[0],
+            "candidate": names[1],
+            "n": pairs.differences.n,
+            "n_dropped": known.lone.n,
+            "baseline_mean": pairs.baseline.mean,
+            "candidate_mean": pairs.candidate.mean,
+            "difference": pairs.differences.mean,
+            "ci_low": interval.low,
+            "ci_high": interval.high,
+            "test": test.test,
+            "statistic": test.statistic,
+            "pvalue": test.pvalue,
+            **_query_numbers(pairs.by_query, ours),
+            "improvement": pairs.differences.mean * (1 if ours.greater_is_better else -1),
+            "ci_method": interval.method,
+            **rare_loss_numbers(rare_losses, ours),
+            "title": ours.title,
+            "kind": ours.kind,
+            "greater_is_better": ours.greater_is_better,
+        }
+        if plan.missing == "bounds":
+            lowest, highest = extreme_differences(pairs, known.lone, ours)
+            numbers |= {"difference_lowest": lowest, "difference_highest": highest}
+        if known.units.are_clusters:
+            numbers["n_clusters"] = pairs.n
         return MetricComparison(
-            *(ours, names, known, test, interval, planned),
-            numbers={
-                "metric": ours.name,
-                "baseline": names[0],
-                "candidate": names[1],
-                "n": pairs.differences.n,
-                "n_dropped": known.lone.n,
-                "baseline_mean": pairs.baseline.mean,
-                "candidate_mean": pairs.candidate.mean,
-                "difference": pairs.differences.mean,
-                "ci_low": interval.low,
-                "ci_high": interval.high,
-                "test": test.test,
-                "statistic": test.statistic,
-                "pvalue": test.pvalue,
-                **_query_numbers(pairs.by_query, ours),
-                "improvement": pairs.differences.mean * (1 if ours.greater_is_better else -1),
-                "ci_method": interval.method,
-                **rare_loss_numbers(rare_losses, ours),
-                "title": ours.title,
-                "kind": ours.kind,
-                "greater_is_better": ours.greater_is_better,
-                **_extreme_numbers(pairs, known.lone, ours, plan),
-                **({"n_clusters": pairs.n} if known.units.are_clusters else {}),
-            },
-            equivalence=equivalence,
-            rare_losses=rare_losses,
+            *(ours, names, known, test, interval, planned, numbers, equivalence, rare_losses)
         )
 
 
@@ -466,15 +468,6 @@ def _query_numbers(pairs: Pairs, metric: Metric) -> dict[str, object]:
         "ties": sides.ties,
         "losses": sides.losses,
     }
-
-
-def _extreme_numbers(
-    pairs: Pairs, lone: LoneScores, metric: Metric, plan: ComparisonPlan
-) -> dict[str, object]:
-    if plan.missing != "bounds":
-        return {}
-    lowest, highest = extreme_differences(pairs, lone, metric)
-    return {"difference_lowest": lowest, "difference_highest": highest}
 
 
 def _applicability_notes(row: MetricComparison) -> tuple[str, ...]:

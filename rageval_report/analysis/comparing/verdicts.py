@@ -195,9 +195,14 @@ def verdict(finding: MetricFinding) -> str:
 def _shown_sentence(finding: MetricFinding) -> str:
     difference = finding.test.difference
     better = (difference > 0) == finding.greater_is_better
+    # Turned so that the interval surrounds the size of the difference that is claimed.
+    low, high = finding.interval.low, finding.interval.high
+    if difference < 0:
+        low, high = -high, -low
+    interval = f"{100 * (1 - finding.alpha):g} % CI {number(low)} to {number(high)}"
     sentence = (
         f"{finding.candidate} is {'better' if better else 'worse'} on {finding.metric} by "
-        f"{number(abs(difference))} ({_magnitude(finding)}), {_pvalue(finding)}, "
+        f"{number(abs(difference))} ({interval}), {_pvalue(finding)}, "
         f"{finding.test.n} {finding.unit}"
     )
     return sentence + _margin_part(finding) + _tried_part(finding)
@@ -319,15 +324,6 @@ def _too_few_sentence(finding: MetricFinding) -> str:
         f"too few {unit} for a test on {finding.metric}: {finding.test.n} in "
         f"common, at least {finding.fewest_units} are needed"
     )
-
-
-def _magnitude(finding: MetricFinding) -> str:
-    """The interval, turned so that it surrounds the size of the difference that is claimed."""
-    low, high = finding.interval.low, finding.interval.high
-    if finding.test.difference < 0:
-        low, high = -high, -low
-    level = 100 * (1 - finding.alpha)
-    return f"{level:g} % CI {number(low)} to {number(high)}"
 
 
 def _pvalue(finding: MetricFinding) -> str:
