@@ -323,7 +323,10 @@ def lazy_face(
             raise AttributeError(
                 f"module {package!r} has no attribute {name!r}.{did_you_mean(name, public_names)}"
             )
-        return load(f"{modules[name]}:{name}")
+        member = load(f"{modules[name]}:{name}")
+        # From now on it is an ordinary name of the package, for which nothing is called.
+        setattr(sys.modules[package], name, member)
+        return member
 
     return get_attribute, lambda: list(public_names), public_names
 

@@ -272,15 +272,22 @@ def doubts_first(notes: Iterable[str]) -> tuple[str, ...]:
     return (*doubts, *(note for note in notes if note not in doubts)) if doubts else notes
 
 
-def doubts_about(name: str, notes: Iterable[str]) -> tuple[str, ...]:
-    """The notes that say that a number may be wrong, with the name of the pipeline.
+def doubts_of(runs: Iterable[Any]) -> tuple[str, ...]:
+    """The doubts in the notes of several pipelines, each with the name of its pipeline.
 
     Examples
     --------
-    >>> doubts_about("hybrid", ["2 queries are left out", "Doubt: no answer has a text"])
+    >>> from types import SimpleNamespace
+    >>> notes = ("2 queries are left out", "Doubt: no answer has a text")
+    >>> doubts_of([SimpleNamespace(name="hybrid", notes=notes), SimpleNamespace(name="bm25")])
     ('Doubt: hybrid: no answer has a text',)
     """
-    return tuple(f"{DOUBT}{name}: {note[len(DOUBT) :]}" for note in notes if is_doubt(note))
+    return tuple(
+        f"{DOUBT}{run.name}: {note[len(DOUBT) :]}"
+        for run in runs
+        for note in getattr(run, "notes", ())
+        if is_doubt(note)
+    )
 
 
 def check_choice(parameter: str, value: object, choices: Iterable[str]) -> None:

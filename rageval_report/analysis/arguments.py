@@ -1,22 +1,28 @@
-"""Arguments that several analyses share: metrics, thresholds, percentiles, lists of keywords."""
+"""Arguments that several analyses share: runs, clusters, metrics, thresholds, keywords."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from typing import TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, Self, TypeAlias, TypedDict
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from rageval_report.errors import DataError
+from rageval_report._argument_kinds import describe_kind
+from rageval_report.errors import ArgumentKindError, DataError, UnknownNameError, named
 from rageval_report.scores import Catalogue, Correct, Metric, Scored, resolver
+from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.metric import Kind
 from rageval_report.stats.base import Interval
 from rageval_report.stats.columns import Column
 from rageval_report.stats.means import PercentileMethod, mean_interval, percentiles_of
-from rageval_report.types import FloatArray
+from rageval_report.stats.units import QUERIES, Units, are_missing
+from rageval_report.types import BoolArray, FloatArray
+
+Clusters = str | pd.Series | Mapping[str, object]
 
 
 class MeanKeywords(TypedDict, total=False):
@@ -51,7 +57,152 @@ class RankingReportKeywords(TypedDict, total=False):
     longest_text: int | None
 
 
+# As shares of the range. The larger one comes first, because it needs fewer queries.
+USUAL_SHARES = (0.05, 0.02)
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
+
+
+# -- runs: evaluations in memory, and scans, whose scores stay in their files
+
+
+class Scanned(Protocol):
+    """The scores of a pipeline in files: `rageval_report.scale.scan.EvaluationScan`."""
+
+    def collect(self) -> Any:
+        """The evaluation of all rows, in memory."""
+
+    def beside(self, evaluation: Scored) -> Self:
+        """An evaluation in memory as a scan of the same engine."""
+
+
+# What functions take that work in memory and over files alike.
+ScoredOrScanned: TypeAlias = Scored | Scanned
+
+_MEMBERS = ("collect", "beside", "counted_table")
+
+
+def is_scan(run: object) -> bool:
+    """Whether something is a scan.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> is_scan(RAGPipelineEvaluation("a", {"query_id": ["q1", "q2"], "recall": [0, 1]}))
+    False
+    """
+    return all(hasattr(type(run), name) for name in _MEMBERS)
+
+
+def scans_among(runs: Sequence[object], call: str) -> tuple[Any, ...]:
+    """What a function was given, as scans if one of them is a scan; empty if none is.
+
+    Parameters
+    ----------
+    runs : sequence
+        Scans, and evaluations in memory, which become tables of the engine of the first scan.
+    call : str
+        What was called, such as "compare()".
+
+    Raises
+    ------
+    ArgumentKindError
+        If one is neither.
+    """
+    first: Any = next(filter(is_scan, runs), None)
+    if first is None:
+        return ()
+    for run in runs:
+        if not (is_scan(run) or hasattr(run, "scores")):
+            raise ArgumentKindError(
+                f"{call} takes scans and evaluations in memory; got {describe_kind(run)}"
+            )
+    return tuple(run if is_scan(run) else first.beside(run) for run in runs)
+
+
+def engine_setting(run: Any) -> dict[str, object]:
+    """The engine of a scan as a setting of a result; nothing for scores in memory."""
+    return {"engine": run.engine} if is_scan(run) else {}
+
+
+# -- clusters
+
+
+def resolve_units(
+    run: Scored, clusters: Clusters | None, compared: BoolArray | None = None
+) -> Units:
+    """The unit of each row of a run: its cluster, or without clusters the query itself.
+
+    Parameters
+    ----------
+    run : Scored
+        The baseline, or the only run.
+    clusters : str, Series or mapping, optional
+        A detail column, or labels by query id.
+    compared : ndarray of bool, optional
+        The rows that need a label; all of them if omitted.
+
+    Raises
+    ------
+    DataError
+        If a query has no cluster.
+    UnknownNameError
+        If `clusters` names a column that the details do not have.
+    """
+    if clusters is None:
+        return QUERIES
+    codes, _ = pd.factorize(cluster_labels(run, clusters, compared))
+    return Units(codes.astype(np.int64))
+
+
+def cluster_labels(run: Scored, clusters: Clusters, compared: BoolArray | None = None) -> pd.Series:
+    """The cluster of each row of a run, as text.
+
+    Parameters
+    ----------
+    run, clusters, compared
+        As for `resolve_units`.
+
+    Raises
+    ------
+    DataError
+        If a query has no cluster.
+    UnknownNameError
+        If `clusters` names a column that the details do not have.
+    """
+    ids = run.scores.index
+    if isinstance(clusters, str):
+        if clusters not in run.details:
+            raise UnknownNameError("detail column", clusters, map(str, run.details.columns))
+        labels = run.details[clusters]
+    else:
+        labels = pd.Series(clusters).reindex(ids)
+    missing = are_missing(labels.to_numpy(dtype=object))
+    without = missing if compared is None else missing & compared
+    if without.any():
+        raise DataError(
+            f"clusters must have a label for every query; {named(ids[without])} have none"
+        )
+    # As texts, so that a column read as numbers and one read as texts give the same clusters.
+    return labels.map(str)
+
+
+def clusters_setting(clusters: Clusters | None) -> dict[str, object]:
+    """The clusters as a setting of a result; labels by query would not fit into a signature."""
+    if clusters is None:
+        return {}
+    return {"clusters": clusters if isinstance(clusters, str) else "given"}
+
+
+def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
+    """A note on a column that looks like clusters, if none were named."""
+    if clusters is not None:
+        return ()
+    scan: Any = run
+    hint = scan.cluster_hint() if is_scan(run) else cluster_hint(run)
+    return () if hint is None else (hint,)
+
+
+# -- metrics
 
 
 def choose_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> list[Metric]:
@@ -98,6 +249,43 @@ def mean_limits(metric: Metric, lowest: float) -> tuple[float, float] | None:
     if metric.bounds is None and is_spent and lowest >= 0.0:
         return 0.0, np.inf
     return metric.bounds
+
+
+def scale_of(metric: Metric, mean: float, sd: float) -> float:
+    """The range of a metric; without bounds, as for latency, the size of its mean.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    mean : float
+        The mean of its scores.
+    sd : float
+        Their standard deviation, which is the scale of a metric without bounds whose mean is 0.
+
+    Examples
+    --------
+    >>> rating = Metric("rating", bounds=(1.0, 5.0))
+    >>> scale_of(rating, 3.2, 1.1), scale_of(Metric("latency_ms"), 250.0, 80.0)
+    (4.0, 250.0)
+    """
+    bounds = metric.bounds
+    if bounds is not None and all(math.isfinite(bound) for bound in bounds):
+        return bounds[1] - bounds[0]
+    size = abs(mean)
+    return size if size > 0.0 else sd
+
+
+def usual_sizes(metric: Metric, mean: float, sd: float) -> tuple[float, ...]:
+    """Differences of 5 and 2 % of the range of a metric.
+
+    Examples
+    --------
+    >>> usual_sizes(Metric("rating", bounds=(1.0, 5.0)), 3.2, 1.1)
+    (0.2, 0.08)
+    """
+    scale = scale_of(metric, mean, sd)
+    return tuple(share * scale for share in USUAL_SHARES)
 
 
 def interval_of_mean(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.scanned import is_scan
+from rageval_report.analysis.arguments import is_scan
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness

@@ -120,10 +120,9 @@ def family_of_pairings(
 ) -> CorrectionFamily:
     """The family of a comparison: a metric counts if one of the runs says that it is one."""
     described = (
-        replace(metric, name=ours.name)
+        replace(ours, in_family=True) if theirs.in_family and not ours.in_family else ours
         for pairing in pairings
         for ours, theirs in pairing.metrics
-        for metric in (ours, theirs)
     )
     return CorrectionFamily.of(described, are_requested=are_requested)
 

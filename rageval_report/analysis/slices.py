@@ -10,8 +10,7 @@ from typing import Any, TypeAlias, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import MeanKeywords, mean_limits
-from rageval_report.analysis.cluster_labels import Clusters
+from rageval_report.analysis.arguments import Clusters, MeanKeywords, mean_limits
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     ComparisonPlan,

@@ -11,20 +11,18 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import (
+    Clusters,
     MeanKeywords,
     check_percentiles,
     choose_metrics,
+    clusters_setting,
     interval_of_mean,
+    is_scan,
     percentile_column,
     scores_of,
-)
-from rageval_report.analysis.cluster_labels import (
-    Clusters,
-    clusters_setting,
     unnamed_clusters,
 )
 from rageval_report.analysis.cluster_means import interval_of_clusters
-from rageval_report.analysis.scanned import is_scan
 from rageval_report.analysis.sentence_parts import number
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import check_options

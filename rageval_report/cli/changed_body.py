@@ -8,8 +8,8 @@ from typing import Any, cast
 import click
 import pandas as pd
 
+from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.comparing.comparison import compare
-from rageval_report.analysis.scanned import is_scan
 from rageval_report.cli.changed import (
     ImprovementsArguments,
     OutcomesArguments,

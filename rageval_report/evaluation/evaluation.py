@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.agreement.calibration import Calibration
     from rageval_report.analysis.agreement.rating_scale import ScaleArgument
     from rageval_report.analysis.agreement.ratings import LabelColumns, People
-    from rageval_report.analysis.cluster_labels import Clusters
+    from rageval_report.analysis.arguments import Clusters
     from rageval_report.analysis.comparing.comparison import Comparison
     from rageval_report.analysis.comparing.metric_comparison import Margin
     from rageval_report.analysis.comparing.pairing import MissingTreatment

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rageval_report.analysis.arguments import MeanKeywords
-from rageval_report.analysis.cluster_labels import Clusters
-from rageval_report.analysis.scanned import is_scan
+from rageval_report.analysis.arguments import Clusters, MeanKeywords, is_scan
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import evaluation_report
 from rageval_report.analysis.tables import table_of

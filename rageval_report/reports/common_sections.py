@@ -7,10 +7,9 @@ from typing import Any, TypedDict
 
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters
-from rageval_report.analysis.scanned import engine_setting, is_scan
+from rageval_report.analysis.arguments import Clusters, engine_setting, is_scan
 from rageval_report.analysis.tables import table_of
-from rageval_report.errors import DataError, is_doubt
+from rageval_report.errors import DataError, doubts_of, is_doubt
 from rageval_report.reports.parts import ReportVerdict, Section, answers_of, setup_table
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.query_table import QueryTable, slice_columns
@@ -19,7 +18,6 @@ from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.correct_notion import CorrectNotion, why_unknown
-from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
 from rageval_report.scores.run_file import query_set_hash
 

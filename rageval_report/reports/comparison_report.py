@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.comparing.comparison import Comparison
 from rageval_report.analysis.headlines.comparison_headline import (
     comparison_headline,
@@ -15,7 +16,6 @@ from rageval_report.analysis.headlines.comparison_headline import (
     pair_text,
 )
 from rageval_report.analysis.headlines.metric_verdicts import MetricVerdict
-from rageval_report.analysis.scanned import is_scan
 from rageval_report.analysis.summary import evaluation_report
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, explain_keywords

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters, unnamed_clusters
+from rageval_report.analysis.arguments import Clusters, unnamed_clusters
 from rageval_report.analysis.comparing.answer_outcomes import (
     check_two_names,
     notes_on_notions,
@@ -47,14 +47,13 @@ from rageval_report.analysis.ranking.lineup import (
 from rageval_report.analysis.ranking.ranked_columns import RankedColumns
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
-from rageval_report.errors import AlignmentError, named
+from rageval_report.errors import AlignmentError, doubts_of, named
 from rageval_report.results import QueryFrame
 from rageval_report.scale.answers import answers_of
 from rageval_report.scale.opening import write_rows
 from rageval_report.scale.sides import OTHER_GROUP, SideBySide, difference, grid_notes
 from rageval_report.scale.tables import MOST_WORST, ScannedTable, count_rows, to_pandas
 from rageval_report.scores import Correct, Metric, join_details
-from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.query_sets import reference_column
 from rageval_report.stats.columns import Column

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from rageval_report.analysis.scanned import scans_among
+from rageval_report.analysis.arguments import scans_among
 from rageval_report.plots import plot_named
 from rageval_report.stats.columns import Column
 from rageval_report.types import FloatArray

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast, overload
 import pandas as pd
 
 from rageval_report.analysis.arguments import (
+    Clusters,
     MeanKeywords,
     check_count,
     choose_metrics,
+    scans_among,
     threshold_value,
 )
 from rageval_report.analysis.breakdown import CauseCounts, breakdown, check_cause
-from rageval_report.analysis.cluster_labels import Clusters
 from rageval_report.analysis.comparing.comparison import Comparison, compare
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords
 from rageval_report.analysis.comparing.pairing import MISSING_TREATMENTS, MissingTreatment
@@ -28,7 +29,6 @@ from rageval_report.analysis.gates.gate import gate
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat, report_of_means
-from rageval_report.analysis.scanned import scans_among
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, UnscoredQueries, evaluation_report
 from rageval_report.analysis.thresholds import FailureCounts, failures_of_rows, find_thresholds
@@ -67,11 +67,10 @@ from rageval_report.scale.tables import (
 )
 from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
 from rageval_report.scores.catalogue.dialects import percentile_method
-from rageval_report.scores.cluster_hint import cluster_hint, counted_clusters, hint_of
+from rageval_report.scores.cluster_hint import cluster_hint, cluster_noun, counted_clusters, hint_of
 from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion
 from rageval_report.scores.query_sets import reference_column
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
-from rageval_report.scores.roles.usual_names import cluster_noun
 from rageval_report.stats.columns import MOST_LISTED
 from rageval_report.stats.means import PercentileMethod
 from rageval_report.stats.units import QUERIES, Units

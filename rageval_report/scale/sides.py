@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters
+from rageval_report.analysis.arguments import Clusters
 from rageval_report.analysis.comparing.metric_comparison import MetricPairs
 from rageval_report.analysis.comparing.pairing import LoneScores, MissingTreatment, require_bounds
 from rageval_report.analysis.tables import PipelineTable, order_of_groups

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DOUBT, DataError, check_choice, doubts_about, is_doubt
+from rageval_report.errors import DOUBT, DataError, check_choice, is_doubt
 from rageval_report.scores.extremes import extremes_of
 from rageval_report.scores.metric import Metric
-from rageval_report.scores.table import Scored
 
 # Every check by name, with what it looks for. The functions are in the tables of the rooms that
 # have what they need: `SCORE_CHECKS` below, and `rageval_report.scoring.guard.RECORD_CHECKS`.
@@ -180,11 +179,6 @@ def _without_doubt(note: str) -> str:
     if not is_doubt(note):
         return note
     return f"allowed by {_check_of(note)}: {note.removeprefix(DOUBT).rpartition(' [')[0]}"
-
-
-def doubts_of(runs: Iterable[Scored]) -> tuple[str, ...]:
-    """The doubts in the notes of several pipelines, each with the name of its pipeline."""
-    return tuple(note for run in runs for note in doubts_about(run.name, getattr(run, "notes", ())))
 
 
 # -- the checks of scores

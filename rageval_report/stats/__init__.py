@@ -27,8 +27,8 @@ from rageval_report.stats.corrections import CORRECTIONS as CORRECTIONS
 from rageval_report.stats.corrections import adjust_pvalues as adjust_pvalues
 from rageval_report.stats.effects import EFFECTS as EFFECTS
 from rageval_report.stats.effects import effect_size as effect_size
+from rageval_report.stats.effects import rare_loss_bound as rare_loss_bound
 from rageval_report.stats.equivalence import equivalence_test as equivalence_test
-from rageval_report.stats.equivalence import rare_loss_bound as rare_loss_bound
 from rageval_report.stats.many_pairs import all_pairs_test as all_pairs_test
 from rageval_report.stats.many_pairs import friedman_test as friedman_test
 from rageval_report.stats.means import INTERVALS as INTERVALS

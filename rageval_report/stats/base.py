@@ -153,17 +153,6 @@ def check_seed(seed: int) -> int:
     return check_integer("seed", seed, 0)
 
 
-def check_queries(n: int) -> int:
-    """A number of queries that can have a spread: at least 2.
-
-    Examples
-    --------
-    >>> check_queries(40)
-    40
-    """
-    return check_integer("n", n, 2)
-
-
 def check_integer(name: str, value: int, least: int) -> int:
     """A whole number that is at least `least`.
 

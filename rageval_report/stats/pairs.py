@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -170,7 +170,7 @@ class Pairs:
         """The number of units with a difference."""
         return self.wins + self.losses
 
-    @property
+    @cached_property
     def _outcomes(self) -> tuple[int, int, int]:
         if self.outcomes is not None and self.clusters is None:
             return self.outcomes

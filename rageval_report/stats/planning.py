@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.special import betainc, chdtr, nctdtr, ndtr, ndtri, stdtrit
 
 from rageval_report.errors import DataError
-from rageval_report.stats.base import check_positive, check_probability, check_queries
+from rageval_report.stats.base import check_integer, check_positive, check_probability
 from rageval_report.stats.columns import Column
 from rageval_report.stats.units import FEWEST_UNITS, Units
 from rageval_report.types import FloatArray, IntArray
@@ -72,7 +72,7 @@ def power(d_z: float, n: int, *, alpha: float = 0.05) -> float:
     0.808
     """
     check_probability("alpha", alpha)
-    return _power(_absolute_effect(d_z) * math.sqrt(check_queries(n)), n, alpha)
+    return _power(_absolute_effect(d_z) * math.sqrt(check_integer("n", n, 2)), n, alpha)
 
 
 def required_n(d_z: float, power: float = 0.8, *, alpha: float = 0.05) -> int:
@@ -140,7 +140,7 @@ def minimum_detectable_difference(
     >>> round(minimum_detectable_difference(0.25, 40), 3)
     0.114
     """
-    n = check_queries(n)
+    n = check_integer("n", n, 2)
     check_probability("alpha", alpha)
     check_probability("power", power)
     if not 0.0 <= sd_difference < math.inf:
@@ -170,7 +170,7 @@ def non_inferiority_power(margin_z: float, n: int, *, alpha: float = 0.05) -> fl
     0.812
     """
     check_probability("alpha", alpha)
-    if 2.0 ** -check_queries(n) > alpha:
+    if 2.0 ** -check_integer("n", n, 2) > alpha:
         return 0.0
     return _upper_tail(check_positive("margin_z", margin_z) * math.sqrt(n), n, alpha)
 
@@ -202,7 +202,7 @@ def mcnemar_power(p10: float, p01: float, n: int, *, alpha: float = 0.05) -> flo
     >>> round(mcnemar_power(0.05, 0.15, 150), 3)
     0.795
     """
-    n = check_queries(n)
+    n = check_integer("n", n, 2)
     check_probability("alpha", alpha)
     # Shares that were computed from counts may sum up to just above 1.
     if not (p10 >= 0.0 and p01 >= 0.0 and p10 + p01 <= 1.0 + 1e-12):
@@ -250,7 +250,7 @@ def attainable_level(n: int, alpha: float = 0.05, *, midp: bool = False) -> floa
     (0.0, 0.03125)
     """
     check_probability("alpha", alpha)
-    steps = 2.0 ** min(check_queries(n) - 1, 60)
+    steps = 2.0 ** min(check_integer("n", n, 2) - 1, 60)
     # The j-th smallest p-value is j steps, with mid-p half a step less.
     return math.floor(alpha * steps * (1 + 1e-12) + (0.5 if midp else 0.0)) / steps
 
@@ -396,7 +396,7 @@ class PlannedTest:
             if 0.0 < level < 2.0 ** (2 - n):
                 parts = np.array([abs(difference) / sd for sd in self.sds or (self.sd,)])
                 return float(ndtr(parts).mean() ** n + ndtr(-parts).mean() ** n)
-        return power(effect, n, alpha=level) if level else 0.0
+        return _power(effect * math.sqrt(check_integer("n", n, 2)), n, level) if level else 0.0
 
     def needed(
         self, difference: float, power: float = USUAL_POWER, *, alpha: float = 0.05

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 
 from rageval_report.errors import DataError
-from rageval_report.stats.equivalence import hidden_losses, rare_loss_bound
+from rageval_report.stats.effects import hidden_losses, rare_loss_bound
 from rageval_report.stats.pairs import Pairs, paired_test
 
 

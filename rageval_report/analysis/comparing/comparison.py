@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import load
-from rageval_report.analysis.arguments import ReportKeywords, check_count
-from rageval_report.analysis.cluster_labels import (
+from rageval_report._registry import Registry, load
+from rageval_report.analysis.arguments import (
     Clusters,
+    ReportKeywords,
+    ScoredOrScanned,
+    check_count,
     clusters_setting,
+    engine_setting,
+    is_scan,
     resolve_units,
+    scans_among,
     unnamed_clusters,
 )
-from rageval_report.analysis.comparing.margins import RARE_LOSS_COLUMNS, LossSize
 from rageval_report.analysis.comparing.metric_comparison import (
     DEFAULT_PLAN,
     ComparisonPlan,
@@ -38,8 +42,9 @@ from rageval_report.analysis.comparing.pairing import (
     pair_runs,
 )
 from rageval_report.analysis.comparing.verdicts import (
+    RARE_LOSS_COLUMNS,
     AdjustedPvalues,
-    MetricFinding,
+    LossSize,
     NeededUnits,
     verdict,
 )
@@ -49,12 +54,6 @@ from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.headlines.comparison_headline import comparison_answer
 from rageval_report.analysis.report_files import REPORTS
-from rageval_report.analysis.scanned import (
-    ScoredOrScanned,
-    engine_setting,
-    is_scan,
-    scans_among,
-)
 from rageval_report.analysis.sentence_parts import correction_note, group_notes
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.errors import (
@@ -62,6 +61,7 @@ from rageval_report.errors import (
     UnknownNameError,
     check_choice,
     check_options,
+    doubts_of,
     explain_keywords,
     explain_keywords_of,
 )
@@ -71,7 +71,6 @@ from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOption
 from rageval_report.results import QueryFrame, Result
 from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
-from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.same_texts import same_texts
 from rageval_report.scores.text_matching import match_queries
 from rageval_report.stats.base import check_level, check_resamples, check_seed
@@ -84,6 +83,7 @@ from rageval_report.stats.corrections import (
 )
 from rageval_report.stats.equivalence import EQUIVALENCE_METHODS, MarginMethod
 from rageval_report.stats.pairs import PAIRED_INTERVALS, TESTS, Pairs
+from rageval_report.stats.units import QUERIES
 from rageval_report.types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
@@ -655,7 +655,9 @@ def _compare_runs(
     else:
         runs = others if on is None else [match_queries(run, baseline, on) for run in others]
         pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
-        units = resolve_units(baseline, clusters, compared_rows(pairings))
+        units = QUERIES
+        if clusters is not None:
+            units = resolve_units(baseline, clusters, compared_rows(pairings))
     settings: dict[str, object] = {
         **dialect_settings(evaluations),
         **clusters_setting(clusters),
@@ -778,11 +780,10 @@ def compare_pairings(
     )
 
 
-def _known_method(what: str, name: str, table: Iterable[str]) -> str:
+def _known_method(what: str, name: str, table: Registry[Any]) -> str:
     """The name, if it is "auto" or in a table of methods."""
-    known = list(table)
-    if name != "auto" and name not in known:
-        raise UnknownNameError(what, name, ["auto", *known])
+    if name != "auto" and name not in table:
+        raise UnknownNameError(what, name, ["auto", *table])
     return name
 
 
@@ -819,8 +820,8 @@ def _adjust_rows(
     baseline: Scored,
 ) -> list[AdjustedPvalues]:
     """The corrected p-values of all rows: of the difference, and of equivalence."""
-    if correction not in (known := [*CORRECTIONS, WESTFALL_YOUNG]):
-        raise UnknownNameError("correction", correction, known)
+    if correction != WESTFALL_YOUNG and correction not in CORRECTIONS:
+        raise UnknownNameError("correction", correction, [*CORRECTIONS, WESTFALL_YOUNG])
     if plan.tried == 1:
         return _adjust_together(rows, family, correction, plan, baseline)
     # Each variant keeps its share of the error rate, also those that are not among the candidates.
@@ -919,12 +920,18 @@ def _frame_row(
     # Sentences such as "no difference shown" name no candidate.
     if n_candidates > 1 and finding.candidate not in sentence:
         sentence = f"{finding.candidate}: {sentence}"
+    nothing = NeededUnits(math.nan, math.nan)
+    first, second = (*finding.needed, nothing, nothing)[:2]
     columns: dict[str, object] = {
         **row.numbers,
         "pvalue_adjusted": adjusted.pvalue,
         "min_detectable_difference": finding.min_detectable_difference,
         "verdict": sentence,
-        **_planning_columns(finding, adjusted.level_left(plan.alpha_of_one)),
+        "level_left": adjusted.level_left(plan.alpha_of_one),
+        "planned_difference": first.difference,
+        "n_needed": first.n,
+        "smaller_planned_difference": second.difference,
+        "n_needed_smaller": second.n,
     }
     if plan.tried > 1:
         columns["gain_of_noise"] = finding.gain_of_noise
@@ -932,19 +939,6 @@ def _frame_row(
         columns["equivalence_pvalue_adjusted"] = adjusted.equivalence_pvalue
         columns["margin_method"] = row.equivalence.method if row.equivalence else "none"
     return columns
-
-
-def _planning_columns(finding: MetricFinding, level: float) -> dict[str, object]:
-    """The level that the correction leaves, and the units that differences need at it."""
-    nothing = NeededUnits(math.nan, math.nan)
-    first, second = (*finding.needed, nothing, nothing)[:2]
-    return {
-        "level_left": level,
-        "planned_difference": first.difference,
-        "n_needed": first.n,
-        "smaller_planned_difference": second.difference,
-        "n_needed_smaller": second.n,
-    }
 
 
 def _comparison_notes(

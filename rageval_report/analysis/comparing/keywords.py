@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypedDict
 
-from rageval_report.analysis.cluster_labels import Clusters
-from rageval_report.analysis.comparing.margins import LossSize
+from rageval_report.analysis.arguments import Clusters
 from rageval_report.analysis.comparing.metric_comparison import Margin
 from rageval_report.analysis.comparing.pairing import MissingTreatment
+from rageval_report.analysis.comparing.verdicts import LossSize
 from rageval_report.stats.equivalence import MarginMethod
 
 

@@ -5,37 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol, Self
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.margins import (
-    LossSize,
-    compare_with_margin,
-    find_rare_losses,
-    rare_loss_notes,
-    rare_loss_numbers,
-    usual_sizes,
-)
+from rageval_report.analysis.arguments import usual_sizes
+from rageval_report.analysis.comparing.margins import compare_with_margin
 from rageval_report.analysis.comparing.pairing import (
     LoneScores,
     MissingTreatment,
     Pairing,
+    count_missing,
     extreme_differences,
     pairs_of,
 )
 from rageval_report.analysis.comparing.verdicts import (
     CLUSTERS,
     AdjustedPvalues,
+    LossSize,
     MetricFinding,
     NeededUnits,
+    find_rare_losses,
+    rare_loss_numbers,
+    size_of_loss,
 )
 from rageval_report.analysis.sentence_parts import filled_notes, number
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval, PairedResult
-from rageval_report.stats.effects import EFFECTS
-from rageval_report.stats.equivalence import EquivalenceResult, MarginMethod, RareLossBound
+from rageval_report.stats.effects import EFFECTS, RareLossBound, hidden_losses
+from rageval_report.stats.equivalence import EquivalenceResult, MarginMethod
 from rageval_report.stats.pairs import (
     Pairs,
     interval_of_test,
@@ -97,7 +97,7 @@ class ComparisonPlan:
         """The confidence level of each variant's interval, likewise."""
         return self.confidence_level if self.tried == 1 else 1.0 - self.alpha_of_one
 
-    @property
+    @cached_property
     def fewest_units(self) -> int:
         """The fewest independent units that are tested; of fewer only estimates are given."""
         return fewest_units(self.alpha_of_one)
@@ -212,7 +212,12 @@ class MetricComparison:
 
     def finding(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> MetricFinding:
         """The facts for the verdict, once the p-values are adjusted."""
-        level = adjusted.level_left(plan.alpha_of_one)
+        level, pairs, planned = adjusted.level_left(plan.alpha_of_one), self.pairs, self.planned
+        detectable = noise = math.nan
+        if pairs.n >= plan.fewest_units:
+            detectable = planned.detectable(pairs.n, alpha=level)
+        if plan.tried > 1 and planned.is_usable:
+            noise = gain_of_noise(pairs.std / math.sqrt(pairs.n), plan.tried)
         return MetricFinding(
             metric=self.metric.name,
             baseline=self.names[0],
@@ -221,44 +226,33 @@ class MetricComparison:
             test=self.test,
             interval=self.interval,
             adjusted=adjusted,
-            min_detectable_difference=self.detectable(level, plan),
+            min_detectable_difference=detectable,
             needed=self.needed(level, plan),
             equivalence=self.equivalence,
             alpha=plan.alpha,
             unit=CLUSTERS if self.known.units.are_clusters else "paired queries",
-            is_identical=not self.pairs.by_query.n_changed,
+            is_identical=not pairs.by_query.n_changed,
             fewest_units=plan.fewest_units,
             largest_difference=_widest(self.metric),
             tried=plan.tried,
-            gain_of_noise=self.gain_of_noise(plan),
+            gain_of_noise=noise,
         )
-
-    def detectable(self, level: float, plan: ComparisonPlan) -> float:
-        """The smallest difference that these units show with 80 % power; NaN without a test."""
-        if self.pairs.n < plan.fewest_units:
-            return math.nan
-        return self.planned.detectable(self.pairs.n, alpha=level)
 
     def needed(self, level: float, plan: ComparisonPlan) -> tuple[NeededUnits, ...]:
         """The units that the margin needs or, without one, 5 and 2 % of the metric's range."""
         if self.pairs.n < plan.fewest_units or not self.planned.is_usable:
             return ()
         margin = plan.margin_of(self.metric)
-        sizes = (margin,) if margin is not None else self._usual_sizes()
+        sizes = (
+            usual_sizes(self.metric, self.pairs.baseline.mean, self.pairs.std)
+            if margin is None
+            else (margin,)
+        )
         counts = (self.planned.needed(size, alpha=level) for size in sizes)
         return tuple(
             NeededUnits(size, max(n, float(plan.fewest_units)))
             for size, n in zip(sizes, counts, strict=True)
         )
-
-    def gain_of_noise(self, plan: ComparisonPlan) -> float:
-        """What noise alone gives to the best of the variants that were tried."""
-        if plan.tried == 1 or not self.planned.is_usable:
-            return math.nan
-        return gain_of_noise(self.pairs.std / math.sqrt(self.pairs.n), plan.tried)
-
-    def _usual_sizes(self) -> tuple[float, ...]:
-        return usual_sizes(self.metric, self.pairs.side_means[0], self.pairs.std)
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +293,11 @@ class PairedMetric:
                 if np.isnan(before).any() or np.isnan(after).any()
                 else None
             ),
-            n_filled=pairing.count_filled(ours, theirs, plan.missing),
+            n_filled=(
+                count_missing(*pairing.both(ours, theirs), lambda: pairing.applies(ours, theirs))
+                if plan.missing == "worst"
+                else 0
+            ),
         )
 
     @classmethod
@@ -363,36 +361,46 @@ class PairedMetric:
         if known.units.are_clusters and test.test != UNTESTED:
             test = replace(test, test=f"cluster-{test.test}")
             interval = replace(interval, method=f"cluster-{interval.method}")
-        interval = _clip_to_range(interval, ours)
-        equivalence = _test_equivalence(pairs, ours, plan)
+        # No difference is larger than the range of the metric.
+        widest = _widest(ours)
+        interval = replace(
+            interval, low=max(interval.low, -widest), high=min(interval.high, widest)
+        )
+        margin, equivalence = plan.margin_of(ours), None
+        if margin is not None and pairs.n >= plan.fewest_units:
+            equivalence = compare_with_margin(
+                pairs, ours, margin, method=plan.margin_method, alpha=plan.alpha_of_one
+            )
         rare_losses = find_rare_losses(pairs, ours, plan.rare_loss, plan.confidence_level)
+        numbers: dict[str, object] = {
+            "metric": ours.name,
+            "baseline": names[0],
+            "candidate": names[1],
+            "n": pairs.differences.n,
+            "n_dropped": known.lone.n,
+            "baseline_mean": pairs.baseline.mean,
+            "candidate_mean": pairs.candidate.mean,
+            "difference": pairs.differences.mean,
+            "ci_low": interval.low,
+            "ci_high": interval.high,
+            "test": test.test,
+            "statistic": test.statistic,
+            "pvalue": test.pvalue,
+            **_query_numbers(pairs.by_query, ours),
+            "improvement": pairs.differences.mean * (1 if ours.greater_is_better else -1),
+            "ci_method": interval.method,
+            **rare_loss_numbers(rare_losses, ours),
+            "title": ours.title,
+            "kind": ours.kind,
+            "greater_is_better": ours.greater_is_better,
+        }
+        if plan.missing == "bounds":
+            lowest, highest = extreme_differences(pairs, known.lone, ours)
+            numbers |= {"difference_lowest": lowest, "difference_highest": highest}
+        if known.units.are_clusters:
+            numbers["n_clusters"] = pairs.n
         return MetricComparison(
-            *(ours, names, known, test, interval, planned),
-            numbers={
-                "metric": ours.name,
-                "baseline": names[0],
-                "candidate": names[1],
-                "n": pairs.differences.n,
-                "n_dropped": known.lone.n,
-                **_mean_numbers(pairs),
-                "ci_low": interval.low,
-                "ci_high": interval.high,
-                "test": test.test,
-                "statistic": test.statistic,
-                "pvalue": test.pvalue,
-                **_effect_numbers(pairs.by_query),
-                **_outcome_counts(pairs.by_query, ours),
-                "improvement": pairs.differences.mean * (1 if ours.greater_is_better else -1),
-                "ci_method": interval.method,
-                **rare_loss_numbers(rare_losses, ours),
-                "title": ours.title,
-                "kind": ours.kind,
-                "greater_is_better": ours.greater_is_better,
-                **_extreme_numbers(pairs, known.lone, ours, plan),
-                **({"n_clusters": pairs.n} if known.units.are_clusters else {}),
-            },
-            equivalence=equivalence,
-            rare_losses=rare_losses,
+            *(ours, names, known, test, interval, planned, numbers, equivalence, rare_losses)
         )
 
 
@@ -409,26 +417,9 @@ def notes_of(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, ...]:
     )
 
 
-def _test_equivalence(
-    pairs: Pairs, metric: Metric, plan: ComparisonPlan
-) -> EquivalenceResult | None:
-    margin = plan.margin_of(metric)
-    if margin is None or pairs.n < plan.fewest_units:
-        return None
-    return compare_with_margin(
-        pairs, metric, margin, method=plan.margin_method, alpha=plan.alpha_of_one
-    )
-
-
 def _widest(metric: Metric) -> float:
     """The largest difference that there can be."""
     return math.inf if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
-
-
-def _clip_to_range(interval: Interval, metric: Metric) -> Interval:
-    """The interval within the metric's range, as no difference is larger."""
-    widest = _widest(metric)
-    return replace(interval, low=max(interval.low, -widest), high=min(interval.high, widest))
 
 
 def _test_units(pairs: Pairs, plan: ComparisonPlan) -> tuple[PairedResult, Interval]:
@@ -458,42 +449,25 @@ def _untested(pairs: Pairs, plan: ComparisonPlan) -> tuple[PairedResult, Interva
     )
 
 
-def _mean_numbers(pairs: Pairs) -> dict[str, object]:
-    before, after = pairs.side_means
-    return {
-        "baseline_mean": before,
-        "candidate_mean": after,
-        "difference": pairs.differences.mean,
-    }
+def _query_numbers(pairs: Pairs, metric: Metric) -> dict[str, object]:
+    """The effect sizes, and the numbers of queries on which the candidate is better, equal, worse.
 
-
-def _effect_numbers(pairs: Pairs) -> dict[str, object]:
-    """The effect sizes: risk difference and odds ratio of 0/1 scores, d_z and g_z of others."""
+    Of 0/1 scores risk difference and odds ratio, of others d_z and g_z.
+    """
     binary = pairs.is_binary
     name = "risk_difference" if binary else "d_z"
     enough = pairs.n > 1
     nan = float("nan")
+    sides = pairs if metric.greater_is_better else pairs.swapped()
     return {
         "effect_size": EFFECTS[name](pairs) if enough else nan,
         "effect_name": name,
         "hedges_g_z": EFFECTS["hedges_g_z"](pairs) if enough else nan,
         "odds_ratio": EFFECTS["odds_ratio"](pairs) if enough and binary else nan,
+        "wins": sides.wins,
+        "ties": sides.ties,
+        "losses": sides.losses,
     }
-
-
-def _outcome_counts(pairs: Pairs, metric: Metric) -> dict[str, object]:
-    """The number of queries on which the candidate is better, equal, worse."""
-    sides = pairs if metric.greater_is_better else pairs.swapped()
-    return {"wins": sides.wins, "ties": sides.ties, "losses": sides.losses}
-
-
-def _extreme_numbers(
-    pairs: Pairs, lone: LoneScores, metric: Metric, plan: ComparisonPlan
-) -> dict[str, object]:
-    if plan.missing != "bounds":
-        return {}
-    lowest, highest = extreme_differences(pairs, lone, metric)
-    return {"difference_lowest": lowest, "difference_highest": highest}
 
 
 def _applicability_notes(row: MetricComparison) -> tuple[str, ...]:
@@ -564,8 +538,19 @@ def _rare_loss_notes(row: MetricComparison, plan: ComparisonPlan) -> tuple[str, 
     is_shown = row.test.pvalue <= plan.alpha_of_one
     if not is_shown or not float(str(row.numbers["improvement"])) > 0:
         return ()
-    return rare_loss_notes(
-        row.pairs, row.metric, plan.rare_loss, plan.confidence_level, row.names[1]
+    level, widest = plan.confidence_level, size_of_loss(row.metric, None)
+    if plan.rare_loss is not None:
+        bound = find_rare_losses(row.pairs, row.metric, plan.rare_loss, level)
+    elif widest is not None:  # without a size, losses are as large as the sample allows
+        sides = row.pairs if row.metric.greater_is_better else row.pairs.swapped()
+        bound = hidden_losses(sides, widest, confidence_level=level)
+    else:
+        bound = None
+    if bound is None or bound.difference > 0:
+        return ()
+    return (
+        f"rare large losses could hide: {bound.sentence()}; {row.names[1]} would then be worse by "
+        f"{number(-bound.difference)}",
     )
 
 

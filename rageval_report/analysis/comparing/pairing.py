@@ -20,8 +20,7 @@ from rageval_report.errors import (
     named,
 )
 from rageval_report.scores import Metric, Scored
-from rageval_report.scores.align import Alignment, align
-from rageval_report.scores.metric_scales import agree_on_scale, check_scales, is_within
+from rageval_report.scores.align import Alignment, agree_on_scale, align, check_scales, is_within
 from rageval_report.scores.states import not_applicable
 from rageval_report.stats.columns import Column
 from rageval_report.stats.pairs import Pairs
@@ -83,25 +82,29 @@ class Pairing:
         A query to which it applies on one side only, such as one that a single pipeline refused,
         counts as unscored.
         """
-        before = self.alignment.baseline(_does_not_apply(self.baseline, ours))
-        after = self.alignment.candidate(_does_not_apply(self.candidate, theirs))
-        return np.asarray(~(before & after), dtype=bool)
+        before, after = (
+            pd.Series(not_applicable(run.scores[metric.name], run.details, metric.name))
+            for run, metric in ((self.baseline, ours), (self.candidate, theirs))
+        )
+        neither = self.alignment.baseline(before) & self.alignment.candidate(after)
+        return np.asarray(~neither, dtype=bool)
 
     def treated(
         self, ours: Metric, theirs: Metric, missing: MissingTreatment
     ) -> tuple[FloatArray, FloatArray]:
-        """Both sides' scores with missing ones treated; NaN where the metric does not apply."""
-        before, after = fill_missing(*self.both(ours, theirs), ours, missing)
+        """Both sides' scores; with missing="worst" a missing score is the worst possible one.
+
+        A score is NaN where the metric does not apply.
+        """
+        before, after = self.both(ours, theirs)
         if missing != "worst":
             return before, after
+        worst = require_bounds(ours)[0 if ours.greater_is_better else 1]
         applies = self.applies(ours, theirs)
-        return np.where(applies, before, np.nan), np.where(applies, after, np.nan)
-
-    def count_filled(self, ours: Metric, theirs: Metric, missing: MissingTreatment) -> int:
-        """The number of scores that `treated` replaces by the worst possible one."""
-        if missing != "worst":
-            return 0
-        return count_missing(*self.both(ours, theirs), lambda: self.applies(ours, theirs))
+        return (
+            np.where(applies, np.where(np.isnan(before), worst, before), np.nan),
+            np.where(applies, np.where(np.isnan(after), worst, after), np.nan),
+        )
 
     def baseline_rows(self, compared: BoolArray) -> IntArray:
         """The rows of some common queries in the baseline."""
@@ -232,11 +235,6 @@ def notes_on_lone_metrics(baseline: Scored, candidate: Scored) -> Iterator[str]:
             yield f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}"
 
 
-def _does_not_apply(run: Scored, metric: Metric) -> pd.Series:
-    numbers = run.scores[metric.name]
-    return pd.Series(not_applicable(numbers, run.details, metric.name), index=numbers.index)
-
-
 def pair_runs(
     baseline: Scored, candidate: Scored, metrics: str | Iterable[str] | None = None
 ) -> Pairing:
@@ -328,7 +326,12 @@ def on_one_scale(
         If two runs disagree on the direction or the scale of a metric.
     """
     known, scores = list(shared), [run.scores for run in runs]
-    check_directions(known)
+    for first, *others in known:
+        if any(metric.greater_is_better != first.greater_is_better for metric in others):
+            raise DataError(
+                f"{first.name!r}: the runs disagree on whether higher is better; say so when "
+                f"loading, for example metrics={{{first.name!r}: 'lower'}}"
+            )
     check_scales([run.name for run in runs], scores, known)
     return [agree_on_scale(metrics, scores) for metrics in known]
 
@@ -369,28 +372,6 @@ def twin_of(metric: Metric, run: Scored) -> Metric | None:
     """The same metric as a run knows it, by its name or else its meaning; None without it."""
     by_meaning = {theirs.known_as: theirs for theirs in run.metrics.values()}
     return run.metrics.get(metric.name) or by_meaning.get(metric.known_as)
-
-
-def check_directions(shared: Iterable[tuple[Metric, ...]]) -> None:
-    """Refuse runs that disagree on whether higher is better."""
-    for first, *others in shared:
-        if any(metric.greater_is_better != first.greater_is_better for metric in others):
-            raise DataError(
-                f"{first.name!r}: the runs disagree on whether higher is better; say so when "
-                f"loading, for example metrics={{{first.name!r}: 'lower'}}"
-            )
-
-
-def fill_missing(
-    baseline: FloatArray, candidate: FloatArray, metric: Metric, missing: MissingTreatment
-) -> tuple[FloatArray, FloatArray]:
-    """Both sides; with missing="worst" a missing score is the worst possible one."""
-    if missing != "worst":
-        return baseline, candidate
-    worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
-    return np.where(np.isnan(baseline), worst, baseline), np.where(
-        np.isnan(candidate), worst, candidate
-    )
 
 
 def count_missing(

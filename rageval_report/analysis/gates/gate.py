@@ -10,11 +10,15 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import is_percentile
-from rageval_report.analysis.cluster_labels import (
+from rageval_report.analysis.arguments import (
     Clusters,
+    ScoredOrScanned,
     clusters_setting,
+    engine_setting,
+    is_percentile,
+    is_scan,
     resolve_units,
+    scans_among,
     unnamed_clusters,
 )
 from rageval_report.analysis.comparing.metric_comparison import ComparisonLike, ComparisonPlan
@@ -35,21 +39,14 @@ from rageval_report.analysis.gates.pair_figures import (
 from rageval_report.analysis.gates.result import COLUMNS, HEADLINE, GateResult, gate_row
 from rageval_report.analysis.gates.rule_outcomes import Outcome
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject, resolve_rule
-from rageval_report.analysis.scanned import (
-    ScoredOrScanned,
-    engine_setting,
-    is_scan,
-    scans_among,
-)
 from rageval_report.analysis.sentence_parts import filled_notes
-from rageval_report.errors import DataError, check_choice
+from rageval_report.errors import DataError, check_choice, doubts_of
 from rageval_report.scores import Correct
 from rageval_report.scores.catalogue.dialects import (
     dialect_settings,
     note_on_percentiles,
     percentile_method,
 )
-from rageval_report.scores.guard import doubts_of
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.stats.equivalence import EquivalenceResult

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters, unnamed_clusters
+from rageval_report.analysis.arguments import Clusters, engine_setting, is_scan, unnamed_clusters
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.history.run_pairs import LoadedPair, PairedRuns
@@ -27,12 +27,11 @@ from rageval_report.analysis.history.watched_scores import (
     clusters_in_memory,
     reference_of,
 )
-from rageval_report.analysis.scanned import engine_setting, is_scan
 from rageval_report.analysis.summary import summarise
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
-from rageval_report.scores.metric_scales import places_on_two_scales, range_text
+from rageval_report.scores.align import places_on_two_scales, range_text
 from rageval_report.scores.run_file import plain_value, query_set_hash
 
 UNKNOWN = "unknown"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters, resolve_units
+from rageval_report.analysis.arguments import Clusters, resolve_units
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonPlan,
     MetricComparison,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters, clusters_setting
+from rageval_report.analysis.arguments import Clusters, clusters_setting
 from rageval_report.analysis.comparing.metric_comparison import DEFAULT_PLAN, ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun, fields_of, is_of_measurement, run_row
 from rageval_report.analysis.history.history_notes import doubts_of_runs, history_notes

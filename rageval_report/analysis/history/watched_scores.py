@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.analysis.cluster_labels import Clusters, cluster_labels
+from rageval_report.analysis.arguments import Clusters, cluster_labels
 from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.tables import PipelineTable, table_of, text_labels
 from rageval_report.errors import DataError

@@ -15,7 +15,7 @@ from rageval_report.analysis.planning.assumptions import USUAL_CORRELATION
 from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.results import Result
-from rageval_report.stats.base import check_level, check_positive, check_probability, check_queries
+from rageval_report.stats.base import check_integer, check_level, check_positive, check_probability
 from rageval_report.stats.pairs import paired_interval, paired_test
 from rageval_report.stats.planning import PlannedTest, binary_queries_needed
 from rageval_report.stats.units import FEWEST_UNITS
@@ -108,7 +108,7 @@ def audit(
     0.125
     """
     claim = _Claim(
-        check_queries(n),
+        check_integer("n", n, 2),
         _check_mean("baseline_mean", baseline_mean),
         _check_mean("candidate_mean", candidate_mean),
         check_level(confidence_level),

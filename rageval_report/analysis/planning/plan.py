@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.analysis.arguments import check_count
-from rageval_report.analysis.cluster_labels import (
+from rageval_report.analysis.arguments import (
     Clusters,
+    check_count,
     clusters_setting,
     resolve_units,
+    scale_of,
     unnamed_clusters,
 )
-from rageval_report.analysis.comparing.margins import scale_of
 from rageval_report.analysis.planning.assumptions import (
     CORRELATIONS,
     USUAL_CORRELATION,

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import pandas as pd
 
-from rageval_report.analysis.arguments import RankingReportKeywords, check_count
-from rageval_report.analysis.cluster_labels import Clusters, clusters_setting
+from rageval_report.analysis.arguments import (
+    Clusters,
+    RankingReportKeywords,
+    Scanned,
+    check_count,
+    clusters_setting,
+    engine_setting,
+    scans_among,
+)
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.evaluation_inputs import EvaluationInput, read_evaluations
 from rageval_report.analysis.headlines.ranking_headline import ranking_answer
@@ -35,7 +42,6 @@ from rageval_report.analysis.ranking.resampled_objectives import ResamplingSetti
 from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
 from rageval_report.analysis.ranking.weighted import WeightedScores, weighted_scores
 from rageval_report.analysis.report_files import REPORTS
-from rageval_report.analysis.scanned import Scanned, engine_setting, scans_among
 from rageval_report.analysis.sentence_parts import join_names
 from rageval_report.errors import (
     DataError,

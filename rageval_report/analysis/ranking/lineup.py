@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters, resolve_units, unnamed_clusters
+from rageval_report.analysis.arguments import Clusters, resolve_units, unnamed_clusters
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
@@ -28,11 +28,11 @@ from rageval_report.errors import (
     DataError,
     UnknownNameError,
     check_choice,
+    doubts_of,
     named,
 )
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
-from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_all
 from rageval_report.stats.columns import Column
