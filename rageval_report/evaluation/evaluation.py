@@ -664,7 +664,7 @@ class RAGPipelineEvaluation:
         >>> report.frame[["metric", "n", "mean", "ci_low", "ci_high"]].round(3)
                 metric  n   mean  ci_low  ci_high
         0     recall@5  3  0.500   0.067    0.933
-        1  exact_match  3  0.333   0.061    0.792
+        1  exact_match  3  0.333   0.008    0.906
         """
         report = delegates.evaluation_report(
             self,
