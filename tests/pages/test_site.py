@@ -56,7 +56,7 @@ def listed_names():
             names = [name.id for name in getattr(node, "targets", ()) if isinstance(name, ast.Name)]
             if names == ["__all__"] and isinstance(node.value, ast.List):
                 yield from ((room, name.value) for name in node.value.elts)
-        if "lazy_face(" in text:
+        if "lazy_face(" in text or "__all__ = [\n    name\n" in text:  # a list of what is imported
             yield from ((room, name) for name in re.findall(r"import \(?\s*\w+ as (\w+)", text))
 
 
