@@ -62,6 +62,8 @@ class OpenedFrame:
         The columns that the folders of the files state.
     has_texts : bool
         Whether every column is text, as in CSV files.
+    copies : object, optional
+        Holds the copies of remote files, which last as long as this.
     """
 
     frame: LazyTable
@@ -71,6 +73,7 @@ class OpenedFrame:
     metadata: Any = None
     partitions: tuple[str, ...] = ()
     has_texts: bool = False
+    copies: object = None
 
 
 def open_frame(
@@ -110,8 +113,9 @@ def open_frame(
             f"source: {address.name} is not a file; a scan reads files and lazy frames. Pass the "
             "table as a frame of Ibis, or read it whole by read_scores"
         )
+    copies = None
     if address is not None:
-        source = copy_remote_files(address)[1]
+        copies, source = copy_remote_files(address)
     files = list_files(source, "source").files
     kinds = {_kind_of(path): path for path in files}
     if len(kinds) > 1:
@@ -139,6 +143,7 @@ def open_frame(
         metadata=import_parquet().read_schema(files[0]).metadata if kind == "parquet" else None,
         partitions=tuple(stated) if kind == "parquet" else (),
         has_texts=kind == "csv",
+        copies=copies,
     )
 
 
