@@ -1,17 +1,18 @@
-"""Tables in Parquet, read part by part: the report and the paired comparison against DuckDB.
+"""Tables in Parquet, counted by DuckDB: the report and the paired comparison against its SQL.
 
     python benchmarks/bench_scale.py [--sizes 1000000 10000000] [--rounds 1]
         [--workers] [--folder /tmp/scale]
 
 Ten metrics of single precision (3 of 0 and 1, 3 of shares, 4 continuous) by ids of text, in groups
-of 131,072 rows, compressed by zstd. DuckDB computes less: means, standard deviations and
+of 131,072 rows, compressed by zstd. The SQL computes less: means, standard deviations and
 approximate quartiles of one table; means of the differences of two. Ours are whole reports, with
-intervals and exact quartiles, and whole comparisons, with exact p-values and intervals.
+intervals and exact quartiles, and whole comparisons, with p-values and intervals. Both have a
+memory limit of 1 GB.
 
-Every run is a process of its own, after a small one to load the packages; ours and DuckDB's take
+Every run is a process of its own, after a small one to load the packages; ours and the SQL take
 turns. CPU time counts all threads of the process; the most memory includes Python and the packages.
-With --workers the comparison is also run by a local Dask cluster of one process per core, which has
-been started before; there the wall time counts, and the memory is that of the largest worker.
+With --workers the comparison is also counted by a local Dask cluster of one process per core, which
+has been started before; there the wall time counts, and the memory is that of the largest worker.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -83,7 +86,7 @@ def connect() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"memory_limit": "1GB"})
 
 
-def describe_with_duckdb(first: Path, _: Path) -> None:
+def describe_by_sql(first: Path, _: Path) -> None:
     columns = ", ".join(
         f"avg({m}), stddev({m}), min({m}), max({m}), approx_quantile({m}, [0.25, 0.5, 0.75])"
         for m in METRICS
@@ -91,7 +94,7 @@ def describe_with_duckdb(first: Path, _: Path) -> None:
     connect().execute(f"SELECT {columns} FROM read_parquet('{first}')").fetchall()
 
 
-def compare_with_duckdb(first: Path, second: Path) -> None:
+def compare_by_sql(first: Path, second: Path) -> None:
     columns = ", ".join(f"avg(b.{m} - a.{m})" for m in METRICS)
     connect().execute(
         f"SELECT {columns} FROM read_parquet('{first}') a JOIN read_parquet('{second}') b "
@@ -103,26 +106,34 @@ CONTENDERS: dict[str, Callable[[Path, Path], None]] = {
     "report": report,
     "compare": compare,
     "dask": compare_with_dask,
-    "DuckDB report": describe_with_duckdb,
-    "DuckDB compare": compare_with_duckdb,
+    "SQL report": describe_by_sql,
+    "SQL compare": compare_by_sql,
 }
 # The name of the task, ours, theirs, and the table beside the first one.
 TASKS = (
-    ("report", "report", "DuckDB report", "second"),
-    ("compare, sorted ids", "compare", "DuckDB compare", "second"),
-    ("compare, shuffled ids", "compare", "DuckDB compare", "shuffled"),
+    ("report", "report", "SQL report", "second"),
+    ("compare, sorted ids", "compare", "SQL compare", "second"),
+    ("compare, shuffled ids", "compare", "SQL compare", "shuffled"),
 )
 
 
 def run_here(contender: str, folder: Path, n: int, other: str) -> None:
     """Run a task in this process, and print what it took."""
     run = CONTENDERS[contender]
-    run(table_path(folder, "first", SMALL), table_path(folder, "second", SMALL))
-    wall, cpu = time.perf_counter(), time.process_time()
-    run(table_path(folder, "first", n), table_path(folder, other, n))
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    peak = max(peaks_of_workers()) if contender == "dask" else peak_memory()
+    with cluster() if contender == "dask" else nullcontext() as client:
+        run(table_path(folder, "first", SMALL), table_path(folder, "second", SMALL))
+        wall, cpu = time.perf_counter(), time.process_time()
+        run(table_path(folder, "first", n), table_path(folder, other, n))
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        peak = max(client.run(peak_memory).values()) if client else peak_memory()
     print(json.dumps([wall, cpu, peak]))
+
+
+def cluster() -> Any:
+    """A client of a local Dask cluster of one process per core."""
+    from dask.distributed import Client  # an extra
+
+    return Client(n_workers=os.cpu_count(), threads_per_worker=1, dashboard_address=None)
 
 
 def peak_memory() -> float:
@@ -135,13 +146,6 @@ def peak_memory() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     [line] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) / 1024
-
-
-def peaks_of_workers() -> list[float]:
-    """The most memory of each worker of the local cluster."""
-    from rageval_report.scale.engines.dask_clients import client_of  # an extra
-
-    return list(client_of(None).run(peak_memory).values())
 
 
 def run_apart(contender: str, folder: Path, n: int, other: str) -> list[float]:
@@ -167,7 +171,7 @@ def write_tables(folder: Path, n: int) -> None:
 
 
 def measure(folder: Path, n: int, rounds: int) -> list[list[str]]:
-    """A row a task: ours and DuckDB's, and how many times as much CPU time DuckDB takes."""
+    """A row a task: ours and the SQL's, and how many times as much CPU time the SQL takes."""
     rows = []
     for task, ours, theirs, other in TASKS:
         runs: dict[str, list[list[float]]] = {ours: [], theirs: []}
@@ -198,8 +202,8 @@ def measure_dask(folder: Path, n: int, rounds: int) -> None:
         )
 
 
-HEADER = ["rows", "task", "ours, CPU", "DuckDB, CPU", "ratio"]
-HEADER += ["ours, wall", "DuckDB, wall", "ours, MiB", "DuckDB, MiB"]
+HEADER = ["rows", "task", "ours, CPU", "SQL, CPU", "ratio"]
+HEADER += ["ours, wall", "SQL, wall", "ours, MiB", "SQL, MiB"]
 
 
 def main() -> None:

@@ -31,10 +31,8 @@ from timing import (
 )
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.stats import PairedScores
-from rageval_report.stats.sign_flips.inversion import sign_flip
-from rageval_report.stats.sign_flips.signflip import pvalue_of_pairs
-from rageval_report.stats.sign_flips.together import keep_limits, keep_pvalues
+from rageval_report.stats import Pairs
+from rageval_report.stats.sign_flips import sign_flip_interval, sign_flip_pvalue
 
 RESAMPLES = 9_999
 NUMBERS_OF_SCIPY = 10_000_000  # for each metric, in one batch
@@ -85,22 +83,18 @@ def scipy_tests(differences: np.ndarray, resamples: int) -> None:
     )
 
 
-def samples_of(before: np.ndarray, after: np.ndarray) -> list[PairedScores]:
-    return [PairedScores(*sides) for sides in zip(before, after, strict=True)]
+def samples_of(before: np.ndarray, after: np.ndarray) -> list[Pairs]:
+    return [Pairs.of(*sides) for sides in zip(before, after, strict=True)]
 
 
 def pvalues(before: np.ndarray, after: np.ndarray) -> list[float]:
-    samples = samples_of(before, after)
-    keep_pvalues(samples)
-    return [pvalue_of_pairs(pairs, "two-sided", midp=pairs.step is not None) for pairs in samples]
+    return [sign_flip_pvalue(pairs.units) for pairs in samples_of(before, after)]
 
 
 def intervals(before: np.ndarray, after: np.ndarray) -> None:
-    samples = samples_of(before, after)
-    keep_pvalues(samples)
-    keep_limits(samples, LEVEL)
-    for pairs in samples:
-        sign_flip(pairs, confidence_level=LEVEL)
+    for pairs in samples_of(before, after):
+        sign_flip_pvalue(pairs.units)
+        sign_flip_interval(pairs.units, confidence_level=LEVEL)
 
 
 def evaluation(name: str, columns: np.ndarray) -> RAGPipelineEvaluation:

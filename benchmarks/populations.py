@@ -11,7 +11,7 @@ from scipy import special
 
 SIZES = (10, 30, 100)
 UNIT = (0.0, 1.0)
-METHODS = ("wilson", "gaffke", "bounded", "t", "percentile", "studentised")
+METHODS = ("clopper-pearson", "wilson", "gaffke", "t", "percentile", "studentised")
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 DrawPair = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 
@@ -27,7 +27,7 @@ class Scores:
 
     @property
     def methods(self) -> tuple[str, ...]:
-        first = {"wilson": 0, "gaffke": 1, "studentised": METHODS.index("t")}
+        first = {"clopper-pearson": 0, "gaffke": 2, "studentised": METHODS.index("t")}
         return METHODS[first[self.default] :]
 
 
@@ -37,7 +37,7 @@ FOUND = np.append(0.4 * 0.6 ** np.arange(10), 0.6**10)
 
 
 def share(p: float) -> Scores:
-    return Scores(lambda rng, n: (rng.random(n) < p).astype(float), p, "wilson")
+    return Scores(lambda rng, n: (rng.random(n) < p).astype(float), p, "clopper-pearson")
 
 
 def of_values(values: np.ndarray, chances: np.ndarray) -> Scores:

@@ -27,8 +27,7 @@ from peer_intervals import (
 from timing import markdown
 
 from rageval_report import read_scores
-from rageval_report.stats.means.intervals import DescribedColumn, described_intervals
-from rageval_report.stats.means.moments import moments
+from rageval_report.stats import mean_interval
 
 SIZES = (10, 20, 50, 100)
 FEWEST = 90
@@ -45,8 +44,8 @@ SECTION = """## Coverage on real scores, in percent
 {n_columns} columns of at least {fewest} scores are the populations: judge scores, retrieval
 metrics and ratings by people, whose kind is proportion or ordinal. From each, {datasets:,}
 evaluations of n queries were drawn with replacement. The table shows the worst column, and in
-brackets how many of the columns are below {too_low:g} %. `gaffke` is the default, `bounded` and `t`
-are options, and the other columns are those of the peers above, the bootstraps with {resamples}
+brackets how many of the columns are below {too_low:g} %. `gaffke` is the default, `t` is an
+option, and the other columns are those of the peers above, the bootstraps with {resamples}
 resamples.
 
 {table}
@@ -84,8 +83,7 @@ def populations() -> Iterator[Population]:
 
 def ours(method: str) -> LimitsOf:
     def limits(draws: Draws, bounds: Bounds) -> Limits:
-        columns = [DescribedColumn(draw, moments(draw), bounds) for draw in draws]
-        intervals = described_intervals(columns, method=method)
+        intervals = [mean_interval(draw, method=method, bounds=bounds) for draw in draws]
         low, high = np.array([(interval.low, interval.high) for interval in intervals]).T
         return low, high
 
@@ -94,7 +92,6 @@ def ours(method: str) -> LimitsOf:
 
 METHODS: Mapping[str, LimitsOf] = {
     "gaffke": ours("gaffke"),
-    "bounded": ours("bounded"),
     "t": ours("t"),
     **{
         name: peer.limits

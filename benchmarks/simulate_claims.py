@@ -30,12 +30,12 @@ CLAIMS = """## Claims of non-inferiority at a true difference of minus the margi
 
 A gate such as `no_regression(faithfulness, margin=0.02)` should let a pipeline that is worse by
 exactly the margin pass in at most 5 of 100 cases. Each row has {datasets:,} evaluations. `default`
-subtracts the margin from the differences and flips their signs; for scores of 0 and 1 it is the
-interval of Bonett and Price, and for differences that are all equal it is `strict`. `t` is the
-paired t test of statistics packages, for which equal differences prove everything, and `strict` is
-Gaffke's interval of the differences (`margin_method="strict"`). If gains are frequent and losses
+subtracts the margin from the differences and flips their signs; for scores of 0 and 1 it is
+McNemar's exact test at the margin, and for differences that are all equal it is `strict`. `t` is
+the paired t test of statistics packages, for which equal differences prove everything, and `strict`
+is Gaffke's interval of the differences (`margin_method="strict"`). If gains are frequent and losses
 are rare and large, no method that looks only at the sampled differences keeps the level with few
-queries; a claim that `strict` would not make has a note that says so.
+queries; a claim that losses too rare to be seen could turn has a note that says so.
 
 {table}
 
@@ -44,9 +44,9 @@ queries; a claim that `strict` would not make has a note that says so.
 
 INTERVALS = """## Coverage of 95 % intervals of a mean difference, in percent
 
-The same differences. `default` is the inversion of the sign-flip test (for scores of 0 and 1 the
-interval of Bonett and Price), and `strict` is that of `margin_method="strict"`. The last column is
-what it costs: the median width of `strict` divided by that of `default`. A `default` that has no
+The same differences. `default` is the inversion of the default test (the sign-flip test, for scores
+of 0 and 1 McNemar's mid-p test), and `strict` is that of `margin_method="strict"`. The last column
+is what it costs: the median width of `strict` divided by that of `default`. A `default` that has no
 width, because all differences are equal, is not counted in it. `evalstats` is the interval of its
 `compare`, which refuses fewer than 15 queries.
 

@@ -18,7 +18,7 @@ from timing import markdown
 
 from rageval_report.analysis.agreement.strata import allocate
 from rageval_report.stats import mean_interval, ppi_mean
-from rageval_report.stats.agreement.prediction_powered import stratified_ppi_mean
+from rageval_report.stats.prediction_powered import stratified_ppi_mean
 
 MEANS = (0.7, 0.9, 0.95, 0.99)
 JUDGES = ((0.97, 0.7), (0.9, 0.6), (0.99, 0.9))
@@ -26,7 +26,7 @@ LABELS = (20, 50, 100, 200)
 FEWEST_IN_GROUPS = 50
 OTHERS = 1000
 UNIT = (0.0, 1.0)
-RANDOM = ("with bounds", "without bounds", "labels alone, Wilson")
+RANDOM = ("with bounds", "without bounds", "labels alone")
 GROUPED = ("half of them where they gain most", "all at random")
 
 SECTION = """## Coverage of 95 % intervals of a mean corrected using labels, in percent
@@ -35,7 +35,9 @@ A judge has scored all answers as right or wrong, {others:,} of them without a l
 correct its mean (`calibrate`, prediction-powered inference). Three judges were tried, which are
 right on 97 and 70, 90 and 60, and 99 and 90 % of the right and of the wrong answers. Each cell is
 that of the judge with the lowest coverage, in brackets the median width. `with bounds` is the
-default for a metric with bounds, `without bounds` is the interval of the papers with a t quantile.
+default for a metric with bounds; with fewer than 100 labels it uses the judge only if that makes
+the interval shorter by a tenth. `without bounds` is the interval of the papers with a t quantile,
+`labels alone` the default interval of the mean of the labels.
 {datasets:,} evaluations per judge and row.
 
 {random}
@@ -100,7 +102,7 @@ def random_labels(setting: Setting, datasets: int, rng: np.random.Generator) -> 
         limits = [
             ppi_mean(*parts, bounds=UNIT),
             ppi_mean(*parts),
-            mean_interval(labels[:n], method="wilson"),
+            mean_interval(labels[:n], bounds=UNIT),
         ]
         ends.append([(found.low, found.high) for found in limits])
     return Cells.of(setting, ends)

@@ -39,9 +39,10 @@ PAGE = """# Coverage of the intervals, false positives of the tests
 
 A 95 % interval should contain the true mean in 95 of 100 evaluations, for every distribution of
 the scores. For each row below, {datasets:,} evaluations were drawn from a distribution with a
-known mean. The table shows how often the interval contains this mean. `wilson` is the default for
-binary metrics, `gaffke` for proportions and ordinal metrics, and `studentised` for other numbers
-(here with {resamples} resamples; it falls back to t if too many resamples have no variance). The t
+known mean. The table shows how often the interval contains this mean. `clopper-pearson` is the
+default for binary metrics (`wilson` is an option), `gaffke` for proportions and ordinal metrics,
+and `studentised` for other numbers (here with {resamples} resamples; it falls back to t if too many
+resamples have no variance). The t
 interval (which is also that of `scipy.stats.ttest_1samp` and of statsmodels' `DescrStatsW`) and the
 percentile bootstrap, which most reports use, contain the mean much too rarely if there are few
 queries and the metric is close to its maximum. Without bounds no interval can take account of
@@ -58,9 +59,10 @@ queries there are. The number after ± is the Monte Carlo standard error, in per
 points.
 
 On ratings, shares and reciprocal ranks many patterns of signs tie, and the default counts ties half
-(mid-p). The interval of the difference and the tests at a margin follow the same law: each possible
-sum is spread evenly over its step, so an interval excludes 0 exactly if the test rejects at its
-level, and a 99 % interval contains the 95 % one.
+(mid-p). The interval of the difference and the tests at a margin follow the same law (for scores of
+0 and 1 a test at a margin counts ties in full): each possible sum is spread evenly over its step,
+so an interval excludes 0 exactly if the test rejects at its level, and a 99 % interval contains the
+95 % one.
 
 All results are finite for scores up to 1e300, and no digit of a report, a comparison or a ranking
 depends on the number of threads. Differences below 1e-12, relative to the largest score or to 1,
@@ -154,7 +156,7 @@ def _limits(metric: Scores, draws: np.ndarray) -> Iterator[tuple[str, Limits]]:
         low, high = np.array([(interval.low, interval.high) for interval in found]).T
         yield method, (low, high)
     for name, peer in peer_intervals.installed(peer_intervals.PEERS).items():
-        if not peer.only_binary or metric.default == "wilson":
+        if not peer.only_binary or metric.default == "clopper-pearson":
             yield name, peer.limits(draws, metric.bounds)
 
 

@@ -21,7 +21,6 @@ from timing import markdown
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.stats import paired_test
-from rageval_report.stats.pairs.spread import standard_deviation
 
 QUERIES = 60
 
@@ -56,7 +55,7 @@ def power_rows(
         differences = comparison.differences(row["metric"], row["candidate"]).to_numpy()
         n, size = int(row["n_needed"]), row["planned_difference"]
         # The spread of a pool is that of a sample, not of a population.
-        spread = standard_deviation(differences, 0.0) / differences.std()
+        spread = differences.std(ddof=1) / differences.std()
         pool = spread * (differences - differences.mean()) + size
         samples = rng.choice(pool, (datasets, n))
         shown = [paired_test(np.zeros(n), sample).pvalue <= row["level_left"] for sample in samples]

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 from timing import markdown
 
-from rageval_report.stats.crossed_components import as_cells, crossed_components
+from rageval_report.stats.components import crossed_components
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ def row(world: World, shape: tuple[int, int, int], datasets: int, seed: int) -> 
     covered, widths = np.zeros(2), np.zeros((datasets, 2))
     quantile = stats.t.ppf(0.975, shape[0] - 1)
     for number in range(datasets):
-        found = crossed_components(*as_cells(draw(world, shape, rng)))
+        scores = draw(world, shape, rng)
+        found = crossed_components(scores.ravel(), *np.indices(shape).reshape(3, -1))
         interval = found.interval()
         reach = quantile * found.naive_standard_error
         covered += [interval.low <= 0 <= interval.high, abs(found.mean) <= reach]

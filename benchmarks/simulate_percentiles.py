@@ -12,7 +12,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from rageval_report.stats.resampled import bootstrap_pvalue, quantile_of
+from rageval_report.analysis.ranking.objective_definitions import quantile_of
+from rageval_report.stats.bootstrap import bootstrap_pvalue
 
 STATISTIC, LEVEL = "p95", 0.05
 PAIRS, RESAMPLES = 1000, 499

@@ -23,15 +23,13 @@ from timing import markdown
 
 from rageval_report.stats import mean_interval
 from rageval_report.stats.sequential import (
-    EffectBets,
-    PlugInBets,
+    Bets,
     SizeBets,
     asymptotic_sequence,
+    log_capital,
     look_levels,
 )
-from rageval_report.stats.sequential.bets import Bets
-from rageval_report.stats.sequential.capital import Bettor
-from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
+from rageval_report.stats.sign_flips import sign_flip_pvalue
 
 LONGEST = 2_000
 PLANS = (100, 400)
@@ -47,12 +45,12 @@ WIDEST = 1.4
 
 PAGE = """# Looking early: false alarms, queries saved, widths
 
-Simulated streams of paired differences. `hedged` is `SizeBets.hedged()`, where nothing was planned;
+Simulated streams of paired differences. `hedged` is `SizeBets()`, where nothing was planned;
 `planned` is `SizeBets.up_to(n)`, which `evaluate(stop_when=...)` uses with the number of queries in
-the file; `effect` is `EffectBets`, for an effect that was named; `plug-in` are the stakes of the
-paper of Waudby-Smith and Ramdas; `tuned` is `SizeBets((n,))`. `looks` is the sign-flip test at
-{looks} looks with alpha spending, `peeking` a paired t test after every tenth query that stops at
-p <= 0.05. The number after ± is the Monte Carlo standard error, in percentage points.
+the file; `tuned` is `SizeBets((n,))`.
+`looks` is the sign-flip test at {looks} looks with alpha spending, `peeking` a paired t test after
+every tenth query that stops at p <= 0.05. The number after ± is the Monte Carlo standard error, in
+percentage points.
 
 ```
 {command}
@@ -231,22 +229,20 @@ def first_looks(
     The e-values are those of `mean_evalues`, of many streams at once.
     """
     low, high = bounds
-    bettor = Bettor.of((streams - low) / (high - low), bets, 0.05)
-    evidence = bettor.log_capital_above(0.5)
+    scores = (streams - low) / (high - low)
+    evidence = log_capital(scores, 0.5, bets, 0.05)
     if not one_sided:
-        evidence = np.maximum(evidence, bettor.mirrored().log_capital_above(0.5)) - math.log(2.0)
+        below = log_capital(1.0 - scores, 0.5, bets, 0.05)
+        evidence = np.maximum(evidence, below) - math.log(2.0)
     is_enough = evidence >= math.log(20.0)
     return np.where(is_enough.any(axis=1), is_enough.argmax(axis=1) + 1.0, math.inf)
 
 
-LEVELS = {
-    name: look_levels(np.arange(1, LOOKS + 1) / LOOKS, spending=name)
-    for name in ("obrien-fleming", "pocock")
-}
+LEVELS = look_levels(np.arange(1, LOOKS + 1) / LOOKS)
 
 
-def look_of(values: np.ndarray, n: int, spending: str) -> float:
-    for look, level in enumerate(LEVELS[spending], 1):
+def look_of(values: np.ndarray, n: int) -> float:
+    for look, level in enumerate(LEVELS, 1):
         if sign_flip_pvalue(values[: n * look // LOOKS]) <= level:
             return float(n * look // LOOKS)
     return math.inf
@@ -268,16 +264,14 @@ def peeking_rejects(differences: np.ndarray) -> bool:
 
 
 BETS: Mapping[str, Bets] = {
-    "hedged": SizeBets.hedged(),
+    "hedged": SizeBets(),
     "planned, 100": SizeBets.up_to(100),
     "planned, 400": SizeBets.up_to(400),
     "tuned, 100": SizeBets((100.0,)),
-    "effect, 0.03": EffectBets(0.03),
-    "plug-in": PlugInBets(),
 }
 OTHERS: Mapping[str, Callable[[np.ndarray], bool]] = {
-    "looks, 100": lambda values: look_of(values, 100, "obrien-fleming") < math.inf,
-    "looks, 400": lambda values: look_of(values, 400, "obrien-fleming") < math.inf,
+    "looks, 100": lambda values: look_of(values, 100) < math.inf,
+    "looks, 400": lambda values: look_of(values, 400) < math.inf,
     "peeking": peeking_rejects,
 }
 
@@ -322,7 +316,7 @@ def planned_effect(kind: Differences, n: int) -> float:
 
 def shares(options: argparse.Namespace) -> str:
     rows = []
-    headings = [*BETS_OF_PLANS, "one-sided", *LEVELS_NAMED, "best possible"]
+    headings = [*BETS_OF_PLANS, "one-sided", "O'Brien-Fleming", "best possible"]
     for number, name in enumerate(EFFECTIVE):
         kind = NULLS[name]
         for n in PLANS:
@@ -332,7 +326,7 @@ def shares(options: argparse.Namespace) -> str:
                 rng = np.random.default_rng([options.seed, 2, number, n, int(10 * multiple)])
                 streams = np.stack([kind.draw(rng, (4 * n,), shift) for _ in range(options.shares)])
                 ends = [
-                    *first_looks_of_plans(streams, kind, n, effect),
+                    *first_looks_of_plans(streams, kind, n),
                     *looks_of_tests(streams[: options.tests], n),
                 ]
                 cells = [median_share(each, n) for each in ends]
@@ -341,25 +335,19 @@ def shares(options: argparse.Namespace) -> str:
     return markdown(["data", "fixed n", "effect / plan", *headings], rows)
 
 
-BETS_OF_PLANS = ("planned", "effect", "hedged", "plug-in")
-LEVELS_NAMED = {"O'Brien-Fleming": "obrien-fleming", "Pocock": "pocock"}
+BETS_OF_PLANS = ("planned", "hedged")
 
 
-def first_looks_of_plans(
-    streams: np.ndarray, kind: Differences, n: int, effect: float
-) -> list[np.ndarray]:
+def first_looks_of_plans(streams: np.ndarray, kind: Differences, n: int) -> list[np.ndarray]:
     """For each of `BETS_OF_PLANS`, and for a claim of one direction with the planned bets."""
     planned = SizeBets.up_to(n)
-    bets = (planned, EffectBets(effect / (2 * kind.width)), SizeBets.hedged(), PlugInBets())
+    bets = (planned, SizeBets())
     decided = [first_looks(streams, kind.bounds, each) for each in bets]
     return [*decided, first_looks(streams, kind.bounds, planned, one_sided=True)]
 
 
 def looks_of_tests(streams: np.ndarray, n: int) -> list[np.ndarray]:
-    return [
-        np.array([look_of(values, n, spending) for values in streams])
-        for spending in LEVELS_NAMED.values()
-    ]
+    return [np.array([look_of(values, n) for values in streams])]
 
 
 def law_of(kind: Differences, shift: float) -> Law:
@@ -384,8 +372,7 @@ def widths(options: argparse.Namespace) -> str:
             methods: dict[str, Bets] = {
                 "tuned": SizeBets((float(n),)),
                 "planned": SizeBets.up_to(n),
-                "hedged": SizeBets.hedged(),
-                "plug-in": PlugInBets(),
+                "hedged": SizeBets(),
             }
             rng = np.random.default_rng([options.seed, 3, number, n])
             streams = np.stack([kind.draw(rng, (n,), 0.0) for _ in range(options.widths)])
@@ -404,19 +391,19 @@ def widths(options: argparse.Namespace) -> str:
 def widths_of_bets(streams: np.ndarray, bounds: tuple[float, float], bets: Bets) -> np.ndarray:
     """The widths that `mean_sequence` gives, of many streams at once, by halving."""
     low, high = bounds
-    bettor = Bettor.of((streams - low) / (high - low), bets, 0.05)
-    lowest = [lowest_means(each) for each in (bettor, bettor.mirrored())]
+    scores = (streams - low) / (high - low)
+    lowest = [lowest_means(each, bets) for each in (scores, 1.0 - scores)]
     widths: np.ndarray = (1.0 - lowest[0] - lowest[1]) * (high - low)
     return widths
 
 
-def lowest_means(bettor: Bettor) -> np.ndarray:
+def lowest_means(scores: np.ndarray, bets: Bets) -> np.ndarray:
     """The lower limit of each stream."""
-    excluded, kept = np.zeros((2, len(bettor.scores), 1))
+    excluded, kept = np.zeros((2, len(scores), 1))
     kept += 1.0
     for _ in range(24):
         middle = (excluded + kept) / 2.0
-        evidence = bettor.log_capital_above(middle).max(axis=1, keepdims=True)
+        evidence = log_capital(scores, middle, bets, 0.05).max(axis=1, keepdims=True)
         is_excluded = evidence >= math.log(40.0)
         excluded = np.where(is_excluded, middle, excluded)
         kept = np.where(is_excluded, kept, middle)

@@ -18,7 +18,7 @@ import numpy as np
 from timing import markdown
 
 from rageval_report.stats import paired_test
-from rageval_report.stats.sign_flips.lattice import is_lattice
+from rageval_report.stats.columns import Column
 
 SIZES = (6, 7, 8, 10, 15, 20, 30, 50)
 ALPHA = 0.05
@@ -113,7 +113,7 @@ def rejected_share(differences: np.ndarray, denominator: int) -> tuple[float, fl
     full = 2 * np.cumsum(lower)
     half = full - lower
     in_full, by_default = (2 * float(lower[p <= ALPHA].sum()) for p in (full, half))
-    return in_full, by_default if is_lattice(differences) else in_full
+    return in_full, by_default if Column.of(differences).step is not None else in_full
 
 
 def cells(metric: Metric, n: int, datasets: int, rng: np.random.Generator) -> list[float]:

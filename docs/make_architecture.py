@@ -37,7 +37,7 @@ MEANINGS = {
     "common": "common ground of both",
     "both": "stands above both halves",
 }
-_LOWEST_ABOVE_BOTH = 12  # the floor of `evaluation`, the first room that may know both halves
+_LOWEST_ABOVE_BOTH = 12  # the floor of `scale`, the first room that may know both halves
 
 
 def floor_of() -> dict[str, int]:

@@ -189,7 +189,7 @@ def mutants() -> str:
     rows = []
     for room, counts in kept["rooms"].items():
         caught, missed = counts["killed"] + counts.get("timed out", 0), counts.get("survived", 0)
-        share = mean_interval([1.0] * caught + [0.0] * missed, method="wilson")
+        share = mean_interval([1.0] * caught + [0.0] * missed)
         others = (counts.get("not covered", 0), counts.get("not run", 0))
         limits = f"{share.estimate:.0%} ({share.low:.0%} to {share.high:.0%})"
         rows.append([f"`{room}`", *map(str, (caught, missed, *others)), limits])
@@ -221,9 +221,9 @@ def kept_numbers() -> str:
 
 # Programs that tests name with their versions; several are not in the test environment.
 _PROGRAMS = (
-    *("contingencytables", "G*Power", "irrCAC", "krippendorff", "lme4", "pingouin", "ppi_python"),
+    *("contingencytables", "G*Power", "irrCAC", "krippendorff", "pingouin", "ppi_python"),
     *("PropCIs", "pytrec_eval-terrier", "ranx", "rouge-score", "sacrebleu", "scikit-learn"),
-    *("scipy", "statsmodels", "ville"),
+    *("scipy", "statsmodels"),
 )
 
 
@@ -233,7 +233,7 @@ def named_programs() -> str:
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")
         for name in _PROGRAMS:
-            # "scipy 1.17.1", "SciPy's 1.17", and importorskip("ville")  # 0.1.0
+            # "scipy 1.17.1", "SciPy's 1.17", and importorskip("arch")  # 8.0.0
             version = r"(?:'s|\"\)  #)? \d+\.\d"
             if re.search(rf"(?i)(?<![\w-]){re.escape(name)}{version}", text):
                 found[name].add(path.parent.relative_to(ROOT).as_posix())

@@ -8,7 +8,6 @@ installed raises ModuleNotFoundError when it is asked for pairs.
 from __future__ import annotations
 
 import importlib
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -239,22 +238,6 @@ def share_interval(method: str, theirs: str) -> Callable[[Generator, int], Itera
     return pairs
 
 
-def percentile_bootstrap(rng: Generator, n_cases: int) -> Iterator[Pair]:
-    """The percentile bootstrap, exact, against every one of the n^n resamples of five scores."""
-    for _ in range(n_cases):
-        values = rng.integers(0, 65, 5) / 64
-        resamples = np.array(list(itertools.product(values, repeat=5))).sum(axis=1)
-        ours = mean_interval(values, method="percentile")
-        # A quantile of a discrete law lies on a step: both steps beside it are right.
-        ordered = np.sort(resamples) / 5
-        low = ordered[[math.floor(0.025 * 3125) - 1, math.ceil(0.025 * 3125)]]
-        high = ordered[[math.floor(0.975 * 3125) - 1, math.ceil(0.975 * 3125)]]
-        yield (
-            (ours.low, ours.high),
-            (np.clip(ours.low, *low), np.clip(ours.high, *high)),
-        )
-
-
 def clustered(rng: Generator, n_cases: int) -> Iterator[Pair]:
     """Standard errors of a mean by cluster, CR0 and CR1."""
     api = importlib.import_module("statsmodels.api")
@@ -421,19 +404,6 @@ WITNESSES = (
         "proportion_confint, beta",
         _MODELS,
         share_interval("clopper-pearson", "beta"),
-    ),
-    Witness(
-        "Jeffreys interval",
-        "proportion_confint, jeffreys",
-        _MODELS,
-        share_interval("jeffreys", "jeffreys"),
-    ),
-    Witness(
-        "percentile bootstrap of a mean, exact",
-        "all 3,125 resamples of five scores",
-        "",
-        percentile_bootstrap,
-        100,
     ),
     Witness(
         "clustered standard errors, CR0 and CR1",

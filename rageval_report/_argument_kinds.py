@@ -202,7 +202,7 @@ def _kinds_of_object(annotation: Any, names: Mapping[str, Any]) -> _Kinds | None
         return [_choice(typing.get_args(annotation))]
     if origin is not None:
         return _container(origin.__name__, typing.get_args(annotation), names)
-    if not isinstance(annotation, type) or annotation is object:
+    if not isinstance(annotation, type) or annotation in (object, Any):
         return None
     if annotation.__name__ in _BY_NAME:
         return [_BY_NAME[annotation.__name__]]

@@ -41,11 +41,11 @@ EXTRAS: dict[str, str] = {
     "bm25s": "server",
     "dask": "dask",
     "datasets": "datasets",
-    "distributed": "dask",
     "duckdb": "duckdb",
     "fsspec": "remote",
     "httpcore2": "http",
     "httpx2": "http",
+    "ibis": "ibis",
     "mlflow": "mlflow",
     "narwhals": "frames",
     "nltk": "text",
@@ -53,6 +53,7 @@ EXTRAS: dict[str, str] = {
     "openpyxl": "excel",
     "psycopg": "postgresql",
     "pyarrow": "parquet",
+    "pyspark": "spark",
     "rapidfuzz": "text",
     "rouge_score": "text",
     "sacrebleu": "text",
@@ -322,7 +323,10 @@ def lazy_face(
             raise AttributeError(
                 f"module {package!r} has no attribute {name!r}.{did_you_mean(name, public_names)}"
             )
-        return load(f"{modules[name]}:{name}")
+        member = load(f"{modules[name]}:{name}")
+        # From now on it is an ordinary name of the package, for which nothing is called.
+        setattr(sys.modules[package], name, member)
+        return member
 
     return get_attribute, lambda: list(public_names), public_names
 

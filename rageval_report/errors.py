@@ -167,14 +167,19 @@ class UnknownValueError(UnknownNameError, ValueError):
         super().__init__(what, name, self._values)
 
     def _message(self) -> str:
-        quoted = [f'"{value}"' for value in self._values]
-        listed = " or ".join([", ".join(quoted[:-1]), quoted[-1]]) if quoted[1:] else quoted[0]
         hint = did_you_mean(self.name, self.known)
         got = f'"{self.name}"' if isinstance(self.name, str) else repr(self.name)
-        return f"{self.what} must be {listed}; got {got}{'.' if hint else ''}{hint}"
+        expected = quoted_choices(self._values)
+        return f"{self.what} must be {expected}; got {got}{'.' if hint else ''}{hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.what, self.name, self._values)
+
+
+def quoted_choices(values: Iterable[str]) -> str:
+    """Values as a message lists them, such as ``"auto", "t" or "strict"``."""
+    quoted = [f'"{value}"' for value in values]
+    return " or ".join([", ".join(quoted[:-1]), quoted[-1]]) if quoted[1:] else quoted[0]
 
 
 def install_command(requirement: str) -> str:
@@ -267,15 +272,22 @@ def doubts_first(notes: Iterable[str]) -> tuple[str, ...]:
     return (*doubts, *(note for note in notes if note not in doubts)) if doubts else notes
 
 
-def doubts_about(name: str, notes: Iterable[str]) -> tuple[str, ...]:
-    """The notes that say that a number may be wrong, with the name of the pipeline.
+def doubts_of(runs: Iterable[Any]) -> tuple[str, ...]:
+    """The doubts in the notes of several pipelines, each with the name of its pipeline.
 
     Examples
     --------
-    >>> doubts_about("hybrid", ["2 queries are left out", "Doubt: no answer has a text"])
+    >>> from types import SimpleNamespace
+    >>> notes = ("2 queries are left out", "Doubt: no answer has a text")
+    >>> doubts_of([SimpleNamespace(name="hybrid", notes=notes), SimpleNamespace(name="bm25")])
     ('Doubt: hybrid: no answer has a text',)
     """
-    return tuple(f"{DOUBT}{name}: {note[len(DOUBT) :]}" for note in notes if is_doubt(note))
+    return tuple(
+        f"{DOUBT}{run.name}: {note[len(DOUBT) :]}"
+        for run in runs
+        for note in getattr(run, "notes", ())
+        if is_doubt(note)
+    )
 
 
 def check_choice(parameter: str, value: object, choices: Iterable[str]) -> None:

@@ -104,21 +104,6 @@ def frame_text(read_text: Callable[..., ScoreFile]) -> Callable[..., pd.DataFram
     return frame_text_
 
 
-@pytest.fixture(scope="session")
-def scheduler() -> Iterator[str]:
-    """The address of a Dask scheduler with two worker processes on this machine.
-
-    They start once, which takes seconds; a worker that a test kills is started again by its nanny.
-    """
-    distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
-    dask_clients = pytest.importorskip("rageval_report.scale.engines.dask_clients")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-    ) as cluster:
-        yield cluster.scheduler_address
-        dask_clients._close((cluster.scheduler_address, None))
-
-
 # -- the browser
 
 

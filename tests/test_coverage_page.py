@@ -59,7 +59,7 @@ def test_the_page_says_how_it_is_made_and_by_which_versions():
 
 @pytest.mark.parametrize(
     ("default", "empty_for_others"),
-    [("wilson", None), ("gaffke", "wilson"), ("studentised", "gaffke")],
+    [("clopper-pearson", None), ("gaffke", "clopper-pearson"), ("studentised", "gaffke")],
 )
 def test_the_worst_cell_of_each_default_interval_is_named(default, empty_for_others):
     table = [row for row in tables(MEANS)[0] if not empty_for_others or not row[empty_for_others]]
@@ -77,7 +77,7 @@ def test_the_worst_cell_of_each_peer_is_named():
 def test_the_default_beside_the_peers_is_that_of_the_first_table():
     ours, peers = tables(MEANS)
     for row, beside in zip(ours, peers, strict=True):
-        default = row["wilson"] or row["gaffke"] or row["studentised"]
+        default = row["clopper-pearson"] or row["gaffke"] or row["studentised"]
         assert (row["data"], row["n"], default) == (beside["data"], beside["n"], beside["default"])
 
 

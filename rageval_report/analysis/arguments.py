@@ -1,21 +1,28 @@
-"""Arguments that several analyses share: metrics, thresholds, percentiles, lists of keywords."""
+"""Arguments that several analyses share: runs, clusters, metrics, thresholds, keywords."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from typing import TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, Self, TypeAlias, TypedDict
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
-from rageval_report.errors import DataError
+from rageval_report._argument_kinds import describe_kind
+from rageval_report.errors import ArgumentKindError, DataError, UnknownNameError, named
 from rageval_report.scores import Catalogue, Correct, Metric, Scored, resolver
+from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.metric import Kind
-from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
-from rageval_report.stats.means.intervals import DescribedColumn
-from rageval_report.stats.means.moments import Moments, moments
-from rageval_report.types import FloatArray
+from rageval_report.stats.base import Interval
+from rageval_report.stats.columns import Column
+from rageval_report.stats.means import PercentileMethod, mean_interval, percentiles_of
+from rageval_report.stats.units import QUERIES, Units, are_missing
+from rageval_report.types import BoolArray, FloatArray
+
+Clusters = str | pd.Series | Mapping[str, object]
 
 
 class MeanKeywords(TypedDict, total=False):
@@ -50,7 +57,152 @@ class RankingReportKeywords(TypedDict, total=False):
     longest_text: int | None
 
 
+# As shares of the range. The larger one comes first, because it needs fewer queries.
+USUAL_SHARES = (0.05, 0.02)
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
+
+
+# -- runs: evaluations in memory, and scans, whose scores stay in their files
+
+
+class Scanned(Protocol):
+    """The scores of a pipeline in files: `rageval_report.scale.scan.EvaluationScan`."""
+
+    def collect(self) -> Any:
+        """The evaluation of all rows, in memory."""
+
+    def beside(self, evaluation: Scored) -> Self:
+        """An evaluation in memory as a scan of the same engine."""
+
+
+# What functions take that work in memory and over files alike.
+ScoredOrScanned: TypeAlias = Scored | Scanned
+
+_MEMBERS = ("collect", "beside", "counted_table")
+
+
+def is_scan(run: object) -> bool:
+    """Whether something is a scan.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> is_scan(RAGPipelineEvaluation("a", {"query_id": ["q1", "q2"], "recall": [0, 1]}))
+    False
+    """
+    return all(hasattr(type(run), name) for name in _MEMBERS)
+
+
+def scans_among(runs: Sequence[object], call: str) -> tuple[Any, ...]:
+    """What a function was given, as scans if one of them is a scan; empty if none is.
+
+    Parameters
+    ----------
+    runs : sequence
+        Scans, and evaluations in memory, which become tables of the engine of the first scan.
+    call : str
+        What was called, such as "compare()".
+
+    Raises
+    ------
+    ArgumentKindError
+        If one is neither.
+    """
+    first: Any = next(filter(is_scan, runs), None)
+    if first is None:
+        return ()
+    for run in runs:
+        if not (is_scan(run) or hasattr(run, "scores")):
+            raise ArgumentKindError(
+                f"{call} takes scans and evaluations in memory; got {describe_kind(run)}"
+            )
+    return tuple(run if is_scan(run) else first.beside(run) for run in runs)
+
+
+def engine_setting(run: Any) -> dict[str, object]:
+    """The engine of a scan as a setting of a result; nothing for scores in memory."""
+    return {"engine": run.engine} if is_scan(run) else {}
+
+
+# -- clusters
+
+
+def resolve_units(
+    run: Scored, clusters: Clusters | None, compared: BoolArray | None = None
+) -> Units:
+    """The unit of each row of a run: its cluster, or without clusters the query itself.
+
+    Parameters
+    ----------
+    run : Scored
+        The baseline, or the only run.
+    clusters : str, Series or mapping, optional
+        A detail column, or labels by query id.
+    compared : ndarray of bool, optional
+        The rows that need a label; all of them if omitted.
+
+    Raises
+    ------
+    DataError
+        If a query has no cluster.
+    UnknownNameError
+        If `clusters` names a column that the details do not have.
+    """
+    if clusters is None:
+        return QUERIES
+    codes, _ = pd.factorize(cluster_labels(run, clusters, compared))
+    return Units(codes.astype(np.int64))
+
+
+def cluster_labels(run: Scored, clusters: Clusters, compared: BoolArray | None = None) -> pd.Series:
+    """The cluster of each row of a run, as text.
+
+    Parameters
+    ----------
+    run, clusters, compared
+        As for `resolve_units`.
+
+    Raises
+    ------
+    DataError
+        If a query has no cluster.
+    UnknownNameError
+        If `clusters` names a column that the details do not have.
+    """
+    ids = run.scores.index
+    if isinstance(clusters, str):
+        if clusters not in run.details:
+            raise UnknownNameError("detail column", clusters, map(str, run.details.columns))
+        labels = run.details[clusters]
+    else:
+        labels = pd.Series(clusters).reindex(ids)
+    missing = are_missing(labels.to_numpy(dtype=object))
+    without = missing if compared is None else missing & compared
+    if without.any():
+        raise DataError(
+            f"clusters must have a label for every query; {named(ids[without])} have none"
+        )
+    # As texts, so that a column read as numbers and one read as texts give the same clusters.
+    return labels.map(str)
+
+
+def clusters_setting(clusters: Clusters | None) -> dict[str, object]:
+    """The clusters as a setting of a result; labels by query would not fit into a signature."""
+    if clusters is None:
+        return {}
+    return {"clusters": clusters if isinstance(clusters, str) else "given"}
+
+
+def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
+    """A note on a column that looks like clusters, if none were named."""
+    if clusters is not None:
+        return ()
+    scan: Any = run
+    hint = scan.cluster_hint() if is_scan(run) else cluster_hint(run)
+    return () if hint is None else (hint,)
+
+
+# -- metrics
 
 
 def choose_metrics(evaluation: Scored, metrics: str | Iterable[str] | None) -> list[Metric]:
@@ -99,27 +251,78 @@ def mean_limits(metric: Metric, lowest: float) -> tuple[float, float] | None:
     return metric.bounds
 
 
-def column_of_mean(metric: Metric, scores: FloatArray, known: Moments) -> DescribedColumn:
-    """The scores of a metric, with what decides the interval of their mean.
+def scale_of(metric: Metric, mean: float, sd: float) -> float:
+    """The range of a metric; without bounds, as for latency, the size of its mean.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    mean : float
+        The mean of its scores.
+    sd : float
+        Their standard deviation, which is the scale of a metric without bounds whose mean is 0.
+
+    Examples
+    --------
+    >>> rating = Metric("rating", bounds=(1.0, 5.0))
+    >>> scale_of(rating, 3.2, 1.1), scale_of(Metric("latency_ms"), 250.0, 80.0)
+    (4.0, 250.0)
+    """
+    bounds = metric.bounds
+    if bounds is not None and all(math.isfinite(bound) for bound in bounds):
+        return bounds[1] - bounds[0]
+    size = abs(mean)
+    return size if size > 0.0 else sd
+
+
+def usual_sizes(metric: Metric, mean: float, sd: float) -> tuple[float, ...]:
+    """Differences of 5 and 2 % of the range of a metric.
+
+    Examples
+    --------
+    >>> usual_sizes(Metric("rating", bounds=(1.0, 5.0)), 3.2, 1.1)
+    (0.2, 0.08)
+    """
+    scale = scale_of(metric, mean, sd)
+    return tuple(share * scale for share in USUAL_SHARES)
+
+
+def interval_of_mean(
+    metric: Metric,
+    scores: npt.ArrayLike | Column,
+    *,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> Interval:
+    """The interval of the mean of a metric, by what is known of the metric.
 
     Parameters
     ----------
     metric : Metric
         What is known of it.
-    scores : ndarray of shape (n,)
+    scores : array-like of shape (n,), or Column
         Its scores, NaN if unscored.
-    known : Moments
-        Their moments.
+    method, confidence_level, n_resamples, seed
+        As in `rageval_report.stats.mean_interval`.
 
     Examples
     --------
-    >>> from rageval_report.stats.means.moments import moments
-    >>> scores = np.array([0.0, 1.0, 1.0])
-    >>> column_of_mean(Metric("recall", kind="proportion"), scores, moments(scores)).kind
-    'proportion'
+    >>> interval_of_mean(Metric("recall", kind="proportion", bounds=(0, 1)), [0.0, 0.5, 1.0]).method
+    'gaffke'
     """
-    bounds = mean_limits(metric, known.minimum)
-    return DescribedColumn(scores, known, bounds, kind_of_mean(metric))
+    column = Column.of(scores)
+    return mean_interval(
+        column,
+        method=method,
+        confidence_level=confidence_level,
+        bounds=mean_limits(metric, column.minimum),
+        kind=kind_of_mean(metric),
+        n_resamples=n_resamples,
+        seed=seed,
+    )
 
 
 def kind_of_mean(metric: Metric) -> Kind:
@@ -183,17 +386,6 @@ def check_count(parameter: str, count: int) -> int:
     return int(count)
 
 
-def check_jobs(n_jobs: int | None) -> int | None:
-    """A number of threads; None is as many as pay.
-
-    Examples
-    --------
-    >>> check_jobs(2)
-    2
-    """
-    return None if n_jobs is None else check_count("n_jobs", n_jobs)
-
-
 def check_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     """The percentiles, if each lies between 0 and 100."""
     wrong = [p for p in percentiles if not 0 <= p <= 100]
@@ -232,7 +424,7 @@ def _percentile_in(threshold: str) -> float | None:
 
 def threshold_value(
     metric: Metric,
-    values: FloatArray,
+    values: FloatArray | Column,
     threshold: float | str,
     method: PercentileMethod = "linear",
 ) -> float:
@@ -242,7 +434,7 @@ def threshold_value(
     ----------
     metric : Metric
         The metric, whose bounds a number must not exceed.
-    values : ndarray
+    values : ndarray, or Column
         Its scores; NaN is unscored.
     threshold : float or str
         A number, "mean", "median", or a percentile such as "p25".
@@ -281,7 +473,9 @@ def _check_within(metric: Metric, threshold: float) -> None:
     )
 
 
-def _threshold_in_scores(values: FloatArray, threshold: str, method: PercentileMethod) -> float:
+def _threshold_in_scores(
+    values: FloatArray | Column, threshold: str, method: PercentileMethod
+) -> float:
     percentile = _percentile_in(threshold)
     if threshold != "mean" and percentile is None:
         raise DataError(
@@ -289,9 +483,9 @@ def _threshold_in_scores(values: FloatArray, threshold: str, method: PercentileM
             f"got {threshold!r}"
         )
     percentiles = () if percentile is None else check_percentiles([percentile])
-    scored = values[~np.isnan(values)]
-    if not scored.size:
+    scored = Column.of(values)
+    if not scored.n:
         raise DataError(f"the threshold {threshold!r} cannot be computed: nothing is scored")
     if not percentiles:
-        return moments(scored).mean
+        return scored.mean
     return float(percentiles_of(scored, percentiles, method=method)[0])

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.arguments import is_scan
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness
@@ -18,9 +20,8 @@ from rageval_report.scores.correct_notion import (
     find_notion,
     words_with_refusals,
 )
-from rageval_report.stats import mean_interval
 from rageval_report.stats.base import Interval, check_level
-from rageval_report.stats.means.counted_share import interval_of_count
+from rageval_report.stats.means import interval_of_count, mean_interval
 from rageval_report.types import BoolArray, FloatArray
 
 FINE = "fine"
@@ -107,7 +108,7 @@ def breakdown(
     evaluation, k, correct
         As in `failure_causes`.
     confidence_level : float
-        The level of the intervals of the shares (Wilson).
+        The level of the intervals of the shares.
 
     Returns
     -------
@@ -115,7 +116,11 @@ def breakdown(
         One row per cause: ``cause``, ``what``, ``n``, ``share`` (of the queries whose cause is
         known), ``ci_low``, ``ci_high``; missing values if no metric measures the cause.
     """
-    counts = CauseCounts.of(evaluation, failure_causes(evaluation, k=k, correct=correct))
+    anything: Any = evaluation
+    if is_scan(anything):
+        evaluation, counts = anything.head, anything.count_causes(k, correct)
+    else:
+        counts = CauseCounts.of(evaluation, failure_causes(evaluation, k=k, correct=correct))
     return breakdown_of_counts(
         evaluation, counts, k=k, correct=correct, confidence_level=confidence_level
     )
@@ -376,7 +381,7 @@ def _share_columns(n_true: int, n: int, confidence_level: float) -> dict[str, ob
 
 
 def _share(n_true: int, n: int, confidence_level: float = 0.95) -> Interval:
-    """Wilson's interval of a share; NaN of nothing."""
+    """The interval of a share; NaN of nothing."""
     level = check_level(confidence_level)
     return interval_of_count(n_true, n, level) if n else mean_interval([])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,14 +11,12 @@ from rageval_report.analysis.arguments import mean_limits
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval
-from rageval_report.stats.clusters import (
+from rageval_report.stats.units import (
     ClusteredStandardError,
+    Units,
     clustered_interval,
     interval_of_error,
 )
-from rageval_report.stats.means.moments import Moments
-from rageval_report.stats.states.cluster_sums import ClusterSums
-from rageval_report.stats.units import Units
 from rageval_report.types import FloatArray
 
 # The methods that have a form for clusters: CR2 within the bounds of the metric, or without them.
@@ -69,58 +66,32 @@ def cluster_intervals(
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class ClusteredMean:
-    """The mean of one metric whose scores are known by the sums of their clusters.
+def interval_of_clusters(
+    metric: Metric,
+    lowest: float,
+    spread: ClusteredStandardError | None,
+    *,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+) -> Interval:
+    """The interval of a mean whose standard error by clusters is known, as `cluster_intervals`.
 
     Parameters
     ----------
     metric : Metric
         The metric.
-    moments : Moments
-        The moments of all scores.
-    sums : ClusterSums
-        The sums of the scores, less `centre`, by cluster.
-    centre : float
-        What was subtracted from each score.
+    lowest : float
+        Its smallest score.
+    spread : ClusteredStandardError, optional
+        The standard error; None if nothing is scored.
+    method, confidence_level
+        As in `cluster_intervals`.
     """
-
-    metric: Metric
-    moments: Moments
-    sums: ClusterSums
-    centre: float
-
-    @property
-    def n_clusters(self) -> int:
-        """The number of clusters that have a score."""
-        return int(self.sums.keys.size)
-
-    def error(self) -> ClusteredStandardError:
-        """The standard error of the mean; there is at least one score."""
-        return self.sums.error(self.moments.mean, self.moments.std, centre=self.centre)
-
-    def interval(self, *, method: str = "auto", confidence_level: float = 0.95) -> Interval:
-        """The interval of the mean, as `cluster_intervals` gives it.
-
-        Parameters
-        ----------
-        method, confidence_level
-            As there.
-
-        Examples
-        --------
-        >>> from rageval_report.stats.means.moments import moments
-        >>> scores, keys = np.array([1.0, 1, 0, 0, 1, 0, 1, 1]), np.arange(8, dtype=np.uint64) // 2
-        >>> recall = Metric("recall", bounds=(0, 1))
-        >>> mean = ClusteredMean(recall, moments(scores), ClusterSums.of(keys, scores), 0.0)
-        >>> round(mean.interval().low, 3)
-        0.118
-        """
-        _check_method(method)
-        if not self.moments.n:
-            return _no_interval(confidence_level)
-        bounds = _bounds_of_mean(self.metric, self.moments.minimum, method)
-        return interval_of_error(self.error(), confidence_level, bounds)
+    _check_method(method)
+    if spread is None:
+        return _no_interval(confidence_level)
+    bounds = _bounds_of_mean(metric, lowest, method)
+    return interval_of_error(spread, confidence_level, bounds)
 
 
 def _check_method(method: str) -> None:

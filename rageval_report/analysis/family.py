@@ -16,8 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from rageval_report.scores import Metric
-from rageval_report.stats import adjust_pvalues
-from rageval_report.stats.corrections import level_left
+from rageval_report.stats.corrections import adjust_pvalues, level_left
 from rageval_report.types import BoolArray, FloatArray, IndexArray
 
 # Takes the positions of the tests that are corrected together, and returns their p-values.
@@ -121,10 +120,9 @@ def family_of_pairings(
 ) -> CorrectionFamily:
     """The family of a comparison: a metric counts if one of the runs says that it is one."""
     described = (
-        replace(metric, name=ours.name)
+        replace(ours, in_family=True) if theirs.in_family and not ours.in_family else ours
         for pairing in pairings
         for ours, theirs in pairing.metrics
-        for metric in (ours, theirs)
     )
     return CorrectionFamily.of(described, are_requested=are_requested)
 
@@ -134,11 +132,8 @@ def correct_in_family(
     names: Sequence[str],
     pvalues: FloatArray,
     method: str,
-    smallest: Sequence[float] | None = None,
 ) -> FloatArray:
     """The corrected p-values by a method of the table ``rageval_report.stats.CORRECTIONS``.
-
-    ``smallest`` has the smallest p-value that each test can have, for "tarone".
 
     Examples
     --------
@@ -146,19 +141,15 @@ def correct_in_family(
     >>> correct_in_family(family, ["recall", "n_found"], np.array([0.04, 0.01]), "holm").tolist()
     [0.04, 0.02]
     """
-    floors = np.zeros(len(pvalues)) if smallest is None else np.asarray(smallest, dtype=np.float64)
     return family.correct(
         names,
         pvalues,
-        lambda positions: adjust_pvalues(
-            pvalues[positions], method=method, smallest=floors[positions]
-        ),
+        lambda positions: adjust_pvalues(pvalues[positions], method=method),
     )
 
 
-# Their factor depends on more than the number of tests. With Tarone's, metrics that cannot be
-# significant count nothing, but they can be with more queries. Holm's factor is never smaller.
-_PLANNED_AS_HOLM = frozenset({"tarone", "westfall-young"})
+# Its factor depends on more than the number of tests; Holm's is never smaller.
+_PLANNED_AS_HOLM = "westfall-young"
 
 
 def levels_left(
@@ -194,7 +185,7 @@ def levels_left(
     >>> levels_left(family, ["recall", "mrr", "n_found"], pvalues, "bonferroni", 0.05).round(3)
     array([0.025, 0.025, 0.017])
     """
-    method = "holm" if correction in _PLANNED_AS_HOLM else correction
+    method = "holm" if correction == _PLANNED_AS_HOLM else correction
 
     def level_of(positions: IndexArray) -> FloatArray:
         adjusted = adjust_with_hidden(pvalues[positions], method, hidden)
@@ -209,8 +200,6 @@ def adjust_with_hidden(
     pvalues: FloatArray,
     correction: str,
     hidden: float = 0.0,
-    *,
-    smallest: FloatArray | None = None,
 ) -> FloatArray:
     """The corrected p-values of tests that were selected from more tests.
 
@@ -222,8 +211,6 @@ def adjust_with_hidden(
         A name of the table ``rageval_report.stats.CORRECTIONS``.
     hidden : float
         The number of tests that are not shown, for each one that is.
-    smallest : ndarray of shape (n_tests,), optional
-        The smallest p-value that each test can have, for "tarone".
 
     Notes
     -----
@@ -236,7 +223,5 @@ def adjust_with_hidden(
     [0.01, 0.09]
     """
     n_hidden = round(hidden * int(np.isfinite(pvalues).sum()))
-    floors = np.zeros(len(pvalues)) if smallest is None else smallest
     counted = np.concatenate([pvalues, np.ones(n_hidden)])
-    known = np.concatenate([floors, np.zeros(n_hidden)])
-    return adjust_pvalues(counted, correction, smallest=known)[: len(pvalues)]
+    return adjust_pvalues(counted, correction)[: len(pvalues)]

@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import (
+from rageval_report.analysis.arguments import (
     Clusters,
     clusters_setting,
     resolve_units,
@@ -25,10 +25,9 @@ from rageval_report.analysis.comparing.pairing import (
     pair_runs,
 )
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
-from rageval_report.errors import DataError, explain_keywords, named
+from rageval_report.errors import DataError, doubts_of, explain_keywords, named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings
-from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.states import (
     MISSING,
     NOT_APPLICABLE,

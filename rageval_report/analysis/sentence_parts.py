@@ -63,7 +63,6 @@ _ADJUSTMENTS = {
     "hochberg": "Hochberg-adjusted",
     "holm": "Holm-adjusted",
     "none": "uncorrected",
-    "tarone": "Tarone–Holm-adjusted",
     "westfall-young": "Westfall–Young-adjusted",
 }
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rageval_report.stats import partial_pooling
 from rageval_report.stats.base import TIE_TOLERANCE
-from rageval_report.stats.pooled_means import FEWEST_GROUPS, errors_of_common_spread
+from rageval_report.stats.pooling import FEWEST_GROUPS, errors_of_common_spread, partial_pooling
 from rageval_report.types import FloatArray
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
@@ -21,13 +21,10 @@ from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, verdict
 from rageval_report.analysis.sentence_parts import correction_text, pvalue_text
 from rageval_report.scores import Metric
-from rageval_report.scores.align import Alignment
 from rageval_report.stats.base import PairedResult
-from rageval_report.stats.means.score_bins import CountedScores
-from rageval_report.stats.pairs.paired import run_test
-from rageval_report.stats.pairs.paired_scores import PairedScores
-from rageval_report.stats.sums import sum_of_products
-from rageval_report.types import FloatArray, IntArray
+from rageval_report.stats.columns import Column
+from rageval_report.stats.pairs import paired_test
+from rageval_report.types import FloatArray
 
 # Of these tests Hoeffding's inequality bounds the p-value: half ties only lower it.
 _BOUNDED_TESTS = frozenset({"auto", "sign-flip", "sign-flip-midp"})
@@ -35,37 +32,6 @@ _BOUNDED_TESTS = frozenset({"auto", "sign-flip", "sign-flip-midp"})
 _MONOTONE = frozenset({"none", "bonferroni", "holm", "hochberg", "bh", "by"})
 # Sums of differences in another order differ by less than this, relatively.
 _ROUNDING = 1e-9
-
-
-class QueriesOfTable(Protocol):
-    """All queries of a table of slices on one metric of two runs, in memory or not."""
-
-    @property
-    def difference(self) -> float:
-        """The mean difference of all queries."""
-
-    @property
-    def n(self) -> int:
-        """The number of the differences."""
-
-    @property
-    def total(self) -> float:
-        """Their sum."""
-
-    @property
-    def squares(self) -> float:
-        """The sum of their squares."""
-
-    @property
-    def plan(self) -> ComparisonPlan:
-        """The settings."""
-
-    @property
-    def are_bounded(self) -> bool:
-        """Whether a p-value of some of the queries can be bounded without the test."""
-
-    def test_others(self, rows: IntArray) -> PairedResult | None:
-        """The test of all queries but those of a slice; None if they are too few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +69,9 @@ class AllQueries:
         plan: ComparisonPlan,
     ) -> AllQueries:
         """What all slices of a metric are together."""
-        totals, squares = zip(*(_total_and_squares(row.pairs) for row in rows), strict=True)
-        n, total = sum(row.pairs.n for row in rows), math.fsum(totals)
+        columns = [row.pairs.differences for row in rows]
+        totals, squares = zip(*map(_total_and_squares, columns), strict=True)
+        n, total = sum(column.n for column in columns), math.fsum(totals)
         return cls(pairing, metric, plan, total / n if n else math.nan, n, total, sum(squares))
 
     @property
@@ -113,32 +80,22 @@ class AllQueries:
         is_known = self.plan.test in _BOUNDED_TESTS and not self.plan.units.are_clusters
         return is_known and math.isfinite(self.squares)
 
-    def test_others(self, rows: IntArray) -> PairedResult | None:
-        """The test of all queries but these rows of the common ones; None if they are too few."""
-        whole = self.pairing.alignment
-        places = np.delete(np.arange(len(whole.ids)), rows)
-        others = Alignment(
-            whole.ids[:0],
-            places if whole.baseline_rows is None else whole.baseline_rows[places],
-            places if whole.candidate_rows is None else whole.candidate_rows[places],
-            whole.only_baseline,
-            whole.only_candidate,
-        )
-        plan, outside = self.plan, replace(self.pairing, alignment=others)
+    def test_others(self, rows: Any) -> PairedResult | None:
+        """The test of all queries but those of a slice; None if they are too few."""
+        plan, outside = self.plan, self.pairing.without(rows)
         pairs = outside.independent_pairs(*self.metric, plan.missing, plan.units)
         if pairs.n < plan.fewest_units:
             return None
-        return run_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
+        return paired_test(pairs, test=plan.test, n_resamples=plan.n_resamples, seed=plan.seed)
 
 
-def _total_and_squares(pairs: PairedScores) -> tuple[float, float]:
+def _total_and_squares(differences: Column) -> tuple[float, float]:
     """The sum of the differences, and the sum of their squares; infinite if nothing is bounded."""
-    counted = pairs.counted
+    if not differences.n:
+        return 0.0, 0.0
     with np.errstate(over="ignore"):
-        if isinstance(counted, CountedScores):
-            values, counts = counted.scores, counted.counts
-            return sum_of_products(values, counts), sum_of_products(np.square(values), counts)
-        return float(counted.sum()), float(np.square(counted).sum())
+        squares = float((np.square(differences.values) * differences.counts).sum())
+    return differences.mean * differences.n, squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,16 +108,16 @@ class ComparedSlice:
         The value that the queries of the slice have in common.
     row : MetricComparison
         The metric on these queries.
-    rows : ndarray of int
-        Where the queries are among the common ones.
-    whole : QueriesOfTable
+    rows : ndarray of int, or str
+        Where the queries are among the common ones, or the group of a scan.
+    whole : AllQueries
         The queries of all slices.
     """
 
     label: str
     row: MetricComparison
-    rows: IntArray
-    whole: QueriesOfTable
+    rows: Any
+    whole: AllQueries
 
     @property
     def is_opposed(self) -> bool:
@@ -189,12 +146,12 @@ class ComparedSlice:
         reaches s with a probability of at most ``exp(-s**2 / (2 q))``, where q is the sum of
         squares).
         """
-        n_others = self.whole.n - self.row.pairs.n
+        n_others = self.whole.n - self.row.pairs.differences.n
         is_known = not self.is_opposed or n_others < self.whole.plan.fewest_units
         if is_known or not self.whole.are_bounded:
             exact = self.reversal_pvalue
             return exact, exact
-        own_total, own_squares = _total_and_squares(self.row.pairs)
+        own_total, own_squares = _total_and_squares(self.row.pairs.differences)
         total = abs(self.whole.total - own_total) * (1.0 - _ROUNDING)
         squares = self.whole.squares - own_squares
         bound = 2.0 * math.exp(-((total / math.sqrt(squares)) ** 2) / 2.0) if squares > 0 else 1.0

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Protocol, TypeAlias, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import MeanKeywords, mean_limits, scores_of
-from rageval_report.analysis.cluster_labels import Clusters, resolve_units
+from rageval_report.analysis.arguments import Clusters, MeanKeywords, mean_limits
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonLike,
     ComparisonPlan,
     MetricComparison,
-    compare_together,
+    PairedMetric,
 )
 from rageval_report.analysis.comparing.pairing import Pairing
 from rageval_report.analysis.differing_groups import (
     count_differing_groups,
     differing_groups_note,
 )
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family, family_of_pairings
 from rageval_report.analysis.sentence_parts import false_discovery_notes
-from rageval_report.analysis.slice_pairs import GroupedRows, paired_groups
+from rageval_report.analysis.slice_pairs import paired_groups
 from rageval_report.analysis.slice_pooling import (
     PooledSlices,
     SliceMean,
@@ -41,43 +39,26 @@ from rageval_report.analysis.slice_reversals import (
     opposed_verdict,
 )
 from rageval_report.analysis.summary import summarise
-from rageval_report.errors import DataError, UnknownNameError, check_options
+from rageval_report.analysis.tables import (
+    NO_GROUP,
+    GroupedRows,
+    PipelineTable,
+    count_shared,
+    group_labels,
+    table_of,
+)
+from rageval_report.errors import check_options
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
-from rageval_report.stats.clusters import (
+from rageval_report.stats.pooling import HeterogeneityResult, heterogeneity_test
+from rageval_report.stats.units import (
     ClusteredStandardError,
-    clustered_standard_error,
+    Units,
     mean_error,
 )
-from rageval_report.stats.pairs.heterogeneity import HeterogeneityResult, heterogeneity_of_moments
-from rageval_report.stats.threads import limit_threads
-from rageval_report.stats.units import Units
-from rageval_report.types import FloatArray, IntArray
-
-NO_GROUP = "(none)"
-_FIRST_LABELS = 1000
+from rageval_report.types import FloatArray
 
 Groups: TypeAlias = list[ComparedSlice]
-
-
-class SlicedComparison(Protocol):
-    """What a table of slices needs of the comparison of all queries, in memory or not."""
-
-    @property
-    def title(self) -> str:
-        """What was compared."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per metric and candidate."""
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        """The settings that can move a number."""
-
-    @property
-    def plan(self) -> ComparisonPlan:
-        """The settings that every row shares."""
 
 
 # A printed table has room for one of the two.
@@ -124,58 +105,12 @@ def slice_summary(
         If every query is a group of its own.
     """
     check_options("slice_summary()", settings, MeanKeywords.__annotations__)
-    labels = group_labels(evaluation, by)
-    places = dict(GroupedRows.of(labels))
+    table = table_of(evaluation, clusters)
+    tables = table.groups(by)
     parts = {
-        label: summarise(_subset(evaluation, rows), metrics=metrics, clusters=clusters, **settings)
-        for label, rows in places.items()
+        label: summarise(part, metrics=metrics, clusters=clusters, **settings)
+        for label, part in tables.items()
     }
-    units = resolve_units(evaluation, clusters)
-
-    def slice_mean(label: str, metric: Metric, row: pd.Series) -> SliceMean:
-        rows = places[label]
-        return _slice_mean(row, scores_of(evaluation, metric)[rows], units.select(rows))
-
-    return summary_of_slices(
-        evaluation,
-        by,
-        parts,
-        int((labels == NO_GROUP).sum()),
-        slice_mean=slice_mean,
-        shared=tuple(_shared_cluster_notes(units, labels, by, "the pooling assumes")),
-        are_clusters=units.are_clusters,
-    )
-
-
-def summary_of_slices(
-    evaluation: Scored,
-    by: str,
-    parts: Mapping[str, Result],
-    n_without: int,
-    *,
-    slice_mean: Callable[[str, Metric, pd.Series], SliceMean] | None = None,
-    shared: tuple[str, ...] = (),
-    are_clusters: bool = False,
-) -> Result:
-    """The table of `slice_summary`, of groups that are described already.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        The pipeline, for its name and its metrics.
-    by : str
-        The column of the groups.
-    parts : mapping of str to Result
-        The table of `summarise` of each group, in the order of the groups.
-    n_without : int
-        The number of queries without a group.
-    slice_mean : callable, optional
-        What pooling needs of a group, a metric and its row; taken from the row if omitted.
-    shared : tuple of str
-        Notes on clusters with queries in several groups, for pooled means.
-    are_clusters : bool
-        Whether the table counts clusters.
-    """
     first = next(iter(parts.values()))
     column = _column_for(by, first.frame)
     for label, part in parts.items():
@@ -185,31 +120,34 @@ def summary_of_slices(
     order = frame["metric"].map({name: i for i, name in enumerate(first.frame["metric"])})
     frame = frame.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
     level = float(str(first.settings["confidence_level"]))
-    pooled = _pool_means(evaluation, frame, column, slice_mean or _mean_of_queries, level)
+    pooled = _pool_means(table.sample, frame, column, tables, level)
     _insert_pooled(frame, [slices for _, slices in pooled], "mean", after="ci_method")
     are_pooled = any(slices.are_pooled for _, slices in pooled)
+    n_without = tables[NO_GROUP].n_queries if NO_GROUP in tables else 0
+    shared = (
+        shared_clusters_note(*table.shared_clusters(by), by, "the pooling assumes")
+        if are_pooled and table.are_clusters
+        else ()
+    )
     return Result(
-        f"{evaluation.name} by {by}",
+        f"{table.sample.name} by {by}",
         frame,
         {**first.settings, "by": column},
         (
             *group_notes_of(n_without, by),
-            *(shared if are_pooled else ()),
+            *shared,
             *pooling_notes(pooled, "mean"),
+            *table.notes([table.sample.metrics[name] for name in dict.fromkeys(frame["metric"])]),
         ),
         headline=(
-            *(column, "n", *(["n_clusters"] if are_clusters else []), "n_unscored", "mean"),
+            *(column, "n", *(["n_clusters"] if table.are_clusters else []), "n_unscored", "mean"),
             *("ci_low", "ci_high"),
             *(_POOLED_HEADLINE if are_pooled else _SPREAD_HEADLINE),
-            *([] if are_pooled and are_clusters else ["p50"]),
+            *([] if are_pooled and table.are_clusters else ["p50"]),
             *([] if are_pooled else ["max"]),
         ),
         grouped_by="title",
     )
-
-
-def _mean_of_queries(_label: str, _metric: Metric, row: pd.Series) -> SliceMean:
-    return slice_mean_of(row)
 
 
 def slice_comparison(
@@ -256,58 +194,31 @@ def slice_comparison(
     A reversal needs both tests to reject: that of the group, and that of the other queries in the
     opposite direction. Its p-value is the larger of the two, corrected over all rows.
     """
+    plan = comparison.plan
     notes: list[str] = []
     all_groups: list[Groups] = []
     for pairing in comparison.pairings:
-        labels = group_labels(pairing.baseline, by).reindex(pairing.alignment.ids)
+        chosen_pairs = choose_pairs(pairing.metrics, metrics)
+        anything: Any = pairing  # a scan counts its groups by itself
+        sliced: SlicedPairs = (
+            _slice_pairs(pairing, by, chosen_pairs, plan)
+            if isinstance(pairing, Pairing)
+            else anything.sliced(by, chosen_pairs)
+        )
+        names = pairing.baseline.name, pairing.candidate.name
         notes += [
-            *group_notes_of(int((labels == NO_GROUP).sum()), by),
-            *differing_groups_note(
-                by,
-                (pairing.baseline.name, pairing.candidate.name),
-                count_differing_groups(pairing, by),
-                pairing.n_common,
-            ),
-            *_shared_cluster_notes(
-                _units_of_pairs(pairing, comparison.plan),
-                labels,
-                by,
-                "the test of heterogeneity and the pooling assume",
+            *group_notes_of(sliced.n_without, by),
+            *differing_groups_note(by, names, sliced.n_differing, pairing.n_common),
+            *shared_clusters_note(
+                *sliced.shared_clusters, by, "the test of heterogeneity and the pooling assume"
             ),
         ]
-        chosen_pairs = choose_pairs(pairing.metrics, metrics)
-        all_groups += _compare_groups(pairing, chosen_pairs, labels, comparison.plan)
+        all_groups += _compare_groups(sliced, chosen_pairs, plan)
     chosen = [
         replace(pairing, metrics=choose_pairs(pairing.metrics, metrics))
         for pairing in comparison.pairings
     ]
     family = family_of_pairings(chosen, are_requested=metrics is not None)
-    return comparison_of_slices(comparison, by, correction, all_groups, family, notes)
-
-
-def comparison_of_slices(
-    comparison: SlicedComparison,
-    by: str,
-    correction: str,
-    all_groups: list[Groups],
-    family: CorrectionFamily,
-    notes: Iterable[str],
-) -> Result:
-    """The table of `slice_comparison`, of groups that are compared already.
-
-    Parameters
-    ----------
-    comparison : SlicedComparison
-        The comparison of all queries.
-    by, correction : str
-        As in `slice_comparison`.
-    all_groups : list of list of ComparedSlice
-        The groups of each metric of each candidate.
-    family : CorrectionFamily
-        The metrics whose tests are corrected together.
-    notes : iterable of str
-        Notes on the groups.
-    """
     column = _column_for(by, comparison.frame)
     frame = pd.DataFrame([record for groups in all_groups for record in _records(groups, column)])
     table = _add_pvalues(frame, all_groups, family, SliceTable(by, correction, 0, comparison.plan))
@@ -356,10 +267,9 @@ def _add_pvalues(
     """Add the corrected p-values and the verdicts; return the table with its number of tests."""
     slices = [part for groups in all_groups for part in groups]
     metrics, raw = frame["metric"].tolist(), frame["pvalue"].to_numpy(dtype=np.float64)
-    smallest = [part.row.smallest_pvalue for part in slices]
 
     def correct(pvalues: FloatArray) -> FloatArray:
-        corrected = correct_in_family(family, metrics, pvalues, table.correction, smallest)
+        corrected = correct_in_family(family, metrics, pvalues, table.correction)
         # The best of several variants was chosen on the queries of all groups.
         return np.minimum(1.0, table.plan.tried * corrected)
 
@@ -379,37 +289,9 @@ def _add_pvalues(
     return table
 
 
-def group_labels(evaluation: Scored, by: str) -> pd.Series:
-    """The group of each query as text; "(none)" for an empty cell."""
-    if by not in evaluation.details:
-        raise UnknownNameError("detail column", by, map(str, evaluation.details.columns))
-    column = evaluation.details[by]
-    # Texts are their own labels, and a million of them take a quarter of a second to map.
-    texts = column if isinstance(column.dtype, pd.StringDtype) else column.map(str)
-    labels = texts.where(column.notna(), NO_GROUP).astype(str)
-    # As a rule the first labels show that some are equal, and the others need not be read.
-    is_repeated = labels.iloc[:_FIRST_LABELS].duplicated().any() or labels.duplicated().any()
-    if len(labels) > 1 and not is_repeated:
-        raise DataError(
-            f"every query has its own value of {by!r}, so there are no groups to compare; "
-            f"the first is {labels.iloc[0][:40]!r}"
-        )
-    return labels
-
-
 def _column_for(by: str, frame: pd.DataFrame) -> str:
     """The name of the column of groups: that of the details, unless the table has one like it."""
     return f"{by}_slice" if by in frame else by
-
-
-def _subset(evaluation: Scored, rows: IntArray) -> EvaluationSubset:
-    return EvaluationSubset(
-        evaluation.name,
-        evaluation.scores.iloc[rows],
-        evaluation.details.iloc[rows],
-        dict(evaluation.metrics),
-        getattr(evaluation, "config", None) or {},
-    )
 
 
 def choose_pairs(
@@ -436,16 +318,6 @@ def _units_of_pairs(pairing: Pairing, plan: ComparisonPlan) -> Units:
     return plan.units.select(slice(None) if rows is None else rows)
 
 
-def _shared_cluster_notes(
-    units: Units, labels: pd.Series, by: str, assumption: str
-) -> Iterator[str]:
-    """That groups depend on each other, because a cluster has queries in several of them."""
-    if units.codes is None:
-        return
-    groups = labels.groupby(units.codes).nunique()
-    yield from shared_clusters_note(int((groups > 1).sum()), len(groups), by, assumption)
-
-
 def shared_clusters_note(n_shared: int, n: int, by: str, assumption: str) -> tuple[str, ...]:
     """That groups depend on each other, if some clusters have queries in several of them.
 
@@ -466,28 +338,62 @@ def shared_clusters_note(n_shared: int, n: int, by: str, assumption: str) -> tup
     )
 
 
+@dataclass(frozen=True, eq=False)
+class SlicedPairs:
+    """Two runs in groups of queries, not yet tested.
+
+    Parameters
+    ----------
+    pairing : Pairing
+        The runs; `Pairing.without` takes the place of a group.
+    places : list
+        The label of each group, and its place: the rows of its queries among the common ones.
+    paired : list of PairedMetric
+        Each metric in each group, metric by metric.
+    n_without, n_differing : int
+        The number of queries without a group, and of those that the runs put into different ones.
+    shared_clusters : (int, int)
+        The number of clusters with queries in several groups, and of all clusters.
+    """
+
+    pairing: Any
+    places: list[tuple[str, Any]]
+    paired: list[PairedMetric]
+    n_without: int
+    n_differing: int
+    shared_clusters: tuple[int, int]
+
+
+def _slice_pairs(
+    pairing: Pairing, by: str, metrics: Sequence[tuple[Metric, Metric]], plan: ComparisonPlan
+) -> SlicedPairs:
+    labels = group_labels(pairing.baseline, by).reindex(pairing.alignment.ids)
+    grouped = GroupedRows.of(labels)
+    return SlicedPairs(
+        pairing,
+        list(grouped),
+        paired_groups(pairing, metrics, grouped, plan),
+        int((labels == NO_GROUP).sum()),
+        count_differing_groups(pairing, by),
+        count_shared(_units_of_pairs(pairing, plan), labels),
+    )
+
+
 def _compare_groups(
-    pairing: Pairing,
-    metrics: Sequence[tuple[Metric, Metric]],
-    labels: pd.Series,
-    plan: ComparisonPlan,
+    sliced: SlicedPairs, metrics: Sequence[tuple[Metric, Metric]], plan: ComparisonPlan
 ) -> list[Groups]:
     """Each metric of two runs in each group."""
-    grouped = GroupedRows.of(labels)
-    parts = list(grouped)
-    # Of 50 groups of 20,000 queries two threads took 1.2 times as long as one.
-    sizes = [rows.size for _, rows in parts]
-    plan = replace(plan, n_jobs=limit_threads(sizes, plan.n_jobs))
-    compared = compare_together(paired_groups(pairing, metrics, grouped, plan), plan)
-    tables = [compared[i * len(parts) : (i + 1) * len(parts)] for i in range(len(metrics))]
+    n = len(sliced.places)
+    compared = [paired.tested(plan) for paired in sliced.paired]
+    tables = [compared[i * n : (i + 1) * n] for i in range(len(metrics))]
     wholes = [
-        AllQueries.of(pairing, pair, table, plan)
+        AllQueries.of(sliced.pairing, pair, table, plan)
         for pair, table in zip(metrics, tables, strict=True)
     ]
     return [
         [
-            ComparedSlice(label, row, rows, whole)
-            for (label, rows), row in zip(parts, table, strict=True)
+            ComparedSlice(label, row, place, whole)
+            for (label, place), row in zip(sliced.places, table, strict=True)
         ]
         for table, whole in zip(tables, wholes, strict=True)
     ]
@@ -504,8 +410,8 @@ def _records(groups: Groups, column: str) -> list[dict[str, object]]:
 
 def _heterogeneity(groups: Groups) -> HeterogeneityResult | None:
     """Whether the groups differ, by their independent units; None for fewer than two groups."""
-    known = [part.row.by_unit.moments for part in groups if part.row.by_unit.n]
-    return heterogeneity_of_moments(known) if len(known) > 1 else None
+    known = [part.row.pairs.units for part in groups if part.row.pairs.n]
+    return heterogeneity_test(known) if len(known) > 1 else None
 
 
 def _record(label: str, row: MetricComparison, column: str) -> dict[str, object]:
@@ -521,25 +427,21 @@ def _pool_means(
     evaluation: Scored,
     frame: pd.DataFrame,
     column: str,
-    slice_mean: Callable[[str, Metric, pd.Series], SliceMean],
+    tables: Mapping[str, PipelineTable],
     confidence_level: float,
 ) -> list[tuple[str, PooledSlices]]:
     """The pooled means of each metric of a table of means."""
     pooled = []
     for name, rows in frame.groupby("metric", sort=False):
         metric = evaluation.metrics[str(name)]
-        slices = [slice_mean(str(row[column]), metric, row) for _, row in rows.iterrows()]
+        slices = [
+            slice_mean_of(row, tables[str(row[column])].error(metric)) for _, row in rows.iterrows()
+        ]
         limits = mean_limits(metric, float(rows["min"].min()))
         pooled.append(
             (metric.name, pool_slices(slices, confidence_level=confidence_level, limits=limits))
         )
     return pooled
-
-
-def _slice_mean(row: pd.Series, scores: FloatArray, units: Units) -> SliceMean:
-    if units.codes is None or not row["n"]:
-        return slice_mean_of(row)
-    return slice_mean_of(row, clustered_standard_error(scores, units.codes))
 
 
 def slice_mean_of(row: pd.Series, spread: ClusteredStandardError | None = None) -> SliceMean:
@@ -573,10 +475,9 @@ def _pool_differences(groups: Groups, plan: ComparisonPlan) -> PooledSlices:
 
 
 def _slice_difference(row: MetricComparison) -> SliceMean:
-    pairs = row.by_unit
-    error, degrees = mean_error(pairs) if pairs.n > 1 else (math.nan, 0.0)
-    difference = row.pairs.mean if pairs.n else math.nan
-    return SliceMean(difference, error, pairs.n, degrees, row.interval.low, row.interval.high)
+    pairs = row.pairs
+    error, degrees = mean_error(pairs.units) if pairs.n > 1 else (math.nan, 0.0)
+    return SliceMean(pairs.mean, error, pairs.n, degrees, row.interval.low, row.interval.high)
 
 
 def _insert_pooled(

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis import delegates
 from rageval_report.analysis.arguments import (
+    Clusters,
     MeanKeywords,
     check_percentiles,
     choose_metrics,
-    column_of_mean,
+    clusters_setting,
+    interval_of_mean,
+    is_scan,
     percentile_column,
     scores_of,
-)
-from rageval_report.analysis.cluster_labels import (
-    Clusters,
-    clusters_setting,
-    resolve_units,
     unnamed_clusters,
 )
+from rageval_report.analysis.cluster_means import interval_of_clusters
 from rageval_report.analysis.sentence_parts import number
+from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import check_options
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
@@ -48,16 +47,13 @@ from rageval_report.scores.states import (
     unscored_reasons,
 )
 from rageval_report.stats.base import Interval, check_level
-from rageval_report.stats.means.column_description import (
+from rageval_report.stats.columns import Column
+from rageval_report.stats.means import (
     QUARTILES,
-    ColumnDescription,
     PercentileMethod,
-    describe,
-    percentiles_by_rank,
+    percentiles_of,
+    quantile_interval,
 )
-from rageval_report.stats.means.intervals import described_intervals
-from rageval_report.stats.means.quantiles import quantile_interval_by_rank
-from rageval_report.types import FloatArray, IndexArray
 
 MOST_REASONS = 3
 _LONGEST_REASON = 80
@@ -66,7 +62,7 @@ _DOMINATED = 0.8
 
 
 def summarise(
-    evaluation: Scored,
+    evaluation: Scored | PipelineTable,
     *,
     metrics: str | Iterable[str] | None = None,
     percentiles: Sequence[float] = QUARTILES,
@@ -114,49 +110,72 @@ def summarise(
         assumes independent queries.
     """
     checked = check_percentiles(percentiles)
-    units = resolve_units(evaluation, clusters)
-    known = sorted(choose_metrics(evaluation, metrics), key=lambda m: GROUPS.index(m.group))
-    columns = [scores_of(evaluation, metric) for metric in known]
-    method = percentile_method(evaluation)
-    described = describe(columns, percentiles=checked, method=method)
-    if units.are_clusters:
-        intervals: Sequence[Interval] = delegates.cluster_intervals(
-            known, columns, units, method=interval, confidence_level=check_level(confidence_level)
-        )
+    table = table_of(evaluation, clusters)
+    sample = table.sample
+    known = sorted(choose_metrics(sample, metrics), key=lambda m: GROUPS.index(m.group))
+    columns = [table.column(metric) for metric in known]
+    method = percentile_method(sample)
+    described = [describe(column, table.n_queries, checked, method) for column in columns]
+    if table.are_clusters:
+        level = check_level(confidence_level)
+        errors = [table.error(metric) for metric in known]
+        intervals = [
+            interval_of_clusters(
+                *(metric, column.minimum, error), method=interval, confidence_level=level
+            )
+            for metric, column, error in zip(known, columns, errors, strict=True)
+        ]
     else:
-        intervals = described_intervals(
-            [
-                column_of_mean(metric, column, numbers.moments)
-                for metric, column, numbers in zip(known, columns, described, strict=True)
-            ],
-            method=interval,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-        )
+        intervals = [
+            interval_of_mean(
+                metric,
+                column,
+                method=interval,
+                confidence_level=confidence_level,
+                n_resamples=n_resamples,
+                seed=seed,
+            )
+            for metric, column in zip(known, columns, strict=True)
+        ]
     plan = MeanPlan(checked, method, interval, confidence_level, n_resamples, seed)
-    summary = summary_of_columns(evaluation, known, described, intervals, plan)
+    summary = _summary_of_columns(sample, known, described, intervals, plan)
+    settings = {**summary.settings, **table.settings}
+    summary = replace(summary, settings=settings).with_notes(*table.notes(known))
     if clusters is None:
         return summary
-    counts = [units.select(~np.isnan(column)).count(0) for column in columns]
-    return with_cluster_counts(summary, counts, clusters)
+    counts = [0 if error is None else error.n_clusters for error in errors]
+    return replace(
+        summary,
+        frame=summary.frame.assign(n_clusters=counts),
+        settings={**summary.settings, **clusters_setting(clusters)},
+    )
 
 
-def with_cluster_counts(summary: Result, counts: Sequence[int], clusters: Clusters) -> Result:
-    """The table of `summarise` with the number of clusters of each metric.
+@dataclass(frozen=True, slots=True)
+class ColumnDescription:
+    """The numbers that a report shows of one column.
 
     Parameters
     ----------
-    summary : Result
-        The table without it.
-    counts : sequence of int
-        The number of clusters that have a score, by row.
-    clusters : str, Series or mapping
-        As in `summarise`.
+    column : Column
+        The scores that are present.
+    n_unscored : int
+        The number of queries whose score is missing.
+    percentiles : tuple of float
+        In the order of the arguments; NaN if nothing is scored.
     """
-    frame = summary.frame.assign(n_clusters=counts)
-    settings = {**summary.settings, **clusters_setting(clusters)}
-    return replace(summary, frame=frame, settings=settings)
+
+    column: Column
+    n_unscored: int
+    percentiles: tuple[float, ...]
+
+
+def describe(
+    column: Column, n_queries: int, percentiles: Sequence[float], method: PercentileMethod
+) -> ColumnDescription:
+    """The numbers of one column, of which not all queries need be scored."""
+    cuts = percentiles_of(column, percentiles, method=method)
+    return ColumnDescription(column, n_queries - column.n, tuple(cuts.tolist()))
 
 
 @dataclass(frozen=True)
@@ -171,7 +190,7 @@ class MeanPlan:
     seed: int = 0
 
 
-def summary_of_columns(
+def _summary_of_columns(
     evaluation: Scored,
     metrics: Sequence[Metric],
     described: Sequence[ColumnDescription],
@@ -212,7 +231,7 @@ def summary_of_columns(
 def _summary_row(
     metric: Metric, numbers: ColumnDescription, interval: Interval, percentiles: tuple[float, ...]
 ) -> dict[str, object]:
-    moments = numbers.moments
+    column = numbers.column
     cuts = zip(map(percentile_column, percentiles), numbers.percentiles, strict=True)
     return {
         "metric": metric.name,
@@ -220,16 +239,16 @@ def _summary_row(
         "group": metric.group,
         "kind": metric.kind,
         "greater_is_better": metric.greater_is_better,
-        "n": moments.n,
+        "n": column.n,
         "n_unscored": numbers.n_unscored,
-        "mean": moments.mean,
+        "mean": column.mean,
         "ci_low": interval.low,
         "ci_high": interval.high,
         "ci_method": interval.method,
-        "std": moments.std,
-        "min": moments.minimum,
+        "std": column.std,
+        "min": column.minimum,
         **dict(cuts),
-        "max": moments.maximum,
+        "max": column.maximum,
     }
 
 
@@ -237,7 +256,7 @@ def _resampling_settings(
     intervals: Sequence[Interval], n_resamples: int, seed: int
 ) -> dict[str, int]:
     """The seed belongs to the signature only if something was drawn."""
-    if any(interval.method == "studentised" for interval in intervals):
+    if any(interval.method in ("bca", "percentile", "studentised") for interval in intervals):
         return {"n_resamples": n_resamples, "seed": seed}
     return {}
 
@@ -338,54 +357,23 @@ def evaluation_report(
         A mapping of each metric's title to its mean; its frame is that of `summarise`.
     """
     check_options("evaluation_report()", settings, MeanKeywords.__annotations__)
-    summary = summarise(evaluation, metrics=metrics, clusters=clusters, **settings)
-    notion = find_notion(evaluation, correct)
-    right = None if notion is None else CorrectCounts.of(answers_by(evaluation, notion))
-    names = summary.frame["metric"]
+    table = table_of(evaluation, clusters)
+    summary = summarise(table, metrics=metrics, clusters=clusters, **settings)
+    sample, names = table.sample, summary.frame["metric"]
+    notion = find_notion(sample, correct)
+    if is_scan(evaluation):
+        scan: Any = evaluation
+        unscored, right = scan.count_unscored(names), None
+        if notion is not None and not callable(notion.rule):
+            right = scan.count_correct(notion)
+    else:
+        unscored = UnscoredQueries.of(evaluation, names)
+        right = None if notion is None else CorrectCounts.of(answers_by(evaluation, notion))
     spent = {
-        name: ScoresByRank.of(scores_of(evaluation, evaluation.metrics[name]))
+        name: table.column(sample.metrics[name])
         for name in names[summary.frame["group"] == "performance"]
     }
-    return report_of_summary(
-        *(evaluation, summary, UnscoredQueries.of(evaluation, names), spent, notion, right),
-        clusters=clusters,
-        hints=unnamed_clusters(evaluation, clusters),
-    )
-
-
-def report_of_summary(
-    evaluation: Scored,
-    summary: Result,
-    unscored: UnscoredQueries,
-    spent: Mapping[str, ScoresByRank],
-    notion: CorrectNotion | None,
-    right: CorrectCounts | None,
-    *,
-    clusters: Clusters | None = None,
-    hints: Sequence[str] = (),
-) -> EvaluationReport:
-    """The report of one pipeline whose numbers are known.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        The pipeline; only its metrics and some of its queries are needed.
-    summary : Result
-        The table of `summarise`.
-    unscored : UnscoredQueries
-        The queries without a score, by metric.
-    spent : mapping of str to ScoresByRank
-        The scores of the metrics of latency and cost.
-    notion : CorrectNotion, optional
-        What a correct answer is, if it is known.
-    right : CorrectCounts, optional
-        How many queries are correct.
-    clusters : optional
-        As in `summarise`.
-    hints : sequence of str
-        A note on a column that looks like clusters, if none were named.
-    """
-    rule_note = why_unknown(evaluation) if notion is None else notion.note
+    rule_note = why_unknown(sample) if notion is None else notion.note
     percentiles = [name for name in summary.frame.columns if name.startswith("p")]
     return EvaluationReport(
         summary.title,
@@ -394,9 +382,9 @@ def report_of_summary(
         (
             *unscored.notes(),
             *summary.notes,
-            *_typical_notes(evaluation, summary, spent, has_clusters=clusters is not None),
+            *_typical_notes(sample, summary, spent, has_clusters=clusters is not None),
             *([rule_note] if rule_note else []),
-            *hints,
+            *unnamed_clusters(evaluation, clusters),
         ),
         headline=(
             *("title", "n", *([] if clusters is None else ["n_clusters"]), "n_unscored", "mean"),
@@ -406,9 +394,7 @@ def report_of_summary(
         ),
         grouped_by="group",
         counts={} if right is None else _count_mapping(right),
-        correct=(
-            "" if notion is None or right is None else declare_counts(evaluation, notion, right)
-        ),
+        correct="" if notion is None or right is None else declare_counts(sample, notion, right),
     )
 
 
@@ -452,8 +438,10 @@ class UnscoredQueries:
     reasons: Mapping[str, Counter[str]]
 
     @classmethod
-    def of(cls, evaluation: Scored, metrics: Iterable[str]) -> UnscoredQueries:
-        """The unscored queries of an evaluation, or of a part of its queries."""
+    def of(
+        cls, evaluation: Scored, metrics: Iterable[str], times: pd.Series | None = None
+    ) -> UnscoredQueries:
+        """The unscored queries of an evaluation, each of which occurs once, or so many times."""
         scores = evaluation.scores[list(metrics)]
         scores = scores.loc[:, scores.isna().any()]
         if not scores.shape[1]:
@@ -461,16 +449,11 @@ class UnscoredQueries:
         states = states_frame(scores, evaluation.details)
         return cls(
             len(scores),
-            {str(name): _count_texts(states[name][states[name] != SCORED]) for name in states},
-            {str(name): _count_reasons(evaluation, states, str(name)) for name in states},
-        )
-
-    def __add__(self, other: UnscoredQueries) -> UnscoredQueries:
-        """The unscored queries of both parts."""
-        return UnscoredQueries(
-            self.n_queries + other.n_queries,
-            _add_counts(self.states, other.states),
-            _add_counts(self.reasons, other.reasons),
+            {
+                str(name): _count_texts(states[name][states[name] != SCORED], times)
+                for name in states
+            },
+            {str(name): _count_reasons(evaluation, states, str(name), times) for name in states},
         )
 
     def notes(self, metrics: Iterable[str] | None = None) -> tuple[str, ...]:
@@ -498,26 +481,24 @@ class UnscoredQueries:
             yield f"{', '.join(metrics)} failed: {text}"
 
 
-def _add_counts(
-    first: Mapping[str, Counter[str]], second: Mapping[str, Counter[str]]
-) -> dict[str, Counter[str]]:
-    nothing: Counter[str] = Counter()
-    return {
-        name: first.get(name, nothing) + second.get(name, nothing)
-        for name in dict.fromkeys((*first, *second))
-    }
-
-
-def _count_reasons(evaluation: Scored, states: pd.DataFrame, name: str) -> Counter[str]:
+def _count_reasons(
+    evaluation: Scored, states: pd.DataFrame, name: str, times: pd.Series | None
+) -> Counter[str]:
     is_failed = states[name] == FAILED
     if not is_failed.any():
         return Counter()
-    return _count_texts(unscored_reasons(evaluation.details, name)[is_failed].dropna().map(_short))
+    reasons = unscored_reasons(evaluation.details, name)[is_failed].dropna().map(_short)
+    return _count_texts(reasons, times)
 
 
-def _count_texts(texts: pd.Series) -> Counter[str]:
+def _count_texts(texts: pd.Series, times: pd.Series | None) -> Counter[str]:
     # By number, as pandas counts; of equal numbers the first in the table goes first.
-    return Counter({str(text): int(n) for text, n in texts.value_counts().items()})
+    if times is None:
+        counts = texts.value_counts()
+    else:
+        counts = times[texts.index].groupby(texts, sort=False).sum()
+        counts = counts.sort_values(ascending=False, kind="stable")
+    return Counter({str(text): int(n) for text, n in counts.items()})
 
 
 def _count_states(counts: Counter[str]) -> str:
@@ -531,32 +512,10 @@ def _short(reason: str) -> str:
     return line if len(line) <= _LONGEST_REASON else line[: _LONGEST_REASON - 3] + "..."
 
 
-@dataclass(frozen=True, eq=False)
-class ScoresByRank:
-    """Scores that can be looked up by their rank.
-
-    Parameters
-    ----------
-    n : int
-        The number of scores.
-    at_ranks : callable
-        Gives the scores at places of the sorted scores, counted from 0.
-    """
-
-    n: int
-    at_ranks: Callable[[IndexArray], FloatArray]
-
-    @classmethod
-    def of(cls, values: FloatArray) -> ScoresByRank:
-        """Those of a column; NaN is left out."""
-        ordered = np.sort(values[~np.isnan(values)])
-        return cls(ordered.size, ordered.__getitem__)
-
-
 def _typical_notes(
     evaluation: Scored,
     summary: Result,
-    spent: Mapping[str, ScoresByRank],
+    spent: Mapping[str, Column],
     *,
     has_clusters: bool,
 ) -> tuple[str, ...]:
@@ -585,18 +544,16 @@ def _dominance_part(row: pd.Series) -> str:
 
 
 def _typical_note(
-    name: str, scores: ScoresByRank, level: float, method: PercentileMethod, *, has_clusters: bool
+    name: str, scores: Column, level: float, method: PercentileMethod, *, has_clusters: bool
 ) -> str:
     parts = []
-    estimates = percentiles_by_rank(scores.n, (50.0, 95.0), method, scores.at_ranks).tolist()
+    estimates = percentiles_of(scores, (50.0, 95.0), method=method).tolist()
     for word, share, estimate in zip(("median", "p95"), (0.5, 0.95), estimates, strict=True):
         # The interval of a quantile assumes independent queries.
         limits = (
             ""
             if has_clusters
-            else _limits(
-                quantile_interval_by_rank(scores.n, share, scores.at_ranks, confidence_level=level)
-            )
+            else _limits(quantile_interval(scores, share, confidence_level=level))
         )
         parts.append(f"{word} {number(estimate)}{limits}")
     return f"{name}: {', '.join(parts)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from rageval_report.analysis.arguments import (
     scores_of,
     threshold_value,
 )
+from rageval_report.analysis.tables import table_of
 from rageval_report.results import QueryFrame, Result
 from rageval_report.scores import Metric, Scored, join_details, normalise_name
 from rageval_report.scores.catalogue.dialects import (
@@ -23,9 +25,9 @@ from rageval_report.scores.catalogue.dialects import (
     percentile_method,
 )
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
-from rageval_report.stats.means.column_description import PercentileMethod, percentiles_of
-from rageval_report.stats.means.moments import moments
-from rageval_report.types import BoolArray, FloatArray
+from rageval_report.stats.columns import Column
+from rageval_report.stats.means import PercentileMethod, percentiles_of
+from rageval_report.types import BoolArray
 
 _TEXTS = (*QUESTION, *ANSWER, *REFERENCE)
 
@@ -61,33 +63,40 @@ def find_thresholds(
     DataError
         If a percentile lies outside 0 to 100, or the method is not known.
     """
+    table = table_of(evaluation)
+    sample = table.sample
     checked = check_percentiles(percentiles)
-    method = method or percentile_method(evaluation)
+    rule = method or percentile_method(sample)
+    chosen = choose_metrics(sample, metrics)
     rows = [
-        _threshold_row(metric, scores_of(evaluation, metric), checked, method)
-        for metric in choose_metrics(evaluation, metrics)
+        _threshold_row(metric, table.column(metric), table.n_queries, checked, rule)
+        for metric in chosen
     ]
     settings = {
         "percentiles": checked,
-        "percentile_method": method,
-        **dialect_settings([evaluation]),
+        "percentile_method": rule,
+        **dialect_settings([sample]),
+        **table.settings,
     }
-    notes = note_on_percentiles(evaluation, method)
-    return Result(f"Thresholds of {evaluation.name}", pd.DataFrame(rows), settings, notes)
+    notes = (*note_on_percentiles(sample, rule), *table.notes(chosen))
+    return Result(f"Thresholds of {sample.name}", pd.DataFrame(rows), settings, notes)
 
 
 def _threshold_row(
-    metric: Metric, values: FloatArray, percentiles: tuple[float, ...], method: PercentileMethod
+    metric: Metric,
+    column: Column,
+    n_queries: int,
+    percentiles: tuple[float, ...],
+    method: PercentileMethod,
 ) -> dict[str, object]:
-    scored = values[~np.isnan(values)]
-    cuts = percentiles_of(scored, percentiles, method=method)
+    cuts = percentiles_of(column, percentiles, method=method)
     named_cuts = {percentile_column(p): cut for p, cut in zip(percentiles, cuts, strict=True)}
     return {
         "metric": metric.name,
         **named_cuts,
-        "mean": moments(scored).mean,
-        "n": scored.size,
-        "n_unscored": values.size - scored.size,
+        "mean": column.mean,
+        "n": column.n,
+        "n_unscored": n_queries - column.n,
     }
 
 
@@ -176,12 +185,50 @@ def failures(
     if only is not None:
         is_wrong &= only.to_numpy(dtype=bool)
     rows = _query_rows(evaluation, known, is_wrong)
+    n_scored = int((~np.isnan(values)).sum())
+    counts = FailureCounts(len(rows), n_scored, values.size - n_scored)
+    return failures_of_rows(evaluation, known, rows, counts, cut, threshold, rule)
+
+
+class FailureCounts(NamedTuple):
+    """How many queries lie on the wrong side, are scored, and are not."""
+
+    n_wrong: int
+    n_scored: int
+    n_unscored: int
+
+
+def failures_of_rows(
+    evaluation: Scored,
+    known: Metric,
+    rows: pd.DataFrame,
+    counts: FailureCounts,
+    cut: float,
+    threshold: float | str,
+    rule: PercentileMethod,
+) -> Result:
+    """The table of `failures`, of rows that are selected.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        The pipeline, for the title and the dialect.
+    known : Metric
+        The metric.
+    rows : DataFrame
+        The rows, the worst first; of many the worst only.
+    counts : FailureCounts
+        The numbers of queries.
+    cut : float
+        The threshold as a number.
+    threshold, rule
+        The threshold and the rule of percentiles as the caller passed them.
+    """
     texts = _text_columns(rows, known)
     ordered = rows[[known.name, *texts, *(c for c in rows if c not in (known.name, *texts))]]
     side = "below" if known.greater_is_better else "above"
-    n_unscored = int(np.isnan(values).sum())
-    n_scored = values.size - n_unscored
-    note = f"{len(ordered)} of {n_scored} scored queries lie {side} {cut:.4g} on {known.name}"
+    n_wrong, n_scored, n_unscored = counts
+    note = f"{n_wrong} of {n_scored} scored queries lie {side} {cut:.4g} on {known.name}"
     notes = (note,) if not n_unscored else (note, _unscored_note(n_unscored, known))
     settings: dict[str, object] = {
         "metric": known.name,

@@ -22,7 +22,7 @@ from rageval_report.cli.output import Output, check_files, write_picture
 from rageval_report.cli.sources import Loading, PipelineSource, parse_source, parse_sources
 from rageval_report.plots import save_plot
 from rageval_report.results import Result
-from rageval_report.stats import JudgeErrors
+from rageval_report.stats.prediction_powered import JudgeErrors
 
 
 def calibrate(options: CalibrateArguments) -> None:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import click
 import pandas as pd
 
+from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.comparing.comparison import compare
-from rageval_report.analysis.scanned import is_scan
 from rageval_report.cli.changed import (
     ImprovementsArguments,
     OutcomesArguments,
     RegressionsArguments,
 )
-from rageval_report.cli.compare_queries import changed_queries, changed_queries_of_scans
+from rageval_report.cli.compare_queries import changed_queries
 from rageval_report.cli.output import Output
-from rageval_report.cli.pairs import described_runs, notes_of_pair, open_pair
+from rageval_report.cli.pairs import notes_of_pair, open_pair
 from rageval_report.cli.scans import check_list_file, split_list_file
 from rageval_report.results import Result
-
-if TYPE_CHECKING:
-    from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 
 # Of scans, for programs, which get all rows of tables in memory.
 _MOST_CHANGED = 1000
@@ -46,15 +43,9 @@ def _write_changed(options: RegressionsArguments | ImprovementsArguments, *, bet
     comparison = compare(*evaluations, metrics=(options.metric,), on=options.on)
     is_scanned = is_scan(evaluations[0])
     check_list_file(list_file, is_scanned=is_scanned)
-    if is_scanned:
-        scanned = cast("ScannedComparison", comparison)
-        k = output.most_rows(options.limit) or _MOST_CHANGED
-        tables = changed_queries_of_scans(
-            scanned, options.metric, better=better, k=k, path=list_file
-        )
-    else:
-        tables = changed_queries(comparison, options.metric, better=better)
-    notes = notes_of_pair(described_runs(evaluations, comparison), *files)
+    k = output.most_rows(options.limit) or _MOST_CHANGED if is_scanned else None
+    tables = changed_queries(comparison, options.metric, better=better, k=k, path=list_file)
+    notes = notes_of_pair(evaluations, *files)
     _write_by_candidate(tables, notes, output, options.limit)
 
 

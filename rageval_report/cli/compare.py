@@ -22,7 +22,7 @@ from rageval_report.cli.options import (
 from rageval_report.cli.parsing import parse_margin, parse_rare_loss
 
 if TYPE_CHECKING:
-    from rageval_report.stats.pairs.equivalence import MarginMethod
+    from rageval_report.stats.equivalence import MarginMethod
 
 
 class ComparisonOptions(Options):
@@ -50,7 +50,7 @@ class ComparisonOptions(Options):
     )
     margin_method: MarginMethod = option(
         "--margin-method",
-        type=click.Choice(["auto", "sign-flip", "bonett-price", "t", "strict"]),
+        type=click.Choice(["auto", "t", "strict"]),
         default="auto",
         help="Method of the test against --margin: strict also counts losses that are too rare to "
         "be among the queries, and needs the bounds of the metrics.",
@@ -121,7 +121,7 @@ compare = Command(
         "rageval-report compare bm25.csv hybrid.csv --metric exact_match --correction bh",
         "rageval-report compare bm25.csv hybrid.csv --tried 20",
         "rageval-report compare bm25.run dense.run --qrels qrels.txt --metric ndcg@10",
-        "rageval-report compare 'bm25/*.parquet' 'hybrid/*.parquet' --engine stream",
+        "rageval-report compare 'bm25/*.parquet' 'hybrid/*.parquet' --engine duckdb",
         "rageval-report compare promptfoo.json",
     ),
 )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.comparing import comparison as comparing
-from rageval_report.analysis.scanned import is_scan
 from rageval_report.cli.changed import (
     ImprovementsArguments,
     OutcomesArguments,
@@ -23,7 +23,7 @@ from rageval_report.cli.notes import note
 from rageval_report.cli.options import LoadingOptions
 from rageval_report.cli.output import Output
 from rageval_report.cli.pages import goes_to_page, write_page
-from rageval_report.cli.pairs import described_runs, notes_of_pair, open_pair
+from rageval_report.cli.pairs import notes_of_pair, open_pair
 from rageval_report.cli.rank import ParetoArguments
 from rageval_report.cli.rank_body import pareto
 from rageval_report.cli.sources import STANDARD_INPUT, parse_source
@@ -32,7 +32,7 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 
 if TYPE_CHECKING:
     from rageval_report.cli.slices import SlicesArguments
-    from rageval_report.evaluation.scan import EvaluationScan
+    from rageval_report.scale.scan import EvaluationScan
 
 
 def compare(options: CompareArguments) -> None:
@@ -55,7 +55,7 @@ def compare(options: CompareArguments) -> None:
     files = (options.baseline, options.candidates)
     evaluations = open_pair(options, *files, options.metrics)
     comparison = comparison_of(evaluations, options)
-    notes = notes_of_pair(described_runs(evaluations, comparison), *files)
+    notes = notes_of_pair(evaluations, *files)
     if is_page:
         _write_page(comparison, options, output)
         return
@@ -95,7 +95,7 @@ def _slices(options: CompareArguments) -> None:
     evaluations = open_pair(options, *files, options.metrics)
     comparison = comparison_of(evaluations, options)
     result = comparison.slices(str(options.by), correction=options.correction)
-    notes = notes_of_pair(described_runs(evaluations, comparison), *files)
+    notes = notes_of_pair(evaluations, *files)
     output.write({str(options.by): result.with_notes(*notes)})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 import pandas as pd
@@ -14,12 +14,15 @@ from rageval_report.results import Result
 from rageval_report.scores import Metric, normalise_name
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON
 
-if TYPE_CHECKING:
-    from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
-    from rageval_report.evaluation.scanning.scanned_pair import ScannedPair
 
-
-def changed_queries(comparison: Comparison, metric: str, *, better: bool) -> dict[str, Result]:
+def changed_queries(
+    comparison: Comparison,
+    metric: str,
+    *,
+    better: bool,
+    k: int | None = None,
+    path: Path | None = None,
+) -> dict[str, Result]:
     """The queries on which each candidate is better, or worse, than the baseline.
 
     Parameters
@@ -30,61 +33,31 @@ def changed_queries(comparison: Comparison, metric: str, *, better: bool) -> dic
         The metric, by any of its names.
     better : bool
         Whether to list improvements; else regressions.
+    k : int, optional
+        Of scans, the most queries that a table has.
+    path : Path, optional
+        Of scans, a Parquet file for all of them; for one candidate.
 
     Returns
     -------
     dict of str to Result
         By the name of the candidate; the largest change first, as in `Comparison.regressions`.
     """
-    rows_of = comparison.improvements if better else comparison.regressions
-    results = {}
-    for pairing in comparison.pairings:
-        rows = rows_of(metric, pairing.candidate.name)
-        [(baseline_metric, _)] = pairing.metrics
-        n = int(pairing.alignment.ids.size)
-        results[pairing.candidate.name] = _changed(
-            pairing, rows, baseline_metric, better=better, n_changed=len(rows), n_common=n
-        )
-    return results
-
-
-def changed_queries_of_scans(
-    comparison: ScannedComparison, metric: str, *, better: bool, k: int, path: Path | None = None
-) -> dict[str, Result]:
-    """The same of scans, whose files are read once more.
-
-    Parameters
-    ----------
-    comparison, metric, better
-        As in `changed_queries`.
-    k : int
-        The most queries that a table has.
-    path : Path, optional
-        A Parquet file for all of them; for one candidate.
-    """
-    if path is not None and len(comparison.pairs) > 1:
+    if path is not None and len(comparison.pairings) > 1:
         raise click.UsageError(f"-o {path} holds the list of one candidate; name one.")
     rows_of = comparison.improvements if better else comparison.regressions
-    results = {}
-    for pair in comparison.pairs:
-        rows = rows_of(metric, pair.candidate.name, k=k, path=path)
-        [(baseline_metric, _)] = pair.metrics
-        n_changed, n_common = int(rows.attrs["n"]), pair.common.n_common
-        results[pair.candidate.name] = _changed(
-            pair, rows, baseline_metric, better=better, n_changed=n_changed, n_common=n_common
+    of_scans: dict[str, Any] = {} if k is None else {"k": k, "path": path}
+    return {
+        pairing.candidate.name: _changed(
+            pairing, rows_of(metric, pairing.candidate.name, **of_scans), better=better
         )
-    return results
+        for pairing in comparison.pairings
+    }
 
 
-def _changed(
-    pairing: Pairing | ScannedPair,
-    rows: pd.DataFrame,
-    metric: Metric,
-    *,
-    better: bool,
-    n_changed: int,
-    n_common: int,
-) -> Result:
+def _changed(pairing: Pairing, rows: pd.DataFrame, *, better: bool) -> Result:
+    [(metric, _)] = pairing.metrics
+    n_changed, n_common = int(rows.attrs.get("n", len(rows))), pairing.n_common
     baseline, candidate = pairing.baseline.name, pairing.candidate.name
     direction = "better" if better else "worse"
     order = "the largest change first"

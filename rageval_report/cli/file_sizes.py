@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import click
 
+from rageval_report.cli.machine_memory import format_size, streaming_limit
 from rageval_report.cli.notes import note
 from rageval_report.errors import DataError
 from rageval_report.files.inputs import STANDARD_INPUT
-from rageval_report.scale.machine_memory import format_size, streaming_limit
 from rageval_report.sources.file_lists import list_files
 from rageval_report.sources.opening import address_of
 

@@ -19,7 +19,7 @@ from rageval_report.cli.options import (
 if TYPE_CHECKING:
     from rageval_report.analysis.gates.columns import GateMissing
     from rageval_report.analysis.gates.result import UndecidedPolicy
-    from rageval_report.stats.pairs.equivalence import MarginMethod
+    from rageval_report.stats.equivalence import MarginMethod
 
 
 class GateArguments(CorrectOption, EngineOptions, LoadingOptions, OutputOptions):
@@ -88,7 +88,7 @@ class GateArguments(CorrectOption, EngineOptions, LoadingOptions, OutputOptions)
     )
     margin_method: MarginMethod | None = option(
         "--margin-method",
-        type=click.Choice(["auto", "sign-flip", "bonett-price", "t", "strict"]),
+        type=click.Choice(["auto", "t", "strict"]),
         help="Method of no_regression: strict also counts losses that are too rare to be among the "
         "queries, and needs the bounds of the metric.",
     )

@@ -33,7 +33,7 @@ from rageval_report.scores.metric import Catalogue
 
 if TYPE_CHECKING:
     from rageval_report.evaluation import RAGPipelineEvaluation
-    from rageval_report.evaluation.scan import EvaluationScan
+    from rageval_report.scale.scan import EvaluationScan
 
 _UNDECIDED_NOTES = {
     "fail": "undecided rules count as failed: exit code 3 (--undecided warn or pass lets them "

@@ -39,7 +39,7 @@ class RunsOptions(Options):
         "--correction",
         default="holm",
         metavar="NAME",
-        help="Correction for several tests: holm, tarone, bh, by, hochberg, bonferroni, none.",
+        help="Correction for several tests: holm, bh, by, hochberg, bonferroni, none.",
     )
     clusters: str | None = option(
         "--clusters",

@@ -96,12 +96,7 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "rageval-report judge CANDIDATE --against BASELINE",
     ),
     (r'path="failures\.parquet" writes all', "-o failures.parquet writes all"),
-    (
-        r"(?:bring|compare) (?:it|the \w+|the evaluations that)(?: .{0,20})? into memory"
-        r"(?: with)? \.collect\(\)",
-        "use --engine memory",
-    ),
-    (r"RAGPipelineEvaluation\.scan\(source, name=\.\.\.\)", "NAME=FILE"),
+    (r"bring (?:them|one) into memory: scan\.collect\(\)", "use --engine memory"),
     (r"give each its own name$", "give each its own name, as NAME=FILE"),
     (r"\bneeds tried=(\d+)", r"needs --tried \1"),
     (r"the option correct overrules it", "--correct RULE overrules it"),

@@ -236,7 +236,7 @@ class LoadingOptions(MatchingOptions):
 
 
 def _engine_names() -> list[str]:
-    return ["auto", "memory", *ENGINES]
+    return [ENGINES[0], "memory", *ENGINES[1:]]
 
 
 class EngineOptions(Options):
@@ -248,22 +248,16 @@ class EngineOptions(Options):
         "--engine",
         type=TableChoice("engine", _engine_names),
         default="auto",
-        help="memory reads files whole; the others read Parquet and CSV files part by part: stream "
-        "in one pass, join and duckdb with ids in any order, dask on a cluster. auto takes stream "
-        "or join for what is larger than a third of the memory, or than the environment variable "
-        "RAGEVAL_STREAM_ABOVE, such as 500MB.",
+        help="memory reads files whole; the others count Parquet, CSV and JSON-lines files of any "
+        "size: duckdb on this machine, dask and spark on a cluster as well. auto takes duckdb for "
+        "what is larger than a third of the memory, or than the environment variable "
+        "RAGEVAL_SCAN_ABOVE, such as 500MB.",
     )
     memory_limit: str | None = option(
         "--memory-limit",
         metavar="SIZE",
-        help="The memory that a join may use before it writes to disk, such as 2GB. If omitted, "
-        "64MB, and 1GB for DuckDB.",
-    )
-    scheduler: str | None = option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="The scheduler of the Dask cluster, such as tcp://10.0.0.5:8786, whose workers can "
-        "read the files; a cluster on this machine if omitted.",
+        help="The memory that DuckDB may use before it writes to disk, such as 2GB; 1GB if "
+        "omitted.",
     )
 
 
@@ -390,13 +384,14 @@ class TestOptions(ConfidenceOption, ResamplingOptions):
         "--test",
         default="auto",
         metavar="NAME",
-        help='"auto" is the exact sign-flip test of the mean difference; t, wilcoxon, sign, ...',
+        help='"auto" is the exact sign-flip test of the mean difference, ties counted half; t, '
+        "wilcoxon, sign, ...",
     )
     correction: str = option(
         "--correction",
         default="holm",
         metavar="NAME",
-        help="Correction for several tests: holm, tarone, bh, by, hochberg, bonferroni, "
+        help="Correction for several tests: holm, bh, by, hochberg, bonferroni, "
         "westfall-young, none.",
     )
     missing: MissingTreatment = option(

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from rageval_report.analysis.comparing.comparison import Comparison
-from rageval_report.analysis.scanned import is_scan
 from rageval_report.cli.options import LoadingOptions
 from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
 
 if TYPE_CHECKING:
-    from rageval_report.evaluation.scan import EvaluationScan
-    from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
+    from rageval_report.scale.scan import EvaluationScan
 
 
 def load_pair(
@@ -82,7 +79,7 @@ def _check_several(baseline: str, runs: Sequence[RAGPipelineEvaluation | Evaluat
 
 
 class _WithNotes(Protocol):
-    """An evaluation, or the first rows of a scan."""
+    """An evaluation, or a scan."""
 
     @property
     def name(self) -> str:
@@ -96,24 +93,6 @@ class _WithNotes(Protocol):
 def notes_of(evaluations: Sequence[_WithNotes]) -> list[str]:
     """The notes of all evaluations, each with the name of its pipeline."""
     return [f"{evaluation.name}: {note}" for evaluation in evaluations for note in evaluation.notes]
-
-
-def described_runs(
-    runs: Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan], comparison: Comparison
-) -> Sequence[_WithNotes]:
-    """The runs of a comparison with their notes.
-
-    Parameters
-    ----------
-    runs : sequence of RAGPipelineEvaluation or EvaluationScan
-        What was compared.
-    comparison : Comparison
-        It knows what scans are by all rows, so that their files are not read again.
-    """
-    if not is_scan(runs[0]):
-        return cast("Sequence[RAGPipelineEvaluation]", runs)
-    pairs = cast("ScannedComparison", comparison).pairs
-    return [pairs[0].baseline, *(pair.candidate for pair in pairs)]
 
 
 def notes_of_pair(

@@ -10,17 +10,16 @@ from typing import Any, TypeAlias, cast
 import click
 
 from rageval_report.analysis.agreement.calibration import calibrate
+from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.comparing.comparison import Comparison, compare
 from rageval_report.analysis.ranking.leaderboard import Ranking, rank
 from rageval_report.analysis.repeating.variance import variance
-from rageval_report.analysis.scanned import is_scan
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import check_files, write_picture
 from rageval_report.cli.plot import DrawArguments
 from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.evaluation.scanning.scanned_comparison import ScannedComparison
 from rageval_report.plots import PLOTS, save_plot
 from rageval_report.plots.kinds import Plot, PlotSubject
 from rageval_report.run_history.monitoring import monitor
@@ -49,8 +48,8 @@ def plot(options: DrawArguments) -> None:
     evaluations = _open(entry, options)
     subject, more = _DRAWINGS[entry.subject](evaluations, options)
     keywords: dict[str, Any] = {**settings, **more}
-    if is_scan(subject) or isinstance(subject, ScannedComparison):
-        # They draw themselves, from what they know of their files.
+    if is_scan(subject):
+        # It draws itself, from the counts of its scores.
         own_kind: Any = type(subject)
         entry = replace(entry, draw=partial(own_kind.plot, kind=entry))
     write_picture(options.path, lambda path: save_plot(subject, entry, path, **keywords))
@@ -161,7 +160,7 @@ _OF_RUNS: frozenset[PlotSubject] = frozenset({"history", "monitoring", "noise"})
 
 # What scans draw without every score in memory.
 _OF_SCANS = frozenset({"box", "distribution", "ecdf", "forest", "slices"})
-_OF_SCANS |= {"groups", "heat", "leaderboard", "pareto"}
+_OF_SCANS |= {"groups", "heat", "leaderboard", "outcomes", "strip"}
 
 _DRAWINGS: dict[PlotSubject, Drawer] = {
     "calibration": _calibration,

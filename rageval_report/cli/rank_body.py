@@ -30,7 +30,7 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
 
 if TYPE_CHECKING:
-    from rageval_report.evaluation.scan import EvaluationScan
+    from rageval_report.scale.scan import EvaluationScan
 
 
 def rank(options: RankArguments) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import click
 
 from rageval_report.cli.file_sizes import too_large
+from rageval_report.cli.machine_memory import parse_size
 from rageval_report.cli.notes import note
 from rageval_report.cli.options import EngineOptions, LoadingOptions, OutputOptions
 from rageval_report.cli.output import check_files
@@ -17,13 +18,12 @@ from rageval_report.cli.sources import STANDARD_INPUT, Loading, PipelineSource, 
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.near_names import hint_for_missing
-from rageval_report.scale.machine_memory import parse_size
 from rageval_report.sources.file_lists import is_glob, list_files
 from rageval_report.sources.opening import address_of, name_of
 from rageval_report.sources.table import REMOTE_SCHEMES
 
 if TYPE_CHECKING:
-    from rageval_report.evaluation.scan import EvaluationScan
+    from rageval_report.scale.scan import EvaluationScan
 
 _Writing = TypeVar("_Writing", bound=OutputOptions)
 
@@ -31,7 +31,7 @@ AUTO, MEMORY = "auto", "memory"
 
 # What decides how rows are read, and what a scan does not do with them.
 _NOT_FOR_SCANS = ("reader", "qrels", "match_ids", "duplicates", "totals")
-_SCANNED = (".parquet", ".csv", ".tsv")
+_SCANNED = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 
 
 class ScanLoading:
@@ -144,10 +144,8 @@ class ScanLoading:
         limit, engine = self._options.memory_limit, self._options.engine
         if limit is not None:
             parse_size(limit, "--memory-limit")
-            if not is_scanned or engine not in (AUTO, "join", "duckdb"):
-                raise click.UsageError("--memory-limit is for --engine join and duckdb.")
-        if self._options.scheduler is not None and engine != "dask":
-            raise click.UsageError("--scheduler is for --engine dask.")
+            if not is_scanned or engine not in (AUTO, "duckdb"):
+                raise click.UsageError("--memory-limit is for --engine duckdb.")
 
     def _paths(self, source: PipelineSource) -> list[str]:
         """The parts of one table together, or each file that is an evaluation of its own."""
@@ -188,7 +186,6 @@ class ScanLoading:
             strict=keywords["strict"],
             allow=keywords["allow"],
             memory_limit=self._options.memory_limit,
-            scheduler=self._options.scheduler,
             delimiter=None if delimiter is None else str(delimiter),
         )
         if self._loading.correct is not None:
@@ -211,9 +208,9 @@ def _obstacle(sources: Sequence[PipelineSource]) -> str | None:
             return f"{source.path} is not a file"
         for path in list_files(source.path).files:
             if path.suffix.lower() not in _SCANNED:
-                return f"only Parquet and CSV files are read part by part, and {path.name} is not"
-    if importlib.util.find_spec("pyarrow") is None:
-        return 'reading them part by part needs: pip install "rageval-report[parquet]"'
+                return f"only Parquet, CSV and JSON-lines files are, and {path.name} is not"
+    if any(importlib.util.find_spec(name) is None for name in ("narwhals", "duckdb", "pyarrow")):
+        return 'reading them part by part needs: pip install "rageval-report[scale]"'
     return None
 
 
@@ -261,6 +258,6 @@ def check_list_file(path: Path | None, *, is_scanned: bool) -> None:
     """Refuse a Parquet file for a list that is in memory."""
     if path is not None and not is_scanned:
         raise click.UsageError(
-            f"-o {path}: a Parquet file is for a list that is read part by part (--engine stream); "
+            f"-o {path}: a Parquet file is for a list that is read part by part (--engine duckdb); "
             "write .csv or .json."
         )

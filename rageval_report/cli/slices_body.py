@@ -8,7 +8,7 @@ import click
 
 from rageval_report.cli.compare_body import comparison_of
 from rageval_report.cli.output import Output
-from rageval_report.cli.pairs import described_runs, notes_of
+from rageval_report.cli.pairs import notes_of
 from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.slices import SlicesArguments
 from rageval_report.cli.sources import Loading
@@ -16,7 +16,7 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
 
 if TYPE_CHECKING:
-    from rageval_report.evaluation.scan import EvaluationScan
+    from rageval_report.scale.scan import EvaluationScan
 
 _OF_SEVERAL = (
     "test",
@@ -44,7 +44,7 @@ def slices(options: SlicesArguments) -> None:
         _refuse(_OF_ONE, "one pipeline")
         comparison = comparison_of(runs, options)
         result = comparison.slices(options.by, correction=options.correction)
-        described = notes_of(described_runs(runs, comparison))
+        described = notes_of(runs)
     output.write({options.by: result.with_notes(*described)})
 
 

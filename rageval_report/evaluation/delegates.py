@@ -38,11 +38,6 @@ if TYPE_CHECKING:
     from rageval_report.analysis.thresholds import below_threshold as below_threshold
     from rageval_report.analysis.thresholds import failures as failures
     from rageval_report.analysis.thresholds import find_thresholds as find_thresholds
-    from rageval_report.evaluation.scan import scan_table as scan_table
-    from rageval_report.evaluation.scanning.description import ScanOptions as ScanOptions
-    from rageval_report.evaluation.scanning.pages import page_of_compared as page_of_compared
-    from rageval_report.evaluation.scanning.pages import page_of_ranked as page_of_ranked
-    from rageval_report.evaluation.scanning.pages import page_of_scan as page_of_scan
     from rageval_report.plots import plot_named as plot_named
     from rageval_report.readers import pick_pipeline as pick_pipeline
     from rageval_report.readers import reason_to_refuse as reason_to_refuse
@@ -51,6 +46,8 @@ if TYPE_CHECKING:
         correction_of_slices as correction_of_slices,
     )
     from rageval_report.reports.comparison_report import named_clusters as named_clusters
+    from rageval_report.scale.scan import open_scan as open_scan
+    from rageval_report.scale.tables import ScanOptions as ScanOptions
     from rageval_report.scores.frame_export import frame_for as frame_for
     from rageval_report.sources.base import SavedContent as SavedContent
     from rageval_report.sources.reading import read as read

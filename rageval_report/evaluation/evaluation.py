@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.agreement.calibration import Calibration
     from rageval_report.analysis.agreement.rating_scale import ScaleArgument
     from rageval_report.analysis.agreement.ratings import LabelColumns, People
-    from rageval_report.analysis.cluster_labels import Clusters
+    from rageval_report.analysis.arguments import Clusters
     from rageval_report.analysis.comparing.comparison import Comparison
     from rageval_report.analysis.comparing.metric_comparison import Margin
     from rageval_report.analysis.comparing.pairing import MissingTreatment
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat
     from rageval_report.analysis.ranking.one_run import ObjectiveMapping
     from rageval_report.analysis.summary import EvaluationReport
-    from rageval_report.evaluation.scan import EvaluationScan
     from rageval_report.plots.kinds import Plot
     from rageval_report.plots.options import EvaluationPlot, MetricNames, PlotOptions
     from rageval_report.rankings.inputs import DuplicateDocs
@@ -58,10 +57,11 @@ if TYPE_CHECKING:
     from rageval_report.reports.report import Report as ReportPage
     from rageval_report.results import Result
     from rageval_report.scale.opening import ScanSource
+    from rageval_report.scale.scan import EvaluationScan
     from rageval_report.scores.frame_export import FrameLibrary
     from rageval_report.sources.base import FilesArgument
     from rageval_report.stats import JudgeErrors
-    from rageval_report.stats.means.column_description import PercentileMethod
+    from rageval_report.stats.means import PercentileMethod
 
 Created = datetime | date | str
 
@@ -364,41 +364,35 @@ class RAGPipelineEvaluation:
         strict: bool = False,
         allow: str | Iterable[str] = (),
         memory_limit: str | None = None,
-        scheduler: str | None = None,
         delimiter: str | None = None,
     ) -> EvaluationScan:
-        r"""The scores of one pipeline in files of any size: the same methods, read part by part.
+        r"""The scores of one pipeline beyond memory: the same methods, counted by an engine.
 
         Parameters
         ----------
         source : str, PathLike, list of these, or a lazy frame
-            A Parquet or CSV file, a folder, a glob, or a list of these; a folder of partitions
-            ``key=value``; a relation of DuckDB, a LazyFrame of polars or a frame of Dask.
+            Parquet, CSV or JSON-lines files, a folder, a glob, or a list of these; a folder of
+            partitions ``key=value``. Or a lazy frame: a relation of DuckDB, a LazyFrame of Polars,
+            a frame of Dask or Spark, a table of Ibis, such as one of a database or a warehouse.
         name : str, optional
             The name of the pipeline; if omitted, that of the file or of its folder.
-        engine : {"auto", "stream", "join", "duckdb", "dask"}
-            What reads the files: one pass, which needs ids in order to compare two tables; a join
-            of ids in any order, by this package or by DuckDB; or the workers of a Dask cluster.
-            "auto" streams, and joins where ids are not in order.
+        engine : {"auto", "duckdb", "dask", "spark"}
+            What opens files; "auto" is DuckDB. A lazy frame has its own engine.
         query_id, metrics, correct, roles, strict, allow
             As in the constructor.
         memory_limit : str, optional
-            The memory that a join, or a local worker of Dask, may use before it writes to disk,
-            such as "2GB".
-        scheduler : str, optional
-            The address of a Dask scheduler whose workers can read the files, such as
-            "tcp://10.0.0.1:8786". If omitted, engine "dask" starts workers on this machine.
+            The memory that DuckDB may use before it writes to disk, such as "2GB"; 1 GB if omitted.
         delimiter : str, optional
             The character that separates the fields of CSV files; recognised if omitted.
 
         Returns
         -------
-        rageval_report.evaluation.scan.EvaluationScan
+        rageval_report.scale.scan.EvaluationScan
 
         Raises
         ------
         ReaderError
-            If a file is damaged or lacks a column.
+            If a file is damaged, or its rows are no table with one row per query.
         DataError
             If there are no rows, or no column holds ids or scores.
 
@@ -412,16 +406,15 @@ class RAGPipelineEvaluation:
         ...     scan = RAGPipelineEvaluation.scan(f"{folder}/*.csv", name="hybrid")
         ...     report = scan.evaluation_report()
         >>> report["Recall"], report.settings["engine"]
-        (0.75, 'stream')
+        (0.75, 'duckdb')
         """
         options = delegates.ScanOptions(name, query_id, metrics, correct, roles, strict, allow)
-        return delegates.scan_table(
+        return delegates.open_scan(
             source,
             options,
             cls.from_score_file,
             engine=engine,
             memory_limit=memory_limit,
-            scheduler=scheduler,
             delimiter=delimiter,
         )
 
@@ -671,7 +664,7 @@ class RAGPipelineEvaluation:
         >>> report.frame[["metric", "n", "mean", "ci_low", "ci_high"]].round(3)
                 metric  n   mean  ci_low  ci_high
         0     recall@5  3  0.500   0.067    0.933
-        1  exact_match  3  0.333   0.061    0.792
+        1  exact_match  3  0.333   0.008    0.906
         """
         report = delegates.evaluation_report(
             self,

@@ -215,8 +215,7 @@ def _reason_of(row: Mapping[str, Any], verdict: Shown) -> str:
         return f"on all {int(row['n']):,} queries"
     if verdict == shown.NOT_TESTED:
         return f"{int(row['n']):,} in common"
-    is_fragile = verdict in (shown.BETTER, shown.WORSE) and bool(row.get("fragile", False))
-    return shown.changed_text(int(row["wins"]), int(row["losses"]), is_fragile=is_fragile)
+    return shown.changed_text(int(row["wins"]), int(row["losses"]))
 
 
 def _blocks(rows: Sequence[StripMetric]) -> list[StripBlock]:

@@ -33,7 +33,7 @@ from rageval_report.readers.nested_scores import NESTS, find_nest, unnest
 from rageval_report.readers.record_columns import columns_of, frame_of, rows_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.scores.cells import check_parsed, read_cells
-from rageval_report.scores.column_scale import Column
+from rageval_report.scores.column_scale import CellColumn
 from rageval_report.scores.metric import Catalogue, normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
@@ -262,7 +262,7 @@ def _on_one_scale(
     for metric, rows in rows_by_metric.items():
         known = catalogue.find(str(metric))
         bounds = None if known is None else known.bounds
-        column = Column(str(metric), [ids[row] for row in rows], known_bounds=bounds)
+        column = CellColumn(str(metric), [ids[row] for row in rows], known_bounds=bounds)
         try:
             read = read_cells([cells[row] for row in rows], column)
         except DataError:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from rageval_report.readers.base import CellsByColumn, id_columns
 from rageval_report.scores.cells import read_cells, split_object
-from rageval_report.scores.column_scale import Column
+from rageval_report.scores.column_scale import CellColumn
 from rageval_report.scores.states import FAILED, MISSING, REASON, STATE, state_columns
 
 T = TypeVar("T")
@@ -232,7 +232,7 @@ def score_columns(
     >>> columns["faithfulness_state"], columns["faithfulness_reason"]
     (['scored', 'failed'], ['all but one', 'timeout'])
     """
-    read = read_cells(cells, Column(name, ids))
+    read = read_cells(cells, CellColumn(name, ids))
     explanations = [None] * len(read.numbers) if reasons is None else list(reasons)
     final_reasons = [
         explanation or reason

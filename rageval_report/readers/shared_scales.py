@@ -17,7 +17,7 @@ from rageval_report.errors import DataError
 from rageval_report.files.source import Source
 from rageval_report.readers.base import ScoreFile
 from rageval_report.scores.cells import ParsedCells, read_cells
-from rageval_report.scores.column_scale import Column, ScoreRange
+from rageval_report.scores.column_scale import CellColumn, ScoreRange
 from rageval_report.scores.metric import Catalogue, Metric, infer_metric, normalise_name
 from rageval_report.scores.metric_scales import (
     SharedScale,
@@ -193,11 +193,11 @@ def _read_texts(
     of_metric = None if known is None else known.bounds
     cells = [part.tolist() for part in parts]
     columns = [
-        Column(label, ids.tolist(), bounds, of_metric) for ids in pipelines.ids_of_parts(label)
+        CellColumn(label, ids.tolist(), bounds, of_metric) for ids in pipelines.ids_of_parts(label)
     ]
     places = pipelines.places(label)
     try:
-        whole = read_cells(chain.from_iterable(cells), Column(label, places, bounds, of_metric))
+        whole = read_cells(chain.from_iterable(cells), CellColumn(label, places, bounds, of_metric))
     except DataError:
         # A doubt within one pipeline is that pipeline's.
         for part, column in zip(cells, columns, strict=True):

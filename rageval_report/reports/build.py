@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from rageval_report.analysis.cluster_labels import Clusters
+from rageval_report.analysis.arguments import Clusters, MeanKeywords, is_scan
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import evaluation_report
+from rageval_report.analysis.tables import table_of
 from rageval_report.errors import explain_keywords
-from rageval_report.plots.subjects import of_one_scale
+from rageval_report.plots.subjects import is_scored, of_one_scale
 from rageval_report.reports.common_sections import (
     DEFAULT_LEVEL,
+    LONGEST_OF_SOME,
     MeansSettings,
     check_longest,
     doubts_in,
+    listed_runs,
     notes_of,
     origin_section,
     slice_columns_of,
@@ -31,17 +35,30 @@ from rageval_report.reports.query_table import QueryTable
 from rageval_report.reports.report import Report
 from rageval_report.reports.wording import Wording
 from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.scores.correct_notion import find_notion
-from rageval_report.stats.means.column_description import QUARTILES
+from rageval_report.scores.correct_notion import CorrectNotion, find_notion
+from rageval_report.stats.means import QUARTILES
+
+
+class EvaluationReportKeywords(MeanKeywords, total=False):
+    """The keywords of the report file of one pipeline; see `report_evaluation`."""
+
+    title: str | None
+    by: str | Iterable[str] | None
+    correct: Correct | CorrectNotion | None
+    k: int | None
+    pictures: bool
+    longest_text: int | None
+    metrics: str | Iterable[str] | None
+    clusters: Clusters | None
 
 
 @explain_keywords
 def report_evaluation(
-    evaluation: Scored,
+    evaluation: Any,
     *,
     title: str | None = None,
     by: str | Iterable[str] | None = None,
-    correct: Correct | None = None,
+    correct: Correct | CorrectNotion | None = None,
     k: int | None = None,
     pictures: bool = True,
     longest_text: int | None = None,
@@ -57,8 +74,8 @@ def report_evaluation(
 
     Parameters
     ----------
-    evaluation : Scored
-        A pipeline's scores and details.
+    evaluation : Scored, or EvaluationScan
+        A pipeline's scores and details. Of a scan the page lists the worst queries.
     title : str, optional
         The title of the report.
     by : str or iterable of str, optional
@@ -98,7 +115,8 @@ def report_evaluation(
     correct: exact_match = 1
     """
     check_longest(longest_text)
-    notion = find_notion(evaluation, correct)
+    table = table_of(evaluation)
+    notion = find_notion(table.sample, correct)
     settings: MeansSettings = {
         "interval": interval,
         "confidence_level": confidence_level,
@@ -109,47 +127,53 @@ def report_evaluation(
     summary = evaluation_report(
         evaluation, notion, metrics=metrics, percentiles=percentiles, **settings
     )
-    causes = causes_of(evaluation, notion, k, confidence_level)
-    columns = slice_columns_of([evaluation], by)
-    slices = tuple(slice_summary(evaluation, column, metrics, **settings) for column in columns)
-    shown = [evaluation.metrics[name] for name in dict.fromkeys(summary.frame["metric"])]
-    answers = () if notion is None else (answers_of(evaluation, notion),)
-    drawn = tuple(map(slice_picture, slices)) if pictures else ()
-    slices_section = Section("slices", "Slices", slices, drawn, folded=True)
+    names = list(dict.fromkeys(summary.frame["metric"]))
+    (listed,), some_queries = listed_runs((evaluation,), names)
+    if some_queries:
+        longest_text = longest_text or LONGEST_OF_SOME
+    causes = causes_of(evaluation, listed, notion, k, confidence_level)
+    columns = slice_columns_of([table.sample], by)
+    slices = [slice_summary(evaluation, column, metrics, **settings) for column in columns]
+    cause_table = None if causes is None else causes[1]
+    shown = [table.sample.metrics[name] for name in names]
+    drawn: Any = evaluation.drawn() if is_scan(evaluation) else evaluation
+    pages = tuple(map(slice_picture, slices)) if pictures else ()
     sections = (
         Section(
-            "metrics", "Metrics", (summary,), _evaluation_pictures(evaluation, shown, pictures)
+            *("metrics", "Metrics", (summary,)),
+            _evaluation_pictures(drawn if pictures else None, shown),
         ),
-        Section("causes", "Why queries fail", () if causes is None else (causes[1],)),
-        slices_section,
+        Section("causes", "Why queries fail", () if cause_table is None else (cause_table,)),
+        Section("slices", "Slices", tuple(slices), pages, folded=True),
         origin_section((evaluation,)),
     )
     return Report(
         title=title or f"Evaluation of {evaluation.name}",
-        subtitle=f"{len(evaluation.scores):,} queries, {len(shown)} metrics",
-        verdicts=(
-            *doubts_in((evaluation,)),
-            *verdicts_of_evaluation(summary, None if causes is None else causes[1]),
-        ),
+        subtitle=f"{table.n_queries:,} queries, {len(shown)} metrics",
+        verdicts=(*doubts_in((evaluation,)), *verdicts_of_evaluation(summary, cause_table)),
         sections=without_empty(sections),
         queries=QueryTable(
-            (evaluation,),
+            (listed,),
             tuple({0: metric} for metric in shown),
-            tuple(columns),
-            answers,
+            tuple(name for name in columns if name in listed.details),
+            () if notion is None else (answers_of(listed, notion),),
             (None if causes is None else causes[0],),
         ),
-        notes=notes_of((evaluation,), None if notion is None else (notion,), longest_text),
+        notes=(
+            *([some_queries] if some_queries else []),
+            *notes_of((listed,), None if notion is None else (notion,), longest_text),
+        ),
         longest_text=longest_text,
         wording=Wording.of((evaluation,), shown),
+        some_queries=some_queries,
     )
 
 
-def _evaluation_pictures(
-    evaluation: Scored, metrics: list[Metric], pictures: bool
-) -> tuple[Picture, ...]:
-    scored = [metric for metric in metrics if evaluation.scores[metric.name].notna().any()]
-    if not (pictures and scored):
+def _evaluation_pictures(evaluation: Scored | None, metrics: list[Metric]) -> tuple[Picture, ...]:
+    if evaluation is None:
+        return ()
+    scored = [metric for metric in metrics if is_scored(evaluation, metric)]
+    if not scored:
         return ()
     # If all metrics are drawn, the plot itself selects those of one scale, and says so.
     drawn, _ = of_one_scale(scored, named=False)

@@ -7,8 +7,9 @@ from typing import Any, TypedDict
 
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters
-from rageval_report.errors import DataError, is_doubt
+from rageval_report.analysis.arguments import Clusters, engine_setting, is_scan
+from rageval_report.analysis.tables import table_of
+from rageval_report.errors import DataError, doubts_of, is_doubt
 from rageval_report.reports.parts import ReportVerdict, Section, answers_of, setup_table
 from rageval_report.reports.pictures import Picture
 from rageval_report.reports.query_table import QueryTable, slice_columns
@@ -17,12 +18,15 @@ from rageval_report.reports.wording import Wording
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.correct_notion import CorrectNotion, why_unknown
-from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
 from rageval_report.scores.run_file import query_set_hash
 
 MOST_SLICES = 3  # columns, where the caller names none
 DEFAULT_LEVEL = 0.95
+# Of a scan a page lists the worst queries of each metric, with texts cut to this length, so that it
+# stays below five megabytes.
+MOST_LISTED_QUERIES = 1000
+LONGEST_OF_SOME = 300
 
 _NO_RULE = (
     "which answers are right is not known, so outcomes and causes are not shown; pass correct=, "
@@ -58,18 +62,47 @@ def slice_picture(slices: Result) -> Picture | None:
 
 
 def origin_section(runs: tuple[Scored, ...]) -> Section:
-    """What the pipelines were asked, and how they were set up."""
-    frame = pd.DataFrame(
-        {
-            "pipeline": [run.name for run in runs],
-            "queries": [len(run.scores) for run in runs],
-            "query set": [query_set_hash(run) for run in runs],
-        }
-    )
-    notes = () if len(set(frame["query set"])) == 1 else ("the query sets differ",)
-    query_sets = Result("What the pipelines were asked", frame, {}, notes)
+    """What the pipelines were asked, or from where they were read, and how they were set up."""
+    first: Any = runs[0]
+    columns: dict[str, list[Any]] = {
+        "pipeline": [run.name for run in runs],
+        "queries": [table_of(run).n_queries for run in runs],
+    }
+    if is_scan(first):
+        frame = pd.DataFrame({**columns, "from": [getattr(run, "place", "") for run in runs]})
+        query_sets = Result("What was read", frame, engine_setting(first))
+    else:
+        frame = pd.DataFrame({**columns, "query set": [query_set_hash(run) for run in runs]})
+        notes = () if len(set(frame["query set"])) == 1 else ("the query sets differ",)
+        query_sets = Result("What the pipelines were asked", frame, {}, notes)
     setup = setup_table(runs)
     return Section("made", "How it was made", (query_sets, *([setup] if setup else [])))
+
+
+def listed_runs(runs: tuple[Any, ...], metrics: Iterable[str]) -> tuple[tuple[Scored, ...], str]:
+    """What a page lists: all queries, of large scans the worst of each; and a sentence about it.
+
+    Parameters
+    ----------
+    runs : tuple of Scored, or of EvaluationScan
+        The pipelines.
+    metrics : iterable of str
+        Their metrics, by the name of any of them.
+    """
+    if not is_scan(runs[0]):
+        return runs, ""
+    most = MOST_LISTED_QUERIES // len(runs)
+    names = [name for name in metrics if all(name in run.metrics for run in runs)]
+    ids = list(dict.fromkeys(i for run in runs for i in run.worst_ids(names, most)))
+    listed = tuple(run.rows_of(ids) for run in runs)
+    n_queries = max(run.n_queries for run in runs)
+    n_listed = max(len(part.scores) for part in listed)
+    if n_listed >= n_queries:
+        return listed, ""
+    return listed, (
+        f"The page shows {n_listed:,} of {n_queries:,} queries: the {most} worst on each metric; "
+        "tables and pictures are of all."
+    )
 
 
 def queries_of(

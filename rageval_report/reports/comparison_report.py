@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.comparing.comparison import Comparison
 from rageval_report.analysis.headlines.comparison_headline import (
     comparison_headline,
@@ -16,12 +17,15 @@ from rageval_report.analysis.headlines.comparison_headline import (
 )
 from rageval_report.analysis.headlines.metric_verdicts import MetricVerdict
 from rageval_report.analysis.summary import evaluation_report
+from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.reports.common_sections import (
+    LONGEST_OF_SOME,
     MeansSettings,
     causes_section,
     check_longest,
     doubts_in,
+    listed_runs,
     notes_of,
     origin_section,
     queries_of,
@@ -53,7 +57,7 @@ from rageval_report.scores.correct_notion import (
     shared_notions,
 )
 from rageval_report.scores.shown import BETTER, WORSE
-from rageval_report.stats.means.column_description import QUARTILES
+from rageval_report.stats.means import QUARTILES
 
 FAMILIES = (
     "p-values are corrected within each table, not across tables: looking through the slices is a "
@@ -105,13 +109,20 @@ def report_comparison(
     check_longest(longest_text)
     runs = _runs(comparison)
     level = float(str(comparison.settings["confidence_level"]))
-    notions = shared_notions(runs, correct)
-    by_run = notions or (None,) * len(runs)
-    causes = [causes_of(run, notion, k, level) for run, notion in zip(runs, by_run, strict=True)]
-    columns = slice_columns_of(runs, by)
-    slices = _comparison_slices(comparison, columns)
     metrics = metrics_of_comparison(comparison)
-    outcomes = [] if notions is None else _outcomes(runs, notions)
+    listed, some_queries = listed_runs(runs, _names_in(metrics, 0))
+    if some_queries:
+        longest_text = longest_text or LONGEST_OF_SOME
+    notions = shared_notions(listed, correct)
+    by_run = notions or (None,) * len(runs)
+    causes = [
+        causes_of(run, part, notion, k, level)
+        for run, part, notion in zip(runs, listed, by_run, strict=True)
+    ]
+    columns = slice_columns_of(listed, by)
+    slices = _comparison_slices(comparison, columns)
+    are_scans = is_scan(runs[0])
+    outcomes = [] if notions is None or are_scans else _outcomes(runs, notions)
     settings, cluster_notes = _means_settings(
         comparison, level if confidence_level is None else confidence_level
     )
@@ -137,20 +148,22 @@ def report_comparison(
         subtitle=_subtitle(runs, metrics),
         verdicts=(
             *doubts,
-            *([] if notions is None else [ReportVerdict(declare_all(runs, notions))]),
+            *([] if notions is None or are_scans else [ReportVerdict(declare_all(runs, notions))]),
             *verdicts_of_comparison(comparison, slices),
         ),
         sections=without_empty(sections),
-        queries=queries_of(runs, metrics, columns, by_run, causes, wording),
+        queries=queries_of(listed, metrics, columns, by_run, causes, wording),
         notes=(
+            *([some_queries] if some_queries else []),
             *comparison.notes,
-            *notes_of(runs, notions, longest_text),
+            *notes_of(listed, notions, longest_text),
             *((FAMILIES,) if slices else ()),
             *cluster_notes,
         ),
         longest_text=longest_text,
         headline=comparison_headline(comparison, slices, labels=wording.labels),
         wording=wording,
+        some_queries=some_queries,
     )
 
 
@@ -200,6 +213,8 @@ def _changed_section(
 ) -> Section:
     """The answers that became right and wrong; for one candidate with the queries."""
     runs = _runs(comparison)
+    if is_scan(runs[0]):  # `comparative_detailed_summary` counts their outcomes
+        return outcomes_section((), ())
     counts = [Counter[str](outcome.tolist()) for outcome in outcomes]
     tables = () if notions is None else outcome_tables(runs, notions, counts, level)
     plain = _plain_outcomes(runs, outcomes)
@@ -273,7 +288,11 @@ def _means_settings(comparison: Comparison, level: float) -> tuple[MeansSettings
 
 def _subtitle(runs: tuple[Scored, ...], metrics: tuple[dict[int, Metric], ...]) -> str:
     names = ", ".join(run.name for run in runs[1:])
-    n_queries = len(QueryTable(runs, ()).ids)
+    n_queries = (
+        max(table_of(run).n_queries for run in runs)
+        if is_scan(runs[0])
+        else len(QueryTable(runs, ()).ids)
+    )
     noun = "candidate" if len(runs) == 2 else "candidates"
     return f"baseline {runs[0].name}, {noun} {names}; {n_queries:,} queries, {len(metrics)} metrics"
 
@@ -303,8 +322,7 @@ def named_clusters(comparison: Comparison) -> tuple[str | None, tuple[str, ...]]
     if named is None:
         return None, ()
     column = str(named)
-    # Only the names of the columns are needed, which the first rows of a scan have too.
-    if all(column in run.details for run in _runs(comparison)):
+    if all(column in table_of(run).sample.details for run in _runs(comparison)):
         return column, ()
     return None, ("the intervals of each pipeline's own means assume independent queries",)
 

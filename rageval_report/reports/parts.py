@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.breakdown import breakdown, failure_causes
 from rageval_report.analysis.comparing.answer_outcomes import outcome_table
 from rageval_report.analysis.summary import EvaluationReport
@@ -22,7 +23,7 @@ from rageval_report.reports.query_table import ANSWERS
 from rageval_report.results import Result
 from rageval_report.scores import Scored
 from rageval_report.scores.correct_notion import CorrectNotion, answers_by
-from rageval_report.stats.means.counted_share import interval_of_count
+from rageval_report.stats.means import interval_of_count
 
 Tone = Literal["better", "worse", "neutral"]
 UNKNOWN_OUTCOME = ANSWERS[-1]
@@ -245,14 +246,18 @@ def cutoff_of(run: Scored, k: int | None) -> int:
 
 
 def causes_of(
-    run: Scored, notion: CorrectNotion | None, k: int | None, confidence_level: float
+    run: Scored,
+    listed: Scored,
+    notion: CorrectNotion | None,
+    k: int | None,
+    confidence_level: float,
 ) -> tuple[pd.Series, Result] | None:
-    """The cause of each query's failure, and the table of causes; None without the metrics."""
-    if notion is None:
+    """The causes of the listed queries, and the table of all; None without the metrics."""
+    if notion is None or (is_scan(run) and callable(notion.rule)):
         return None
     cutoff = cutoff_of(run, k)
     try:
-        causes = failure_causes(run, k=cutoff, correct=notion)
+        causes = failure_causes(listed, k=cutoff, correct=notion)
     except DataError:
         # What the caller asked for must not be left out silently.
         if k is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.headlines.metric_verdicts import MetricVerdict
 from rageval_report.analysis.headlines.ranking_headline import (
     RankedPipelines,
@@ -16,9 +17,11 @@ from rageval_report.analysis.ranking.lineup import ScoreBlock
 from rageval_report.analysis.ranking.ranked_columns import RankedLineup
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.reports.common_sections import (
+    LONGEST_OF_SOME,
     causes_section,
     check_longest,
     doubts_in,
+    listed_runs,
     notes_of,
     origin_section,
     queries_of,
@@ -88,15 +91,22 @@ def report_ranking(
     # The best stands first, so that no pipeline becomes the baseline by its place in the alphabet.
     runs = tuple(by_name[name] for name in ranked.pipelines)
     level = float(str(ranking.settings["confidence_level"]))
-    notions = shared_notions(runs, correct)
+    listed, some_queries = listed_runs(runs, ranking.metrics)
+    if some_queries:
+        longest_text = longest_text or LONGEST_OF_SOME
+    are_scans = is_scan(runs[0])
+    notions = shared_notions(listed, correct)
     by_run = notions or (None,) * len(runs)
-    causes = [causes_of(run, notion, k, level) for run, notion in zip(runs, by_run, strict=True)]
+    causes = [
+        causes_of(run, part, notion, k, level)
+        for run, part, notion in zip(runs, listed, by_run, strict=True)
+    ]
     pairs = pair_verdicts(ranking, wording.labels)
     correction = str(ranking.settings["correction"])
     sections = (
         leaderboard_section(ranking, ranked),
         front_section(ranking, pictures=pictures),
-        _effects_section(ranking, ranked, runs),
+        _effects_section(ranking, ranked, () if are_scans else runs),
         pairs_section(ranking, ranked, pairs),
         _spread_section(ranking, ranked, runs),
         causes_section(causes, runs, wording),
@@ -105,27 +115,32 @@ def report_ranking(
     return Report(
         title=title or ranking.title,
         subtitle=(
-            f"{len(runs)} pipelines, {len(lineup.ids):,} queries, {len(lineup.metrics)} metrics"
+            f"{len(runs)} pipelines, {lineup.n_queries:,} queries, {len(lineup.metrics)} metrics"
         ),
         verdicts=(
             *doubts_in(runs),
-            *([] if notions is None else [ReportVerdict(declare_all(runs, notions))]),
+            *([] if notions is None or are_scans else [ReportVerdict(declare_all(runs, notions))]),
             *map(ReportVerdict, ranking.sentences),
         ),
         sections=without_empty(sections),
         queries=queries_of(
-            runs,
+            listed,
             metrics_by_place(lineup, ranking.metrics, runs),
-            slice_columns_of(runs, by),
+            slice_columns_of(listed, by),
             by_run,
             causes,
             wording,
             tuple(pairs_document(ranked, pairs, level=level, correction=correction)),
         ),
-        notes=(*ranking.notes, *notes_of(runs, notions, longest_text)),
+        notes=(
+            *([some_queries] if some_queries else []),
+            *ranking.notes,
+            *notes_of(listed, notions, longest_text),
+        ),
         longest_text=longest_text,
         headline=ranking_headline(ranking, labels=wording.labels),
         wording=wording,
+        some_queries=some_queries,
     )
 
 
@@ -216,9 +231,8 @@ def front_section(ranking: Ranking, *, pictures: bool) -> Section:
 
 def _effects_section(ranking: Ranking, ranked: RankedPipelines, runs: Sequence[Scored]) -> Section:
     """Which setting matters, if every combination of settings is there."""
-    return effects_section(
-        effects_of(runs, ranked.names, ranking.settings, ranking.metrics), ranked
-    )
+    effects = effects_of(runs, ranked.names, ranking.settings, ranking.metrics) if runs else None
+    return effects_section(effects, ranked)
 
 
 def effects_section(effects: MainEffects | None, ranked: RankedPipelines) -> Section:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rageval_report.analysis.cluster_labels import Clusters
+from rageval_report.analysis.arguments import Clusters
 from rageval_report.analysis.history.monitoring import Monitoring, monitor_batches
 from rageval_report.errors import UnknownNameError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
@@ -14,7 +14,7 @@ from rageval_report.run_history.runs import Store, runs_of_pipeline, to_store
 from rageval_report.stats.base import check_probability
 
 if TYPE_CHECKING:
-    from rageval_report.evaluation.scan import EvaluationScan
+    from rageval_report.scale.scan import EvaluationScan
 
 
 @explain_keywords

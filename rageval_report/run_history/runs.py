@@ -13,11 +13,10 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from rageval_report.analysis.cluster_labels import Clusters
+from rageval_report.analysis.arguments import Clusters, scans_among
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import History, trends
-from rageval_report.analysis.scanned import scans_among
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
 from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path
@@ -42,7 +41,7 @@ from rageval_report.sources.opening import address_of, name_of
 from rageval_report.stats.base import check_level, check_resamples, check_seed
 
 if TYPE_CHECKING:
-    from rageval_report.evaluation.scan import EvaluationScan
+    from rageval_report.scale.scan import EvaluationScan
 
 _RUN_FILE = "run_file"  # the reader of run files
 _SUFFIXES = (".json", ".json.gz")
@@ -205,7 +204,6 @@ def read_runs(
     files: FilesArgument = "auto",
     engine: str | None = None,
     memory_limit: str | None = None,
-    scheduler: str | None = None,
     **options: Unpack[ReaderOptions],
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
@@ -218,11 +216,10 @@ def read_runs(
     query_id, metrics, correct, duplicates, strict, allow, totals, roles, files, **options
         As for `RAGPipelineEvaluation.load`; with "auto" each file is a run.
     engine : str, optional
-        Read Parquet and CSV files part by part, for runs larger than the memory: "auto", "stream",
-        "join", "duckdb" or "dask", as for `RAGPipelineEvaluation.scan`. Each file of the folder is
-        a run. If it holds only folders, each of them is a run, and its files are the parts of one
-        table.
-    memory_limit, scheduler
+        Let an engine read the files, for runs larger than the memory: "auto", "duckdb", "dask" or
+        "spark", as for `RAGPipelineEvaluation.scan`. Each file of the folder is a run. If it holds
+        only folders, each of them is a run, and its files are the parts of one table.
+    memory_limit : str, optional
         As for `RAGPipelineEvaluation.scan`.
 
     Returns
@@ -267,7 +264,6 @@ def read_runs(
         reading: _ScanKeywords = {
             "engine": engine,
             "memory_limit": memory_limit,
-            "scheduler": scheduler,
         }
         return _scan_runs(folder, files, keywords, reading)
     where = Path(folder)
@@ -309,7 +305,6 @@ class _ScanKeywords(TypedDict):
 
     engine: str
     memory_limit: str | None
-    scheduler: str | None
 
 
 # What a scan does not do with rows, and what it is if the caller does not ask for it.
@@ -334,7 +329,7 @@ def _scan_runs(
         RAGPipelineEvaluation.scan(table, name=name_of(table), **described, **reading)
         for table in tables
     ]
-    return with_origin(_store_scans(scans), where)
+    return with_origin(_store_evaluations(scans), where)
 
 
 def list_tables(where: str | Path) -> list[str]:
@@ -512,9 +507,9 @@ def _store_evaluations(
     runs: Iterable[RAGPipelineEvaluation] | Iterable[EvaluationScan],
 ) -> Store:
     listed = list[object](runs)
-    if scans := scans_among(listed, "history()"):
-        return _store_scans(scans)
-    evaluations = [run for run in listed if isinstance(run, RAGPipelineEvaluation)]
+    evaluations: Sequence[Any] = scans_among(listed, "history()") or [
+        run for run in listed if isinstance(run, RAGPipelineEvaluation)
+    ]
     if len(evaluations) < len(listed):
         other = next(run for run in listed if not isinstance(run, RAGPipelineEvaluation))
         raise DataError(
@@ -526,14 +521,6 @@ def _store_evaluations(
             _to_dated_run(evaluation, name, evaluation.created)
             for evaluation, name in zip(evaluations, names, strict=True)
         ]
-    )
-
-
-def _store_scans(scans: Sequence[EvaluationScan]) -> Store:
-    names = number_repeats([scan.name for scan in scans])
-    first = scans[0]
-    return _in_order_of_time(
-        [scan.dated_run(name, first) for scan, name in zip(scans, names, strict=True)]
     )
 
 

@@ -1,5 +1,5 @@
-"""Tables beyond memory: pieces of files, read and paired part by part, by one of several engines.
+"""Tables beyond memory: lazy frames of engines that exist, counted into columns.
 
-A computation is a function of some rows that returns a state, and states that are added: `a + b`.
-So any engine can run it on any division of the rows: one process, or DuckDB.
+`counted` turns a lazy frame into columns with counts, `opening` opens files with an engine,
+`tables` says what the columns are, by all rows; the analyses are those of tables in memory.
 """

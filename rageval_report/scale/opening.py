@@ -1,290 +1,298 @@
-"""Opens the files of a table: what they are, their pieces, and the first rows."""
+"""Opens files with an engine, and takes the lazy frames of other libraries as they are."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
-from io import BytesIO
+import atexit
+import shutil
+import tempfile
+import warnings
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pandas as pd
 
 from rageval_report._argument_kinds import describe_kind
-from rageval_report._registry import import_arrow_module, import_parquet, import_pyarrow
-from rageval_report.errors import ArgumentKindError, DataError, ReaderError, named
-from rageval_report.scale.csv_pieces import open_csv_files
-from rageval_report.scale.pieces import (
-    ArrowTable,
-    FileSchema,
-    ParquetPiece,
-    Piece,
-    first_rows,
-    read_footer,
-    with_partition,
+from rageval_report._registry import import_parquet, load
+from rageval_report.errors import (
+    ArgumentKindError,
+    DataError,
+    RagevalError,
+    ReaderError,
+    check_choice,
+    named,
 )
-from rageval_report.sources.base import SourceAddress
-from rageval_report.sources.fetched_files import TemporaryFolder
-from rageval_report.sources.file_lists import FileList, list_files
+from rageval_report.files.near_names import hint_for_missing
+from rageval_report.scale.engines import AUTO, ENGINES
+from rageval_report.sources.file_lists import is_partition_name, list_files
 from rageval_report.sources.opening import address_of
 from rageval_report.sources.remote_files import copy_remote_files
 from rageval_report.sources.table import REMOTE_SCHEMES
 
+if TYPE_CHECKING:
+    from rageval_report.scale.counted import LazyTable
+
 # What a scan takes: paths, or a frame of another library that has not been computed.
 ScanSource: TypeAlias = Any
 
+MEMORY_LIMIT = "1GB"
+_KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "json"}
+_KINDS[".ndjson"] = "json"
 _PARQUET_MAGIC = b"PAR1"
 
 
 @dataclass(frozen=True, eq=False)
-class OpenedTable:
-    """The files of a table before anybody has decided what its columns are.
+class OpenedFrame:
+    """A lazy frame before anybody has decided what its columns are.
 
     Parameters
     ----------
-    files : FileList
-        The files.
-    pieces : tuple of Piece
-        Their parts, in order.
-    columns : tuple of str
-        The names of the columns in all files, and of those that the folders state.
-    head : pyarrow.Table
-        The first rows.
-    format : {"parquet", "csv"}
-        The kind of the files.
-    extremes : dict of str to (value, value)
-        The smallest and the largest value of columns, where the files state them.
-    stored : TemporaryFolder, optional
-        What holds the files, if they were computed or copied; those of a computed frame are at its
-        top.
+    frame : LazyFrame
+        The rows.
+    engine : str
+        What computes it: "duckdb", "dask", "spark", "polars", "ibis" or another of narwhals.
+    place : str
+        The files, for messages.
+    name : str
+        The name of the pipeline, if nobody states one.
+    metadata : mapping, optional
+        What the first Parquet file states, such as a description of metrics.
+    partitions : tuple of str
+        The columns that the folders of the files state.
+    has_texts : bool
+        Whether every column is text, as in CSV files.
+    copies : object, optional
+        Holds the copies of remote files, which last as long as this.
     """
 
-    files: FileList
-    pieces: tuple[Piece, ...]
-    columns: tuple[str, ...]
-    head: ArrowTable
-    format: Literal["parquet", "csv"]
-    extremes: dict[str, tuple[Any, Any]]
-    stored: TemporaryFolder | None = None
-
-    @property
-    def partition_columns(self) -> tuple[str, ...]:
-        """The columns that the folders of the files state."""
-        return tuple(dict.fromkeys(name for piece in self.pieces for name, _ in piece.partition))
-
-    def place_of_row(self, row: int) -> tuple[str, int]:
-        """The file of one of the first rows, and the row within it, counted from 0."""
-        n_before, n_of_file = 0, Counter[str]()
-        for piece in self.pieces:
-            head = piece.head(piece.schema().names[:1])
-            n_rows = 0 if head is None else len(head)
-            if row < n_before + n_rows:
-                return piece.path, row - n_before + n_of_file[piece.path]
-            n_before += n_rows
-            n_of_file[piece.path] += n_rows
-        return self.files.name, row
-
-    def head_file(self, more_rows: Sequence[Mapping[str, object]] = ()) -> bytes:
-        """The first rows, and more rows, as a file of the same kind.
-
-        Parameters
-        ----------
-        more_rows : sequence of mapping
-            Values by column; a missing one is null.
-        """
-        arrow = import_pyarrow()
-        table = self.head
-        if more_rows:
-            cells = [
-                {
-                    name: _cell_of(value, table.schema.field(name).type)
-                    for name, value in row.items()
-                }
-                for row in more_rows
-            ]
-            # Only the types: the rows of pandas' index are in the metadata of the whole.
-            added = arrow.Table.from_pylist(cells, schema=table.schema.remove_metadata())
-            table = arrow.concat_tables(
-                [table, added.replace_schema_metadata(table.schema.metadata)]
-            )
-        buffer = BytesIO()
-        if self.format == "csv":
-            import_arrow_module("csv").write_csv(table, buffer)
-        else:
-            import_parquet().write_table(table, buffer)
-        return buffer.getvalue()
-
-    def all_rows(self) -> ArrowTable:
-        """The whole table, in memory."""
-        columns = [name for name in self.columns if name not in self.partition_columns]
-        parts = [
-            with_partition(part, piece.partition).select(list(self.columns))
-            for piece in self.pieces
-            for part in piece.read(columns)
-        ]
-        table = import_pyarrow().concat_tables(parts, promote_options="permissive")
-        return table.replace_schema_metadata(self.head.schema.metadata)
-
-    @property
-    def n_bytes(self) -> int:
-        """The size of the files."""
-        return sum(Path(path).stat().st_size for path in dict.fromkeys(p.path for p in self.pieces))
+    frame: LazyTable
+    engine: str
+    place: str
+    name: str = "pipeline"
+    metadata: Any = None
+    partitions: tuple[str, ...] = ()
+    has_texts: bool = False
+    copies: object = None
 
 
-def open_table(source: ScanSource, *, delimiter: str | None = None) -> OpenedTable:
-    """Open the files of a table.
+def open_frame(
+    source: ScanSource,
+    *,
+    engine: str = AUTO,
+    memory_limit: str | None = None,
+    delimiter: str | None = None,
+) -> OpenedFrame:
+    """Open files with an engine, or take a lazy frame.
 
     Parameters
     ----------
     source : str, PathLike, list of these, or a lazy frame
-        A Parquet or CSV file, a folder, a glob, or a list of these; a folder of partitions
-        ``key=value``; a relation of DuckDB, a LazyFrame of polars or a frame of Dask, which is
-        computed once, into a temporary folder of Parquet files.
+        Parquet, CSV or JSON-lines files, a folder, a glob, or a list of these.
+    engine : {"auto", "duckdb", "dask", "spark"}
+        What opens the files; "auto" is DuckDB. A lazy frame has its own.
+    memory_limit : str, optional
+        The memory that DuckDB may use before it writes to disk; 1 GB if omitted.
     delimiter : str, optional
         The character that separates the fields of CSV files.
 
     Raises
     ------
     ReaderError
-        If a file is damaged, or lacks a column that the first one has.
+        If a file is missing or damaged.
     DataError
-        If there are no rows, or the files are of different kinds.
+        If the files are of several kinds.
     """
-    stored = None
+    check_choice("engine", engine, ENGINES)
     address = address_of(source)
-    if address is not None:
-        stored, source = _copy_files(address)
-    elif not _is_path_or_list(source):
-        stored = _store(source)
-        source = stored.path
-    files = list_files(source, "source")
-    kinds = {path: _is_parquet(path) for path in files.files}
-    if len(set(kinds.values())) > 1:
-        csv = [str(path) for path, is_parquet in kinds.items() if not is_parquet]
+    is_path = isinstance(source, str | Path | list | tuple) or hasattr(source, "__fspath__")
+    if address is None and not is_path:
+        return _of_native(source)
+    if address is not None and address.scheme not in REMOTE_SCHEMES:
         raise DataError(
-            f"source must be files of one kind; of {len(kinds)}, these are not Parquet: "
-            f"{named(csv)}"
+            f"source: {address.name} is not a file; a scan reads files and lazy frames. Pass the "
+            "table as a frame of Ibis, or read it whole by read_scores"
         )
-    if all(kinds.values()):
-        return _open_parquet_files(files, stored)
-    pieces, head, columns = open_csv_files(files.files, delimiter)
-    return OpenedTable(files, pieces, columns, head, "csv", {}, stored)
-
-
-def _copy_files(address: SourceAddress) -> tuple[TemporaryFolder, Path]:
-    """The files of another machine, copied to this one: they are read several times."""
-    if address.scheme in REMOTE_SCHEMES:
-        return copy_remote_files(address)
-    raise DataError(
-        f"source: {address.name} is no file; a scan reads files. Export the table to Parquet, or "
-        "read it whole by read_scores"
-    )
-
-
-def _cell_of(value: object, kind: Any) -> object:
-    """A number or a text as a cell of an Arrow type."""
-    arrow = import_pyarrow()
-    if arrow.types.is_integer(kind):
-        return int(float(str(value))) if isinstance(value, float) else int(str(value))
-    if arrow.types.is_boolean(kind):
-        return bool(value)
-    if arrow.types.is_decimal(kind):
-        return Decimal(repr(value))
-    return value if arrow.types.is_floating(kind) else str(value)
-
-
-def _is_path_or_list(source: object) -> bool:
-    return isinstance(source, str | Path | list | tuple) or hasattr(source, "__fspath__")
-
-
-def _is_parquet(path: Path) -> bool:
+    copies = None
+    if address is not None:
+        copies, source = copy_remote_files(address)
+    files = list_files(source, "source").files
+    kinds = {_kind_of(path): path for path in files}
+    if len(kinds) > 1:
+        raise DataError(f"source must be files of one kind; got {named(map(str, kinds.values()))}")
+    kind, paths = next(iter(kinds)), [str(path) for path in files]
+    wanted = "duckdb" if engine == AUTO else engine
+    folder = files[0].parent
+    while is_partition_name(folder.name):
+        folder = folder.parent
+    place = paths[0] if len(paths) == 1 else f"{len(paths)} files of {folder}"
+    sign = delimiter or ("\t" if ".tsv" in files[0].suffixes else "")
+    if wanted == "duckdb":
+        _limit_memory(memory_limit or MEMORY_LIMIT)
     try:
-        with path.open("rb") as file:
-            return file.read(4) == _PARQUET_MAGIC or path.suffix == ".parquet"
-    except OSError as exc:
-        raise ReaderError(f"the file cannot be read: {exc.strerror}", path=path) from exc
-
-
-# -- Parquet
-
-
-def _open_parquet_files(files: FileList, stored: TemporaryFolder | None) -> OpenedTable:
-    footers = [read_footer(path) for path in files.files]
-    first = footers[0]
-    for footer in footers[1:]:
-        _check_columns(footer, first)
-    pieces = tuple(piece for footer in footers for piece in footer.pieces())
-    if not pieces:
-        raise DataError(f"source must have one row per query; {files.name} has no rows")
-    stated = dict.fromkeys(name for footer in footers for name, _ in footer.partition)
-    columns = (*first.schema.names, *(name for name in stated if name not in first.schema.names))
-    head = _head_of(pieces, first)
-    return OpenedTable(files, pieces, columns, head, "parquet", _extremes(footers), stored)
-
-
-def _check_columns(footer: FileSchema, first: FileSchema) -> None:
-    missing = [name for name in first.schema.names if name not in footer.schema.names]
-    if missing:
-        raise ReaderError(
-            f"the columns {named(missing)} are missing, which {Path(first.path).name} has; all "
-            "files of a scan have the same columns",
-            path=footer.path,
-        )
-
-
-def _head_of(pieces: Sequence[ParquetPiece], footer: FileSchema) -> ArrowTable:
-    """The first rows with what the first file states, such as a description of metrics."""
-    stated: ArrowTable = first_rows(pieces, footer.schema.names)
-    return stated.replace_schema_metadata(footer.schema.metadata)
-
-
-def _extremes(footers: Sequence[FileSchema]) -> dict[str, tuple[Any, Any]]:
-    """The extremes of the columns of numbers, where every file states them."""
-    types = import_pyarrow().types
-    extremes: dict[str, tuple[Any, Any]] = {}
-    for field in footers[0].schema:
-        kinds = [footer.schema.field(field.name).type for footer in footers]
-        if not all(types.is_floating(kind) or types.is_integer(kind) for kind in kinds):
-            continue
-        pairs = [footer.extremes(field.name) for footer in footers if footer.metadata.num_rows]
-        known = [pair for pair in pairs if pair is not None]
-        if known and len(known) == len(pairs):
-            extremes[field.name] = (min(p[0] for p in known), max(p[1] for p in known))
-    return extremes
-
-
-# -- frames that have not been computed
-
-
-def _store(source: object) -> TemporaryFolder:
-    """Write a lazy frame into a folder, with the writer of its own library."""
-    for attribute, write in _WRITERS.items():
-        if callable(getattr(source, attribute, None)):
-            folder = TemporaryFolder()
-            write(source, folder.path)
-            return folder
-    raise ArgumentKindError(
-        "source must be files (a path, a list, a folder, a glob) or a lazy frame of DuckDB, polars "
-        f"or Dask; got {describe_kind(source)}. For a table in memory use "
-        "RAGPipelineEvaluation(name, data)"
+        native = _OPENERS[wanted](kind, paths, sign)
+    except RagevalError:
+        raise
+    except Exception as exc:
+        raise ReaderError(f"{wanted} cannot open the file: {exc}", place) from exc
+    stated = [part.partition("=")[0] for part in files[0].parts if is_partition_name(part)]
+    is_one = len(files) == 1 and folder == files[0].parent
+    return OpenedFrame(
+        *(lazy_frame(native), wanted, place),
+        name=(files[0].name.partition(".")[0] if is_one else folder.name) or "pipeline",
+        metadata=import_parquet().read_schema(files[0]).metadata if kind == "parquet" else None,
+        partitions=tuple(stated) if kind == "parquet" else (),
+        has_texts=kind == "csv",
+        copies=copies,
     )
 
 
-def _store_lazy_frame(source: Any, folder: Path) -> None:
-    source.sink_parquet(folder / "part-0.parquet")
+def engine_library(name: str) -> Any:
+    """A library that engines need, or an error with the line that installs it."""
+    return load(name)
 
 
-def _store_relation(source: Any, folder: Path) -> None:
-    source.write_parquet(str(folder / "part-0.parquet"))
+def lazy_frame(native: object) -> LazyTable:
+    """A native lazy frame as one of narwhals."""
+    engine_library("narwhals")
+    import narwhals as nw
+
+    with warnings.catch_warnings():
+        # That its support of Dask will move into a package of its own.
+        warnings.simplefilter("ignore", FutureWarning)
+        frame: Any = nw.from_native(native, pass_through=True)
+    if not isinstance(frame, nw.LazyFrame):
+        raise ArgumentKindError(
+            "source must be files (a path, a list, a folder, a glob) or a lazy frame of DuckDB, "
+            f"Polars, Dask, Spark or Ibis; got {describe_kind(native)}. For a table in memory use "
+            "RAGPipelineEvaluation(name, data)"
+        )
+    return frame
 
 
-def _store_dask_frame(source: Any, folder: Path) -> None:
-    source.to_parquet(str(folder), write_index=source.index.name is not None)
+def _of_native(source: Any) -> OpenedFrame:
+    """The lazy frame that a user holds."""
+    if hasattr(source, "map_partitions") and source.index.name is not None:  # the ids of Dask
+        source = source.reset_index()
+    frame = lazy_frame(source)
+    engine = frame.implementation.value.replace("pyspark", "spark")
+    return OpenedFrame(frame, engine, f"the frame of {engine}")
 
 
-# By a method that only frames of this library have.
-_WRITERS: dict[str, Callable[[Any, Path], None]] = {
-    "sink_parquet": _store_lazy_frame,  # polars
-    "fetch_df_chunk": _store_relation,  # DuckDB
-    "map_partitions": _store_dask_frame,  # Dask
-}
+# -- files and engines
+
+
+def _kind_of(path: Path) -> str:
+    """The kind of a file: parquet, csv or json."""
+    if not path.exists():
+        raise ReaderError(f"there is no such file{hint_for_missing(path)}", path)
+    with path.open("rb") as file:
+        is_parquet = file.read(4) == _PARQUET_MAGIC
+    kind = next((_KINDS[s] for s in map(str.lower, path.suffixes) if s in _KINDS), None)
+    if kind == "parquet" and not is_parquet:
+        raise ReaderError("the file is damaged: it does not begin as Parquet files do", path)
+    if kind is None and not is_parquet:
+        raise DataError(
+            f"source must be Parquet, CSV or JSON-lines files; {path} is none of these. Read it "
+            "whole with read_scores, or save it as Parquet"
+        )
+    return "parquet" if is_parquet or kind is None else kind
+
+
+@cache
+def duckdb_connection() -> Any:
+    """The connection of all files that DuckDB opens, so that they can be joined."""
+    connection = engine_library("duckdb").connect()
+    connection.execute(f"set temp_directory = {_quoted(temporary_folder() / 'spilled')}")
+    return connection
+
+
+@cache
+def temporary_folder() -> Path:
+    """A folder for what engines write; it is removed when Python ends."""
+    folder = Path(tempfile.mkdtemp(prefix="rageval-scan-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _quoted(text: object) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _limit_memory(memory_limit: str) -> None:
+    try:
+        duckdb_connection().execute(f"set memory_limit = {_quoted(memory_limit)}")
+    except engine_library("duckdb").Error as exc:
+        raise DataError(
+            f"memory_limit must be a size such as 500MB or 2GB; got {memory_limit!r}"
+        ) from exc
+
+
+def _open_by_duckdb(kind: str, paths: list[str], delimiter: str) -> object:
+    options = {
+        "parquet": "hive_partitioning = true, hive_types_autocast = false",
+        "csv": "all_varchar = true, header = true, hive_partitioning = false",
+        "json": "format = 'newline_delimited', hive_partitioning = false",
+    }
+    stated = f", delim = {_quoted(delimiter)}" if delimiter and kind == "csv" else ""
+    listed = ", ".join(map(_quoted, paths))
+    query = f"select * from read_{kind}([{listed}], {options[kind]}{stated})"  # noqa: S608
+    return duckdb_connection().sql(query)
+
+
+def _open_by_dask(kind: str, paths: list[str], delimiter: str) -> object:
+    dask = engine_library("dask.dataframe")
+    if kind == "csv":
+        return dask.read_csv(paths, dtype=str, sep=delimiter or ",")
+    return dask.read_parquet(paths) if kind == "parquet" else dask.read_json(paths, lines=True)
+
+
+def _open_by_spark(kind: str, paths: list[str], delimiter: str) -> object:
+    reader = engine_library("pyspark.sql").SparkSession.builder.getOrCreate().read
+    if kind == "csv":
+        return reader.option("header", True).option("sep", delimiter or ",").csv(paths)
+    return reader.parquet(*paths) if kind == "parquet" else reader.json(paths)
+
+
+_OPENERS = {"duckdb": _open_by_duckdb, "dask": _open_by_dask, "spark": _open_by_spark}
+
+
+# -- tables in memory
+
+
+def open_beside(opened: OpenedFrame, table: pd.DataFrame) -> OpenedFrame:
+    """A table in memory as a lazy frame that can be joined with another one."""
+    native: Any = opened.frame.to_native()
+    if opened.engine == "duckdb":
+        path = temporary_folder() / f"table-{id(table)}-{len(table)}.parquet"
+        table.to_parquet(path, index=False)
+        query = f"select * from read_parquet({_quoted(path)})"  # noqa: S608
+        beside = native.query("beside", query)
+    elif opened.engine == "polars":
+        beside = engine_library("polars").from_pandas(table).lazy()
+    elif opened.engine == "dask":
+        beside = engine_library("dask.dataframe").from_pandas(table, npartitions=1)
+    elif opened.engine == "spark":
+        beside = native.sparkSession.createDataFrame(table)
+    else:
+        beside = engine_library("ibis").memtable(table)
+    return replace(opened, frame=lazy_frame(beside), place="a table in memory")
+
+
+def write_rows(rows: LazyTable, path: str | Path) -> None:
+    """Write rows to a Parquet file by the engine's own writer; half a file is never left behind.
+
+    Raises
+    ------
+    DataError
+        If the file has another suffix, or the engine writes folders only.
+    """
+    target = Path(path)
+    if target.suffix != ".parquet":
+        raise DataError(f"path must be a .parquet file; got {target.name!r}")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as folder:
+        file = Path(folder, target.name)
+        rows.sink_parquet(file)
+        if not file.is_file():
+            raise DataError(f"{target}: this engine writes folders only; leave out path=")
+        file.replace(target)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rageval_report._late_patterns import late_pattern
 from rageval_report.errors import MOST_NAMED, DataError
 from rageval_report.files.strict_json import load_json
-from rageval_report.scores.column_scale import Column, fraction_whole_of, read_numerals
+from rageval_report.scores.column_scale import CellColumn, fraction_whole_of, read_numerals
 from rageval_report.scores.dates import is_date
 from rageval_report.scores.numerals import Numeral, numeral_of_timedelta, parse_numeral
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
@@ -126,14 +126,14 @@ class ParsedCells(NamedTuple):
     are_shares: bool
 
 
-def read_cells(cells: Iterable[object], column: Column | None = None) -> ParsedCells:
+def read_cells(cells: Iterable[object], column: CellColumn | None = None) -> ParsedCells:
     """Read the cells of a metric's column, all on one scale.
 
     Parameters
     ----------
     cells : iterable
         Numbers, texts, booleans, None, objects with a score, or lists of one number.
-    column : Column, optional
+    column : CellColumn, optional
         The name, the ids and the bounds of the column, for decisions and messages.
 
     Raises
@@ -152,10 +152,12 @@ def read_cells(cells: Iterable[object], column: Column | None = None) -> ParsedC
     values = list(cells)
     plain = _plain_numbers(values)
     # The slow way is for the cells that are not plain numbers, and for their column's scale.
-    return _read_odd_cells(values, plain, column or Column()) if plain.odd_rows else plain.parsed()
+    return (
+        _read_odd_cells(values, plain, column or CellColumn()) if plain.odd_rows else plain.parsed()
+    )
 
 
-def _read_odd_cells(values: list[Any], plain: _PlainNumbers, column: Column) -> ParsedCells:
+def _read_odd_cells(values: list[Any], plain: _PlainNumbers, column: CellColumn) -> ParsedCells:
     rows = plain.odd_rows
     items = [_unwrap(values[row]) for row in rows]
     # A number beside words says as much to them as any number.
@@ -197,7 +199,7 @@ def _read_odd_cells(values: list[Any], plain: _PlainNumbers, column: Column) -> 
     )
 
 
-def check_parsed(parsed: ParsedCells, cells: Sequence[object], column: Column) -> None:
+def check_parsed(parsed: ParsedCells, cells: Sequence[object], column: CellColumn) -> None:
     """Refuse dates and lists of numbers in a metric's column.
 
     Raises
@@ -608,7 +610,7 @@ def _check_words(
     parsed: list[_Classified],
     numbers: FloatArray,
     inner_cells: list[Any],
-    column: Column,
+    column: CellColumn,
 ) -> None:
     """Refuse words such as "yes", which are 1 and 0, beside numbers on another scale."""
     word_rows = [

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rageval_report.scores.roles.usual_names import cluster_noun
+from rageval_report._late_patterns import late_pattern
+from rageval_report.scores.metric import normalise_name
 
 if TYPE_CHECKING:
     from rageval_report.scores.table import Scored
@@ -17,6 +18,38 @@ if TYPE_CHECKING:
 _LEAST_SHARED = 0.5
 # "source" is often a kind of source, such as web or file: two or three values are no clusters.
 _FEWEST = 4
+
+# What a column of clusters is called, and what its values are.
+_CLUSTERS = {
+    "article": "articles",
+    "chat": "chats",
+    "cluster": "clusters",
+    "conversation": "conversations",
+    "customer": "customers",
+    "dialog": "dialogs",
+    "dialogue": "dialogues",
+    "doc": "documents",
+    "document": "documents",
+    "paper": "papers",
+    "session": "sessions",
+    "source": "sources",
+    "source_doc": "source documents",
+    "source_document": "source documents",
+    "thread": "threads",
+    "user": "users",
+}
+_OF_KEYS = late_pattern(r"_(id|no|nr|number|name|key|uuid|hash)$")
+
+
+def cluster_noun(column: str) -> str | None:
+    """What the values of a column are, if its name is usual for clusters of queries.
+
+    Examples
+    --------
+    >>> [cluster_noun(name) for name in ("document", "Conversation ID", "source_doc", "topic")]
+    ['documents', 'conversations', 'source documents', None]
+    """
+    return _CLUSTERS.get(_OF_KEYS.sub("", normalise_name(column)))
 
 
 def cluster_hint(run: Scored) -> str | None:

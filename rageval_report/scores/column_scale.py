@@ -33,7 +33,7 @@ ScoreRange = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Column:
+class CellColumn:
     """What is known about a metric's column besides its cells.
 
     Parameters
@@ -99,7 +99,10 @@ class _Written(NamedTuple):
 
 
 def read_numerals(
-    texts: Sequence[object], numerals: Sequence[Numeral | None], reals: FloatArray, column: Column
+    texts: Sequence[object],
+    numerals: Sequence[Numeral | None],
+    reals: FloatArray,
+    column: CellColumn,
 ) -> ScaledNumbers:
     """Read the numbers of a column on the one scale that all its cells allow.
 
@@ -112,7 +115,7 @@ def read_numerals(
     reals : ndarray of shape (n,)
         The numbers of the cells that are numbers already, on which spelling has no influence; NaN
         elsewhere.
-    column : Column
+    column : CellColumn
         What is known about the column.
 
     Raises
@@ -125,7 +128,7 @@ def read_numerals(
     >>> from rageval_report.scores.numerals import parse_numeral
     >>> texts = ["1,234", "873", "12,345.6"]
     >>> numerals = [parse_numeral(text) for text in texts]
-    >>> read_numerals(texts, numerals, np.full(3, np.nan), Column("latency")).numbers.tolist()
+    >>> read_numerals(texts, numerals, np.full(3, np.nan), CellColumn("latency")).numbers.tolist()
     [1234.0, 873.0, 12345.6]
     """
     written = [
@@ -155,7 +158,7 @@ def _decimal(text: str) -> Decimal:
         return Decimal(repr(float(text)))
 
 
-def _check_limits(written: Iterable[_Written], column: Column) -> None:
+def _check_limits(written: Iterable[_Written], column: CellColumn) -> None:
     limits = [cell for cell in written if cell.numeral.is_limit]
     if limits:
         raise DataError(
@@ -164,7 +167,7 @@ def _check_limits(written: Iterable[_Written], column: Column) -> None:
         )
 
 
-def _notes_on_marks(written: Iterable[_Written], column: Column) -> list[str]:
+def _notes_on_marks(written: Iterable[_Written], column: CellColumn) -> list[str]:
     rounded = [cell for cell in written if cell.numeral.is_rounded]
     if not rounded:
         return []
@@ -174,7 +177,7 @@ def _notes_on_marks(written: Iterable[_Written], column: Column) -> list[str]:
     ]
 
 
-def _list_cells(cells: Sequence[_Written], column: Column) -> str:
+def _list_cells(cells: Sequence[_Written], column: CellColumn) -> str:
     first = [f"{cell.text[:40]!r} at {column.place(cell.row)}" for cell in cells[:MOST_NAMED]]
     more = len(cells) - len(first)
     return ", ".join(first) + (f" and {more} more" if more > 0 else "")
@@ -184,7 +187,7 @@ def _list_cells(cells: Sequence[_Written], column: Column) -> str:
 
 
 def _decide_decimal_signs(
-    written: list[_Written], reals: FloatArray, column: Column
+    written: list[_Written], reals: FloatArray, column: CellColumn
 ) -> tuple[list[bool], list[str]]:
     """Whether a comma is the decimal sign of each cell, and the notes on it."""
     by_comma = [cell for cell in written if cell.numeral.point is None]
@@ -226,7 +229,7 @@ def _is_larger_by_point(numeral: Numeral) -> bool:
     return abs(_spelled(numeral, is_comma=False)) > abs(_spelled(numeral, is_comma=True))
 
 
-def _may_only_be(unclear: list[_Written], column: Column, *, is_comma: bool) -> bool:
+def _may_only_be(unclear: list[_Written], column: CellColumn, *, is_comma: bool) -> bool:
     """Whether the bounds of the metric allow only one of the two decimal signs."""
     bounds = column.bounds or column.known_bounds
     if bounds is None:
@@ -252,7 +255,7 @@ def _check_thousands(
     thousands: list[_Written],
     written: list[_Written],
     reals: FloatArray,
-    column: Column,
+    column: CellColumn,
     *,
     is_comma: bool,
 ) -> None:
@@ -294,7 +297,7 @@ def _shown(text: str | None, reals: FloatArray, row: int) -> str:
 
 
 def _refuse_both_signs(
-    unclear: _Written, by_point: _Written, by_comma: _Written, column: Column
+    unclear: _Written, by_point: _Written, by_comma: _Written, column: CellColumn
 ) -> NoReturn:
     raise DataError(
         f"{column.title} has decimal points and decimal commas, "
@@ -308,7 +311,7 @@ def _refuse_both_signs(
 
 
 def _scale(
-    written: list[_Written], spelled: dict[int, Decimal], reals: FloatArray, column: Column
+    written: list[_Written], spelled: dict[int, Decimal], reals: FloatArray, column: CellColumn
 ) -> ScaledNumbers:
     by_kind: dict[str, list[_Written]] = {}
     for cell in written:
@@ -354,7 +357,7 @@ class _Plain(NamedTuple):
         values: FloatArray = self.numbers[self.rows]
         return values
 
-    def show(self, row: int, column: Column) -> str:
+    def show(self, row: int, column: CellColumn) -> str:
         """A plain number at its place."""
         return f"{_shown(self.texts.get(row), self.numbers, row)} at {column.place(row)}"
 
@@ -364,7 +367,7 @@ def _fill(numbers: FloatArray, cells: Iterable[_Written], spelled: dict[int, Dec
         numbers[cell.row] = float(spelled[cell.row])
 
 
-def _refuse_kinds(by_kind: dict[str, list[_Written]], column: Column) -> NoReturn:
+def _refuse_kinds(by_kind: dict[str, list[_Written]], column: CellColumn) -> NoReturn:
     first, second = (cells[0] for cells in list(by_kind.values())[:2])
     raise DataError(
         f"{column.title} holds numbers of two kinds: {_list_cells([first, second], column)}. Write "
@@ -386,7 +389,7 @@ def _scale_stars(
 
 
 def _scale_money(
-    money: list[_Written], spelled: dict[int, Decimal], beside: _Plain, column: Column
+    money: list[_Written], spelled: dict[int, Decimal], beside: _Plain, column: CellColumn
 ) -> ScaledNumbers:
     first = money[0]
     other = next((cell for cell in money if cell.numeral.unit != first.numeral.unit), None)
@@ -403,7 +406,7 @@ def _scale_money(
 
 
 def _scale_times(
-    times: list[_Written], spelled: dict[int, Decimal], beside: _Plain, column: Column
+    times: list[_Written], spelled: dict[int, Decimal], beside: _Plain, column: CellColumn
 ) -> ScaledNumbers:
     units = {cell.numeral.unit for cell in times}
     in_name = unit_in_name(column.name)
@@ -434,7 +437,7 @@ def _check_plain_times(
     times: list[_Written],
     converted: dict[int, Decimal],
     beside: _Plain,
-    column: Column,
+    column: CellColumn,
     n_units: int,
 ) -> None:
     """Refuse a number without a unit beside two units, or too far from the others."""
@@ -462,7 +465,7 @@ def _scale_shares(
     fractions: list[_Written],
     spelled: dict[int, Decimal],
     beside: _Plain,
-    column: Column,
+    column: CellColumn,
 ) -> ScaledNumbers:
     top = column.bounds[1] if column.bounds is not None else None
     notes = _note_on_fractions(fractions, beside, column)
@@ -511,7 +514,7 @@ def fraction_whole_of(numeral: Numeral) -> Decimal:
 
 
 def _percent_beside_plain(
-    percents: list[_Written], fractions: list[_Written], beside: _Plain, column: Column
+    percents: list[_Written], fractions: list[_Written], beside: _Plain, column: CellColumn
 ) -> list[str]:
     """Plain numbers over 1 are percent as well; up to 1 they may be shares, which is an error."""
     values = beside.values()
@@ -544,7 +547,7 @@ def _as_written(beside: _Plain) -> _Written:
     )
 
 
-def _note_on_fractions(fractions: list[_Written], beside: _Plain, column: Column) -> list[str]:
+def _note_on_fractions(fractions: list[_Written], beside: _Plain, column: CellColumn) -> list[str]:
     if not fractions or not (beside.values() != 0).any():
         return []
     return [
@@ -554,7 +557,7 @@ def _note_on_fractions(fractions: list[_Written], beside: _Plain, column: Column
 
 
 def _check_plain_beside_fractions(
-    fractions: list[_Written], beside: _Plain, column: Column
+    fractions: list[_Written], beside: _Plain, column: CellColumn
 ) -> None:
     """Plain numbers within 0 and 1 that are not all whole are shares; others may be numerators."""
     values = beside.values()

@@ -24,7 +24,7 @@ _TextBuffers: TypeAlias = Iterator[tuple[IntArray, npt.NDArray[np.uint8]]]
 ABSENT = -1
 
 # pandas is faster below this number of ids, and strings longer than _LONGEST bytes are not ids.
-_FEWEST = 1000
+FEWEST = 1000
 _LONGEST = 256
 # From this number on the fingerprints are sorted: NumPy sorts integers with vector instructions,
 # and a hash table of so many would not fit the cache.
@@ -75,7 +75,7 @@ def _are_ascending(ids: pd.Index) -> bool:
     Numbered ids such as q-000017 mostly do, and to compare neighbours takes a fraction of the time
     of fingerprints. Other lengths than 8 to 16 bytes, the same for all, count as no.
     """
-    if len(ids) < _FEWEST or not _are_arrow_texts(ids.dtype):
+    if len(ids) < FEWEST or not _are_arrow_texts(ids.dtype):
         return False
     length = len(str(ids[0]).encode())
     if not _WORD <= length <= 2 * _WORD:
@@ -296,7 +296,7 @@ def _fingerprints(ids: pd.Index) -> WordArray | None:
 
     None for few ids, for long ones, and for ids that pandas does not keep as Arrow strings.
     """
-    if len(ids) < _FEWEST or not _are_arrow_texts(ids.dtype):
+    if len(ids) < FEWEST or not _are_arrow_texts(ids.dtype):
         return None
     prints = np.empty(len(ids), dtype=np.uint64)
     n_done = 0

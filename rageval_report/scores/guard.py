@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DOUBT, DataError, check_choice, doubts_about, is_doubt
+from rageval_report.errors import DOUBT, DataError, check_choice, is_doubt
 from rageval_report.scores.extremes import extremes_of
 from rageval_report.scores.metric import Metric
-from rageval_report.scores.table import Scored
 
 # Every check by name, with what it looks for. The functions are in the tables of the rooms that
 # have what they need: `SCORE_CHECKS` below, and `rageval_report.scoring.guard.RECORD_CHECKS`.
@@ -182,11 +181,6 @@ def _without_doubt(note: str) -> str:
     return f"allowed by {_check_of(note)}: {note.removeprefix(DOUBT).rpartition(' [')[0]}"
 
 
-def doubts_of(runs: Iterable[Scored]) -> tuple[str, ...]:
-    """The doubts in the notes of several pipelines, each with the name of its pipeline."""
-    return tuple(note for run in runs for note in doubts_about(run.name, getattr(run, "notes", ())))
-
-
 # -- the checks of scores
 
 
@@ -202,11 +196,19 @@ class ScoreColumns:
         The description of each metric.
     judged : collection of str
         The metrics whose scores are known to come from a judge.
+    n_scored : mapping of str to int
+        The number of scored queries of metrics, if `scores` has only some of them.
     """
 
     scores: pd.DataFrame
     metrics: Mapping[str, Metric]
     judged: Collection[str] = ()
+    n_scored: Mapping[str, int] = field(default_factory=dict)
+
+    def count(self, name: str) -> int:
+        """The number of scored queries of a metric."""
+        known = self.n_scored.get(name)
+        return int(self.scores[name].count()) if known is None else known
 
     def constants(self) -> dict[str, float]:
         """The score of each metric that has the same one for every scored query."""
@@ -225,13 +227,17 @@ class ScoreColumns:
 
 
 def doubts_about_scores(
-    scores: pd.DataFrame, metrics: Mapping[str, Metric], *, judged: Collection[str] = ()
+    scores: pd.DataFrame,
+    metrics: Mapping[str, Metric],
+    *,
+    judged: Collection[str] = (),
+    n_scored: Mapping[str, int] | None = None,
 ) -> list[Doubt]:
     """The doubts that scores alone can raise.
 
     Parameters
     ----------
-    scores, metrics, judged
+    scores, metrics, judged, n_scored
         As in `ScoreColumns`.
 
     Examples
@@ -241,7 +247,7 @@ def doubts_about_scores(
     >>> [doubt.check for doubt in doubts_about_scores(scores, described)]
     ['constant_metric']
     """
-    columns = ScoreColumns(scores, metrics, judged)
+    columns = ScoreColumns(scores, metrics, judged, n_scored or {})
     return [doubt for check in SCORE_CHECKS.values() for doubt in check(columns)]
 
 
@@ -258,7 +264,7 @@ def find_constant_metrics(columns: ScoreColumns) -> Iterator[Doubt]:
         yield Doubt(
             "constant_metric",
             f"{', '.join(names)} {verb} {value:g} for all "
-            f"{int(columns.scores[names[0]].count())} scored queries, while "
+            f"{columns.count(names[0])} scored queries, while "
             f"{', '.join(varying[:3])} {'varies' if len(varying) == 1 else 'vary'}",
             f"Look at some queries: evaluation.failures({names[0]!r}) (on the command line: "
             f"rageval-report failures FILE --metric {names[0]})",
@@ -276,7 +282,7 @@ def _is_suspect(columns: ScoreColumns, constants: Collection[str], name: str, va
     is_saturated = metric.group == "retrieval" or _has_other_cutoff(columns, constants, name)
     if is_best and (not metric.greater_is_better or is_saturated):
         return False
-    n = int(columns.scores[name].count())
+    n = columns.count(name)
     return n >= (_FEWEST_AT_BEST if is_best else _FEWEST) and bool(
         _neighbours(columns, constants, name)
     )
@@ -298,7 +304,7 @@ def _neighbours(columns: ScoreColumns, constants: Collection[str], name: str) ->
         if other not in constants
         and metric.group == group
         and metric.bounds is not None
-        and columns.scores[other].count() > 1
+        and columns.count(other) > 1
     ]
 
 
@@ -306,7 +312,7 @@ def find_same_marks(columns: ScoreColumns) -> Iterator[Doubt]:
     """A doubt for each judge that gave the same mark to every answer."""
     constants = columns.constants()
     for name, value in constants.items():
-        metric, n = columns.metrics[name], int(columns.scores[name].count())
+        metric, n = columns.metrics[name], columns.count(name)
         is_best = metric.bounds is not None and value == metric.bounds[metric.greater_is_better]
         # The best mark for all is a fault only if something else says that answers differ.
         if not columns.is_judged(name) or n < (_FEWEST_AT_BEST if is_best else _FEWEST):

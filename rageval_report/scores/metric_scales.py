@@ -8,7 +8,7 @@ of the metric become those of the scale. Runs with different bounds are not comp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple, NoReturn
 
@@ -18,16 +18,16 @@ import pandas as pd
 from rageval_report.errors import DataError
 from rageval_report.scores.column_scale import ScoreRange
 from rageval_report.scores.extremes import extremes_of
-from rageval_report.scores.metric import KINDS, Kind, Metric, Override, normalise_name
+from rageval_report.scores.metric import Kind, Metric, Override, normalise_name
 from rageval_report.types import FloatArray
 
-_UNIT: ScoreRange = (0.0, 1.0)
+UNIT: ScoreRange = (0.0, 1.0)
 _MARKS: ScoreRange = (1.0, 5.0)
 _PERCENT: ScoreRange = (0.0, 100.0)
 # Larger values than a mark has, on any usual scale of marks.
 _HIGHEST_MARK = 10.0
 # The highest mark of a column is at least this; 1.5 is a wrong score between 0 and 1.
-_LEAST_TOP = 2.0
+LEAST_TOP = 2.0
 # The names of other metrics that Azure's and MLflow's judges grade from 1 to 5.
 _GRADED = frozenset("fluency relevance retrieval similarity helpfulness completeness".split())
 
@@ -116,7 +116,7 @@ def fit_scale(
     if not is_known:
         return _fit_unknown(metric, values)
     low, high = extremes_of(values)
-    if metric.bounds != _UNIT or not _LEAST_TOP <= high <= _PERCENT[1] or low < 0:
+    if metric.bounds != UNIT or not LEAST_TOP <= high <= _PERCENT[1] or low < 0:
         return FittedMetric(metric, None)
     is_judged = metric.compute is None and metric.kind == "proportion"
     if high <= _HIGHEST_MARK and not is_judged:  # a count; the check of the bounds refuses it
@@ -130,7 +130,7 @@ def fit_scale(
     if high > _HIGHEST_MARK:
         note = (
             f"the scores of {metric.name!r} are read as percent, from 0 to 100: the largest is "
-            f"{high:g}. If they are on another scale, say so: {_option(metric)}"
+            f"{high:g}. If they are on another scale, say so: {bounds_option(metric)}"
         )
         return FittedMetric(replace(metric, kind="real", bounds=_PERCENT), note)
     if low >= _MARKS[0] and high <= _MARKS[1]:
@@ -139,7 +139,7 @@ def fit_scale(
     raise DataError(
         f"metric {metric.name!r} is known with scores from 0 to 1, but has {low:g} at "
         f"{ids.iloc[lowest]!r} and {high:g} at {ids.iloc[int(np.nanargmax(values))]!r}. Say on "
-        f"which scale they are: {_option(metric)}"
+        f"which scale they are: {bounds_option(metric)}"
     )
 
 
@@ -156,11 +156,12 @@ def _fit_unknown(metric: Metric, values: FloatArray) -> FittedMetric:
 def _marks_note(metric: Metric) -> str:
     return (
         f"the scores of {metric.name!r} are read as marks from 1 to 5. If they are on another "
-        f"scale, say so: {_option(metric)}"
+        f"scale, say so: {bounds_option(metric)}"
     )
 
 
-def _option(metric: Metric) -> str:
+def bounds_option(metric: Metric) -> str:
+    """The option that says the bounds of a metric, for the end of a message."""
     return f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
 
 
@@ -198,146 +199,3 @@ def refuse_two_scales(
         f"{values[second]:g} at {ids.iloc[second]!r}. Bring them to one scale, or say that they "
         f"are on one: metrics={{{name!r}: {{'bounds': (low, high)}}}}"
     )
-
-
-def check_scales(
-    runs: Sequence[str],
-    scores: Sequence[pd.DataFrame],
-    shared: Iterable[tuple[Metric, ...]],
-) -> None:
-    """Refuse to compare runs whose scores of a metric are on different scales.
-
-    Parameters
-    ----------
-    runs : sequence of str
-        The names of the runs.
-    scores : sequence of DataFrame
-        The scores of each.
-    shared : iterable of tuple of Metric
-        The metrics that all have, as each run knows them.
-
-    Raises
-    ------
-    DataError
-        If the bounds of a metric differ, or those of one run are not known and most of its scores
-        are at least 2 where those of another are shares of 1.
-
-    Examples
-    --------
-    >>> marks = Metric("groundedness", kind="ordinal", bounds=(1, 5))
-    >>> scores = pd.DataFrame({"groundedness": [4.0, 5.0]})
-    >>> check_scales(("a", "b"), (scores, scores), [(marks, marks)])
-    """
-    for metrics in shared:
-        places = places_on_two_scales(metrics, scores)
-        if places is None:
-            continue
-        name = metrics[0].name
-        scales = [
-            f"{range_text(metrics[place], scores[place])} in {runs[place]!r}" for place in places
-        ]
-        raise DataError(
-            f"metric {name!r} has scores {scales[0]} and {scales[1]}, which cannot be "
-            f"compared. If both are on one scale, say so when loading: {_option(metrics[0])}"
-        )
-
-
-def places_on_two_scales(
-    metrics: tuple[Metric, ...], scores: Sequence[pd.DataFrame]
-) -> list[int] | None:
-    """The first two runs with a metric on different scales; None if all are on one.
-
-    Parameters
-    ----------
-    metrics : tuple of Metric
-        The metric as each run knows it.
-    scores : sequence of DataFrame
-        The scores of each run.
-
-    Examples
-    --------
-    >>> shares = Metric("overlap", kind="proportion", bounds=(0.0, 1.0))
-    >>> larger = Metric("overlap", kind="real")
-    >>> frames = [pd.DataFrame({"overlap": [top / 2, top]}) for top in (1.0, 1.0, 80.0)]
-    >>> places_on_two_scales((shares, shares, larger), frames)
-    [0, 2]
-    """
-    known = [place for place, metric in enumerate(metrics) if metric.bounds is not None]
-    for place in known:
-        if metrics[place].bounds != metrics[known[0]].bounds:
-            return [known[0], place]
-    # Of an unknown metric the bounds are only guessed: counts may well be 0 and 1 in one of the
-    # runs, but shares in one and larger numbers in the other are two scales.
-    shares = [
-        place
-        for place in known
-        if metrics[place].bounds == _UNIT and metrics[place].kind == "proportion"
-    ]
-    for place, metric in enumerate(metrics) if shares else ():
-        if metric.bounds is None and scores[place][metric.name].median() >= _LEAST_TOP:
-            return sorted((shares[0], place))
-    return None
-
-
-def range_text(metric: Metric, scores: pd.DataFrame) -> str:
-    """The bounds of a metric, or else the least and the largest score.
-
-    Examples
-    --------
-    >>> range_text(Metric("latency_ms"), pd.DataFrame({"latency_ms": [0.5, 80.0]}))
-    'from 0.5 to 80'
-    """
-    low, high = metric.bounds or (scores[metric.name].min(), scores[metric.name].max())
-    return f"from {low:g} to {high:g}"
-
-
-def agree_on_scale(
-    metrics: tuple[Metric, ...], scores: Sequence[pd.DataFrame]
-) -> tuple[Metric, ...]:
-    """A metric as several runs know it, with the same kind and bounds.
-
-    Those of a metric that is not in the catalogue are guessed from the scores of one run, such as 0
-    and 1; another run with a score of 0.4 is of another kind, and one with -0.1 has no bounds. The
-    widest kind holds for all, and bounds do if no run has scores beyond them.
-
-    Parameters
-    ----------
-    metrics : tuple of Metric
-        The metric as each run knows it; bounds of two runs that are known are the same.
-    scores : sequence of DataFrame
-        The scores of each run.
-
-    Examples
-    --------
-    >>> ours, theirs = Metric("overlap", bounds=(0.0, 1.0)), Metric("overlap")
-    >>> frames = tuple(pd.DataFrame({"overlap": [low, 1.0]}) for low in (0.5, -0.1))
-    >>> [metric.bounds for metric in agree_on_scale((ours, theirs), frames)]
-    [None, None]
-    >>> [metric.bounds for metric in agree_on_scale((ours, theirs), (frames[0], frames[0]))]
-    [(0.0, 1.0), (0.0, 1.0)]
-    """
-    first = metrics[0]
-    if all(each.kind == first.kind and each.bounds == first.bounds for each in metrics):
-        return metrics
-    kind = max((metric.kind for metric in metrics), key=KINDS.index)
-    bounds = next((metric.bounds for metric in metrics if metric.bounds is not None), None)
-    for metric, frame in zip(metrics, scores, strict=True):
-        if (
-            bounds is not None
-            and metric.bounds is None
-            and not is_within(bounds, frame[metric.name])
-        ):
-            bounds = None
-    return tuple(replace(metric, kind=kind, bounds=bounds) for metric in metrics)
-
-
-def is_within(bounds: ScoreRange, scores: pd.Series) -> bool:
-    """Whether all scores that are known lie within the bounds.
-
-    Examples
-    --------
-    >>> [is_within((0.0, 1.0), pd.Series([0.5, last])) for last in (float("nan"), 2.0)]
-    [True, False]
-    """
-    low, high = extremes_of(scores.to_numpy(dtype=np.float64))
-    return not (low < bounds[0] or high > bounds[1])

@@ -45,13 +45,13 @@ def shown_by(row: Mapping[str, Any], alpha: float) -> Shown:
     return EQUIVALENT if is_equivalent else UNDECIDED
 
 
-def changed_text(wins: int, losses: int, *, is_fragile: bool, noun: str = "") -> str:
+def changed_text(wins: int, losses: int, *, noun: str = "") -> str:
     """On how many queries a pipeline is better and worse, and whether one more would undo it.
 
     Examples
     --------
-    >>> changed_text(59, 24, is_fragile=True), changed_text(2, 1, is_fragile=False, noun="query")
-    ('better on 59, worse on 24 · fragile', 'better on 2, worse on 1 query')
+    >>> changed_text(59, 24), changed_text(2, 1, noun="query")
+    ('better on 59, worse on 24', 'better on 2, worse on 1 query')
     """
     counts = f"better on {wins:,}, worse on {losses:,}"
-    return f"{counts}{f' {noun}' if noun else ''}{' · fragile' if is_fragile else ''}"
+    return f"{counts}{f' {noun}' if noun else ''}"

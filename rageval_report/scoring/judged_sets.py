@@ -35,7 +35,7 @@ from rageval_report.results import Result
 from rageval_report.scoring.applicability import is_unanswerable
 from rageval_report.scoring.compute import ScoredRecords, score_records
 from rageval_report.scoring.records import score_and_judge
-from rageval_report.stats import mean_interval
+from rageval_report.stats.means import interval_of_count
 
 if TYPE_CHECKING:
     from rageval_report.judges import Judged, JudgeOptions, Rubric
@@ -434,8 +434,7 @@ def _count_answers(labels: pd.Series) -> dict[str, Any]:
     n = counts["correct"] + counts["incorrect"]
     accuracy = low = high = math.nan
     if n:
-        values = np.repeat([1.0, 0.0], [counts["correct"], counts["incorrect"]])
-        interval = mean_interval(values, method="wilson")
+        interval = interval_of_count(counts["correct"], n)
         accuracy, low, high = interval.estimate, interval.low, interval.high
     return {
         "n": len(labels),

@@ -36,8 +36,8 @@ from rageval_report.scores.catalogue.dialects import (
 from rageval_report.scores.guard import Doubt, notes_with_doubts
 from rageval_report.scoring.evaluations import build_evaluation
 from rageval_report.scoring.trace_diagnosis import diagnose
-from rageval_report.stats import mean_interval
 from rageval_report.stats.base import Interval
+from rageval_report.stats.means import mean_interval
 
 _HEADLINE = ("figure", "value", "ci_low", "ci_high", "n", "gate", "rule", "threshold", "passed")
 # Traces are compared by equal ids, so advice on changes of their form does not apply.
@@ -182,8 +182,8 @@ def score_traces(
     -------
     TraceResult
         One row per figure: ``figure``, ``value``, ``n`` (the questions that it is about),
-        ``ci_low`` and ``ci_high`` (Wilson's interval at 95 %), ``gate``, ``rule``, ``threshold``,
-        ``passed``. Its `diagnosis` names patterns of figures with a usual cause.
+        ``ci_low`` and ``ci_high`` (the exact interval of a share at 95 %), ``gate``, ``rule``,
+        ``threshold``, ``passed``. Its `diagnosis` names patterns of figures with a usual cause.
 
     Raises
     ------
@@ -282,12 +282,12 @@ def _doubts_about_traces(scored: TraceScores) -> list[Doubt]:
 
 
 def _intervals(scored: TraceScores) -> dict[str, Interval]:
-    """Wilson's interval of each figure that applies to a question."""
+    """The interval of each figure that applies to a question."""
     answered = scored.details["outcome"] == "answered"
     columns = {gate.figure: scored.scores[gate.column_at(scored.k)] for gate in GATES.values()}
     columns["chr_all"] = scored.details.loc[answered, "citation_hit"]
     return {
-        figure: mean_interval(values, method="wilson")
+        figure: mean_interval(values, bounds=(0.0, 1.0))
         for figure, column in columns.items()
         if len(values := column.dropna().to_numpy(dtype=np.float64))
     }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+import math
+from dataclasses import dataclass
+from typing import Literal, Self, TypeAlias, TypeGuard, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +13,12 @@ from rageval_report.errors import DataError, check_choice
 from rageval_report.types import FloatArray
 
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
+Bounds: TypeAlias = tuple[float, float]
 ALTERNATIVES: tuple[Alternative, ...] = get_args(Alternative)
 
 # Differences this small, relative to the scores they come from, are rounding. Doubles carry about
 # 16 digits, so this leaves room for the thousands of operations behind a score.
 TIE_TOLERANCE = 1e-12
-_BLOCK = 8192  # numbers that stay in the first-level cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +55,16 @@ class Interval:
     confidence_level: float = 0.95
     notes: tuple[str, ...] = ()
 
-    def times(self, unit: float) -> Interval:
-        """The interval of scores that are this many times as large.
+    @classmethod
+    def unknown(cls, estimate: float, method: str, confidence_level: float, *notes: str) -> Self:
+        """The interval without limits, where the data cannot give any.
 
         Examples
         --------
-        >>> Interval(0.5, 0.25, 0.75, 0.1, "t").times(4.0).high
-        3.0
+        >>> Interval.unknown(0.5, "t", 0.95, "one score has no interval").low
+        nan
         """
-        if unit == 1.0:
-            return self
-        return replace(
-            self,
-            estimate=self.estimate * unit,
-            low=self.low * unit,
-            high=self.high * unit,
-            standard_error=self.standard_error * unit,
-        )
+        return cls(estimate, math.nan, math.nan, math.nan, method, confidence_level, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +88,7 @@ class PairedResult:
 
     Examples
     --------
-    >>> from rageval_report.stats import paired_test
+    >>> from rageval_report.stats.pairs import paired_test
     >>> result = paired_test([0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1], test="sign-flip")
     >>> result.difference, result.pvalue, result.wins
     (1.0, 0.03125, 6)
@@ -159,17 +153,6 @@ def check_seed(seed: int) -> int:
     return check_integer("seed", seed, 0)
 
 
-def check_queries(n: int) -> int:
-    """A number of queries that can have a spread: at least 2.
-
-    Examples
-    --------
-    >>> check_queries(40)
-    40
-    """
-    return check_integer("n", n, 2)
-
-
 def check_integer(name: str, value: int, least: int) -> int:
     """A whole number that is at least `least`.
 
@@ -193,6 +176,17 @@ def check_alternative(alternative: str) -> None:
     check_choice("alternative", alternative, ALTERNATIVES)
 
 
+def are_finite(bounds: Bounds | None) -> TypeGuard[Bounds]:
+    """Whether there are bounds, and both ends are finite.
+
+    Examples
+    --------
+    >>> are_finite((0, math.inf))
+    False
+    """
+    return bounds is not None and math.isfinite(bounds[0]) and math.isfinite(bounds[1])
+
+
 def finite_values(values: npt.ArrayLike) -> FloatArray:
     """The scores that are present, as a one-dimensional array; infinities raise `DataError`."""
     array = np.asarray(values, dtype=np.float64)
@@ -200,17 +194,22 @@ def finite_values(values: npt.ArrayLike) -> FloatArray:
         raise DataError(
             f"expected one score per query in a one-dimensional array; got {array.ndim} dimensions"
         )
-    if np.isinf(array).any():
-        raise DataError(
-            f"scores must be finite or NaN; {int(np.isinf(array).sum())} are infinite, "
-            f"the first at position {int(np.flatnonzero(np.isinf(array))[0])}"
-        )
+    _check_finite(array)
     missing = np.isnan(array)
     return array[~missing] if missing.any() else array
 
 
+def _check_finite(array: FloatArray, of: str = "") -> None:
+    infinite = np.flatnonzero(np.isinf(array))
+    if infinite.size:
+        raise DataError(
+            f"scores must be finite or NaN; {infinite.size}{of} are infinite, the first at "
+            f"position {int(infinite[0])}"
+        )
+
+
 def paired_values(
-    baseline: npt.ArrayLike, candidate: npt.ArrayLike
+    baseline: npt.ArrayLike, candidate: npt.ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
     """Both sides of the pairs in which both scores are present."""
     a = np.asarray(baseline, dtype=np.float64)
@@ -220,12 +219,8 @@ def paired_values(
             "expected two arrays of equal length, one score per query in the same order; "
             f"got shapes {a.shape} and {b.shape}"
         )
-    for name, side in (("baseline", a), ("candidate", b)):
-        if np.isinf(side).any():
-            raise DataError(
-                f"scores must be finite or NaN; the {name} has {int(np.isinf(side).sum())} "
-                f"infinite ones, the first at position {int(np.flatnonzero(np.isinf(side))[0])}"
-            )
+    _check_finite(a, " of the baseline")
+    _check_finite(b, " of the candidate")
     missing = np.isnan(a) | np.isnan(b)
     return (a[~missing], b[~missing]) if missing.any() else (a, b)
 
@@ -272,10 +267,5 @@ def without_noise(difference: FloatArray, largest: float | FloatArray) -> FloatA
     array([0.  , 0.25])
     """
     tolerance = TIE_TOLERANCE * np.maximum(1.0, largest)
-    for start in range(0, difference.shape[-1], _BLOCK):
-        part = difference[..., start : start + _BLOCK]
-        # Equal scores differ by exactly zero, and as a rule nothing else has to be set.
-        is_noise = (part <= tolerance) & (part >= -tolerance) & (part != 0.0)
-        if is_noise.any():
-            part[is_noise] = 0.0
+    difference[(difference <= tolerance) & (difference >= -tolerance)] = 0.0
     return difference

@@ -2,22 +2,35 @@
 
 Each member of ``CORRECTIONS`` takes an array of p-values without NaN, of shape (n_tests,), and
 returns the adjusted ones in the same order. An adjusted value is compared with the level itself.
+Corrections that draw take the scores: the signs of a query are flipped for all tests alike, or its
+scores are exchanged among the pipelines, and each statistic is compared with the largest ones.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.errors import DataError
-from rageval_report.stats import CORRECTIONS
-from rageval_report.stats._entries import DiscreteCorrection
+from rageval_report._registry import Registry
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.stats.base import TIE_TOLERANCE, check_resamples, check_seed
+from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import FloatArray, IndexArray
 
+Correction: TypeAlias = Callable[[FloatArray], FloatArray]
+WESTFALL_YOUNG = "westfall-young"
 
-def adjust_pvalues(
-    pvalues: npt.ArrayLike, method: str = "holm", *, smallest: npt.ArrayLike | None = None
-) -> FloatArray:
+# Resampled statistics in memory at a time: 8 MiB.
+_BLOCK = 2**20
+# Statistics closer than this, relative to the largest one, are equal but for rounding.
+_TIE = 1e-9
+
+
+def adjust_pvalues(pvalues: npt.ArrayLike, method: str = "holm") -> FloatArray:
     """Adjust the p-values of a family for their number.
 
     Parameters
@@ -26,11 +39,9 @@ def adjust_pvalues(
         Of any shape; all of it is one family. NaN is a test that could not be made: it stays NaN
         and does not count.
     method : str
-        A member of ``CORRECTIONS``: "holm", "tarone", "hochberg" and "bonferroni" control the
-        probability of a single false finding, "bh" and "by" the expected share of false ones among
-        the findings, "none" nothing.
-    smallest : array-like, optional
-        The smallest p-value that each test can have, for "tarone", which is "holm" without it.
+        A member of ``CORRECTIONS``: "holm", "hochberg" and "bonferroni" control the probability of
+        a single false finding, "bh" and "by" the expected share of false ones among the findings,
+        "none" nothing.
 
     Returns
     -------
@@ -50,17 +61,13 @@ def adjust_pvalues(
     >>> adjust_pvalues([0.01, 0.04, float("nan"), 0.03])
     array([0.03, 0.06,  nan, 0.06])
     """
-    member = CORRECTIONS[method]
+    correct = CORRECTIONS[method]
     family = np.array(pvalues, dtype=np.float64)
     is_test = ~np.isnan(family)
     outside = family[is_test & ~((family >= 0.0) & (family <= 1.0))]
     if outside.size:
         raise DataError(f"p-values must lie between 0 and 1, or be NaN; got {float(outside[0])}")
-    if smallest is not None and isinstance(member, DiscreteCorrection):
-        floors = np.asarray(smallest, dtype=np.float64)[is_test]
-        family[is_test] = member.of_attainable(family[is_test], floors)
-    else:
-        family[is_test] = member(family[is_test])
+    family[is_test] = correct(family[is_test])
     return family
 
 
@@ -87,7 +94,6 @@ def level_left(n_tests: int, n_shown: int, method: str = "holm", *, alpha: float
 
     Examples
     --------
-    >>> from rageval_report.stats.corrections import level_left
     >>> [round(level_left(10, 6, method), 6) for method in ("holm", "bonferroni", "bh", "none")]
     [0.0125, 0.005, 0.035, 0.05]
     """
@@ -102,143 +108,272 @@ def level_left(n_tests: int, n_shown: int, method: str = "holm", *, alpha: float
     return alpha / max(factor, 1.0)
 
 
-def keep_uncorrected(pvalues: FloatArray) -> FloatArray:
-    """The p-values without a correction; a table that shows them should say so.
-
-    Examples
-    --------
-    >>> keep_uncorrected(np.array([0.01, 0.04]))
-    array([0.01, 0.04])
-    """
-    return pvalues.copy()
-
-
 def bonferroni(pvalues: FloatArray) -> FloatArray:
-    """Each p-value times the number of tests.
-
-    Examples
-    --------
-    >>> bonferroni(np.array([0.01, 0.04, 0.6]))
-    array([0.03, 0.12, 1.  ])
-    """
+    """Each p-value times the number of tests."""
     return np.minimum(1.0, pvalues.size * pvalues)
 
 
 def holm(pvalues: FloatArray) -> FloatArray:
-    """Bonferroni's correction step by step: the smallest p-value times n, the next times n - 1.
+    """Bonferroni's correction step by step (Holm 1979); never less powerful, under any dependence.
 
-    As safe as Bonferroni's under any dependence, and never less powerful.
-
-    References
-    ----------
-    .. [1] Holm (1979). A simple sequentially rejective multiple test procedure. Scandinavian
-           Journal of Statistics 6:65-70.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.06, 0.06])
+    The smallest p-value is multiplied by n, the next one by n - 1, and so on.
     """
-    order = np.argsort(pvalues)
-    steps = np.arange(pvalues.size, 0, -1) * pvalues[order]
-    # The running maximum: a larger p-value must not be adjusted to a smaller one.
-    return _restore_order(np.minimum(1.0, np.maximum.accumulate(steps)), order)
-
-
-def tarone(pvalues: FloatArray, smallest: FloatArray) -> FloatArray:
-    """Holm's correction without the tests that cannot be significant at the level in question.
-
-    Each p-value is multiplied by the number of tests, of those not yet passed, whose smallest
-    possible p-value does not exceed it. A metric on which hardly any query differs can have no
-    small p-value, so it costs the others nothing.
-
-    Notes
-    -----
-    If p times this number is at most the level, p is too, and so are all smaller p-values; the
-    tests that can reach p reject by chance in p of all cases each. So the probability of a false
-    finding stays below the level, under any dependence.
-
-    References
-    ----------
-    .. [1] Tarone (1990). A modified Bonferroni method for discrete data. Biometrics 46:515-522.
-    .. [2] Hommel, Krummenauer (1998). Improvements and modifications of Tarone's multiple test
-           procedure for discrete data. Biometrics 54:673-681.
-
-    Examples
-    --------
-    >>> tarone(np.array([0.01, 0.5, 0.03]), np.array([0.001, 0.25, 0.001]))
-    array([0.02, 0.5 , 0.03])
-    """
-    order = np.argsort(pvalues, kind="stable")
-    ascending, floors = pvalues[order], smallest[order]
-    # Equal but for rounding is reached.
-    can_reach = np.triu(floors[np.newaxis, :] <= ascending[:, np.newaxis] * (1.0 + 1e-9))
-    steps = np.maximum(can_reach.sum(axis=1), 1) * ascending
-    return _restore_order(np.minimum(1.0, np.maximum.accumulate(steps)), order)
+    return _by_place(pvalues, np.arange(pvalues.size, 0.0, -1.0))
 
 
 def hochberg(pvalues: FloatArray) -> FloatArray:
-    """Holm's factors from the largest p-value down; for independent or positively dependent tests.
-
-    References
-    ----------
-    .. [1] Hochberg (1988). A sharper Bonferroni procedure for multiple tests of significance.
-           Biometrika 75:800-802.
-
-    Examples
-    --------
-    >>> hochberg(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.04, 0.04])
-    """
-    order = np.argsort(pvalues)
-    steps = np.arange(pvalues.size, 0, -1) * pvalues[order]
-    # From the largest p-value down: whatever is rejected takes all smaller ones with it.
-    return _restore_order(_smallest_from_here(steps), order)
+    """Holm's factors from the largest p-value down (Hochberg 1988), for positive dependence."""
+    return _by_place(pvalues, np.arange(pvalues.size, 0.0, -1.0), from_largest=True)
 
 
 def benjamini_hochberg(pvalues: FloatArray) -> FloatArray:
-    """False discovery rate, for independent or positively dependent tests.
-
-    References
-    ----------
-    .. [1] Benjamini, Hochberg (1995). Controlling the false discovery rate. Journal of the Royal
-           Statistical Society B 57:289-300.
-
-    Examples
-    --------
-    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.04, 0.04])
-    """
-    order = np.argsort(pvalues)
-    steps = pvalues.size / np.arange(1, pvalues.size + 1) * pvalues[order]
-    return _restore_order(_smallest_from_here(steps), order)
+    """The false discovery rate under positive dependence (Benjamini, Hochberg 1995)."""
+    n = pvalues.size
+    return _by_place(pvalues, n / np.arange(1.0, n + 1.0), from_largest=True)
 
 
 def benjamini_yekutieli(pvalues: FloatArray) -> FloatArray:
-    """False discovery rate under any dependence: Benjamini and Hochberg's times 1 + 1/2 + ... 1/n.
+    """The false discovery rate under any dependence (Benjamini, Yekutieli 2001)."""
+    n = pvalues.size
+    shares = 1.0 / np.arange(1.0, n + 1.0)
+    return _by_place(pvalues, n * shares.sum() * shares, from_largest=True)
+
+
+def _by_place(
+    pvalues: FloatArray, factors: FloatArray, *, from_largest: bool = False
+) -> FloatArray:
+    """Each p-value times the factor of its place in ascending order, at most 1.
+
+    A larger p-value is never adjusted to a smaller one: from the smallest up the running maximum
+    counts, from the largest down, where a rejection takes all smaller ones with it, the minimum.
+    """
+    order = np.argsort(pvalues, kind="stable")
+    steps = factors * pvalues[order]
+    if from_largest:
+        steps = np.minimum.accumulate(steps[::-1])[::-1]
+    return _put_back(np.minimum(1.0, steps), order)
+
+
+def _put_back(steps: FloatArray, order: IndexArray) -> FloatArray:
+    """Adjusted p-values at their places; no later step is more significant than an earlier one."""
+    adjusted = np.empty_like(steps)
+    adjusted[order] = np.maximum.accumulate(steps)
+    return adjusted
+
+
+CORRECTIONS: Registry[Correction] = Registry(
+    "correction",
+    {
+        "bh": benjamini_hochberg,
+        "bonferroni": bonferroni,
+        "by": benjamini_yekutieli,
+        "hochberg": hochberg,
+        "holm": holm,
+        "none": np.copy,
+    },
+)
+
+
+def check_correction(correction: str, *more: str) -> str:
+    """The correction, after a check that it is one for many pairs."""
+    known = [*CORRECTIONS, WESTFALL_YOUNG, *more]
+    if correction not in known:
+        raise UnknownNameError("correction", correction, known)
+    return correction
+
+
+# -- resampling
+
+
+def uses_midp(test: str) -> bool:
+    """Whether a test counts patterns that tie with the observed one half."""
+    return test.endswith("-midp")
+
+
+def westfall_young(
+    differences: npt.ArrayLike,
+    *,
+    n_resamples: int = 9999,
+    seed: int = 0,
+    half_ties: Sequence[bool] | None = None,
+) -> FloatArray:
+    """Step-down maxT adjusted p-values of the mean differences of several metrics.
+
+    The same random flips are used for every metric of a query, so metrics that move together cost
+    less than under Holm: duplicates of one metric count as one test.
+
+    Parameters
+    ----------
+    differences : array-like of shape (n, k) or (n,)
+        One row per independent query or unit, one column per metric; candidate minus baseline. NaN
+        is a missing pair and is left out.
+    n_resamples : int
+        The number of random sign patterns; no adjusted p-value is below 1 / (n_resamples + 1).
+    seed : int
+        The seed of the random numbers.
+    half_ties : sequence of bool, optional
+        For each metric whether patterns that tie with the observed one count half, as in its own
+        test: `uses_midp` of the test. In full for all metrics if omitted.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        Two-sided p-values that control the family-wise error; NaN for a metric without a pair,
+        which is not a test and does not count.
 
     References
     ----------
-    .. [1] Benjamini, Yekutieli (2001). The control of the false discovery rate in multiple testing
-           under dependency. Annals of Statistics 29:1165-1188.
+    .. [1] Westfall and Young (1993). Resampling-based multiple testing. Wiley.
+    .. [2] Phipson and Smyth (2010). Permutation p-values should never be zero. SAGMB 9(1).
 
     Examples
     --------
-    >>> benjamini_yekutieli(np.array([0.01, 0.04]))
-    array([0.03, 0.06])
+    >>> better = [0.3, 0.1, 0.4, 0.2, 0.3, 0.1, 0.2, 0.5]
+    >>> mixed = [0.1, -0.1, 0.2, -0.2, 0.1, 0.0, 0.0, -0.1]
+    >>> westfall_young(np.column_stack([better, mixed]), seed=0).round(2)
+    array([0.01, 1.  ])
     """
-    harmonic = float((1.0 / np.arange(1, pvalues.size + 1)).sum())
-    order = np.argsort(pvalues)
-    steps = harmonic * pvalues.size / np.arange(1, pvalues.size + 1) * pvalues[order]
-    return _restore_order(_smallest_from_here(steps), order)
+    array = np.asarray(differences, dtype=np.float64)
+    matrix = array[:, np.newaxis] if array.ndim == 1 else array
+    if matrix.ndim != 2 or not matrix.size or np.isinf(matrix).any():
+        raise DataError(
+            "differences must be finite or NaN, one row per query and one column per metric, at "
+            f"least one of each; got shape {array.shape}, {int(np.isinf(array).sum())} infinite"
+        )
+    # A metric is the pair of nothing and its differences.
+    blocks = [np.column_stack([np.zeros(len(matrix)), each]) for each in matrix.T]
+    adjusted = shared_flips(blocks, half_ties=half_ties, n_resamples=n_resamples, seed=seed)
+    return np.where(np.isnan(matrix).all(axis=0), math.nan, np.concatenate(adjusted))
 
 
-def _smallest_from_here(steps: FloatArray) -> FloatArray:
-    """At each place the smallest value from there to the end, at most 1."""
-    return np.minimum(1.0, np.minimum.accumulate(steps[::-1])[::-1])
+def shared_flips(
+    blocks: Sequence[FloatArray],
+    *,
+    units: Units = QUERIES,
+    half_ties: Sequence[bool] | None = None,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> list[FloatArray]:
+    """Step-down adjusted p-values of all pairs of all blocks, from the same flips of sign.
+
+    The flipped sum of a difference is the difference of two flipped sums, so one product of the
+    signs with the pipelines' scores serves all their pairs.
+
+    Parameters
+    ----------
+    blocks : sequence of ndarray of shape (n_queries, n_pipelines)
+        One block per metric, with the same queries; a row that is left out is NaN throughout.
+    units : Units
+        The independent units of the queries, whose signs are flipped.
+    half_ties : sequence of bool, optional
+        For each pair of each block whether ties count half, as in `westfall_young`.
+    n_resamples, seed : int
+        The number of random sign patterns, and their seed.
+
+    Returns
+    -------
+    list of ndarray
+        For each metric one value per pair, in the order of `AllPairs`.
+
+    Examples
+    --------
+    >>> easy = np.arange(12.0)
+    >>> [adjusted] = shared_flips([np.column_stack([easy, easy + 1, easy + 1])], n_resamples=999)
+    >>> adjusted.round(3)
+    array([0.001, 0.001, 1.   ])
+    """
+    columns = np.hstack([units.sums(_in_own_unit(block)) for block in blocks])
+    columns = columns[_own_order(columns)]
+    block_of = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
+    first, second = np.triu_indices(block_of.size, 1)
+    is_pair = block_of[first] == block_of[second]
+    first, second = first[is_pair], second[is_pair]
+    both = zip(first, second, strict=True)
+    scale = np.array([_scale(columns[:, j] - columns[:, i]) for i, j in both])
+
+    def statistics(sums: FloatArray) -> FloatArray:
+        return np.asarray(np.abs(sums[..., second] - sums[..., first]) / scale)
+
+    resampled = (
+        statistics((2.0 * rng.integers(0, 2, (size, len(columns)), np.int8) - 1.0) @ columns)
+        for rng, size in _blocks(n_resamples, max(len(columns), first.size), seed)
+    )
+    adjusted = _maxima_pvalues(statistics(columns.sum(axis=0)), resampled, half_ties)
+    return np.split(adjusted, np.searchsorted(block_of[first], np.arange(1, len(blocks))))
 
 
-def _restore_order(ascending: FloatArray, order: IndexArray) -> FloatArray:
-    adjusted = np.empty_like(ascending)
-    adjusted[order] = ascending
-    return adjusted
+def tukey(matrix: FloatArray, *, n_resamples: int = 9999, seed: int = 0) -> FloatArray:
+    """Tukey's adjusted p-values: the share of exchanges with as large a difference of any two.
+
+    Examples
+    --------
+    >>> easy = np.arange(12.0)
+    >>> tukey(np.column_stack([easy, easy + 1, easy + 1]), n_resamples=999).round(3)
+    array([0.001, 0.001, 1.   ])
+    """
+    scores = _in_own_unit(matrix)
+    scores = scores[_own_order(scores)]
+    first, second = np.triu_indices(scores.shape[1], 1)
+    total = scores.sum(axis=0)
+    ranges = (
+        np.ptp(rng.permuted(np.broadcast_to(scores, (size, *scores.shape)), axis=2).sum(1), axis=1)
+        for rng, size in _blocks(n_resamples, scores.size, seed)
+    )
+    resampled = (np.repeat(each[:, np.newaxis], first.size, axis=1) for each in ranges)
+    return _maxima_pvalues(np.abs(total[second] - total[first]), resampled)
+
+
+def _maxima_pvalues(
+    observed: FloatArray, resampled: Iterable[FloatArray], half_ties: Sequence[bool] | None = None
+) -> FloatArray:
+    """Each statistic, largest first, against the resampled maxima of itself and all smaller ones.
+
+    Step by step as in Holm's correction. The observed statistics count as one more resample
+    (Phipson, Smyth 2010).
+    """
+    half = np.zeros(observed.size, dtype=bool) if half_ties is None else np.asarray(half_ties)
+    order = np.argsort(-observed, kind="stable")
+    ranked, tie = observed[order], _TIE * observed.max(initial=1.0)
+    extreme, n_resamples = np.zeros(order.size), 0
+    for statistics in resampled:
+        # From right to left: the largest statistic of each rank and all ranks below it.
+        largest = np.maximum.accumulate(statistics[:, order[::-1]], axis=1)[:, ::-1]
+        reached = (largest >= ranked - tie).sum(axis=0)
+        above = (largest > ranked + tie).sum(axis=0)
+        extreme += np.where(half[order], (reached + above) / 2, reached)
+        n_resamples += len(statistics)
+    return _put_back((1.0 + extreme) / (1.0 + n_resamples), order)
+
+
+def _in_own_unit(block: FloatArray) -> FloatArray:
+    """Scores over the largest one, NaN as 0, less the mean of their query.
+
+    That changes no difference but its unit, and sums lose fewer digits.
+    """
+    known = np.where(np.isnan(block), 0.0, block)
+    known = known / np.abs(known).max(initial=float(np.finfo(np.float64).smallest_subnormal))
+    return np.asarray(known - known.mean(axis=1, keepdims=True))
+
+
+def _scale(differences: FloatArray) -> float:
+    """The root of the sum of squares; infinite without a difference, so that the statistic is 0."""
+    if np.abs(differences).max(initial=0.0) <= TIE_TOLERANCE:
+        return math.inf
+    return float(np.linalg.norm(differences))
+
+
+def _own_order(columns: FloatArray) -> IndexArray:
+    """An order of the rows that depends on what they hold: shuffled rows draw the same signs.
+
+    Nor does it depend on the sign or the order of the columns, but between rows that are equal in
+    magnitude.
+    """
+    sizes = np.sort(np.abs(columns).round(9), axis=1)
+    return np.asarray(np.lexsort(np.hstack([columns, sizes]).T))
+
+
+def _blocks(n_resamples: int, width: int, seed: int) -> Iterator[tuple[np.random.Generator, int]]:
+    """The random numbers, and the numbers of resamples that are in memory at a time."""
+    rng, height = np.random.default_rng(check_seed(seed)), max(1, _BLOCK // width)
+    for start in range(0, check_resamples(n_resamples), height):
+        yield rng, min(height, n_resamples - start)

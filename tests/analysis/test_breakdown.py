@@ -45,10 +45,10 @@ def test_a_query_that_cannot_be_told_is_noted_and_in_no_share(evaluation):
     assert result.frame["share"].sum() == pytest.approx(1.0)
 
 
-def test_shares_have_wilsons_interval(evaluation):
+def test_shares_have_clopper_and_pearsons_interval(evaluation):
     # statsmodels 0.15: 2 of 8
     row = evaluation.breakdown().frame.set_index("cause").loc["fine"]
-    low, high = proportion_confint(2, 8, method="wilson")
+    low, high = proportion_confint(2, 8, method="beta")
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high))
 
 

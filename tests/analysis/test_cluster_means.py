@@ -11,8 +11,7 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, compare, history, rank
 from rageval_report.analysis.cluster_means import cluster_intervals
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats.clusters import clustered_interval
-from rageval_report.stats.units import Units
+from rageval_report.stats.units import Units, clustered_interval
 
 DOCUMENTS = np.repeat([f"d{i}" for i in range(12)], 8)
 

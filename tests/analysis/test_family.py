@@ -149,7 +149,7 @@ def test_the_level_left_is_that_of_the_family_of_each_metric():
     assert levels.tolist() == pytest.approx([0.05, 0.05, 0.05, 0.025])
 
 
-@pytest.mark.parametrize("correction", ["tarone", "westfall-young"])
+@pytest.mark.parametrize("correction", ["westfall-young"])
 def test_corrections_that_need_more_than_pvalues_are_planned_as_holms(correction):
     family = CorrectionFamily(("recall", "mrr"))
     pvalues = np.array([0.2, 0.3])

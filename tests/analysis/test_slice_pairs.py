@@ -2,8 +2,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.slice_pairs import CountedGroup, GroupedRows, paired_groups
-from rageval_report.stats import PairedScores
+from rageval_report.analysis.tables import GroupedRows
 
 
 def test_the_largest_group_is_first_and_rows_keep_their_order():
@@ -67,20 +66,6 @@ def large_runs(seed=0):
     )
 
 
-def test_large_groups_on_lattices_are_counted_and_not_sorted():
-    comparison = compare(*large_runs())
-    [pairing] = comparison.pairings
-    labels = pairing.baseline.details["topic"].reindex(pairing.alignment.ids)
-    grouped = GroupedRows.of(labels)
-    for metric in paired_groups(pairing, pairing.metrics, grouped, comparison.plan):
-        assert isinstance(metric.known.pairs, CountedGroup)
-        sides = metric.known.pairs.baseline, metric.known.pairs.candidate
-        expected = PairedScores(*sides)
-        assert np.array_equal(metric.known.pairs.differences, expected.differences)
-        assert metric.known.pairs.mean == expected.mean
-        assert metric.known.pairs.lattice.total == expected.lattice.total
-
-
 def test_a_counted_slice_has_the_numbers_of_its_queries_compared_alone():
     baseline, candidate = large_runs()
     table = compare(baseline, candidate).slices("topic").frame
@@ -110,45 +95,8 @@ def test_a_reversal_between_counted_slices_is_found():
     assert ratings.loc["tax", "verdict"] is None
 
 
-def test_another_test_or_clusters_take_the_scores_themselves():
-    comparison = compare(*large_runs(), test="t")
-    [pairing] = comparison.pairings
-    labels = pairing.baseline.details["topic"].reindex(pairing.alignment.ids)
-    grouped = GroupedRows.of(labels)
-    metrics = paired_groups(pairing, pairing.metrics, grouped, comparison.plan)
-    assert not any(isinstance(metric.known.pairs, CountedGroup) for metric in metrics)
-
-
 def test_a_column_is_sorted_as_its_rows_are():
     rng = np.random.default_rng(1)
     grouped = GroupedRows.of(pd.Series(rng.integers(0, 7, 500).astype(str)))
     column = rng.random(500)
     assert np.array_equal(grouped.sort(column), column[grouped.rows])
-
-
-def test_groups_of_complete_continuous_scores_are_paired_as_their_queries_alone():
-    """One group is on a lattice, two are not, and one side of another is."""
-    rng = np.random.default_rng(2)
-    topics = np.repeat(["law", "tax", "trade"], [90, 80, 70])
-    before, after = rng.random((2, 240))
-    before[:170], after[:90] = rng.integers(0, 3, 170) / 2, rng.integers(0, 3, 90) / 2
-    before[95] = after[95] + 1e-15  # rounding: the two scores are equal
-    ids = [f"q{i}" for i in range(240)]
-    runs = (
-        RAGPipelineEvaluation("a", {"query_id": ids, "topic": topics, "similarity": before}),
-        RAGPipelineEvaluation("b", {"query_id": ids, "topic": topics, "similarity": after}),
-    )
-    comparison = compare(*runs)
-    [pairing] = comparison.pairings
-    grouped = GroupedRows.of(pairing.baseline.details["topic"].reindex(pairing.alignment.ids))
-    paired = paired_groups(pairing, pairing.metrics, grouped, comparison.plan)
-    for (topic, rows), metric in zip(grouped, paired, strict=True):
-        pairs, alone = metric.known.pairs, PairedScores(before[rows], after[rows])
-        assert (topics[rows] == topic).all()
-        assert [steps is None for steps in pairs.side_steps] == [
-            steps is None for steps in alone.side_steps
-        ]
-        assert np.array_equal(pairs.differences, alone.differences)
-        assert pairs.mean == alone.mean
-        assert pairs.side_moments == alone.side_moments
-        assert pairs.step == alone.step

@@ -9,7 +9,7 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.slice_pooling import SliceMean, pool_slices
 from rageval_report.stats import partial_pooling
-from rageval_report.stats.clusters import clustered_standard_error
+from rageval_report.stats.units import clustered_standard_error
 
 POOLED = ["pooled_ci_low", "pooled_ci_high"]
 

@@ -148,13 +148,13 @@ def test_few_tests_of_all_other_queries_are_made(monkeypatch):
     rng = np.random.default_rng(1)
     runs = runs_of(np.full(60, 10), rng.normal(0.0, 0.05, 60), metrics=3)
     made = []
-    run_test = slice_reversals.run_test
+    paired_test = slice_reversals.paired_test
 
     def counted(pairs, **options):
         made.append(pairs.n)
-        return run_test(pairs, **options)
+        return paired_test(pairs, **options)
 
-    monkeypatch.setattr(slice_reversals, "run_test", counted)
+    monkeypatch.setattr(slice_reversals, "paired_test", counted)
     table = compare(*runs).slices("topic")
     opposed = (table.frame["difference"] * table.frame["difference"].mean() < 0).sum()
     assert opposed > 40
@@ -166,9 +166,11 @@ def test_few_tests_of_all_other_queries_are_made(monkeypatch):
 def test_the_p_value_of_a_reversal_lies_in_its_range(seed, n, effect):
     rng = np.random.default_rng(seed)
     runs = runs_of((n, 8, 7), rng.normal(0.0, effect * 0.05, 3), seed=seed)
-    [pairing] = compare(*runs).pairings
-    labels = pairing.baseline.details["topic"]
-    [slices] = slices_module._compare_groups(pairing, pairing.metrics, labels, compare(*runs).plan)
+    comparison = compare(*runs)
+    [pairing] = comparison.pairings
+    asked_for = pairing.metrics, comparison.plan
+    sliced = slices_module._slice_pairs(pairing, "topic", *asked_for)
+    [slices] = slices_module._compare_groups(sliced, *asked_for)
     for part in slices:
         low, high = part.reversal_range
         assert low <= part.reversal_pvalue <= high

@@ -146,7 +146,7 @@ def test_the_method_of_margins_is_that_of_the_option_else_of_the_file(gate, fold
     told = json.loads(gate(*words).stdout)
     assert told["settings"]["margin_method"] == "strict"
     assert told["rows"][0]["margin_method"] == "strict"
-    told = json.loads(gate(*words, "--margin-method", "sign-flip").stdout)
+    told = json.loads(gate(*words, "--margin-method", "auto").stdout)
     assert told["rows"][0]["margin_method"] == "sign-flip"
 
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.gates.figures import FIGURES, GateFigure, Measurement, ScoreColumn
+from rageval_report.analysis.gates.figures import FIGURES, GateColumn, GateFigure, Measurement
 from rageval_report.analysis.gates.grammar import RuleError
 from rageval_report.analysis.gates.pair_figures import PAIR_FIGURES, ComparedPair
 from rageval_report.cli import rageval_report
@@ -17,13 +17,14 @@ from rageval_report.cli import rageval_report
 SCORES = {"query_id": ["a", "b", "c", "d"], "recall@5": [0.25, 1.0, None, 0.75]}
 
 
-def measure_spread(column: ScoreColumn) -> Measurement:
-    return column.measurement(float(np.ptp(column.values)) if column.values.size else np.nan)
+def measure_spread(column: GateColumn) -> Measurement:
+    return column.measurement(column.scores.maximum - column.scores.minimum)
 
 
-def measure_share_near(column: ScoreColumn, target: float) -> Measurement:
-    is_near = np.abs(column.values - target) <= 0.25
-    return column.measurement(float(is_near.mean()))
+def measure_share_near(column: GateColumn, target: float) -> Measurement:
+    is_near = np.abs(column.scores.values - target) <= 0.25
+    n_near = float(column.scores.counts[is_near].sum())
+    return column.measurement(n_near / column.scores.n)
 
 
 def measure_loss_rate(pair: ComparedPair) -> Measurement:

@@ -15,8 +15,8 @@ from rageval_report.stats import (
     PAIRED_INTERVALS,
     TESTS,
     Interval,
-    PairedScores,
     PairedTest,
+    Pairs,
     paired_interval,
     paired_test,
 )
@@ -27,15 +27,15 @@ DIFFERENCE = float(np.mean(np.subtract(CANDIDATE, BASELINE)))
 PVALUE = 0.0123
 
 
-def median_test(pairs: PairedScores, *, alternative: str, n_resamples: int, seed: int):
+def median_test(pairs: Pairs, *, alternative: str, n_resamples: int, seed: int):
     """The median difference, with a p-value that shows where it comes from."""
     assert (alternative, n_resamples, seed) == ("two-sided", 9999, 0)
-    return float(np.median(pairs.differences)), PVALUE
+    return float(np.median(pairs.differences.listed())), PVALUE
 
 
-def wide_interval(pairs: PairedScores, *, confidence_level: float, n_resamples: int, seed: int):
+def wide_interval(pairs: Pairs, *, confidence_level: float, n_resamples: int, seed: int):
     """One score unit on either side of the mean difference."""
-    mean = float(pairs.differences.mean())
+    mean = pairs.mean
     return Interval(mean, mean - 1.0, mean + 1.0, 0.5, "wide", confidence_level)
 
 

@@ -375,9 +375,13 @@ def test_interval_and_p_value_agree_and_a_contradiction_is_named():
     assert row["pvalue"] == pytest.approx(0.0625 / 2)  # the mid-p of the same table
     assert row["ci_low"] > 0.0
     assert not any("says otherwise" in note for note in usual.notes)
-    # Where a caller chooses another test than that of the interval, a note names it.
+    # The interval inverts the test that is chosen ...
     exact = compare(*runs, test="mcnemar")
     assert exact.frame["pvalue"].iloc[0] == pytest.approx(0.0625)
+    assert exact.frame["ci_low"].iloc[0] < 0.0
+    assert not any("says otherwise" in note for note in exact.notes)
+    # ... and where a caller chooses another interval, a note names the contradiction.
+    exact = compare(*runs, test="mcnemar", interval="bonett-price")
     assert any(
         "excludes 0, and the test (mcnemar, p = 0.062" in note and "p-value decides" in note
         for note in exact.notes

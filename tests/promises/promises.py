@@ -122,11 +122,12 @@ def run(subject: str, name: str) -> Any:
         return json.loads(json.dumps(plain(refused(calls(subject)[name]))))
 
 
-def refused(call: Callable[[], Any]) -> Any:
+def refused(call: Callable[[], Any], *, of_python: bool = False) -> Any:
     """The error of a call, as a value among others; what it returns if it does not fail."""
+    kinds = (rr.RagevalError, TypeError) if of_python else (rr.RagevalError,)
     try:
         return call()
-    except (rr.RagevalError, TypeError) as error:
+    except kinds as error:
         return error
 
 
@@ -134,7 +135,7 @@ def errors(call: Callable[..., Any], *values: Any, **options: Any) -> dict[str, 
     """What a call raises for each of some values, and for each of some options alone."""
     tries = {str(value): functools.partial(call, value) for value in values}
     tries |= {f"{k}={v}": functools.partial(call, **{k: v}) for k, v in options.items()}
-    return {name: refused(attempt) for name, attempt in tries.items()}
+    return {name: refused(attempt, of_python=True) for name, attempt in tries.items()}
 
 
 def pick(result: Any, attributes: str) -> dict[str, Any]:

@@ -492,10 +492,11 @@ def test_nine_real_runs_have_the_means_of_pytrec_eval(real_data):
     assert len({evaluation.name for evaluation in evaluations}) == 9
     ranking = rank(*evaluations, metrics=["ndcg@10"])
     means = {each.name: each.scores["ndcg@10"].mean() for each in evaluations}
-    assert ranking.frame.set_index("pipeline")["mean"].to_dict() == means
+    assert ranking.frame.set_index("pipeline")["mean"].to_dict() == pytest.approx(means, rel=1e-14)
     compared = compare(*evaluations[:2], metrics=DL19).frame
     for side, evaluation in zip(("baseline_mean", "candidate_mean"), evaluations, strict=False):
-        assert compared[side].tolist() == evaluation.scores.mean().tolist()
+        means = evaluation.scores.mean().tolist()
+        assert compared[side].tolist() == pytest.approx(means, rel=1e-14)
 
 
 def test_the_official_test_of_trec_eval_has_its_printed_values(real_data):

@@ -123,8 +123,8 @@ def test_whatever_is_missing_is_a_dash(value):
 @pytest.mark.parametrize(
     ("value", "name", "told"),
     [
-        (True, "fragile", "yes"),
-        (np.False_, "fragile", "no"),
+        (True, "is_best", "yes"),
+        (np.False_, "is_best", "no"),
         (7, "anything", "7"),
         (np.int64(7), "mean", "7"),
         (7.0, "n_unscored", "7"),

@@ -44,11 +44,11 @@ def test_a_rise_of_what_should_be_low_is_worse():
     assert compare(old, new).report(pictures=False).verdicts[0].tone == "worse"
 
 
-def test_the_outcomes_are_counted_with_wilson_intervals(report):
+def test_the_outcomes_are_counted_with_exact_intervals(report):
     frame = result_of(report, "outcomes").frame.set_index("outcome")
     assert frame["n"].tolist() == [2, 1, 1, 2]
-    wilson = binomtest(2, 6).proportion_ci(method="wilson")  # SciPy
-    assert frame.loc["both right", ["ci_low", "ci_high"]].tolist() == pytest.approx(list(wilson))
+    exact = binomtest(2, 6).proportion_ci(method="exact")  # SciPy, Clopper and Pearson
+    assert frame.loc["both right", ["ci_low", "ci_high"]].tolist() == pytest.approx(list(exact))
 
 
 def test_what_cannot_be_told_and_what_one_run_alone_has_is_counted_apart(report):

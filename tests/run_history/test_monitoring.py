@@ -8,7 +8,7 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
 from rageval_report.run_history.monitoring import monitor
 from rageval_report.stats import mean_interval
-from rageval_report.stats.sequential import adjust_evalues, change_evalues
+from rageval_report.stats.sequential import ChangeBets, adjust_evalues, combine_growth
 
 
 def batch(day, share, n=80, *, rng=None, columns=None, **options):
@@ -50,9 +50,8 @@ def test_the_evidence_is_that_of_the_statistics(falling):
     result = monitor(falling, alpha=0.1)
     reference, *batches = [run.scores["exact_match"].to_numpy() for run in falling]
     limit = mean_interval(reference, bounds=(0, 1), confidence_level=0.9).low
-    evidence = change_evalues(
-        batches, limit, bounds=(0, 1), variance=float(reference.var()), alpha=0.05
-    )
+    bets = ChangeBets(limit, (0, 1), variance=float(reference.var()), alpha=0.05)
+    evidence = combine_growth([bets.growth(batch) for batch in batches])
     path = result.batches
     np.testing.assert_allclose(path["evidence"], evidence.evalues)
     assert result.frame["limit"].tolist() == [pytest.approx(limit)]

@@ -1,49 +1,42 @@
-"""Two tables in files, in parts so small that a few hundred rows are many."""
+"""The engines that hold tables, besides DuckDB."""
 
-import numpy as np
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-
-from rageval_report.scale import pieces
-from rageval_report.scale.pieces import read_footer
-from rageval_report.scale.scan_table import ScanTable
-from rageval_report.scale.score_rows import TableShape
+from scale_tables import Engine
 
 
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    """Parts of 40 rows, and pieces of 100."""
-    monkeypatch.setattr(pieces, "ROWS_OF_PART", 40)
-    monkeypatch.setattr(pieces, "_ROWS_OF_PIECE", 100)
+def polars_frame(table: pd.DataFrame, folder: Path) -> Any:
+    """A lazy frame of Polars."""
+    del folder
+    return pytest.importorskip("polars").from_pandas(table).lazy()
 
 
-@pytest.fixture
-def frames():
-    """Two tables with most queries in common, sorted by id."""
-    rng = np.random.default_rng(3)
-
-    def frame(share):
-        ids = [f"q{number:04d}" for number in range(600) if rng.random() < share]
-        scores = rng.integers(0, 11, len(ids)) / 10
-        return pd.DataFrame(
-            {"query_id": ids, "recall": scores, "topic": rng.choice(["x", "y"], len(ids))}
-        )
-
-    return frame(0.9), frame(0.95)
+def dask_frame(table: pd.DataFrame, folder: Path) -> Any:
+    """A frame of Dask, in two parts."""
+    del folder
+    return pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=2)
 
 
-@pytest.fixture
-def make_table(tmp_path):
-    """Writes a frame as one table of a metric and a detail."""
+def ibis_table(table: pd.DataFrame, folder: Path) -> Any:
+    """A table of Ibis over DuckDB."""
+    path = folder / f"{len(list(folder.iterdir()))}.parquet"
+    table.to_parquet(path)
+    return pytest.importorskip("ibis").read_parquet(path)
 
-    def make(frame, name, rows_of_group=70):
-        path = tmp_path / f"{name}.parquet"
-        pq.write_table(
-            pa.Table.from_pandas(frame, preserve_index=False), path, row_group_size=rows_of_group
-        )
-        shape = TableShape("query_id", {"recall": "recall"}, {}, {"topic": "topic"})
-        return ScanTable(name, tuple(read_footer(path).pieces()), shape)
 
+# Ibis calls a function that DuckDB has renamed, and reads an option that pandas drops.
+_RENAMED = pytest.mark.filterwarnings(
+    "ignore:fetch_arrow_table:DeprecationWarning", "ignore:.*infer_string:DeprecationWarning"
+)
+
+
+@pytest.fixture(params=[polars_frame, dask_frame, pytest.param(ibis_table, marks=_RENAMED)])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """What makes a lazy frame of a table."""
+    make: Engine = request.param
     return make

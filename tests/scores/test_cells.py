@@ -20,7 +20,7 @@ from rageval_report.scores.cells import (
     read_cells,
     split_object,
 )
-from rageval_report.scores.column_scale import Column
+from rageval_report.scores.column_scale import CellColumn
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
 
 
@@ -246,7 +246,7 @@ def test_letters_beside_anything_else_are_no_scores(letters):
 
 def test_words_beside_numbers_on_another_scale_are_refused_with_both():
     with pytest.raises(DataError) as caught:
-        read_cells(["0.5", "yes", "4"], Column("mark", labels=["a", "b", "c"]))
+        read_cells(["0.5", "yes", "4"], CellColumn("mark", labels=["a", "b", "c"]))
     assert str(caught.value) == (
         "metric 'mark' holds words beside numbers: 'yes' at 'b' and '4' at 'c'. Write all cells "
         "as numbers, or name the columns that are metrics: metrics=[...]"
@@ -291,7 +291,7 @@ def test_lists_of_one_number_are_numbers_and_others_are_refused():
 def test_lists_are_refused_with_five_rows_and_what_to_do(n, more):
     cells = ["0.5", *([n, 0.5] for n in range(n))]
     with pytest.raises(DataError) as caught:
-        check_parsed(read_cells(cells), cells, Column("recall"))
+        check_parsed(read_cells(cells), cells, CellColumn("recall"))
     assert str(caught.value) == (
         "metric 'recall' must hold numbers; '[0, 0.5]' at row 2, '[1, 0.5]' at row 3, '[2, 0.5]' "
         f"at row 4, '[3, 0.5]' at row 5, '[4, 0.5]' at row 6{more} is a list. A score is one "
@@ -302,8 +302,8 @@ def test_lists_are_refused_with_five_rows_and_what_to_do(n, more):
 def test_dates_are_refused_with_what_spreadsheets_do():
     cells = ["0.5", "2026-03-05", {"score": "x" * 50}]
     with pytest.raises(DataError, match=r"'2026-03-05' at row 2 is a date\. Spreadsheets turn 3/5"):
-        check_parsed(read_cells(cells), cells, Column("recall"))
-    assert check_parsed(read_cells(["0.5", "hm"]), ["0.5", "hm"], Column("recall")) is None
+        check_parsed(read_cells(cells), cells, CellColumn("recall"))
+    assert check_parsed(read_cells(["0.5", "hm"]), ["0.5", "hm"], CellColumn("recall")) is None
 
 
 # -- guesses: columns of which nobody said that they are metrics

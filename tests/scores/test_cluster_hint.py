@@ -3,8 +3,7 @@
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.scores.cluster_hint import cluster_hint
-from rageval_report.scores.roles.usual_names import cluster_noun
+from rageval_report.scores.cluster_hint import cluster_hint, cluster_noun
 
 HINT = "24 queries come from 8 documents; if these are not independent, pass clusters='document'"
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rageval_report.errors import DataError
 from rageval_report.scores import score_table
 from rageval_report.scores.cells import read_cells
-from rageval_report.scores.column_scale import Column
+from rageval_report.scores.column_scale import CellColumn
 
 
 def table_of(cells, name="my_metric", **options):
@@ -377,7 +377,7 @@ NUMBERS = st.lists(
 @given(numbers=NUMBERS, convention=st.sampled_from(sorted(CONVENTIONS)))
 def test_one_convention_for_all_cells_gives_the_same_scores(numbers, convention):
     cells = [CONVENTIONS[convention](text) for text in numbers]
-    parsed = read_cells(cells, Column("latency_ms"))
+    parsed = read_cells(cells, CellColumn("latency_ms"))
     assert parsed.numbers.tolist() == [float(text) for text in numbers]
     assert parsed.unread == []
 
@@ -407,7 +407,7 @@ def test_the_order_of_rows_never_changes_the_reading(cells, data):
 
     def outcome(values):
         try:
-            parsed = read_cells(values, Column("my_metric"))
+            parsed = read_cells(values, CellColumn("my_metric"))
         except DataError:
             return None
         return parsed.numbers, parsed.states, sorted(parsed.unread)
@@ -451,7 +451,7 @@ def test_drawn_stars_are_a_scale_only_if_all_cells_have_as_many():
     ],
 )
 def test_percent_are_parts_of_the_upper_bound_that_is_stated(bounds, numbers):
-    read = read_cells(["50 %", "25 %"], Column("share", bounds=bounds))
+    read = read_cells(["50 %", "25 %"], CellColumn("share", bounds=bounds))
     assert read.numbers.tolist() == numbers
     assert read.are_shares == (bounds == (0, 1))
 
@@ -459,24 +459,24 @@ def test_percent_are_parts_of_the_upper_bound_that_is_stated(bounds, numbers):
 @pytest.mark.parametrize(("n", "ending"), [(5, "'< 4' at row 5"), (6, "'< 4' at row 5 and 1 more")])
 def test_five_limits_are_listed_and_the_others_counted(n, ending):
     with pytest.raises(DataError, match=rf"{ending} is a limit, and not a score"):
-        read_cells([f"< {number}" for number in range(n)], Column("recall"))
+        read_cells([f"< {number}" for number in range(n)], CellColumn("recall"))
 
 
 def test_bounds_rule_out_a_reading_of_percent_by_hundredths():
     # 1,234 % is 1.234 percent or 12.34: within 0 to 1 both are; within 0 to 0.1 only the first is.
-    read = read_cells(["1,234 %", "1,500 %"], Column("share", known_bounds=(0, 0.1)))
+    read = read_cells(["1,234 %", "1,500 %"], CellColumn("share", known_bounds=(0, 0.1)))
     assert read.numbers.tolist() == [0.01234, 0.015]
 
 
 @pytest.mark.parametrize("plain", ["1", 0.5])
 def test_a_small_number_without_a_unit_beside_two_units_is_refused(plain):
     with pytest.raises(DataError, match=r"the unit of .* is not known"):
-        read_cells(["900 ms", "2 s", plain], Column("latency"))
-    assert read_cells(["900 ms", "2 s", 0], Column("latency")).numbers[2] == 0
+        read_cells(["900 ms", "2 s", plain], CellColumn("latency"))
+    assert read_cells(["900 ms", "2 s", 0], CellColumn("latency")).numbers[2] == 0
 
 
 def test_the_unit_of_times_is_noted_unless_the_name_says_it():
-    assert read_cells(["900 ms", "2 s"], Column("latency")).notes != []
-    (note,) = read_cells(["1 s", "2 s"], Column("latency")).notes
+    assert read_cells(["900 ms", "2 s"], CellColumn("latency")).notes != []
+    (note,) = read_cells(["1 s", "2 s"], CellColumn("latency")).notes
     assert note.startswith("the times of 'latency' are in ")
-    assert read_cells(["1 s", "2 s"], Column("latency_s")).notes == []
+    assert read_cells(["1 s", "2 s"], CellColumn("latency_s")).notes == []

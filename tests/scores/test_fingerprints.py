@@ -20,7 +20,7 @@ IDS = st.lists(TEXTS, unique=True, min_size=1, max_size=40)
 
 @pytest.fixture(autouse=True)
 def _few_are_enough(monkeypatch):
-    monkeypatch.setattr(fingerprints, "_FEWEST", 1)
+    monkeypatch.setattr(fingerprints, "FEWEST", 1)
     monkeypatch.setattr(fingerprints, "_BLOCK", 7)
 
 
@@ -176,7 +176,7 @@ def test_other_ids_are_left_to_pandas(ids):
 
 
 def test_few_ids_are_left_to_pandas(monkeypatch):
-    monkeypatch.setattr(fingerprints, "_FEWEST", 4)
+    monkeypatch.setattr(fingerprints, "FEWEST", 4)
     assert fingerprints._fingerprints(arrow(["a", "b", "c"])) is None
     assert fingerprints._fingerprints(arrow(["a", "b", "c", "d"])) is not None
 

@@ -124,12 +124,12 @@ def test_a_missed_figure_without_a_pattern_is_said():
     assert note.startswith("no pattern explains precision 0.5 < 0.8; chr 0.5 < 0.75")
 
 
-def test_each_figure_has_its_count_and_wilsons_interval():
+def test_each_figure_has_its_count_and_the_exact_interval():
     traces = [answer(n, "It is so.") for n in range(13)] + RIGHT[13:] + REFUSED[:30]
     frame = score_traces(GOLD, traces, missing="skip").frame.set_index("figure")
-    # SciPy 1.11 or later: binomtest(...).proportion_ci(method="wilson").
+    # SciPy 1.11 or later: binomtest(...).proportion_ci(method="exact").
     for figure, right, n in [("precision", 27, 40), ("chr", 40, 40), ("under_refusal", 0, 30)]:
-        limits = binomtest(right, n).proportion_ci(0.95, method="wilson")
+        limits = binomtest(right, n).proportion_ci(0.95, method="exact")
         assert frame.loc[figure, "n"] == n
         assert frame.loc[figure, ["ci_low", "ci_high"]].tolist() == pytest.approx(
             [limits.low, limits.high], abs=1e-12

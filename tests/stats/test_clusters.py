@@ -1,8 +1,9 @@
-import datetime as dt
+"""Clustered standard errors. Witnesses: statsmodels 0.15, SciPy 1.17.1, Bell and McCaffrey's
+general formula by matrices, arithmetic by hand, simulation."""
+
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
@@ -10,8 +11,15 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.stats import clustered_standard_error
-from rageval_report.stats.clusters import clustered_interval
+from rageval_report.stats.columns import Column
+from rageval_report.stats.units import (
+    Units,
+    clustered_interval,
+    clustered_standard_error,
+    error_of_sums,
+    interval_of_error,
+    mean_error,
+)
 
 
 @pytest.fixture
@@ -29,8 +37,7 @@ def general_cr2(values, clusters):
     """
     n, labels = values.size, np.unique(clusters)
     design = np.ones((n, 1))
-    hat = design @ np.linalg.inv(design.T @ design) @ design.T
-    keep = np.eye(n) - hat
+    keep = np.eye(n) - design @ design.T / n
     columns = []
     for label in labels:
         inside = clusters == label
@@ -38,8 +45,8 @@ def general_cr2(values, clusters):
         inverse_root = vectors @ np.diag(eigenvalues**-0.5) @ vectors.T
         columns.append(keep[:, inside] @ inverse_root @ design[inside, 0] / n)
     form = np.column_stack(columns)
-    variance = ((form.T @ (keep @ values)) ** 2).sum()
     gram = form.T @ form
+    variance = ((form.T @ (keep @ values)) ** 2).sum()
     return math.sqrt(variance), np.trace(gram) ** 2 / (gram**2).sum()
 
 
@@ -49,7 +56,7 @@ def general_cr2(values, clusters):
 @pytest.mark.parametrize(("kind", "corrected"), [("CR0", False), ("CR1", True)])
 def test_the_plain_standard_errors_are_those_of_statsmodels(scores, kind, corrected):
     values, clusters = scores
-    fit = sm.OLS(values, np.ones(60)).fit(  # statsmodels 0.15
+    fit = sm.OLS(values, np.ones(60)).fit(
         cov_type="cluster", cov_kwds={"groups": clusters, "use_correction": corrected}
     )
     found = clustered_standard_error(values, clusters, kind)
@@ -63,125 +70,52 @@ def test_cr2_is_the_general_formula_for_a_mean(sizes, seed):
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     values = np.random.default_rng(seed).random(clusters.size)
     found = clustered_standard_error(values, clusters)
-    standard_error, df = general_cr2(values, clusters)
-    assert found.standard_error == pytest.approx(standard_error, rel=1e-9)
-    assert found.df == pytest.approx(df, rel=1e-9)
-
-
-def test_clusters_of_equal_size_have_one_degree_of_freedom_less_than_their_number():
-    clusters = np.repeat(np.arange(7), 4)
-    found = clustered_standard_error(np.random.default_rng(0).random(28), clusters)
-    assert found.df == pytest.approx(6.0, rel=1e-12)
-
-
-def test_clusters_of_one_query_give_the_ordinary_standard_error():
-    values = np.random.default_rng(2).random(12)
-    found = clustered_standard_error(values, np.arange(12))
-    assert found.standard_error == pytest.approx(scipy_stats.sem(values), rel=1e-12)  # scipy 1.17.1
-    assert found.df == pytest.approx(11.0, rel=1e-12)
-    assert found.design_effect == pytest.approx(1.0, rel=1e-12)
+    assert (found.standard_error, found.df) == pytest.approx(general_cr2(values, clusters))
 
 
 def test_repeating_every_query_does_not_make_the_mean_more_certain():
     values = np.random.default_rng(3).random(10)
     found = clustered_standard_error(np.repeat(values, 5), np.repeat(np.arange(10), 5))
-    assert found.standard_error == pytest.approx(scipy_stats.sem(values), rel=1e-12)
-    assert found.df == pytest.approx(9.0, rel=1e-12)
-    assert found.design_effect == pytest.approx(5.0 * 49 / 45, rel=1e-12)
+    expected = scipy_stats.sem(values)
+    assert (found.standard_error, found.df) == pytest.approx((expected, 9.0), rel=1e-12)
 
 
-def test_one_cluster_has_no_standard_error():
-    found = clustered_standard_error([0.1, 0.5], ["a", "a"])
-    assert math.isnan(found.standard_error)
-    assert (found.df, found.n_clusters, found.estimate) == (0.0, 1, 0.3)
+def test_sums_that_were_counted_give_the_error_of_the_scores(scores):
+    values, clusters = np.tile(scores[0], 2), np.concatenate([scores[1], scores[1] + 100])
+    units = Units.of(scores[1])
+    sums, sizes = units.sums(scores[0]), units.sums(np.ones(60))
+    found = error_of_sums(sums, sizes, np.full(9, 2))
+    expected = clustered_standard_error(values, clusters)
+    for name in ("standard_error", "df", "n_clusters", "estimate"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-12)
 
 
-def test_equal_scores_have_no_design_effect():
-    found = clustered_standard_error(np.full(6, 0.1), np.repeat([1, 2], 3))
-    assert found.standard_error == pytest.approx(0.0, abs=1e-15)
-    assert math.isnan(found.design_effect)
+@pytest.mark.parametrize("scale", [1e300, -3.0])
+def test_a_scale_stretches_the_error_and_a_shift_leaves_it(scores, scale):
+    values, clusters = scores
+    here = clustered_standard_error(values, clusters)
+    there = clustered_standard_error(values * scale, clusters)
+    assert there.estimate == pytest.approx(scale * here.estimate, rel=1e-12)
+    assert there.standard_error == pytest.approx(abs(scale) * here.standard_error, rel=1e-12)
+    moved = clustered_standard_error(values + 2.0**26, clusters)
+    assert moved.standard_error == pytest.approx(here.standard_error, rel=1e-7)
 
 
-# Labels
+def test_equal_scores_have_no_error_and_unscored_queries_are_left_out_with_their_clusters():
+    found = clustered_standard_error([0.1, 0.1, math.nan, 0.1, math.nan], list("aabbc"))
+    assert (found.standard_error, found.n_clusters) == (pytest.approx(0.0, abs=1e-15), 2)
+    assert mean_error(Units.of(list("aabccc")).collapse(np.full(6, 0.1))) == (0.0, 2.0)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["a", "a", "b", "b", "c"],
-        [7, 7, 8, 8, -9],
-        np.array([0.5, 0.5, 1.5, 1.5, 2.5]),
-        np.array(["doc 1", "doc 1", "doc 2", "doc 2", "doc 3"]),
-        [1, 1, "1", "1", 2.5],
-        np.array(
-            ["2024-01-01", "2024-01-01", "2024-01-02", "2024-01-02", "2024-01-03"], "datetime64[D]"
-        ),
-        [dt.date(2024, 1, 1)] * 2 + [dt.date(2024, 1, 2)] * 2 + [dt.date(2024, 1, 3)],
-        [True, True, False, False, "neither"],
-        pd.Series(["a", "a", "b", "b", "c"]),
-        pd.Series(["a", "a", "b", "b", "c"], dtype="category"),
-        pd.Series([1, 1, 2, 2, 3], dtype="Int64"),
-    ],
-    ids=lambda labels: f"{type(labels).__name__}-{getattr(labels, 'dtype', '')}",
-)
-def test_labels_may_be_of_any_plain_kind(labels):
-    values = [0.1, 0.4, 0.3, 0.9, 0.5]
-    expected = clustered_standard_error(values, [0, 0, 1, 1, 2])
-    assert clustered_standard_error(values, labels) == expected
+# The error of a mean difference
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["a", None, "b"],
-        ["a", math.nan, "b"],
-        ["a", " ", "b"],
-        np.array(["a", "", "b"]),
-        [1.0, math.nan, 2.0],
-        np.array([1.0, math.nan, 2.0]),
-        np.array(["2024-01-01", "NaT", "2024-01-02"], "datetime64[ns]"),
-        pd.Series(["a", pd.NA, "b"], dtype="string"),
-        pd.Series([1, pd.NA, 2], dtype="Int64"),
-    ],
-    ids=lambda labels: f"{type(labels).__name__}-{getattr(labels, 'dtype', '')}",
-)
-def test_a_query_without_a_cluster_is_an_error_that_says_where(labels):
-    with pytest.raises(DataError, match="1 have none, the first at position 1"):
-        clustered_standard_error([0.1, 0.2, 0.3], labels)
-
-
-def test_labels_that_cannot_be_told_apart_are_an_error():
-    labels = np.empty(2, dtype=object)
-    labels[:] = [["a"], ["b"]]
-    with pytest.raises(DataError, match="clusters must be texts, numbers or other plain labels"):
-        clustered_standard_error([0.1, 0.2], labels)
-
-
-def test_a_label_too_few_is_an_error():
-    with pytest.raises(
-        DataError, match=r"two arrays of equal length; got shapes \(3,\) and \(2,\)"
-    ):
-        clustered_standard_error([0.1, 0.2, 0.3], ["a", "b"])
-
-
-def test_unscored_queries_are_left_out_with_their_clusters():
-    found = clustered_standard_error([0.1, 0.4, math.nan, 0.9, math.nan], ["a", "a", "b", "b", "c"])
-    assert found == clustered_standard_error([0.1, 0.4, 0.9], ["a", "a", "b"])
-
-
-def test_nothing_scored_is_an_error():
-    with pytest.raises(DataError, match="no query has a score"):
-        clustered_standard_error([math.nan], ["a"])
-
-
-def test_infinite_scores_are_an_error():
-    with pytest.raises(DataError, match="1 are infinite"):
-        clustered_standard_error([math.inf, 0.1], ["a", "b"])
-
-
-def test_an_unknown_kind_answers_with_the_known_ones():
-    with pytest.raises(UnknownNameError, match='kind must be "CR0", "CR1" or "CR2"; got "CR3"'):
-        clustered_standard_error([0.1, 0.2], ["a", "b"], "CR3")
+def test_the_error_of_the_differences_of_units_is_cr2(scores):
+    values, clusters = scores
+    expected = clustered_standard_error(values, clusters)
+    assert mean_error(Column.of(values)) == pytest.approx((scipy_stats.sem(values), 59.0))
+    found = mean_error(Units.of(clusters).collapse(values))
+    assert found == pytest.approx((expected.standard_error, expected.df), rel=1e-12)
 
 
 # The interval
@@ -189,11 +123,12 @@ def test_an_unknown_kind_answers_with_the_known_ones():
 
 def test_without_bounds_it_is_the_t_interval_on_the_degrees_of_freedom(scores):
     spread = clustered_standard_error(*scores)
-    reach = scipy_stats.t.ppf(0.95, spread.df) * spread.standard_error  # scipy 1.17.1
+    reach = scipy_stats.t.ppf(0.95, spread.df) * spread.standard_error
     found = clustered_interval(*scores, confidence_level=0.9)
     expected = (spread.estimate - reach, spread.estimate + reach)
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-9)
     assert (found.method, found.confidence_level) == ("cr2", 0.9)
+    assert found == interval_of_error(spread, 0.9)
 
 
 def test_with_bounds_it_holds_the_shares_that_are_a_t_quantile_away():
@@ -208,21 +143,16 @@ def test_with_bounds_it_holds_the_shares_that_are_a_t_quantile_away():
         assert abs(distance) == pytest.approx(scipy_stats.t.ppf(0.975, spread.df), rel=1e-9)
 
 
-def test_bounds_of_another_scale_move_the_interval_with_them():
-    values, clusters = [1, 5, 4, 4, 2, 3, 5], [1, 1, 2, 2, 2, 3, 3]
-    ratings = clustered_interval(values, clusters, bounds=(1, 5))
-    shares = clustered_interval((np.array(values) - 1) / 4, clusters, bounds=(0, 1))
-    assert (ratings.low, ratings.high) == pytest.approx((1 + 4 * shares.low, 1 + 4 * shares.high))
-
-
 @settings(max_examples=40)
 @given(answers=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 4)), min_size=2, max_size=20))
 def test_with_bounds_it_holds_the_estimate_and_stays_within_them(answers):
     values, clusters = np.array(answers).T
     found = clustered_interval(values, clusters, bounds=(0, 1))
+    turned = clustered_interval(6 - 4 * values, clusters, bounds=(2, 6))  # of another scale
     if np.unique(clusters).size > 1:
         assert 0.0 <= found.low <= found.estimate <= found.high <= 1.0
         assert found.low < found.high
+        assert (6 - 4 * found.high) == pytest.approx(turned.low)
 
 
 @pytest.mark.parametrize("score", [0.0, 0.4, 1.0])
@@ -231,37 +161,38 @@ def test_clusters_that_agree_count_once_each_and_never_give_certainty(score):
     z2 = scipy_stats.t.ppf(0.975, 5) ** 2
     centre = (score + z2 / 12) / (1 + z2 / 6)
     reach = math.sqrt(z2 / 6 * score * (1 - score) + (z2 / 12) ** 2) / (1 + z2 / 6)
-    assert found.low == pytest.approx(centre - reach, abs=1e-12)
-    assert found.high == pytest.approx(centre + reach, abs=1e-12)
+    assert (found.low, found.high) == pytest.approx((centre - reach, centre + reach), abs=1e-12)
     assert "same mean" in found.notes[0]
-
-
-def test_clusters_that_agree_have_no_width_without_bounds_and_a_note():
-    found = clustered_interval([0.2, 0.4, 0.4, 0.2], [1, 1, 2, 2])
-    assert found.high - found.low == pytest.approx(0.0, abs=1e-12)
-    assert "same mean" in found.notes[0]
+    without = clustered_interval(np.full(30, score), np.repeat(np.arange(6), 5))
+    assert (without.high - without.low, without.notes) == (pytest.approx(0.0), found.notes)
 
 
 @pytest.mark.parametrize("bounds", [None, (0, 1)])
-def test_one_cluster_has_no_interval(bounds):
+def test_one_cluster_has_no_error_and_no_interval(bounds):
     found = clustered_interval([0.2, 0.4], ["a", "a"], bounds=bounds)
-    assert math.isnan(found.low)
-    assert math.isnan(found.high)
+    assert np.isnan([found.low, found.high, found.standard_error]).all()
     assert found.notes == ("one cluster: no interval",)
+    assert clustered_standard_error([0.2, 0.4], ["a", "a"]).df == 0.0
 
 
-def test_scores_outside_the_bounds_are_an_error():
-    with pytest.raises(
-        DataError, match=r"must lie within the bounds 0 and 1; 1 do not, e\.g\. 1\.2"
-    ):
-        clustered_interval([0.1, 1.2], ["a", "b"], bounds=(0, 1))
+@pytest.mark.parametrize(
+    ("values", "clusters", "bounds", "message"),
+    [
+        ([0.1, 0.2, 0.3], ["a", "b"], None, r"one label per score; got \(2,\) for \(3,\)"),
+        ([0.1, 0.2], ["a", None], None, "clusters must have a label for every score"),
+        ([math.nan], ["a"], None, "no query has a score"),
+        ([math.inf, 0.1], ["a", "b"], None, "1 are infinite"),
+        ([0.1, 1.2], ["a", "b"], (0, 1), r"within the bounds 0 and 1; found 1\.2"),
+        ([0.1, 1.2], ["a", "b"], (1, 0), "bounds must be the smallest and largest score"),
+        ([0.1, 1.2], ["a", "b"], (0, math.inf), "bounds must be finite"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(values, clusters, bounds, message):
+    with pytest.raises(DataError, match=message):
+        clustered_interval(values, clusters, bounds=bounds)
 
 
-def test_scores_outside_the_bounds_by_rounding_are_not():
-    found = clustered_interval([0.1, 1.0 + 1e-12, 0.3], ["a", "b", "c"], bounds=(0, 1))
-    assert found.high <= 1.0
-
-
-def test_bounds_must_be_in_order():
-    with pytest.raises(DataError, match=r"bounds must be the smallest and the largest score"):
-        clustered_interval([0.1, 0.2], ["a", "b"], bounds=(1, 0))
+def test_rounding_beyond_a_bound_is_cut_and_an_unknown_kind_is_refused():
+    assert clustered_interval([0.1, 1.0 + 1e-12], ["a", "b"], bounds=(0, 1)).high <= 1.0
+    with pytest.raises(UnknownNameError, match='kind must be "CR0", "CR1" or "CR2"; got "CR3"'):
+        clustered_standard_error([0.1, 0.2], ["a", "b"], "CR3")

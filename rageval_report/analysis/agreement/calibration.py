@@ -48,8 +48,8 @@ from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import CalibrationPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.stats.agreement.rogan_gladen import JudgeErrors
 from rageval_report.stats.base import check_level, check_resamples, check_seed
+from rageval_report.stats.prediction_powered import JudgeErrors
 from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:

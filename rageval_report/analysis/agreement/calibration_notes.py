@@ -17,7 +17,7 @@ from rageval_report.analysis.sentence_parts import number, pvalue_text
 from rageval_report.errors import named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import states_frame
-from rageval_report.stats.agreement.prediction_powered import ENOUGH_TO_TUNE
+from rageval_report.stats.prediction_powered import ENOUGH_TO_TUNE
 from rageval_report.types import FloatArray
 
 _FEW = 30
@@ -110,6 +110,12 @@ def _number_notes(ratings: Ratings, means: JudgeMeans, *, has_bounds: bool) -> I
             f"with at least {ENOUGH_TO_TUNE} labels"
         )
     both = ratings.both
+    n_others = int((ratings.is_judged & ~both).sum())
+    if n_others < n < ENOUGH_TO_TUNE and means.corrected.lam == 0.0:
+        yield (
+            f"only {n_others} judged queries are without a label, fewer than the {n} with one, so "
+            "the judge's scores are not used for the mean"
+        )
     warning = rare_corrections(ratings.labels[both], ratings.judge[both], means.corrected.lam)
     # With bounds the interval counts errors that the labels may have missed.
     if warning and not has_bounds:

@@ -12,8 +12,6 @@ import pandas as pd
 import scipy
 
 from rageval_report.stats.base import Interval
-from rageval_report.stats.magnitudes import unit_of
-from rageval_report.stats.sums import sum_of_products
 from rageval_report.types import FloatArray
 
 # Nearer to 1 than this, Fisher's transformation is infinite.
@@ -96,14 +94,15 @@ def correlation(
 
 
 def _pearson(a: FloatArray, b: FloatArray) -> float:
-    first, second = (_centred(side / unit_of(side)) for side in (a, b))
-    squares = sum_of_products(first, first), sum_of_products(second, second)
-    product = sum_of_products(first, second) / math.sqrt(squares[0]) / math.sqrt(squares[1])
-    return min(max(product, -1.0), 1.0)
+    first, second = map(_standardised, (a, b))
+    return min(max(float((first * second).sum()), -1.0), 1.0)
 
 
-def _centred(values: FloatArray) -> FloatArray:
-    return np.asarray(values - values.mean())
+def _standardised(values: FloatArray) -> FloatArray:
+    """The same numbers with mean 0 and a sum of squares of 1; also of huge and tiny ones."""
+    scaled = values / np.abs(values).max()
+    centred = scaled - scaled.mean()
+    return np.asarray(centred / math.sqrt(float((centred * centred).sum())))
 
 
 def _spearman(a: FloatArray, b: FloatArray) -> float:

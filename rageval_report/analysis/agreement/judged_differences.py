@@ -16,9 +16,9 @@ from rageval_report.errors import AlignmentError
 from rageval_report.results import Result
 from rageval_report.scores import Metric
 from rageval_report.scores.align import align
-from rageval_report.stats.agreement.prediction_powered import PredictionPowered, ppi_difference
 from rageval_report.stats.base import Interval
-from rageval_report.stats.pairs.paired import paired_interval
+from rageval_report.stats.pairs import paired_interval
+from rageval_report.stats.prediction_powered import PredictionPowered, ppi_difference
 from rageval_report.types import BoolArray, FloatArray
 
 _HEADLINE = ("figure", "n", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high")

@@ -25,7 +25,7 @@ from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import VOTES
 from rageval_report.stats.base import check_level, check_resamples, check_seed
-from rageval_report.stats.means.intervals import mean_interval
+from rageval_report.stats.means import mean_interval
 
 _ALL = "all judges"
 # Scores that were converted from another scale carry rounding.

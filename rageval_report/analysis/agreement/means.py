@@ -15,21 +15,18 @@ from rageval_report.analysis.agreement.ratings import Ratings
 from rageval_report.analysis.arguments import kind_of_mean
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric
-from rageval_report.stats.agreement.prediction_powered import (
+from rageval_report.stats.base import Interval
+from rageval_report.stats.means import interval_of_count, mean_interval
+from rageval_report.stats.pairs import paired_interval
+from rageval_report.stats.prediction_powered import (
     ENOUGH_TO_TUNE,
+    JudgeErrors,
     PredictionPowered,
     ppi_mean,
+    rogan_gladen,
     stratified_ppi_mean,
     variance_of_rest,
 )
-from rageval_report.stats.agreement.rogan_gladen import (
-    JudgeErrors,
-    error_intervals,
-    rogan_gladen,
-)
-from rageval_report.stats.base import Interval
-from rageval_report.stats.means.intervals import mean_interval
-from rageval_report.stats.pairs.paired import paired_interval
 from rageval_report.types import FloatArray
 
 BIAS, MEAN, ERRORS = "bias", "mean of all queries", "errors of the judge"
@@ -39,6 +36,8 @@ ROGAN_GLADEN, EXTERNAL = "Rogan-Gladen", "Rogan-Gladen, external"
 _SAME = 1e-9
 # With fewer labels that differ from the judge, their spread cannot be estimated.
 _FEWEST_MOVED = 5
+# `ppi_mean` uses the judge with few labels if its interval is so much of that of the labels alone.
+_SHORTER = 0.9
 _PPI = "Angelopoulos et al. 2023"
 _ROGAN_GLADEN = "Rogan & Gladen 1978"
 
@@ -152,29 +151,10 @@ def corrected_mean(
         return None
     people, judge = ratings.labels[both], ratings.judge[both]
     if groups is not None:
-        mean = stratified_ppi_mean(
+        return stratified_ppi_mean(
             ratings.labels, ratings.judge, groups, bounds=bounds, confidence_level=level
         )
-    else:
-        mean = ppi_mean(people, judge, others, lam=lam, bounds=bounds, confidence_level=level)
-    return mean if bounds is None else _within(mean, bounds)
-
-
-def _within(mean: PredictionPowered, bounds: tuple[float, float]) -> PredictionPowered:
-    """The corrected mean and its limits moved to the nearest value that a score can have.
-
-    The formula adds what few labels lack, so it can leave the scale; the mean of scores cannot.
-    """
-    estimate, low, high = (
-        min(max(value, bounds[0]), bounds[1]) for value in (mean.estimate, mean.low, mean.high)
-    )
-    moved: tuple[str, ...] = ()
-    if estimate != mean.estimate:
-        moved = (
-            f"{mean.n} labels correct the judge's mean to {mean.estimate:.3f}, beyond the scale, "
-            f"so {estimate:g}, the nearest value of the scale, stands for it; label more queries",
-        )
-    return replace(mean, estimate=estimate, low=low, high=high, notes=mean.notes + moved)
+    return ppi_mean(people, judge, others, lam=lam, bounds=bounds, confidence_level=level)
 
 
 def _judge_errors(ratings: Ratings, scale: RatingScale) -> JudgeErrors | None:
@@ -197,8 +177,9 @@ def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
     'only 1 of 3 labels differ from the judge, which makes the interval too narrow'
     """
     n_different = int((np.abs(labels - judge) > _SAME).sum())
-    # With a weight below 1, labels that equal the judge's score still show a spread.
-    if lam != 1.0 or n_different >= _FEWEST_MOVED:
+    # With a weight below 1, labels that equal the judge's score still show a spread, unless all of
+    # these are the same.
+    if n_different >= _FEWEST_MOVED or (lam != 1.0 and np.ptp(judge) > _SAME):
         return ""
     return (
         f"only {n_different} of {labels.size} labels differ from the judge, which makes the "
@@ -228,19 +209,13 @@ def mean_figures(means: JudgeMeans, ratings: Ratings) -> Iterator[AgreementFigur
 
 def error_figures(errors: JudgeErrors, settings: IntervalSettings) -> Iterator[AgreementFigure]:
     """Sensitivity and specificity as rows; the one without a query is left out."""
-    level = settings.confidence_level
-    known = JudgeErrors(
-        errors.true_positives if errors.positives else 0,
-        # Both intervals need a query of their kind; that of an invented query is not shown.
-        errors.positives or 1,
-        errors.true_negatives if errors.negatives else 0,
-        errors.negatives or 1,
-    )
-    sensitivity, specificity = error_intervals(known, confidence_level=level)
-    if errors.positives:
-        yield AgreementFigure(ERRORS, "sensitivity", sensitivity, errors.positives)
-    if errors.negatives:
-        yield AgreementFigure(ERRORS, "specificity", specificity, errors.negatives)
+    for name, right, n in (
+        ("sensitivity", errors.true_positives, errors.positives),
+        ("specificity", errors.true_negatives, errors.negatives),
+    ):
+        if n:
+            interval = interval_of_count(right, n, settings.confidence_level)
+            yield AgreementFigure(ERRORS, name, interval, n)
 
 
 def share_figures(
@@ -305,31 +280,36 @@ def expected_errors(
     Notes
     -----
     The formulas of `rageval_report.stats.ppi_mean`, with the variances of the present labels and
-    scores; the judge's weight is tuned from 100 labels on.
+    scores; the judge's weight is tuned from 100 labels on, and with fewer labels and bounds the
+    judge is used where the interval gets shorter by a tenth.
     """
     both = ratings.both
     people, judge = ratings.labels[both], ratings.judge[both]
     all_scores = ratings.judge[ratings.is_judged]
     n_others = all_scores.size - n_labels
-    alone = float(people.var(ddof=1)) / n_labels
-    if n_others < 2:
-        return math.sqrt(alone), math.sqrt(alone), math.sqrt(alone)
+    alone = math.sqrt(float(people.var(ddof=1)) / n_labels)
     spread = float(all_scores.var(ddof=1))
-    lam = _weight(people, judge, spread, n_labels, n_others)
+    lam = _weight(people, judge, spread, n_labels, n_others) if n_others >= 2 else 0.0
+    if lam == 0.0:
+        return alone, alone, alone
     rest = rest_of(people, judge, lam)
     mean, variance = float(rest.mean()), float(rest.var(ddof=1))
     of_judge = lam**2 * spread / n_others
-    of_interval = of_judge + variance_of_rest(mean, variance, n_labels, lam, bounds)
-    return math.sqrt(alone), math.sqrt(of_judge + variance / n_labels), math.sqrt(of_interval)
+    corrected = math.sqrt(of_judge + variance / n_labels)
+    of_interval = math.sqrt(of_judge + variance_of_rest(mean, variance, n_labels, lam, bounds))
+    is_tuned = bounds is None or n_labels >= ENOUGH_TO_TUNE
+    if not is_tuned and of_interval > _SHORTER * alone:
+        return alone, alone, alone
+    return alone, corrected, of_interval
 
 
 def _weight(
     people: FloatArray, judge: FloatArray, spread: float, n_labels: int, n_others: int
 ) -> float:
-    """The judge's weight: tuned if there are enough labels, else 1."""
-    if n_labels < ENOUGH_TO_TUNE:
-        return 1.0
+    """The judge's weight: tuned if there are enough labels, else 1, or 0 with fewer others."""
     if not spread:
         return 0.0
+    if n_labels < ENOUGH_TO_TUNE:
+        return 1.0 if n_others >= n_labels else 0.0
     covariance = float(np.cov(people, judge, ddof=1)[0, 1])
     return float(np.clip(covariance / ((1.0 + n_labels / n_others) * spread), 0.0, 1.0))

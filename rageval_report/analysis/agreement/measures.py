@@ -13,12 +13,17 @@ import numpy as np
 from rageval_report.analysis.agreement.correlations import CorrelationKind, correlation
 from rageval_report.analysis.agreement.rating_scale import RatingScale, ScaleKind
 from rageval_report.analysis.agreement.ratings import Ratings
-from rageval_report.stats.agreement.ac1 import gwet_ac1, gwet_ac2
-from rageval_report.stats.agreement.alpha import MeasurementLevel, krippendorff_alpha
-from rageval_report.stats.agreement.kappas import cohen_kappa, fleiss_kappa
-from rageval_report.stats.agreement.ratings import Weights
+from rageval_report.stats.agreement import (
+    MeasurementLevel,
+    Weights,
+    cohen_kappa,
+    fleiss_kappa,
+    gwet_ac1,
+    gwet_ac2,
+    krippendorff_alpha,
+)
 from rageval_report.stats.base import Interval
-from rageval_report.stats.means.intervals import mean_interval
+from rageval_report.stats.means import mean_interval
 from rageval_report.types import FloatArray
 
 JUDGE_AND_PEOPLE = "judge and people"
@@ -145,7 +150,7 @@ class Measure:
 def _percent(pair: RatingPair) -> Interval:
     same = (pair.a == pair.b).astype(np.float64)
     level = pair.settings.confidence_level
-    return mean_interval(same, method="wilson", confidence_level=level)
+    return mean_interval(same, bounds=(0.0, 1.0), confidence_level=level)
 
 
 def _kappa(pair: RatingPair, weights: Weights | None = None) -> Interval:

@@ -6,17 +6,22 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import load
-from rageval_report.analysis.arguments import ReportKeywords, check_count, check_jobs
-from rageval_report.analysis.cluster_labels import (
+from rageval_report._registry import Registry, load
+from rageval_report.analysis.arguments import (
     Clusters,
+    ReportKeywords,
+    ScoredOrScanned,
+    check_count,
     clusters_setting,
+    engine_setting,
+    is_scan,
     resolve_units,
+    scans_among,
     unnamed_clusters,
 )
 from rageval_report.analysis.comparing.metric_comparison import (
@@ -25,22 +30,21 @@ from rageval_report.analysis.comparing.metric_comparison import (
     Margin,
     MetricComparison,
     PairedMetric,
-    compare_together,
     notes_of,
 )
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
-    NamedRun,
     Pairing,
     check_evaluations,
+    check_unique_names,
     compared_rows,
     pair_runs,
 )
-from rageval_report.analysis.comparing.rare_loss_columns import RARE_LOSS_COLUMNS, LossSize
 from rageval_report.analysis.comparing.verdicts import (
+    RARE_LOSS_COLUMNS,
     AdjustedPvalues,
-    MetricFinding,
+    LossSize,
     NeededUnits,
     verdict,
 )
@@ -50,7 +54,6 @@ from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.headlines.comparison_headline import comparison_answer
 from rageval_report.analysis.report_files import REPORTS
-from rageval_report.analysis.scanned import ScoredOrScanned, scans_among
 from rageval_report.analysis.sentence_parts import correction_note, group_notes
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.errors import (
@@ -58,6 +61,7 @@ from rageval_report.errors import (
     UnknownNameError,
     check_choice,
     check_options,
+    doubts_of,
     explain_keywords,
     explain_keywords_of,
 )
@@ -67,39 +71,25 @@ from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOption
 from rageval_report.results import QueryFrame, Result
 from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
-from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.same_texts import same_texts
 from rageval_report.scores.text_matching import match_queries
-from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS, adjust_pvalues
-from rageval_report.stats.all_pairs import WESTFALL_YOUNG
 from rageval_report.stats.base import check_level, check_resamples, check_seed
-from rageval_report.stats.maxt import uses_midp, westfall_young
-from rageval_report.stats.pairs.equivalence import EQUIVALENCE_METHODS, MarginMethod
+from rageval_report.stats.corrections import (
+    CORRECTIONS,
+    WESTFALL_YOUNG,
+    adjust_pvalues,
+    uses_midp,
+    westfall_young,
+)
+from rageval_report.stats.equivalence import EQUIVALENCE_METHODS, MarginMethod
+from rageval_report.stats.pairs import PAIRED_INTERVALS, TESTS, Pairs
+from rageval_report.stats.units import QUERIES
 from rageval_report.types import FloatArray, IndexArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rageval_report.reports.report import Report
-
-
-class PairingLike(Protocol):
-    """What the notes of a comparison say of two runs side by side, in memory or not."""
-
-    @property
-    def baseline(self) -> NamedRun:
-        """The pipeline in use."""
-
-    @property
-    def candidate(self) -> NamedRun:
-        """The pipeline that might replace it."""
-
-    @property
-    def metrics(self) -> list[tuple[Metric, Metric]]:
-        """The metrics that both have, as the baseline and as the candidate knows them."""
-
-    def notes(self) -> tuple[str, ...]:
-        """The ids and the metrics that only one run has."""
 
 
 _COLUMNS = (
@@ -167,7 +157,14 @@ class Comparison(Result):
         index = pairing.alignment.ids.rename("query_id")
         return pd.Series(after - before, index=index, name="difference").dropna()
 
-    def regressions(self, metric: str, candidate: str | None = None) -> pd.DataFrame:
+    def regressions(
+        self,
+        metric: str,
+        candidate: str | None = None,
+        *,
+        k: int | None = None,
+        path: str | Path | None = None,
+    ) -> pd.DataFrame:
         """The queries on which the candidate is worse, the largest change first.
 
         Parameters
@@ -176,13 +173,18 @@ class Comparison(Result):
             The metric, by any of its names.
         candidate : str, optional
             The candidate; required if there are several.
+        k : int, optional
+            The most queries of the table; if omitted, all of them, of scans 1,000.
+        path : str or Path, optional
+            A Parquet file for all of them, without details.
 
         Returns
         -------
         DataFrame, index query_id
             ``{baseline}_{metric}``, ``{candidate}_{metric}``, ``difference``, then the details:
             once if both runs agree, as ``{name}_{detail}`` if they differ. Notebooks show it with
-            texts cut to a line; see `rageval_report.results.QueryFrame`.
+            texts cut to a line; see `rageval_report.results.QueryFrame`. ``attrs["n"]`` is the
+            number of all such queries.
 
         Examples
         --------
@@ -192,9 +194,16 @@ class Comparison(Result):
         >>> compare(old, new).regressions("recall@5").loc["a"].to_dict()
         {'old_recall@5': 1.0, 'new_recall@5': 0.5, 'difference': -0.5}
         """
-        return self._changed_queries(metric, candidate, better=False)
+        return self._changed_queries(metric, candidate, k, path, better=False)
 
-    def improvements(self, metric: str, candidate: str | None = None) -> pd.DataFrame:
+    def improvements(
+        self,
+        metric: str,
+        candidate: str | None = None,
+        *,
+        k: int | None = None,
+        path: str | Path | None = None,
+    ) -> pd.DataFrame:
         """The queries on which the candidate is better, the largest change first.
 
         Parameters and columns as in `regressions`.
@@ -207,7 +216,7 @@ class Comparison(Result):
         >>> compare(old, new).improvements("recall@5").index.tolist()
         ['b']
         """
-        return self._changed_queries(metric, candidate, better=True)
+        return self._changed_queries(metric, candidate, k, path, better=True)
 
     def slices(
         self, by: str, metrics: str | Iterable[str] | None = None, correction: str = "holm"
@@ -366,14 +375,28 @@ class Comparison(Result):
         """
         return plot(self, kind, *args, ax=ax, **options)
 
-    def _changed_queries(self, metric: str, candidate: str | None, *, better: bool) -> pd.DataFrame:
+    def _changed_queries(
+        self,
+        metric: str,
+        candidate: str | None,
+        k: int | None,
+        path: str | Path | None,
+        *,
+        better: bool,
+    ) -> pd.DataFrame:
         pairing, ours, theirs = self._pair(metric, candidate)
+        if k is not None:
+            check_count("k", k)
+        if not isinstance(pairing, Pairing):  # of scans
+            scanned: pd.DataFrame = pairing.changed((ours, theirs), k, path, better=better)
+            return scanned
         before, after = pairing.both(ours, theirs)
         difference = after - before
         gain = difference if ours.greater_is_better else -difference
         change = gain if better else -gain
         rows = np.flatnonzero(change > _rounding_error(before, after))
-        order = rows[np.argsort(-np.abs(difference[rows]), kind="stable")]
+        every = rows[np.argsort(-np.abs(difference[rows]), kind="stable")]
+        order = every if path is not None else every[:k]
         frame = pd.DataFrame(
             {
                 f"{pairing.baseline.name}_{ours.name}": before[order],
@@ -382,9 +405,15 @@ class Comparison(Result):
             },
             index=pairing.alignment.ids[order].rename("query_id"),
         )
-        return QueryFrame(join_details(frame, _both_details(pairing, order, frame.index)))
+        if path is not None:
+            frame.reset_index().to_parquet(path, index=False)
+            order, frame = order[:k], frame[:k]
+        changed = QueryFrame(join_details(frame, _both_details(pairing, order, frame.index)))
+        changed.attrs["n"] = len(every)
+        return changed
 
-    def _pair(self, metric: str, candidate: str | None) -> tuple[Pairing, Metric, Metric]:
+    # Any: a pairing of scans has the names of a `Pairing`.
+    def _pair(self, metric: str, candidate: str | None) -> tuple[Any, Metric, Metric]:
         pairing = self._pairing_of(candidate)
         by_name = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
         ours, theirs = by_name[resolver(by_name)(metric)]
@@ -423,11 +452,28 @@ def _both_details(pairing: Pairing, places: IndexArray, ids: pd.Index) -> pd.Dat
     alignment = pairing.alignment
     before = _details_at(pairing.baseline, alignment.baseline_rows, places, ids)
     after = _details_at(pairing.candidate, alignment.candidate_rows, places, ids)
+    return merge_details((pairing.baseline.name, pairing.candidate.name), before, after, ids)
+
+
+def merge_details(
+    names: tuple[str, str], before: pd.DataFrame, after: pd.DataFrame, ids: pd.Index
+) -> pd.DataFrame:
+    """The details of two runs: a column once if they agree, twice if they differ.
+
+    Parameters
+    ----------
+    names : (str, str)
+        The runs.
+    before, after : DataFrame
+        Their details of the same queries.
+    ids : Index
+        The ids of these queries.
+    """
     parts: dict[str, pd.Series] = {}
     for column in dict.fromkeys((*before.columns, *after.columns)):
         if column in before and column in after and not same_texts(before[column], after[column]):
-            parts[f"{pairing.baseline.name}_{column}"] = before[column]
-            parts[f"{pairing.candidate.name}_{column}"] = after[column]
+            parts[f"{names[0]}_{column}"] = before[column]
+            parts[f"{names[1]}_{column}"] = after[column]
         else:
             parts[str(column)] = before[column] if column in before else after[column]
     return pd.DataFrame(parts, index=ids)
@@ -461,7 +507,6 @@ def compare(
     n_resamples: int = 9999,
     on: str | None = None,
     tried: int = 1,
-    n_jobs: int | None = None,
 ) -> Comparison:
     """Compare candidates with a baseline, query by query.
 
@@ -471,15 +516,15 @@ def compare(
         The pipeline in use.
     *candidates : RAGPipelineEvaluation, or EvaluationScan
         The pipelines that might replace it; each is compared with the baseline. Scans are compared
-        with scans: see `rageval_report.evaluation.scan.EvaluationScan.comparative_summary`.
+        with scans: see `rageval_report.scale.scan.EvaluationScan.comparative_summary`.
     metrics : str or iterable of str, optional
         The metrics; all that both have if omitted.
     test : str
-        "auto" is the exact sign-flip test of the mean difference (for 0/1 scores McNemar's mid-p);
-        else a name of the table ``rageval_report.stats.TESTS``.
+        "auto" is the exact sign-flip test of the mean difference, ties counted half (for 0/1 scores
+        McNemar's mid-p); else a name of the table ``rageval_report.stats.TESTS``.
     correction : str
-        "holm" over every row of the table; "tarone", which is Holm's without the rows that cannot
-        be significant; "westfall-young", "bh", "by", "hochberg", "bonferroni", "none".
+        "holm" over every row of the table; "westfall-young", "bh", "by", "hochberg",
+        "bonferroni", "none".
     confidence_level : float
         The level of the intervals; one minus it is the error rate of the verdicts.
     missing : {"drop", "worst", "bounds"}
@@ -493,14 +538,14 @@ def compare(
     seed : int
         For tests and intervals that draw at random; the defaults draw nothing.
     interval : str
-        "auto" is the inversion of the test (for 0/1 scores Bonett–Price); else a name of the table
+        "auto" is the inversion of the test; else a name of the table
         ``rageval_report.stats.PAIRED_INTERVALS``. With clusters "t" is the interval of CR2.
     margin : float or mapping of str to float, optional
         A difference too small to matter, for all metrics or by metric. Without it no verdict says
         "equivalent".
-    margin_method : {"auto", "sign-flip", "bonett-price", "t", "strict"}
+    margin_method : {"auto", "t", "strict"}
         The method of the test against the margin, and of `no_regression` in gates. "auto" is the
-        sign-flip test at the margin (for 0/1 scores Bonett–Price). It sees only losses that were
+        sign-flip test at the margin (for 0/1 scores McNemar's). It sees only losses that were
         sampled; "strict" also counts those that were not, and needs the bounds of the metric. See
         `rageval_report.stats.equivalence_test`.
     rare_loss : float or mapping of str to float, optional
@@ -514,11 +559,6 @@ def compare(
     tried : int
         The number of variants that were tried on these queries and of which the candidates are the
         best, such as 20 settings of a search; see Notes.
-    n_jobs : int, optional
-        The number of threads, for the metrics here and for the groups of `Comparison.slices`. It
-        moves no number. If omitted, one thread per available core for more than about half a second
-        of work on metrics, or groups, of at least 100,000 queries; else one thread. Slices of which
-        no group is that large always take one, as two are slower.
 
     Returns
     -------
@@ -526,7 +566,7 @@ def compare(
         Columns: metric, baseline, candidate, n, n_dropped, baseline_mean, candidate_mean,
         difference, ci_low, ci_high, test, statistic, pvalue, pvalue_adjusted, effect_size,
         effect_name, wins, ties, losses, min_detectable_difference, verdict; then improvement,
-        ci_method, hedges_g_z, odds_ratio, fragile, the columns of planning (see Notes), and those
+        ci_method, hedges_g_z, odds_ratio, the columns of planning (see Notes), and those
         that the settings add. Fewer than six queries, or clusters, are not tested: they have
         estimates, but neither a p-value nor an interval of the difference. ``rare_loss_share`` is
         the largest share of queries with a loss of ``rare_loss_size`` that the sampled queries
@@ -575,27 +615,11 @@ def compare(
         raise DataError(
             "candidates must hold at least one evaluation to compare with the baseline; got none"
         )
-    if scans := scans_among((baseline, *candidates), "compare()"):
-        comparison: Comparison = scans[0].comparative_summary(
-            *scans[1:],
-            metrics=metrics,
-            test=test,
-            correction=correction,
-            confidence_level=confidence_level,
-            missing=missing,
-            clusters=clusters,
-            seed=seed,
-            interval=interval,
-            margin=margin,
-            margin_method=margin_method,
-            rare_loss=rare_loss,
-            n_resamples=n_resamples,
-            on=on,
-            tried=tried,
-            n_jobs=n_jobs,
-        )
-        return comparison
-    evaluations = check_evaluations((baseline, *candidates), "compare(baseline, *candidates)")
+    runs = (baseline, *candidates)
+    evaluations: tuple[Any, ...] = scans_among(runs, "compare()") or check_evaluations(
+        runs, "compare(baseline, *candidates)"
+    )
+    check_unique_names(evaluations)
     plan = plan_comparison(
         evaluations[0],
         len(candidates),
@@ -609,7 +633,6 @@ def compare(
         n_resamples=n_resamples,
         seed=seed,
         tried=tried,
-        n_jobs=n_jobs,
     )
     return _compare_runs(
         evaluations, plan, correction=correction, metrics=metrics, clusters=clusters, on=on
@@ -617,7 +640,7 @@ def compare(
 
 
 def _compare_runs(
-    evaluations: Sequence[Scored],
+    evaluations: Sequence[Any],
     plan: ComparisonPlan,
     *,
     correction: str,
@@ -627,12 +650,18 @@ def _compare_runs(
 ) -> Comparison:
     """Pair the queries of each candidate with those of the baseline, and compare the pairs."""
     baseline, *others = evaluations
-    runs = others if on is None else [match_queries(run, baseline, on) for run in others]
-    pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
-    plan = replace(plan, units=resolve_units(baseline, clusters, compared_rows(pairings)))
+    if is_scan(baseline):
+        pairings, units = baseline.pair_with(others, metrics, plan.missing, clusters, on)
+    else:
+        runs = others if on is None else [match_queries(run, baseline, on) for run in others]
+        pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
+        units = QUERIES
+        if clusters is not None:
+            units = resolve_units(baseline, clusters, compared_rows(pairings))
     settings: dict[str, object] = {
         **dialect_settings(evaluations),
         **clusters_setting(clusters),
+        **engine_setting(baseline),
     }
     if on is not None:
         settings["on"] = on
@@ -640,7 +669,7 @@ def _compare_runs(
     return compare_pairings(
         f"{names} against {baseline.name}",
         pairings,
-        plan,
+        replace(plan, units=units),
         correction=correction,
         settings=settings,
         notes=(
@@ -665,7 +694,6 @@ def plan_comparison(
     n_resamples: int = 9999,
     seed: int = 0,
     tried: int = 1,
-    n_jobs: int | None = None,
 ) -> ComparisonPlan:
     """The settings of a comparison, checked.
 
@@ -677,7 +705,7 @@ def plan_comparison(
         The number of candidates.
     test, interval, confidence_level, missing, margin, margin_method, rare_loss
         As in `compare`.
-    n_resamples, seed, tried, n_jobs
+    n_resamples, seed, tried
         As in `compare`.
     """
     check_choice("missing", missing, MISSING_TREATMENTS)
@@ -694,12 +722,7 @@ def plan_comparison(
         seed=check_seed(seed),
         # If all that were tried are compared, the correction counts them already.
         tried=n_tried if (n_tried := check_count("tried", tried)) > n_candidates else 1,
-        n_jobs=check_jobs(n_jobs),
     )
-
-
-# The correction "westfall-young" of some rows.
-AdjustByFlips: TypeAlias = Callable[[Sequence[MetricComparison]], FloatArray]
 
 
 def compare_pairings(
@@ -733,56 +756,9 @@ def compare_pairings(
         for pairing in pairings
         for ours, theirs in pairing.metrics
     ]
-    rows = compare_together(paired, plan)
-    n_queries = len(pairings[0].baseline.scores)
-    comparison = comparison_of_rows(
-        title,
-        *(pairings, rows, plan),
-        correction=correction,
-        n_queries=n_queries,
-        settings=settings,
-        notes=notes,
-    )
-    return replace(comparison, pairings=pairings)
-
-
-def comparison_of_rows(
-    title: str,
-    pairings: Sequence[PairingLike],
-    rows: list[MetricComparison],
-    plan: ComparisonPlan,
-    *,
-    correction: str,
-    n_queries: int,
-    settings: Mapping[str, object] | None = None,
-    notes: Iterable[str] = (),
-    flips: AdjustByFlips | None = None,
-) -> Comparison:
-    """The comparison that tested rows make, with one correction over all of them.
-
-    Parameters
-    ----------
-    title, correction, settings, notes
-        As in `compare_pairings`.
-    pairings : sequence of PairingLike
-        What was compared; the result itself holds no pairings.
-    rows : list of MetricComparison
-        One per metric of each pairing, in this order.
-    plan : ComparisonPlan
-        The settings of the rows.
-    n_queries : int
-        The number of queries of the baseline.
-    flips : callable, optional
-        The correction "westfall-young" of rows whose scores are not in memory.
-    """
+    rows = [each.tested(plan) for each in paired]
     family = family_of_pairings(pairings)
-
-    def flipped(chosen: Sequence[MetricComparison]) -> FloatArray:
-        if flips is not None:
-            return flips(chosen)
-        return _westfall_young_pvalues(chosen, plan, n_queries)
-
-    adjusted = _adjust_rows(rows, family, correction, plan, flipped)
+    adjusted = _adjust_rows(rows, family, correction, plan, pairings[0].baseline)
     frame = _comparison_frame(rows, adjusted, plan, n_candidates=len(pairings))
     return Comparison(
         title,
@@ -799,15 +775,15 @@ def comparison_of_rows(
             *dict.fromkeys(_comparison_notes(pairings, rows, family, correction, plan)),
         ),
         headline=_headline(frame, n_candidates=len(pairings)),
+        pairings=pairings,
         plan=plan,
     )
 
 
-def _known_method(what: str, name: str, table: Iterable[str]) -> str:
+def _known_method(what: str, name: str, table: Registry[Any]) -> str:
     """The name, if it is "auto" or in a table of methods."""
-    known = list(table)
-    if name != "auto" and name not in known:
-        raise UnknownNameError(what, name, ["auto", *known])
+    if name != "auto" and name not in table:
+        raise UnknownNameError(what, name, ["auto", *table])
     return name
 
 
@@ -841,13 +817,13 @@ def _adjust_rows(
     family: CorrectionFamily,
     correction: str,
     plan: ComparisonPlan,
-    flips: AdjustByFlips,
+    baseline: Scored,
 ) -> list[AdjustedPvalues]:
     """The corrected p-values of all rows: of the difference, and of equivalence."""
-    if correction not in (known := [*CORRECTIONS, WESTFALL_YOUNG]):
-        raise UnknownNameError("correction", correction, known)
+    if correction != WESTFALL_YOUNG and correction not in CORRECTIONS:
+        raise UnknownNameError("correction", correction, [*CORRECTIONS, WESTFALL_YOUNG])
     if plan.tried == 1:
-        return _adjust_together(rows, family, correction, plan, flips)
+        return _adjust_together(rows, family, correction, plan, baseline)
     # Each variant keeps its share of the error rate, also those that are not among the candidates.
     by_candidate: dict[str, list[MetricComparison]] = {}
     for row in rows:
@@ -855,7 +831,7 @@ def _adjust_rows(
     return [
         adjusted.for_the_best_of(plan.tried)
         for own in by_candidate.values()
-        for adjusted in _adjust_together(own, family, correction, plan, flips)
+        for adjusted in _adjust_together(own, family, correction, plan, baseline)
     ]
 
 
@@ -864,7 +840,7 @@ def _adjust_together(
     family: CorrectionFamily,
     correction: str,
     plan: ComparisonPlan,
-    flips: AdjustByFlips,
+    baseline: Scored,
 ) -> list[AdjustedPvalues]:
     """The p-values of rows that are corrected together, before a correction for a choice."""
     # Westfall-Young resamples the differences; equivalence has no such form, so Holm is used there.
@@ -879,9 +855,9 @@ def _adjust_together(
         if correction == WESTFALL_YOUNG:
             # The flips are drawn, and the test may be another one, but no adjusted p-value is the
             # smaller.
-            return np.fmax(flips([rows[i] for i in positions]), raw[positions])
-        smallest = [rows[i].smallest_pvalue for i in positions]
-        return adjust_pvalues(raw[positions], method=method, smallest=smallest)
+            drawn = _westfall_young_pvalues([rows[i] for i in positions], plan, baseline)
+            return np.fmax(drawn, raw[positions])
+        return adjust_pvalues(raw[positions], method=method)
 
     pvalues = family.correct(names, raw, correct_differences)
     equivalence_pvalues = family.correct(
@@ -898,18 +874,13 @@ def _adjust_together(
 
 
 def _westfall_young_pvalues(
-    rows: Sequence[MetricComparison], plan: ComparisonPlan, n_queries: int
+    rows: Sequence[MetricComparison], plan: ComparisonPlan, baseline: Scored
 ) -> FloatArray:
     """Signs are flipped unit by unit, the same for all metrics and candidates."""
     # A missing pair is 0, which no flip of its sign changes.
-    differences = np.zeros((n_queries, len(rows)), order="F")
+    differences = np.zeros((len(baseline.scores), len(rows)), order="F")
     for column, row in enumerate(rows):
-        if row.baseline_rows is None:
-            raise DataError(
-                f"the correction {WESTFALL_YOUNG!r} needs every score in memory; choose another "
-                "one, e.g. 'holm', or bring the scores into memory with .collect()"
-            )
-        differences[row.baseline_rows, column] = row.differences
+        differences[row.known.rows, column] = row.known.differences
     by_unit = plan.units.sums(differences)
     # What was not tested for want of units is not a test.
     by_unit[:, [math.isnan(row.test.pvalue) for row in rows]] = math.nan
@@ -949,13 +920,18 @@ def _frame_row(
     # Sentences such as "no difference shown" name no candidate.
     if n_candidates > 1 and finding.candidate not in sentence:
         sentence = f"{finding.candidate}: {sentence}"
+    nothing = NeededUnits(math.nan, math.nan)
+    first, second = (*finding.needed, nothing, nothing)[:2]
     columns: dict[str, object] = {
         **row.numbers,
         "pvalue_adjusted": adjusted.pvalue,
         "min_detectable_difference": finding.min_detectable_difference,
         "verdict": sentence,
-        "fragile": finding.is_fragile,
-        **_planning_columns(finding, adjusted.level_left(plan.alpha_of_one)),
+        "level_left": adjusted.level_left(plan.alpha_of_one),
+        "planned_difference": first.difference,
+        "n_needed": first.n,
+        "smaller_planned_difference": second.difference,
+        "n_needed_smaller": second.n,
     }
     if plan.tried > 1:
         columns["gain_of_noise"] = finding.gain_of_noise
@@ -965,21 +941,8 @@ def _frame_row(
     return columns
 
 
-def _planning_columns(finding: MetricFinding, level: float) -> dict[str, object]:
-    """The level that the correction leaves, and the units that differences need at it."""
-    nothing = NeededUnits(math.nan, math.nan)
-    first, second = (*finding.needed, nothing, nothing)[:2]
-    return {
-        "level_left": level,
-        "planned_difference": first.difference,
-        "n_needed": first.n,
-        "smaller_planned_difference": second.difference,
-        "n_needed_smaller": second.n,
-    }
-
-
 def _comparison_notes(
-    pairings: Sequence[PairingLike],
+    pairings: Sequence[Pairing],
     rows: list[MetricComparison],
     family: CorrectionFamily,
     correction: str,
@@ -1003,18 +966,28 @@ def _comparison_notes(
     yield from family.notes()
 
 
-def _unchanged_notes(pairing: PairingLike, rows: Iterable[MetricComparison]) -> Iterator[str]:
+def _are_same(pairs: Pairs) -> bool:
+    """Whether no query differs, and both sides have the same scores to the last bit."""
+    before, after = pairs.baseline, pairs.candidate
+    return (
+        not pairs.by_query.n_changed
+        and np.array_equal(before.values, after.values)
+        and np.array_equal(before.counts, after.counts)
+    )
+
+
+def _unchanged_notes(pairing: Pairing, rows: Iterable[MetricComparison]) -> Iterator[str]:
     """That a candidate has the very scores of the baseline, which a change hardly leaves."""
     names = (pairing.baseline.name, pairing.candidate.name)
     pairs = [row.pairs for row in rows if row.names == names and row.pairs.n]
-    if pairs and all(both.are_equal_bits for both in pairs):
+    if pairs and all(map(_are_same, pairs)):
         yield (
             f"{names[1]} and {names[0]} are identical to the last bit on every metric: did the "
             "change reach the pipeline?"
         )
 
 
-def _margin_notes(pairings: Sequence[PairingLike], plan: ComparisonPlan) -> Iterator[str]:
+def _margin_notes(pairings: Sequence[Pairing], plan: ComparisonPlan) -> Iterator[str]:
     """That a single margin cannot suit metrics of different ranges."""
     metrics = {ours.name: ours for pairing in pairings for ours, _ in pairing.metrics}
     if plan.margin is None or isinstance(plan.margin, Mapping) or len(metrics) == 1:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypedDict
 
-from rageval_report.analysis.cluster_labels import Clusters
+from rageval_report.analysis.arguments import Clusters
 from rageval_report.analysis.comparing.metric_comparison import Margin
 from rageval_report.analysis.comparing.pairing import MissingTreatment
-from rageval_report.analysis.comparing.rare_loss_columns import LossSize
-from rageval_report.stats.pairs.equivalence import MarginMethod
+from rageval_report.analysis.comparing.verdicts import LossSize
+from rageval_report.stats.equivalence import MarginMethod
 
 
 class PlanKeywords(TypedDict, total=False):
@@ -25,7 +25,6 @@ class PlanKeywords(TypedDict, total=False):
     rare_loss: LossSize | None
     n_resamples: int
     tried: int
-    n_jobs: int | None
 
 
 class ComparisonKeywords(PlanKeywords, total=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, cast, get_args
+from typing import Literal, Protocol, Self, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -20,11 +20,10 @@ from rageval_report.errors import (
     named,
 )
 from rageval_report.scores import Metric, Scored
-from rageval_report.scores.align import Alignment, align
-from rageval_report.scores.metric_scales import agree_on_scale, check_scales, is_within
+from rageval_report.scores.align import Alignment, agree_on_scale, align, check_scales, is_within
 from rageval_report.scores.states import not_applicable
-from rageval_report.stats.pairs.paired_scores import NO_RULERS, PairedScores, SideRulers
-from rageval_report.stats.states.pair_state import LoneScores
+from rageval_report.stats.columns import Column
+from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import Units
 from rageval_report.types import BoolArray, FloatArray, IntArray
 
@@ -83,25 +82,29 @@ class Pairing:
         A query to which it applies on one side only, such as one that a single pipeline refused,
         counts as unscored.
         """
-        before = self.alignment.baseline(_does_not_apply(self.baseline, ours))
-        after = self.alignment.candidate(_does_not_apply(self.candidate, theirs))
-        return np.asarray(~(before & after), dtype=bool)
+        before, after = (
+            pd.Series(not_applicable(run.scores[metric.name], run.details, metric.name))
+            for run, metric in ((self.baseline, ours), (self.candidate, theirs))
+        )
+        neither = self.alignment.baseline(before) & self.alignment.candidate(after)
+        return np.asarray(~neither, dtype=bool)
 
     def treated(
         self, ours: Metric, theirs: Metric, missing: MissingTreatment
     ) -> tuple[FloatArray, FloatArray]:
-        """Both sides' scores with missing ones treated; NaN where the metric does not apply."""
-        before, after = fill_missing(*self.both(ours, theirs), ours, missing)
+        """Both sides' scores; with missing="worst" a missing score is the worst possible one.
+
+        A score is NaN where the metric does not apply.
+        """
+        before, after = self.both(ours, theirs)
         if missing != "worst":
             return before, after
+        worst = require_bounds(ours)[0 if ours.greater_is_better else 1]
         applies = self.applies(ours, theirs)
-        return np.where(applies, before, np.nan), np.where(applies, after, np.nan)
-
-    def count_filled(self, ours: Metric, theirs: Metric, missing: MissingTreatment) -> int:
-        """The number of scores that `treated` replaces by the worst possible one."""
-        if missing != "worst":
-            return 0
-        return count_missing(*self.both(ours, theirs), lambda: self.applies(ours, theirs))
+        return (
+            np.where(applies, np.where(np.isnan(before), worst, before), np.nan),
+            np.where(applies, np.where(np.isnan(after), worst, after), np.nan),
+        )
 
     def baseline_rows(self, compared: BoolArray) -> IntArray:
         """The rows of some common queries in the baseline."""
@@ -110,10 +113,27 @@ class Pairing:
 
     def independent_pairs(
         self, ours: Metric, theirs: Metric, missing: MissingTreatment, units: Units
-    ) -> PairedScores:
-        """One metric, one pair per independent unit of the queries that both scored."""
-        complete, pairs = split_complete(*self.treated(ours, theirs, missing))
-        return units.select(self.baseline_rows(complete)).collapse(pairs)
+    ) -> Pairs:
+        """One metric, by independent unit of the queries that both scored."""
+        before, after = self.treated(ours, theirs, missing)
+        complete = ~(np.isnan(before) | np.isnan(after))
+        return pairs_of(
+            before[complete], after[complete], units.select(self.baseline_rows(complete))
+        )
+
+    def without(self, places: IntArray) -> Self:
+        """The runs without some of the common queries; ids are not kept."""
+        whole = self.alignment
+        rest = np.delete(np.arange(len(whole.ids)), places)
+        return replace(
+            self,
+            alignment=replace(
+                whole,
+                ids=whole.ids[:0],
+                baseline_rows=rest if whole.baseline_rows is None else whole.baseline_rows[rest],
+                candidate_rows=rest if whole.candidate_rows is None else whole.candidate_rows[rest],
+            ),
+        )
 
     def units_of_candidate(self, units: Units) -> Units:
         """The units of the candidate's rows, from those of the baseline's rows."""
@@ -131,15 +151,60 @@ class Pairing:
         )
 
 
-def split_complete(
-    before: FloatArray, after: FloatArray, rulers: SideRulers = NO_RULERS
-) -> tuple[BoolArray, PairedScores]:
-    """Which queries both sides scored, and their scores; not copied if these are all queries."""
-    complete = ~(np.isnan(before) | np.isnan(after))
-    if complete.all():
-        sides = np.ascontiguousarray(before), np.ascontiguousarray(after)
-        return complete, PairedScores(*sides, rulers=rulers)
-    return complete, PairedScores(before[complete], after[complete], rulers=rulers)
+@dataclass(frozen=True, eq=False)
+class LoneScores:
+    """The scores of common queries that only one side scored, and the queries that neither scored.
+
+    Parameters
+    ----------
+    baseline, candidate : Column
+        The scores of the queries that only the baseline, only the candidate scored.
+    n_neither : int
+        The number of queries without a score.
+
+    Examples
+    --------
+    >>> nan = float("nan")
+    >>> lone = LoneScores.of(np.array([0.5, nan, nan]), np.array([nan, 1.0, nan]))
+    >>> lone.n, lone.n_no_baseline, lone.n_no_candidate
+    (3, 2, 2)
+    """
+
+    baseline: Column
+    candidate: Column
+    n_neither: int = 0
+
+    @classmethod
+    def of(cls, baseline: FloatArray, candidate: FloatArray) -> LoneScores:
+        """Those of two columns of the same queries; NaN is unscored."""
+        no_before, no_after = np.isnan(baseline), np.isnan(candidate)
+        return cls(
+            Column.of(baseline[no_after]),
+            Column.of(candidate[no_before]),
+            int(np.count_nonzero(no_before & no_after)),
+        )
+
+    @property
+    def n(self) -> int:
+        """The number of queries that are left out of a comparison."""
+        return self.baseline.n + self.candidate.n + self.n_neither
+
+    @property
+    def n_no_baseline(self) -> int:
+        """The number of queries that the baseline did not score."""
+        return self.candidate.n + self.n_neither
+
+    @property
+    def n_no_candidate(self) -> int:
+        """The number of queries that the candidate did not score."""
+        return self.baseline.n + self.n_neither
+
+
+def pairs_of(before: FloatArray, after: FloatArray, units: Units) -> Pairs:
+    """Complete pairs of scores, by independent unit; there may be none."""
+    if not before.size:
+        return Pairs(*3 * (Column.of(before),))
+    return Pairs.of(before, after, units if units.are_clusters else None)
 
 
 def note_on_lone_ids(name: str, ids: Collection[str], n: int | None = None) -> tuple[str, ...]:
@@ -168,11 +233,6 @@ def notes_on_lone_metrics(baseline: Scored, candidate: Scored) -> Iterator[str]:
         alone = [metric.name for metric in run.metrics.values() if not twin_of(metric, other)]
         if alone:
             yield f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}"
-
-
-def _does_not_apply(run: Scored, metric: Metric) -> pd.Series:
-    numbers = run.scores[metric.name]
-    return pd.Series(not_applicable(numbers, run.details, metric.name), index=numbers.index)
 
 
 def pair_runs(
@@ -266,7 +326,12 @@ def on_one_scale(
         If two runs disagree on the direction or the scale of a metric.
     """
     known, scores = list(shared), [run.scores for run in runs]
-    check_directions(known)
+    for first, *others in known:
+        if any(metric.greater_is_better != first.greater_is_better for metric in others):
+            raise DataError(
+                f"{first.name!r}: the runs disagree on whether higher is better; say so when "
+                f"loading, for example metrics={{{first.name!r}: 'lower'}}"
+            )
     check_scales([run.name for run in runs], scores, known)
     return [agree_on_scale(metrics, scores) for metrics in known]
 
@@ -307,28 +372,6 @@ def twin_of(metric: Metric, run: Scored) -> Metric | None:
     """The same metric as a run knows it, by its name or else its meaning; None without it."""
     by_meaning = {theirs.known_as: theirs for theirs in run.metrics.values()}
     return run.metrics.get(metric.name) or by_meaning.get(metric.known_as)
-
-
-def check_directions(shared: Iterable[tuple[Metric, ...]]) -> None:
-    """Refuse runs that disagree on whether higher is better."""
-    for first, *others in shared:
-        if any(metric.greater_is_better != first.greater_is_better for metric in others):
-            raise DataError(
-                f"{first.name!r}: the runs disagree on whether higher is better; say so when "
-                f"loading, for example metrics={{{first.name!r}: 'lower'}}"
-            )
-
-
-def fill_missing(
-    baseline: FloatArray, candidate: FloatArray, metric: Metric, missing: MissingTreatment
-) -> tuple[FloatArray, FloatArray]:
-    """Both sides; with missing="worst" a missing score is the worst possible one."""
-    if missing != "worst":
-        return baseline, candidate
-    worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
-    return np.where(np.isnan(baseline), worst, baseline), np.where(
-        np.isnan(candidate), worst, candidate
-    )
 
 
 def count_missing(
@@ -373,14 +416,12 @@ def require_bounds(metric: Metric) -> tuple[float, float]:
     return metric.bounds
 
 
-def extreme_differences(
-    pairs: PairedScores, lone: LoneScores, metric: Metric
-) -> tuple[float, float]:
+def extreme_differences(pairs: Pairs, lone: LoneScores, metric: Metric) -> tuple[float, float]:
     """The mean difference if every missing score were as low, or as high, as it can be.
 
     Parameters
     ----------
-    pairs : PairedScores
+    pairs : Pairs
         The scores of the queries that both sides scored.
     lone : LoneScores
         The scores of those that one side scored; there are some.
@@ -395,17 +436,21 @@ def extreme_differences(
     --------
     >>> nan, known = float("nan"), Metric("recall", bounds=(0.0, 1.0))
     >>> lone = LoneScores.of(np.array([0.5]), np.array([nan]))
-    >>> extreme_differences(PairedScores.of([0.5], [0.5]), lone, known)
+    >>> extreme_differences(Pairs.of([0.5], [0.5]), lone, known)
     (-0.25, 0.25)
     """
     low, high = require_bounds(metric)
-    n = pairs.n + lone.n
+    n = pairs.differences.n + lone.n
     if not n:
         return math.nan, math.nan
-    gained = lone.candidate.total - lone.baseline.total + (pairs.n * pairs.mean if pairs.n else 0.0)
+    gained = _total(pairs.differences) + _total(lone.candidate) - _total(lone.baseline)
     lowest = gained + lone.n_no_candidate * low - lone.n_no_baseline * high
     highest = gained + lone.n_no_candidate * high - lone.n_no_baseline * low
     return lowest / n, highest / n
+
+
+def _total(column: Column) -> float:
+    return column.mean * column.n if column.n else 0.0
 
 
 def compared_rows(pairings: Sequence[Pairing]) -> BoolArray:
@@ -443,8 +488,13 @@ def check_evaluations(runs: Sequence[object], call: str) -> tuple[Scored, ...]:
             f"{describe_kind(others[0])}. {hint}"
         )
     evaluations = cast("tuple[Scored, ...]", tuple(runs))
-    names = [run.name for run in evaluations]
+    check_unique_names(evaluations)
+    return evaluations
+
+
+def check_unique_names(runs: Sequence[NamedRun]) -> None:
+    """Refuse two pipelines of the same name."""
+    names = [run.name for run in runs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise DataError(f"two runs are named {twice[0]!r}; give each its own name")
-    return evaluations

@@ -1,25 +1,34 @@
-"""The verdict of each row of a comparison: one sentence that a person can repeat."""
+"""The verdict of each row of a comparison in one sentence, and the rare losses behind it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rageval_report.analysis.comparing.margin_methods import interval_name, is_usual
+from rageval_report.analysis.arguments import has_formal_bounds
+from rageval_report.analysis.comparing.margins import interval_name, is_usual
 from rageval_report.analysis.sentence_parts import (
     correction_text,
     number,
     pvalue_text,
     rounded_count,
 )
+from rageval_report.errors import DataError
+from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval, PairedResult
-from rageval_report.stats.pairs.equivalence import EquivalenceResult
+from rageval_report.stats.effects import RareLossBound, rare_loss_bound
+from rageval_report.stats.equivalence import EquivalenceResult
+from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import FEWEST_UNITS
 
 CLUSTERS = "clusters"
 _MOST_QUERIES_NAMED = 1_000_000
+# One size of a loss, or one per metric.
+LossSize = float | Mapping[str, float]
+RARE_LOSS_COLUMNS = ("rare_loss_size", "rare_loss_share", "rare_loss_difference")
 
 
 @dataclass(frozen=True)
@@ -112,8 +121,6 @@ class MetricFinding:
         infinite if none can be shown, NaN if the differences do not vary.
     needed : tuple of NeededUnits
         The units that differences of a useful size need at that level.
-    is_fragile : bool
-        Whether one more query against it would undo it.
     equivalence : EquivalenceResult, optional
         The test against the user's margin.
     alpha : float
@@ -141,7 +148,6 @@ class MetricFinding:
     adjusted: AdjustedPvalues
     min_detectable_difference: float
     needed: tuple[NeededUnits, ...]
-    is_fragile: bool
     equivalence: EquivalenceResult | None
     alpha: float
     unit: str = "paired queries"
@@ -189,16 +195,17 @@ def verdict(finding: MetricFinding) -> str:
 def _shown_sentence(finding: MetricFinding) -> str:
     difference = finding.test.difference
     better = (difference > 0) == finding.greater_is_better
+    # Turned so that the interval surrounds the size of the difference that is claimed.
+    low, high = finding.interval.low, finding.interval.high
+    if difference < 0:
+        low, high = -high, -low
+    interval = f"{100 * (1 - finding.alpha):g} % CI {number(low)} to {number(high)}"
     sentence = (
         f"{finding.candidate} is {'better' if better else 'worse'} on {finding.metric} by "
-        f"{number(abs(difference))} ({_magnitude(finding)}), {_pvalue(finding)}, "
+        f"{number(abs(difference))} ({interval}), {_pvalue(finding)}, "
         f"{finding.test.n} {finding.unit}"
     )
-    sentence += _margin_part(finding) + _tried_part(finding)
-    if finding.is_fragile:
-        unit = "cluster" if finding.unit == CLUSTERS else "query"
-        sentence += f"; fragile: one more {unit} against it, as large as the largest, would undo it"
-    return sentence
+    return sentence + _margin_part(finding) + _tried_part(finding)
 
 
 def _margin_part(finding: MetricFinding) -> str:
@@ -259,8 +266,8 @@ def _not_shown_sentence(finding: MetricFinding) -> str:
 
 def _would_show_part(finding: MetricFinding) -> str:
     """The differences that as many units would show; empty if the differences do not vary."""
-    detectable = finding.min_detectable_difference
-    start = f"; with {finding.test.n} {_short(finding.unit)}"
+    detectable, unit = finding.min_detectable_difference, finding.unit.removeprefix("paired ")
+    start = f"; with {finding.test.n} {unit}"
     if math.isinf(detectable):
         return f"{start} no difference can be shown after correction"
     if detectable >= finding.largest_difference:
@@ -299,7 +306,7 @@ def _needed_part(finding: MetricFinding) -> str:
 
 def _count_needed(finding: MetricFinding, needed: NeededUnits, *, is_first: bool) -> str:
     difference = number(needed.difference)
-    unit = f" {_short(finding.unit)}" if is_first else ""
+    unit = f" {finding.unit.removeprefix('paired ')}" if is_first else ""
     if not needed.n <= _MOST_QUERIES_NAMED:
         return f"over a million{unit}{' are needed' if is_first else ''} to see {difference}"
     count = f"about {rounded_count(int(needed.n))}{unit}"
@@ -312,19 +319,11 @@ def _count_needed(finding: MetricFinding, needed: NeededUnits, *, is_first: bool
 
 
 def _too_few_sentence(finding: MetricFinding) -> str:
+    unit = finding.unit.removeprefix("paired ")
     return (
-        f"too few {_short(finding.unit)} for a test on {finding.metric}: {finding.test.n} in "
+        f"too few {unit} for a test on {finding.metric}: {finding.test.n} in "
         f"common, at least {finding.fewest_units} are needed"
     )
-
-
-def _magnitude(finding: MetricFinding) -> str:
-    """The interval, turned so that it surrounds the size of the difference that is claimed."""
-    low, high = finding.interval.low, finding.interval.high
-    if finding.test.difference < 0:
-        low, high = -high, -low
-    level = 100 * (1 - finding.alpha)
-    return f"{level:g} % CI {number(low)} to {number(high)}"
 
 
 def _pvalue(finding: MetricFinding) -> str:
@@ -338,5 +337,63 @@ def _pvalue(finding: MetricFinding) -> str:
     return f"{correction_text(correction)} p {pvalue}"
 
 
-def _short(unit: str) -> str:
-    return unit.removeprefix("paired ")
+# -- rare losses
+
+
+def find_rare_losses(
+    pairs: Pairs, metric: Metric, size: LossSize | None, confidence_level: float
+) -> RareLossBound | None:
+    """The bound for one metric; None without a pair, or if it is not known how much can be lost.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Independent pairs.
+    metric : Metric
+        What is compared; its direction says which changes are losses.
+    size : float or mapping of str to float, optional
+        The size of the loss, for all metrics or by metric; if omitted, the range of the scores,
+        unless it is a formality.
+    confidence_level : float
+        The level of the limit of the share.
+
+    Raises
+    ------
+    DataError
+        If no query can lose so much.
+
+    Examples
+    --------
+    >>> recall = Metric("recall", kind="proportion")
+    >>> bound = find_rare_losses(Pairs.of([0.5] * 50, [0.6] * 50), recall, None, 0.95)
+    >>> bound.size, round(bound.share, 4), round(bound.difference, 4)
+    (1.0, 0.0582, 0.036)
+    """
+    loss = size_of_loss(metric, size)
+    if loss is None or not pairs.n:
+        return None
+    # If lower is better, a loss is a rise.
+    sides = pairs if metric.greater_is_better else pairs.swapped()
+    return rare_loss_bound(sides, loss, confidence_level=confidence_level)
+
+
+def size_of_loss(metric: Metric, size: LossSize | None) -> float | None:
+    """The size of a rare loss of a metric, by default the range of its scores; None if unknown."""
+    width = math.inf if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
+    chosen = size.get(metric.name) if isinstance(size, Mapping) else size
+    if chosen is None:
+        return None if math.isinf(width) or has_formal_bounds(metric) else width
+    if chosen > width:
+        raise DataError(
+            f"rare_loss must be at most {width:g} for {metric.name}, whose scores differ by no "
+            f"more; got {chosen:g}. Sizes by metric: rare_loss={{{metric.name!r}: {width:g}}}"
+        )
+    return chosen
+
+
+def rare_loss_numbers(bound: RareLossBound | None, metric: Metric) -> dict[str, object]:
+    """The columns of a row; the difference is candidate minus baseline, as everywhere."""
+    if bound is None:
+        return dict.fromkeys(RARE_LOSS_COLUMNS, math.nan)
+    difference = bound.difference if metric.greater_is_better else -bound.difference
+    return dict(zip(RARE_LOSS_COLUMNS, (bound.size, bound.share, difference), strict=True))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Unpack, cast
 
+from rageval_report.analysis.arguments import ScoredOrScanned
 from rageval_report.analysis.comparing.comparison import compare
 from rageval_report.analysis.gates.columns import GateKeywords
 from rageval_report.analysis.gates.gate import gate
 from rageval_report.analysis.gates.gates_file import Gates
 from rageval_report.analysis.gates.result import GateResult
-from rageval_report.analysis.scanned import ScoredOrScanned
 from rageval_report.errors import check_options
 
 

@@ -8,33 +8,43 @@ from __future__ import annotations
 
 import math
 import operator
-from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar, Literal, TypedDict, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypedDict, get_args
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import column_of_mean
-from rageval_report.analysis.cluster_labels import Clusters
+from rageval_report.analysis.arguments import Clusters, interval_of_mean, is_scan
 from rageval_report.analysis.cluster_means import cluster_intervals
 from rageval_report.analysis.comparing.pairing import require_bounds
+from rageval_report.analysis.summary import UnscoredQueries
+from rageval_report.analysis.tables import table_of
+from rageval_report.errors import DataError
 from rageval_report.scores import Correct, Metric, Scored, correctness
 from rageval_report.scores.catalogue.dialects import percentile_method
-from rageval_report.scores.correct_notion import declare, find_notion
-from rageval_report.scores.states import not_applicable
-from rageval_report.stats import mean_interval
+from rageval_report.scores.correct import HOW_TO_SAY
+from rageval_report.scores.correct_notion import (
+    CorrectCounts,
+    CorrectNotion,
+    answers_by,
+    declare_counts,
+    find_notion,
+    why_unknown,
+)
+from rageval_report.scores.states import NOT_APPLICABLE, not_applicable
 from rageval_report.stats.base import Interval
-from rageval_report.stats.clusters import clustered_interval
-from rageval_report.stats.means.column_description import PercentileMethod, percentiles_by_rank
-from rageval_report.stats.means.intervals import described_intervals
-from rageval_report.stats.means.moments import Moments, moments
-from rageval_report.stats.means.quantiles import quantile_interval_by_rank
-from rageval_report.stats.pairs.equivalence import MarginMethod
-from rageval_report.stats.units import QUERIES, Units
-from rageval_report.types import BoolArray, FloatArray, IndexArray
+from rageval_report.stats.columns import Column
+from rageval_report.stats.equivalence import MarginMethod
+from rageval_report.stats.means import (
+    PercentileMethod,
+    interval_of_count,
+    percentiles_of,
+    quantile_interval,
+)
+from rageval_report.stats.units import QUERIES, Units, clustered_interval
+from rageval_report.types import BoolArray, FloatArray
 
 GateMissing = Literal["drop", "worst"]
 GATE_MISSING: tuple[GateMissing, ...] = get_args(GateMissing)
@@ -48,7 +58,7 @@ class GateSettings:
     confidence_level: float = 0.95
     n_resamples: int = 9999
     seed: int = 0
-    correct: Correct | None = None
+    correct: Correct | CorrectNotion | None = None
     clusters: Clusters | None = None
 
 
@@ -151,7 +161,7 @@ _SIDES = {"<": operator.lt, ">": operator.gt}
 
 
 @dataclass(frozen=True, eq=False)
-class GateColumn(ABC):
+class GateColumn:
     """One metric of a pipeline, as figures take it.
 
     Parameters
@@ -162,8 +172,14 @@ class GateColumn(ABC):
         Queries that are scored; that should be and are not; to which the metric does not apply.
     settings : GateSettings
         The settings of the gate.
+    scores : Column
+        The scores; with missing="worst" also the worst possible one for each that is missing.
     percentile_method : {"linear", "exclusive", "upper"}
         The rule of percentiles, that of the dialect of the pipeline's scores.
+    values : ndarray, optional
+        The scores one by one, where `units` says which of them belong together.
+    units : Units
+        The independent units of the queries that are scored, then of those that should be.
     """
 
     metric: Metric
@@ -171,7 +187,10 @@ class GateColumn(ABC):
     n_unscored: int
     n_not_applicable: int
     settings: GateSettings
+    scores: Column
     percentile_method: PercentileMethod = "linear"
+    values: FloatArray | None = None
+    units: Units = QUERIES
 
     def measurement(
         self, value: float, low: float = math.nan, high: float = math.nan
@@ -183,85 +202,10 @@ class GateColumn(ABC):
         """The estimate of an interval of this column, with the interval and its notes."""
         measurement = Measurement(
             *(interval.estimate, interval.low, interval.high, self.n, self.n_unscored),
-            interval.notes if self.moments.n else (),
+            interval.notes if self.scores.n else (),
             n_clusters=self.n_clusters,
         )
         return mark_without_spread(measurement, "scores")
-
-    @property
-    def n_clusters(self) -> int:
-        """The number of clusters of the scored queries; 0 if each query counts by itself."""
-        return 0
-
-    @property
-    @abstractmethod
-    def values(self) -> FloatArray:
-        """The scores one by one; with missing="worst" also the worst one for each missing score."""
-
-    @property
-    @abstractmethod
-    def moments(self) -> Moments:
-        """Their number, mean, spread and extremes."""
-
-    @abstractmethod
-    def mean_interval(self) -> Interval:
-        """Their mean with its interval."""
-
-    @abstractmethod
-    def share_interval(self, holds: ScoresBeyond) -> Interval:
-        """The share of the scores that lie beyond a threshold, with its interval."""
-
-    @abstractmethod
-    def unscored_interval(self) -> Interval:
-        """The share of the queries without a score, with its interval."""
-
-    @abstractmethod
-    def at_ranks(self, ranks: IndexArray) -> FloatArray:
-        """The scores at places of the sorted scores, counted from 0."""
-
-    def percentile(self, percentile: float) -> float:
-        """A percentile of the scores; NaN if there are none."""
-        cuts = percentiles_by_rank(
-            self.moments.n, (percentile,), self.percentile_method, self.at_ranks
-        )
-        return float(cuts[0])
-
-    def percentile_interval(self, percentile: float) -> Interval:
-        """The interval of a percentile, by the ranks of independent queries."""
-        return quantile_interval_by_rank(
-            self.moments.n,
-            percentile / 100,
-            self.at_ranks,
-            confidence_level=self.settings.confidence_level,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreColumn(GateColumn):
-    """One metric of a pipeline in memory.
-
-    Parameters
-    ----------
-    metric, n, n_unscored, n_not_applicable, settings, percentile_method
-        As in `GateColumn`.
-    scores : ndarray
-        The scores; with missing="worst" also the worst possible one for each that is missing.
-    units : Units
-        The independent units of the queries that are scored, then of those that should be.
-    """
-
-    scores: FloatArray = field(default_factory=lambda: np.empty(0))
-    units: Units = QUERIES
-
-    @property
-    def values(self) -> FloatArray:
-        """The scores one by one; with missing="worst" also the worst one for each missing score."""
-        return self.scores
-
-    @cached_property
-    def moments(self) -> Moments:
-        """Their number, mean, spread and extremes."""
-        return moments(self.scores)
 
     @property
     def n_clusters(self) -> int:
@@ -271,48 +215,57 @@ class ScoreColumn(GateColumn):
     def mean_interval(self) -> Interval:
         """Their mean with its interval."""
         settings = self.settings
-        if self.units.are_clusters and self.scores.size:
+        if self.units.are_clusters and self.values is not None and self.values.size:
             [interval] = cluster_intervals(
                 [self.metric],
-                [self.scores],
-                self.units.select(slice(self.scores.size)),
+                [self.values],
+                self.units.select(slice(self.values.size)),
                 confidence_level=settings.confidence_level,
             )
             # Clusters move no mean, not even by its last digit.
-            return replace(interval, estimate=self.moments.mean)
-        return described_intervals(
-            [column_of_mean(self.metric, self.scores, self.moments)],
+            return replace(interval, estimate=self.scores.mean)
+        return interval_of_mean(
+            self.metric,
+            self.scores,
             confidence_level=settings.confidence_level,
             n_resamples=settings.n_resamples,
             seed=settings.seed,
-        )[0]
+        )
 
     def share_interval(self, holds: ScoresBeyond) -> Interval:
         """The share of the scores that lie beyond a threshold, with its interval."""
-        return interval_of_share(holds(self.scores), self.units, self.settings)
+        if self.units.are_clusters and self.values is not None:
+            return interval_of_share(holds(self.values), self.units, self.settings)
+        beyond = int(self.scores.counts[holds(self.scores.values)].sum())
+        return interval_of_count(beyond, self.scores.n, self.settings.confidence_level)
 
     def unscored_interval(self) -> Interval:
         """The share of the queries without a score, with its interval."""
+        n, level = self.n + self.n_unscored, self.settings.confidence_level
+        if not (self.units.are_clusters and n):
+            return interval_of_count(self.n_unscored, n, level)
         is_unscored = np.repeat([False, True], [self.n, self.n_unscored])
         return interval_of_share(is_unscored, self.units, self.settings)
 
-    @cached_property
-    def _sorted(self) -> FloatArray:
-        return np.sort(self.scores)
+    def percentile(self, percentile: float) -> float:
+        """A percentile of the scores; NaN if there are none."""
+        return float(percentiles_of(self.scores, (percentile,), method=self.percentile_method)[0])
 
-    def at_ranks(self, ranks: IndexArray) -> FloatArray:
-        """The scores at places of the sorted scores, counted from 0."""
-        return self._sorted[ranks]
+    def percentile_interval(self, percentile: float) -> Interval:
+        """The interval of a percentile, by the ranks of independent queries."""
+        return quantile_interval(
+            self.scores, percentile / 100, confidence_level=self.settings.confidence_level
+        )
 
 
 def interval_of_share(
     holds: BoolArray | FloatArray, units: Units, settings: GateSettings
 ) -> Interval:
-    """Wilson's interval of a share, or that of clusters."""
+    """The interval of a share, or that of clusters."""
     values = np.asarray(holds, dtype=np.float64)
     level = settings.confidence_level
     if not (units.are_clusters and values.size):
-        return mean_interval(values, method="wilson", confidence_level=level)
+        return interval_of_count(int(values.sum()), values.size, level)
     # The units may go on after the scores.
     codes = np.asarray(units.select(slice(values.size)).codes)
     return clustered_interval(values, codes, confidence_level=level, bounds=(0.0, 1.0))
@@ -326,11 +279,8 @@ class GatedRun:
     settings: GateSettings
     units: Units = QUERIES
 
-    # Of the queries behind a rule a table has all; of those of a scan the worst.
-    most_rows: ClassVar[int | None] = None
-
     def select_rows(self, select: Callable[[GatedRun], Any]) -> Any:
-        """What a function selects of the queries of the run, or of its parts; None without one."""
+        """What a function, `RowsBehind`, selects of the queries of the run."""
         return select(self)
 
     def column(self, metric: Metric) -> GateColumn:
@@ -341,47 +291,106 @@ class GatedRun:
         DataError
             If a missing score counts as the worst possible one, and the metric has no bounds.
         """
-        values = self.evaluation.scores[metric.name].to_numpy()
-        is_missing = np.isnan(values)
-        details = self.evaluation.details
-        does_not_apply = not_applicable(self.evaluation.scores[metric.name], details, metric.name)
-        n_unscored = int((is_missing & ~does_not_apply).sum())
-        scored = values[~is_missing]
-        n = scored.size
-        if self.settings.missing == "worst" and n_unscored:
-            worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
-            scored = np.concatenate([scored, np.full(n_unscored, worst)])
-        rows = (np.flatnonzero(~is_missing), np.flatnonzero(is_missing & ~does_not_apply))
-        return ScoreColumn(
-            *(metric, n, n_unscored, int(does_not_apply.sum()), self.settings),
-            percentile_method=percentile_method(self.evaluation),
-            scores=scored,
-            units=self.units.select(np.concatenate(rows)),
+        table, name = table_of(self.evaluation), metric.name
+        scores = table.column(metric)
+        n, n_not_applicable = scores.n, self._unscored(name)[NOT_APPLICABLE]
+        n_unscored = table.n_queries - n - n_not_applicable
+        fills = self.settings.missing == "worst" and n_unscored > 0
+        worst = require_bounds(metric)[0 if metric.greater_is_better else 1] if fills else math.nan
+        column = GateColumn(
+            *(metric, n, n_unscored, n_not_applicable, self.settings),
+            with_more(scores, worst, n_unscored) if fills else scores,
+            percentile_method(table.sample),
         )
+        if not self.units.are_clusters:
+            return column
+        values, details = self.evaluation.scores[name], self.evaluation.details
+        is_missing = values.isna().to_numpy()
+        is_gap = is_missing & ~not_applicable(values, details, name)
+        scored = values.to_numpy()[~is_missing]
+        rows = np.concatenate([np.flatnonzero(~is_missing), np.flatnonzero(is_gap)])
+        filled = np.concatenate([scored, np.full(n_unscored if fills else 0, worst)])
+        return replace(column, values=filled, units=self.units.select(rows))
+
+    def _unscored(self, name: str) -> Counter[str]:
+        """The number of queries without a score of a metric by state."""
+        run: Any = self.evaluation
+        unscored = run.count_unscored([name]) if is_scan(run) else UnscoredQueries.of(run, [name])
+        return Counter(unscored.states.get(name, {}))
 
     def correct_share(self) -> Measurement:
         """The share of correct answers, with its interval."""
+        fills = self.settings.missing == "worst"
+        if not self.units.are_clusters:
+            counts = self._counts(self.notion())
+            n = counts.n_correct + counts.n_incorrect
+            n_all = n + (counts.n_unscored if fills else 0)
+            interval = interval_of_count(counts.n_correct, n_all, self.settings.confidence_level)
+            limits = (interval.estimate, interval.low, interval.high)
+            return Measurement(*limits, n, counts.n_unscored)
         is_correct = self.is_correct()
         is_unknown = is_correct.isna().to_numpy()
         answers = is_correct.dropna().to_numpy(dtype=np.float64)
         rows = np.flatnonzero(~is_unknown)
         n, n_unknown = answers.size, int(is_unknown.sum())
-        if self.settings.missing == "worst":
+        if fills:
             rows = np.concatenate([rows, np.flatnonzero(is_unknown)])
             answers = np.concatenate([answers, np.zeros(n_unknown)])
         units = self.units.select(rows)
         interval = interval_of_share(answers, units, self.settings)
         # Answers that were filled in as wrong are counted as unscored, not as scored.
-        n_clusters = units.count(n) if units.are_clusters else 0
         return Measurement(
-            *(interval.estimate, interval.low, interval.high, n, n_unknown), n_clusters=n_clusters
+            *(interval.estimate, interval.low, interval.high, n, n_unknown),
+            n_clusters=units.count(n),
         )
+
+    def notion(self) -> CorrectNotion:
+        """What a correct answer is, by the gate's rule or else the run's own.
+
+        Raises
+        ------
+        DataError
+            If nothing says so.
+        """
+        sample = table_of(self.evaluation).sample
+        notion = find_notion(sample, self.settings.correct)
+        if notion is None:
+            why = why_unknown(sample) or f"{sample.name!r} has no metric of correct answers"
+            raise DataError(f"{why}. {HOW_TO_SAY}")
+        return notion
+
+    def _counts(self, notion: CorrectNotion) -> CorrectCounts:
+        run: Any = self.evaluation
+        if not is_scan(run):
+            return CorrectCounts.of(answers_by(run, notion))
+        counts: CorrectCounts = run.count_correct(notion)
+        return counts
 
     def declare_correct(self) -> str | None:
         """What is correct, and how many queries are; None if nothing says so."""
-        notion = find_notion(self.evaluation, self.settings.correct)
-        return None if notion is None else declare(self.evaluation, notion)
+        sample = table_of(self.evaluation).sample
+        notion = find_notion(sample, self.settings.correct)
+        return None if notion is None else declare_counts(sample, notion, self._counts(notion))
 
     def is_correct(self) -> pd.Series:
         """Whether each query was answered correctly, by the gate's rule or else the run's own."""
         return correctness(self.evaluation, self.settings.correct)
+
+
+def with_more(column: Column, value: float, n: int) -> Column:
+    """A column with more numbers, all of them equal.
+
+    Examples
+    --------
+    >>> more = with_more(Column.of([0.5, 1.0]), 0.0, 2)
+    >>> more.values, more.counts, more.mean
+    (array([0. , 0.5, 1. ]), array([2., 1., 1.]), 0.375)
+    """
+    values, places = np.unique(np.append(column.values, value), return_inverse=True)
+    counts = np.bincount(places, np.append(column.counts, float(n))).astype(np.float64)
+    if column.is_exact:
+        return Column.of_counts(values, counts)
+    total, added = column.n + n, column.n * n / (column.n + n) * (column.mean - value) ** 2
+    mean = (column.mean * column.n + value * n) / total
+    squares = column.variance * (column.n - 1) + added
+    return Column(values, counts, mean, math.sqrt(squares / (total - 1)), is_exact=False)

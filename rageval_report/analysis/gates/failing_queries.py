@@ -27,7 +27,7 @@ _SIDES: dict[str, tuple[str, Callable[[pd.Series, float], pd.Series]]] = {
 
 @dataclass(frozen=True, eq=False)
 class FailingRows:
-    """The queries behind a rule, all of them or the first ones.
+    """The queries behind a rule, all of them or the worst.
 
     Parameters
     ----------
@@ -41,8 +41,6 @@ class FailingRows:
         The column by which they are in order; empty if they are in the order of the table.
     ascending : bool
         Whether the smallest comes first.
-    most : int, optional
-        How many are kept; all of them if omitted.
     """
 
     n: int
@@ -50,22 +48,13 @@ class FailingRows:
     first: tuple[str, ...] = ()
     order: str = ""
     ascending: bool = True
-    most: int | None = None
-
-    def __add__(self, other: FailingRows) -> FailingRows:
-        """Those of both parts; of equal ones the earlier go first."""
-        frames = [part.frame for part in (self, other) if part.n] or [self.frame]
-        # A column that explains nothing in one part may do so in the other.
-        first = tuple(dict.fromkeys((*self.first, *other.first)))
-        both = replace(self, n=self.n + other.n, frame=pd.concat(frames), first=first)
-        return both.ordered()
 
     def ordered(self) -> FailingRows:
-        """The same in order, and no more of them than are kept."""
-        frame = self.frame
-        if self.order:
-            frame = frame.sort_values(self.order, ascending=self.ascending, kind="stable")
-        return replace(self, frame=frame if self.most is None else frame.head(self.most))
+        """The same in order."""
+        if not self.order:
+            return self
+        frame = self.frame.sort_values(self.order, ascending=self.ascending, kind="stable")
+        return replace(self, frame=frame)
 
 
 @dataclass(frozen=True)
@@ -86,8 +75,6 @@ class RowsBehind:
         Its other arguments.
     is_evaluated : bool
         Whether there was a value to judge by.
-    most : int, optional
-        How many are kept.
     """
 
     queries: QueriesBehind | None
@@ -96,7 +83,6 @@ class RowsBehind:
     threshold: float
     numbers: Mapping[str, float]
     is_evaluated: bool
-    most: int | None = None
 
     @classmethod
     def of(cls, outcome: Outcome) -> Self:
@@ -104,7 +90,7 @@ class RowsBehind:
         request = outcome.request
         return cls(
             *(request.figure.queries, request.metric, outcome.operator, outcome.threshold),
-            *(dict(request.numbers), outcome.is_evaluated, outcome.subject.run.most_rows),
+            *(dict(request.numbers), outcome.is_evaluated),
         )
 
     @property
@@ -117,8 +103,8 @@ class RowsBehind:
             return known if self.is_evaluated else "whose correctness is unknown"
         if self.queries == "unscored" or not self.is_evaluated:
             return f"unscored on {self.metric.name}"
-        sign = self._unwanted_side()
-        return "" if sign is None else f"{_SIDES[sign][0]} {self._cut:g} on {self.metric.name}"
+        sign = self.unwanted_side()
+        return "" if sign is None else f"{_SIDES[sign][0]} {self.cut:g} on {self.metric.name}"
 
     def __call__(self, run: GatedRun) -> FailingRows:
         """Those of a run."""
@@ -128,7 +114,7 @@ class RowsBehind:
             rows = _unscored_queries(run.evaluation, self.metric)
         else:
             rows = self._scores_beyond(run.evaluation, self.metric)
-        return replace(rows, most=self.most).ordered()
+        return rows.ordered()
 
     def _wrong_answers(self, run: GatedRun) -> FailingRows:
         is_correct = run.is_correct()
@@ -137,19 +123,20 @@ class RowsBehind:
         return FailingRows(len(frame), frame)
 
     @property
-    def _cut(self) -> float:
+    def cut(self) -> float:
+        """The score at which the wrong side begins."""
         # A share of scores has its cut in the brackets; the threshold of its rule is a share.
         return self.numbers.get("threshold", self.threshold)
 
     def _scores_beyond(self, evaluation: Scored, metric: Metric) -> FailingRows:
         """The scores on the side of which the rule wants fewer, the farthest first."""
-        sign = self._unwanted_side() or "<"
+        sign = self.unwanted_side() or "<"
         values = evaluation.scores[metric.name]
-        is_beyond = _SIDES[sign][1](values, self._cut).to_numpy()
+        is_beyond = _SIDES[sign][1](values, self.cut).to_numpy()
         frame = _with_details(evaluation, {metric.name: values})[is_beyond]
         return FailingRows(len(frame), frame, (metric.name,), metric.name, sign in ("<", "<="))
 
-    def _unwanted_side(self) -> str | None:
+    def unwanted_side(self) -> str | None:
         """The side of the cut on which the rule wants fewer scores; None if it wants one value."""
         if self.operator == "==":
             return None

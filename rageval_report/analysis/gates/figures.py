@@ -5,7 +5,7 @@ and of the numbers in the rule; it returns a `Measurement`: a value and, if ther
 interval around it. One more figure is one function and one line, here or in another package::
 
     def spread(column: GateColumn) -> Measurement:
-        return column.measurement(float(np.ptp(column.values)))
+        return column.measurement(column.scores.maximum - column.scores.minimum)
 
     FIGURES.add("spread", GateFigure("the largest score minus the smallest", spread))
 """
@@ -23,7 +23,6 @@ from rageval_report.analysis.arguments import check_percentiles
 from rageval_report.analysis.gates.columns import GateColumn as GateColumn
 from rageval_report.analysis.gates.columns import GatedRun, ScoresBeyond, mark_without_spread
 from rageval_report.analysis.gates.columns import Measurement as Measurement
-from rageval_report.analysis.gates.columns import ScoreColumn as ScoreColumn
 from rageval_report.scores import Metric
 
 ValueRange = tuple[float, float]
@@ -118,15 +117,15 @@ def _count(column: GateColumn) -> Measurement:
 
 
 def _minimum(column: GateColumn) -> Measurement:
-    return column.measurement(column.moments.minimum)
+    return column.measurement(column.scores.minimum)
 
 
 def _maximum(column: GateColumn) -> Measurement:
-    return column.measurement(column.moments.maximum)
+    return column.measurement(column.scores.maximum)
 
 
 def _std(column: GateColumn) -> Measurement:
-    return column.measurement(column.moments.std)
+    return column.measurement(column.scores.std)
 
 
 def _share_correct(run: GatedRun) -> Measurement:

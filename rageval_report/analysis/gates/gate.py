@@ -10,11 +10,15 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import is_percentile
-from rageval_report.analysis.cluster_labels import (
+from rageval_report.analysis.arguments import (
     Clusters,
+    ScoredOrScanned,
     clusters_setting,
+    engine_setting,
+    is_percentile,
+    is_scan,
     resolve_units,
+    scans_among,
     unnamed_clusters,
 )
 from rageval_report.analysis.comparing.metric_comparison import ComparisonLike, ComparisonPlan
@@ -35,19 +39,17 @@ from rageval_report.analysis.gates.pair_figures import (
 from rageval_report.analysis.gates.result import COLUMNS, HEADLINE, GateResult, gate_row
 from rageval_report.analysis.gates.rule_outcomes import Outcome
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject, resolve_rule
-from rageval_report.analysis.scanned import ScoredOrScanned, scans_among
 from rageval_report.analysis.sentence_parts import filled_notes
-from rageval_report.errors import DataError, check_choice
+from rageval_report.errors import DataError, check_choice, doubts_of
 from rageval_report.scores import Correct
 from rageval_report.scores.catalogue.dialects import (
     dialect_settings,
     note_on_percentiles,
     percentile_method,
 )
-from rageval_report.scores.guard import doubts_of
-from rageval_report.stats import adjust_pvalues
 from rageval_report.stats.base import check_level, check_resamples, check_seed
-from rageval_report.stats.pairs.equivalence import EquivalenceResult
+from rageval_report.stats.corrections import adjust_pvalues
+from rageval_report.stats.equivalence import EquivalenceResult
 
 
 def gate(
@@ -114,18 +116,10 @@ def gate(
     >>> result.passed, result.frame["value"].round(2).tolist()
     (False, [0.8, 0.25])
     """
-    if scans := scans_among((evaluation,), "gate()"):
-        result: GateResult = scans[0].gate(
-            *rules,
-            missing=missing,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            seed=seed,
-            correct=correct,
-            clusters=clusters,
-        )
-        return result
-    [run] = check_evaluations((evaluation,), "gate(evaluation, *rules)")
+    run: Any
+    [run] = scans_among((evaluation,), "gate()") or check_evaluations(
+        (evaluation,), "gate(evaluation, *rules)"
+    )
     settings = gate_settings(
         missing=missing,
         confidence_level=confidence_level,
@@ -134,8 +128,19 @@ def gate(
         correct=correct,
         clusters=clusters,
     )
-    gated = GatedRun(run, settings, resolve_units(run, clusters))
-    return gate_run(gated, rules, unnamed_clusters(run, clusters))
+    gated = (
+        run.gated(settings)
+        if is_scan(run)
+        else GatedRun(run, settings, resolve_units(run, clusters))
+    )
+    outcomes = _evaluate_rules([Subject(gated)], rules)
+    result = _gate_result(
+        f"Gates of {run.name}",
+        outcomes,
+        settings,
+        (*doubts_of((run,)), *unnamed_clusters(run, clusters)),
+    )
+    return replace(result, settings={**result.settings, **engine_setting(run)})
 
 
 def gate_settings(**options: Unpack[RunGateKeywords]) -> GateSettings:
@@ -152,23 +157,6 @@ def gate_settings(**options: Unpack[RunGateKeywords]) -> GateSettings:
     check_resamples(settings.n_resamples)
     check_seed(settings.seed)
     return settings
-
-
-def gate_run(run: GatedRun, rules: Sequence[str | Rule], notes: Sequence[str] = ()) -> GateResult:
-    """Check a pipeline, in memory or not, against rules.
-
-    Parameters
-    ----------
-    run : GatedRun
-        The pipeline and the settings.
-    rules : sequence of str
-        As in `gate`.
-    notes : sequence of str
-        What goes before the notes on the rules.
-    """
-    outcomes = _evaluate_rules([Subject(run)], rules)
-    all_notes = (*doubts_of((run.evaluation,)), *notes)
-    return _gate_result(f"Gates of {run.evaluation.name}", outcomes, run.settings, all_notes)
 
 
 def gate_comparison(
@@ -217,33 +205,8 @@ def gate_comparison(
     >>> result.frame["passed"].tolist()
     [True, True]
     """
-    settings = settings_of_comparison(comparison.plan, correct)
-    subjects = [
-        Subject(
-            GatedRun(
-                pairing.candidate, settings, pairing.units_of_candidate(comparison.plan.units)
-            ),
-            comparison,
-            PlannedPairing(pairing, comparison.plan),
-        )
-        for pairing in comparison.pairings
-    ]
-    runs = [run for pairing in comparison.pairings for run in (pairing.baseline, pairing.candidate)]
-    hints = unnamed_clusters(runs[0], comparison.settings.get("clusters"))
-    return gate_candidates(comparison, subjects, rules, (*dict.fromkeys(doubts_of(runs)), *hints))
-
-
-def settings_of_comparison(plan: ComparisonPlan, correct: Correct | None) -> GateSettings:
-    """The settings of a comparison as those of a gate.
-
-    Parameters
-    ----------
-    plan : ComparisonPlan
-        The settings of the comparison.
-    correct : optional
-        As in `gate_comparison`.
-    """
-    return GateSettings(
+    plan = comparison.plan
+    settings = GateSettings(
         # "bounds" leaves unscored queries out too; its bounds are not part of a figure.
         missing="worst" if plan.missing == "worst" else "drop",
         confidence_level=plan.confidence_level,
@@ -251,44 +214,38 @@ def settings_of_comparison(plan: ComparisonPlan, correct: Correct | None) -> Gat
         seed=plan.seed,
         correct=correct,
     )
-
-
-def gate_candidates(
-    comparison: ComparisonLike,
-    subjects: Sequence[Subject],
-    rules: Sequence[str | Rule],
-    notes: Sequence[str],
-) -> GateResult:
-    """Check the candidates of a comparison, in memory or not, against rules.
-
-    Parameters
-    ----------
-    comparison : ComparisonLike
-        The comparison.
-    subjects : sequence of Subject
-        Its candidates.
-    rules : sequence of str
-        As in `gate_comparison`.
-    notes : sequence of str
-        What goes before the notes on the rules.
-    """
-    plan = comparison.plan
+    subjects = [
+        Subject(
+            _gated_candidate(pairing, settings, plan), comparison, PlannedPairing(pairing, plan)
+        )
+        for pairing in comparison.pairings
+    ]
+    runs = [run for pairing in comparison.pairings for run in (pairing.baseline, pairing.candidate)]
+    hints = unnamed_clusters(runs[0], comparison.settings.get("clusters"))
     outcomes = _evaluate_rules(subjects, rules)
     choice = () if plan.tried == 1 else (f"corrected for the best of {plan.tried} variants",)
-    settings = subjects[0].run.settings
-    result = _gate_result(f"Gates of {comparison.title}", outcomes, settings, (*notes, *choice))
+    notes = (*dict.fromkeys(doubts_of(runs)), *hints, *choice)
+    result = _gate_result(f"Gates of {comparison.title}", outcomes, settings, notes)
     claims: dict[str, list[Any]] = {
         "pvalue": _claim_pvalues(outcomes),
         "pvalue_adjusted": [outcome.pvalue_adjusted for outcome in outcomes],
         MARGIN_METHOD: [outcome.test and outcome.test.method for outcome in outcomes],
     }
+    kept = ("clusters", "engine")
     all_settings = {
         **plan.settings(),
         **result.settings,
-        **{name: value for name, value in comparison.settings.items() if name == "clusters"},
+        **{name: value for name, value in comparison.settings.items() if name in kept},
         "no_regression_family": _count_claims(outcomes),
     }
     return replace(result, frame=result.frame.assign(**claims), settings=all_settings)
+
+
+def _gated_candidate(pairing: Any, settings: GateSettings, plan: ComparisonPlan) -> GatedRun:
+    if is_scan(pairing.candidate):
+        run: GatedRun = pairing.candidate.gated(settings, with_clusters=plan.units.are_clusters)
+        return run
+    return GatedRun(pairing.candidate, settings, pairing.units_of_candidate(plan.units))
 
 
 def _evaluate_rules(subjects: Sequence[Subject], rules: Sequence[str | Rule]) -> list[Outcome]:

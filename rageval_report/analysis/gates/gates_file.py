@@ -25,8 +25,8 @@ from typing import cast
 from rageval_report._registry import import_yaml
 from rageval_report.analysis.gates.columns import GATE_MISSING, GateKeywords
 from rageval_report.analysis.gates.grammar import Rule, parse_rule
-from rageval_report.errors import ReaderError, UnknownNameError, explain_keywords
-from rageval_report.stats.pairs.equivalence import EQUIVALENCE_METHODS
+from rageval_report.errors import ReaderError, UnknownNameError, explain_keywords, quoted_choices
+from rageval_report.stats.equivalence import EQUIVALENCE_METHODS
 
 _LARGEST = 1_000_000
 _AT_LINE = re.compile(r"\(at line (?P<line>\d+)")
@@ -183,17 +183,14 @@ def _is_correct(value: object) -> bool:
 
 _KEYS: dict[str, tuple[str, _ValueCheck]] = {
     "rules": ("a list of rules", lambda value: isinstance(value, list)),
-    "missing": (
-        " or ".join(f'"{name}"' for name in GATE_MISSING),
-        lambda value: value in GATE_MISSING,
-    ),
+    "missing": (quoted_choices(GATE_MISSING), lambda value: value in GATE_MISSING),
     "confidence_level": ("a number, such as 0.95", _is_number),
     "n_resamples": ("an integer", _is_integer),
     "seed": ("an integer", _is_integer),
     "correct": ("the name of a metric, or a table of thresholds", _is_correct),
     "clusters": ("the name of a column", lambda value: isinstance(value, str)),
     "margin_method": (
-        " or ".join(f'"{name}"' for name in EQUIVALENCE_METHODS),
+        quoted_choices(EQUIVALENCE_METHODS),
         lambda value: value in EQUIVALENCE_METHODS,
     ),
 }

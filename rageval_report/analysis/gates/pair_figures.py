@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Protocol
 
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.comparing.margin_methods import (
+from rageval_report.analysis.comparing.margins import (
     compare_with_margin,
     what_strict_lacks,
 )
@@ -19,30 +18,15 @@ from rageval_report.analysis.comparing.pairing import NamedRun, Pairing
 from rageval_report.analysis.gates.columns import Measurement, mark_without_spread
 from rageval_report.analysis.gates.figures import GateFigure, QueriesBehind, ValueRange
 from rageval_report.scores import Metric
-from rageval_report.stats.pairs.equivalence import (
+from rageval_report.stats.equivalence import (
     EQUIVALENCE_METHODS,
     STRICT,
     EquivalenceResult,
 )
-from rageval_report.stats.pairs.paired_scores import PairedScores
+from rageval_report.stats.pairs import Pairs
 
 NO_REGRESSION = "no_regression"
 MARGIN_METHOD = "margin_method"
-
-
-class GatedPairing(Protocol):
-    """What rules need of a baseline beside a candidate, in memory or not."""
-
-    @property
-    def candidate(self) -> NamedRun:
-        """The candidate."""
-
-    @property
-    def metrics(self) -> list[tuple[Metric, Metric]]:
-        """The metrics that both have, as the baseline and as the candidate knows them."""
-
-    def by_unit(self, metric: Metric) -> PairedScores:
-        """One metric, one pair per independent unit of the queries that both scored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +54,7 @@ class PlannedPairing:
         """The metrics that both have, as the baseline and as the candidate knows them."""
         return self.pairing.metrics
 
-    def by_unit(self, metric: Metric) -> PairedScores:
+    def by_unit(self, metric: Metric) -> Pairs:
         """One metric, one pair per independent unit of the queries that both scored."""
         twin = next(theirs for ours, theirs in self.metrics if ours.name == metric.name)
         plan = self.plan
@@ -85,14 +69,14 @@ class ComparedPair:
     ----------
     comparison : ComparisonLike
         The comparison.
-    pairing : GatedPairing
+    pairing : PlannedPairing
         The baseline beside this candidate.
     metric : Metric
         The metric as the baseline knows it.
     """
 
     comparison: ComparisonLike
-    pairing: GatedPairing
+    pairing: PlannedPairing
     metric: Metric
 
     @property
@@ -104,7 +88,7 @@ class ComparedPair:
         return frame[is_metric & is_candidate].iloc[0]
 
     @cached_property
-    def by_unit(self) -> PairedScores:
+    def by_unit(self) -> Pairs:
         """One pair per independent unit, with missing scores treated as in the comparison."""
         return self.pairing.by_unit(self.metric)
 

@@ -21,7 +21,7 @@ from rageval_report.analysis.gates.pair_figures import (
     NO_REGRESSION,
     PAIR_FIGURES,
     ComparedPair,
-    GatedPairing,
+    PlannedPairing,
     problem_of_method,
 )
 from rageval_report.errors import DataError, UnknownNameError
@@ -41,13 +41,13 @@ class Subject:
         The pipeline.
     comparison : ComparisonLike, optional
         The comparison with a baseline.
-    pairing : GatedPairing, optional
+    pairing : PlannedPairing, optional
         The baseline beside the pipeline.
     """
 
     run: GatedRun
     comparison: ComparisonLike | None = None
-    pairing: GatedPairing | None = None
+    pairing: PlannedPairing | None = None
 
     @property
     def name(self) -> str:

@@ -61,8 +61,6 @@ class MetricVerdict:
         Differences of a useful size, and the number of queries that each needs.
     margin : float
         The difference that is too small to matter; NaN without one.
-    is_fragile : bool
-        Whether one more query against it would undo it.
     is_share : bool
         Whether its scores lie between 0 and 1 by definition.
     """
@@ -87,7 +85,6 @@ class MetricVerdict:
     detectable: float = math.nan
     needed: tuple[tuple[float, float], ...] = ()
     margin: float = math.nan
-    is_fragile: bool = False
     is_share: bool = False
 
     @property
@@ -176,7 +173,6 @@ def _verdict_of(
         detectable=float(row.get("min_detectable_difference", math.nan)),
         needed=_needed_in(row),
         margin=_margin_of(name, margins),
-        is_fragile=bool(row.get("fragile", False)),
         is_share=row.get("kind") in ("binary", "proportion"),
     )
 
@@ -275,7 +271,7 @@ def counted(n: int, singular: str, plural: str = "") -> str:
 
 def _shown_reason(verdict: MetricVerdict) -> str:
     noun = "query" if verdict.losses == 1 else "queries"
-    return changed_text(verdict.wins, verdict.losses, is_fragile=verdict.is_fragile, noun=noun)
+    return changed_text(verdict.wins, verdict.losses, noun=noun)
 
 
 def _undecided_reason(verdict: MetricVerdict) -> str:

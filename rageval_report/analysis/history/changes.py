@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters, unnamed_clusters
+from rageval_report.analysis.arguments import Clusters, engine_setting, is_scan, unnamed_clusters
 from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.history.run_pairs import LoadedPair, PairedRuns
@@ -23,14 +23,15 @@ from rageval_report.analysis.history.watched_scores import (
     WatchedBatch,
     WatchedBets,
     WatchedName,
-    batch_in_memory,
+    batch_of,
     clusters_in_memory,
-    reference_in_memory,
+    reference_of,
 )
 from rageval_report.analysis.summary import summarise
+from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
-from rageval_report.scores.metric_scales import places_on_two_scales, range_text
+from rageval_report.scores.align import places_on_two_scales, range_text
 from rageval_report.scores.run_file import plain_value, query_set_hash
 
 UNKNOWN = "unknown"
@@ -71,7 +72,7 @@ class DatedRun:
     @classmethod
     def of(
         cls,
-        evaluation: Scored,
+        evaluation: Any,
         *,
         name: str | None = None,
         created: datetime | None = None,
@@ -100,8 +101,13 @@ class DatedRun:
             evaluation,
             created,
             flat_config(config or {}),
-            query_set_hash(evaluation),
+            query_set_hash(evaluation.queries() if is_scan(evaluation) else evaluation),
         )
+
+    @property
+    def table(self) -> PipelineTable:
+        """The scores as columns."""
+        return table_of(self.evaluation)
 
     @property
     def short_query_set(self) -> str:
@@ -111,7 +117,7 @@ class DatedRun:
     @property
     def n_queries(self) -> int:
         """The number of queries."""
-        return len(self.scores)
+        return self.table.n_queries
 
     def n_unscored(self, metric: Metric) -> int:
         """The number of queries without a score.
@@ -121,7 +127,7 @@ class DatedRun:
         metric : Metric
             As this run knows it.
         """
-        return int(self.scores[metric.name].isna().sum())
+        return self.table.n_queries - self.table.column(metric).n
 
     def summary(
         self, metrics: Sequence[Metric], plan: ComparisonPlan, clusters: Clusters | None
@@ -138,7 +144,7 @@ class DatedRun:
             Queries that belong together.
         """
         return summarise(
-            self,
+            self.evaluation,
             metrics=[metric.name for metric in metrics],
             percentiles=(),
             confidence_level=plan.confidence_level,
@@ -155,6 +161,10 @@ class DatedRun:
         after : DatedRun
             The later run.
         """
+        if is_scan(self.evaluation):
+            scan: Any = self.evaluation
+            pair: PairedRuns = scan.run_beside(self, after)
+            return pair
         return LoadedPair(self, after)
 
     def reference_scores(
@@ -171,7 +181,7 @@ class DatedRun:
         clusters : str, Series or mapping, optional
             Queries that belong together.
         """
-        return reference_in_memory(self.evaluation, metrics, by, clusters)
+        return reference_of(self.evaluation, metrics, by, clusters)
 
     def watched_batch(
         self, bets: Sequence[WatchedBets], by: str | None, clusters: Clusters | None
@@ -185,7 +195,7 @@ class DatedRun:
         by, clusters
             As in `reference_scores`.
         """
-        return batch_in_memory(self.evaluation, bets, by, clusters)
+        return batch_of(self.evaluation, bets, by, clusters)
 
     def batch_clusters(self, clusters: Clusters) -> BatchClusters:
         """The clusters that the run has."""
@@ -193,11 +203,11 @@ class DatedRun:
 
     def cluster_notes(self, clusters: Clusters | None) -> tuple[str, ...]:
         """A note on a column that looks like clusters, if none were named."""
-        return unnamed_clusters(self, clusters)
+        return unnamed_clusters(self.evaluation, clusters)
 
     def engine_setting(self) -> dict[str, object]:
         """What read the files of a scan; nothing for scores in memory."""
-        return {}
+        return engine_setting(self.evaluation)
 
     @property
     def scores(self) -> pd.DataFrame:
@@ -339,7 +349,7 @@ def measurement_changes(
     if ours.bounds and theirs.bounds and tuple(ours.bounds) != tuple(theirs.bounds):
         changes.append(FieldChange("bounds", str(ours.bounds), str(theirs.bounds), is_known=True))
     else:
-        scores = before.evaluation.scores, after.evaluation.scores
+        scores = before.table.sample.scores, after.table.sample.scores
         if places_on_two_scales((ours, theirs), scores):
             old, new = map(range_text, (ours, theirs), scores)
             changes.append(FieldChange("scale", old, new, is_known=True))

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from rageval_report.analysis.history.changes import DatedRun, config_change_text, fields_of
 from rageval_report.analysis.history.steps import HistorySteps
-from rageval_report.errors import doubts_about, is_doubt
+from rageval_report.errors import DOUBT, is_doubt
 from rageval_report.scores import Metric
 
 _MOST_NOTED = 5
@@ -65,9 +65,8 @@ def doubts_of_runs(runs: Iterable[DatedRun]) -> tuple[str, ...]:
             names = names_by_doubt.setdefault(doubt, [])
             names += [] if run.name in names else [run.name]
     return tuple(
-        note
+        f"{DOUBT}{_list_first(names)}: {doubt[len(DOUBT) :]}"
         for doubt, names in names_by_doubt.items()
-        for note in doubts_about(_list_first(names), [doubt])
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Unpack
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import (
+from rageval_report.analysis.arguments import (
     Clusters,
     clusters_setting,
 )
@@ -29,13 +30,12 @@ from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, MonitorPlot, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
-from rageval_report.stats.exact_sums import ExactSum
-from rageval_report.stats.sequential.change_detection import (
+from rageval_report.stats.sequential import (
     ChangeBets,
     ChangeEvidence,
+    adjust_evalues,
     combine_growth,
 )
-from rageval_report.stats.sequential.evalues import adjust_evalues
 from rageval_report.stats.units import QUERIES
 from rageval_report.types import FloatArray
 
@@ -267,7 +267,7 @@ def _limits(
         (metric, group, scores[metric.name, group])
         for metric in metrics
         for group in groups
-        if scores[metric.name, group].known.n >= _FEWEST_IN_REFERENCE
+        if scores[metric.name, group].column.n >= _FEWEST_IN_REFERENCE
     ]
     if not watched:
         raise DataError(
@@ -308,7 +308,9 @@ def _row(
     at = int(places[0]) if places.size else None
     since = None if at is None else int(evidence.starts[at])
     # What is shown is the time since the change, or the whole time if there was none.
-    shown = sum((batch.scores for batch in watched.batches[since or 0 :]), ExactSum())
+    shown = watched.batches[since or 0 :]
+    n = sum(batch.n for batch in shown)
+    total = math.fsum(batch.n * batch.mean for batch in shown if batch.n)
     row: dict[str, object] = {
         "metric": watched.metric.name,
         "title": watched.metric.title,
@@ -316,9 +318,9 @@ def _row(
         "alarm": at is not None,
         "since": None if since is None else names[since],
         "alarm_at": None if at is None else names[at],
-        "n": shown.n,
-        "mean": shown.mean,
-        "reference_n": watched.reference.known.n,
+        "n": n,
+        "mean": total / n if n else math.nan,
+        "reference_n": watched.reference.column.n,
         "reference_mean": watched.reference_mean,
         "limit": watched.limit,
         "evidence": float(adjusted.max()),
@@ -349,8 +351,8 @@ def _path(
             "batch": [batch.name for batch in batches],
             "place": range(len(batches)),
             "created": [batch.created for batch in batches],
-            "n": [batch.scores.n for batch in watched.batches],
-            "mean": [batch.scores.mean for batch in watched.batches],
+            "n": [batch.n for batch in watched.batches],
+            "mean": [batch.mean for batch in watched.batches],
             "evidence": adjusted,
             "alarm": np.maximum.accumulate(adjusted) >= needed,
         }
@@ -366,7 +368,7 @@ def _notes_on_slices(
     if by is None:
         return
     known = {group for _, group in reference}
-    lacking = [batch.name for batch in batches if by not in batch.evaluation.details]
+    lacking = [batch.name for batch in batches if by not in batch.table.sample.details]
     if lacking:
         yield f"without the column {by}: {', '.join(lacking)}"
     new = dict.fromkeys(group for batch in read for group in batch.groups if group not in known)

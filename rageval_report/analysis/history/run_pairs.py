@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters, resolve_units
+from rageval_report.analysis.arguments import Clusters, resolve_units
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonPlan,
     MetricComparison,
-    compare_metric,
+    PairedMetric,
 )
 from rageval_report.analysis.comparing.pairing import Pairing, compared_rows
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
@@ -87,7 +87,10 @@ class LoadedPair:
         """
         units = resolve_units(self.before, clusters, compared_rows([self._pairing]))
         own = replace(plan, units=units)
-        return [compare_metric(self._pairing, ours, theirs, own) for ours, theirs in metrics]
+        return [
+            PairedMetric.of(self._pairing, ours, theirs, own).tested(own)
+            for ours, theirs in metrics
+        ]
 
     @cached_property
     def _pairing(self) -> Pairing:

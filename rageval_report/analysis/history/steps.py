@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rageval_report.analysis.cluster_labels import Clusters
+from rageval_report.analysis.arguments import Clusters
 from rageval_report.analysis.comparing.metric_comparison import (
     ComparisonPlan,
     MetricComparison,
@@ -232,8 +232,7 @@ def _adjust_steps(
         [float("nan") if step.row is None else step.row.test.pvalue for step in steps.values()]
     )
     names = [metric for metric, _, _ in steps]
-    smallest = [0.0 if step.row is None else step.row.smallest_pvalue for step in steps.values()]
-    corrected = correct_in_family(family, names, pvalues, correction, smallest)
+    corrected = correct_in_family(family, names, pvalues, correction)
     sizes = family.sizes(names, pvalues)
     adjusted_steps = {}
     for (key, step), pvalue, size in zip(steps.items(), corrected.tolist(), sizes, strict=True):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters, clusters_setting
+from rageval_report.analysis.arguments import Clusters, clusters_setting
 from rageval_report.analysis.comparing.metric_comparison import DEFAULT_PLAN, ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun, fields_of, is_of_measurement, run_row
 from rageval_report.analysis.history.history_notes import doubts_of_runs, history_notes
@@ -27,7 +27,8 @@ from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import HistoryPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
-from rageval_report.stats import CORRECTIONS, PAIRED_INTERVALS, TESTS
+from rageval_report.stats.corrections import CORRECTIONS
+from rageval_report.stats.pairs import PAIRED_INTERVALS, TESTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

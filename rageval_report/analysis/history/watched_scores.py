@@ -1,4 +1,4 @@
-"""What monitoring needs of each run: states that are added, whatever the order of the rows."""
+"""What monitoring needs of each run: the scores of the reference, and the evidence of a batch."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.analysis.cluster_labels import Clusters, cluster_labels, resolve_units
+from rageval_report.analysis.arguments import Clusters, cluster_labels
 from rageval_report.analysis.comparing.pairing import twin_of
-from rageval_report.analysis.slices import group_labels
+from rageval_report.analysis.tables import PipelineTable, table_of, text_labels
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric, Scored
-from rageval_report.stats.base import Interval, finite_values
-from rageval_report.stats.exact_sums import ExactSum
-from rageval_report.stats.means.intervals import DescribedColumn, described_intervals
-from rageval_report.stats.means.moments import Moments, moments
-from rageval_report.stats.sequential.change_detection import CapitalGrowth, ChangeBets
-from rageval_report.stats.units import Units
-from rageval_report.types import BoolArray, FloatArray
+from rageval_report.stats.base import Interval
+from rageval_report.stats.columns import Column
+from rageval_report.stats.means import mean_interval
+from rageval_report.stats.sequential import ChangeBets
+from rageval_report.types import FloatArray
 
 ALL = "all"  # the slice that has every query
 
@@ -34,31 +32,20 @@ class ReferenceScores:
 
     Parameters
     ----------
-    column : DescribedColumn
-        The scores, or their counts, and their moments.
+    column : Column
+        The scores.
     """
 
-    column: DescribedColumn
-
-    @classmethod
-    def of(cls, values: FloatArray) -> ReferenceScores:
-        """Those of an array; NaN does not count."""
-        return cls(DescribedColumn(values, moments(values)))
-
-    @property
-    def known(self) -> Moments:
-        """Their moments."""
-        return self.column.known
+    column: Column
 
     @property
     def variance(self) -> float:
         """Their variance, with denominator n."""
-        return self.known.std**2 * (self.known.n - 1) / self.known.n
+        return self.column.variance * (self.column.n - 1) / self.column.n
 
     def interval(self, bounds: tuple[float, float], confidence_level: float) -> Interval:
         """The interval of their mean."""
-        column = DescribedColumn(self.column.values, self.known, bounds)
-        return described_intervals([column], confidence_level=confidence_level)[0]
+        return mean_interval(self.column, bounds=bounds, confidence_level=confidence_level)
 
 
 @dataclass(frozen=True)
@@ -79,12 +66,12 @@ class WatchedBets:
     slice_name: str
     bets: ChangeBets
 
-    def evidence(self, values: FloatArray) -> BatchEvidence:
+    def evidence(self, values: FloatArray | Column) -> BatchEvidence:
         """The evidence of some scores.
 
         Parameters
         ----------
-        values : ndarray
+        values : ndarray or Column
             One per unit; NaN is left out.
 
         Raises
@@ -92,9 +79,9 @@ class WatchedBets:
         DataError
             If one lies outside the bounds.
         """
-        present = finite_values(values)
+        column = Column.of(values)
         try:
-            growth = self.bets.growth(present)
+            growth = self.bets.growth(column)
         except DataError as exc:
             name = self.metric.name
             raise DataError(
@@ -102,7 +89,7 @@ class WatchedBets:
                 f"batches when the reference is loaded: metrics={{{name!r}: {{'bounds': "
                 "(low, high)}}"
             ) from exc
-        return BatchEvidence(ExactSum.of(present), growth)
+        return BatchEvidence(column.n, column.mean, growth)
 
 
 @dataclass(frozen=True)
@@ -111,18 +98,17 @@ class BatchEvidence:
 
     Parameters
     ----------
-    scores : ExactSum
-        The number and the sum of the scores, one per unit.
-    growth : CapitalGrowth
-        How much the capital grows on them.
+    n : int
+        The number of the scores, one per unit.
+    mean : float
+        Their mean; NaN if there are none.
+    growth : ndarray
+        How much the capital grows on them, see `ChangeBets.growth`.
     """
 
-    scores: ExactSum
-    growth: CapitalGrowth
-
-    def __add__(self, other: BatchEvidence) -> BatchEvidence:
-        """What is known of both parts."""
-        return BatchEvidence(self.scores + other.scores, self.growth + other.growth)
+    n: int
+    mean: float
+    growth: FloatArray
 
 
 @dataclass(frozen=True)
@@ -157,62 +143,50 @@ class BatchClusters:
     labels: Callable[[npt.NDArray[Any]], Iterable[str]]
 
 
-# -- runs in memory
+# -- the scores of runs
 
 
-def reference_in_memory(
-    run: Scored, metrics: Sequence[Metric], by: str | None, clusters: Clusters | None
+def reference_of(
+    run: Any, metrics: Sequence[Metric], by: str | None, clusters: Clusters | None
 ) -> dict[WatchedName, ReferenceScores]:
     """The scores of a run by metric and slice; see `DatedRun.reference_scores`."""
-    units = resolve_units(run, clusters)
-    groups = {ALL: None} | _groups_of(run, by)
+    groups = _groups_of(run, by, clusters)
     return {
-        (metric.name, group): ReferenceScores.of(_scores(run, metric, is_inside, units))
+        (metric.name, group): ReferenceScores(table.unit_means(metric))
         for metric in metrics
-        for group, is_inside in groups.items()
+        for group, table in groups.items()
     }
 
 
-def batch_in_memory(
-    run: Scored, bets: Sequence[WatchedBets], by: str | None, clusters: Clusters | None
+def batch_of(
+    run: Any, bets: Sequence[WatchedBets], by: str | None, clusters: Clusters | None
 ) -> WatchedBatch:
     """The evidence of a run; see `DatedRun.watched_batch`."""
-    units = resolve_units(run, clusters)
-    groups = _groups_of(run, by if by in run.details else None)
+    groups = _groups_of(run, by, clusters, is_optional=True)
     evidence = []
     for each in bets:
-        is_all, is_inside = each.slice_name == ALL, groups.get(each.slice_name)
-        values = np.zeros(0)
-        if is_all or is_inside is not None:
-            values = _scores(run, each.metric, None if is_all else is_inside, units)
-        evidence.append(each.evidence(values))
-    return WatchedBatch(tuple(groups), tuple(evidence))
+        table = groups.get(each.slice_name)
+        twin = None if table is None else twin_of(each.metric, table.sample)
+        scores = Column.of(np.zeros(0))
+        if table is not None and twin is not None:
+            scores = table.unit_means(twin)
+        evidence.append(each.evidence(scores))
+    return WatchedBatch(tuple(group for group in groups if group != ALL), tuple(evidence))
+
+
+def _groups_of(
+    run: Any, by: str | None, clusters: Clusters | None, *, is_optional: bool = False
+) -> dict[str, PipelineTable]:
+    """The table of all queries, and that of each group in the order of the rows."""
+    table = table_of(run, clusters)
+    if by is None or (is_optional and by not in table.sample.details):
+        return {ALL: table}
+    groups, firsts = table.groups(by), text_labels(table.sample, by)
+    ordered = dict.fromkeys(label for label in (*firsts, *groups) if label in groups)
+    return {ALL: table} | {label: groups[label] for label in ordered if label != ALL}
 
 
 def clusters_in_memory(run: Scored, clusters: Clusters) -> BatchClusters:
     """The clusters of a run; see `DatedRun.batch_clusters`."""
     labels = np.unique(np.asarray(cluster_labels(run, clusters), dtype=object))
     return BatchClusters(labels, lambda keys: map(str, keys[np.isin(keys, labels)]))
-
-
-def _groups_of(run: Scored, by: str | None) -> dict[str, BoolArray | None]:
-    """The rows of each group, in the order of the rows."""
-    if by is None:
-        return {}
-    labels = group_labels(run, by)
-    return {
-        str(label): np.asarray(labels == label, dtype=bool)
-        for label in dict.fromkeys(labels.tolist())
-        if label != ALL
-    }
-
-
-def _scores(run: Scored, metric: Metric, is_inside: BoolArray | None, units: Units) -> FloatArray:
-    """The scores of a metric in some rows by unit; none if the run does not have the metric."""
-    twin = twin_of(metric, run)
-    if twin is None:
-        return np.zeros(0)
-    column = np.asarray(run.scores[twin.name], dtype=np.float64)
-    if is_inside is not None:
-        column, units = column[is_inside], units.select(is_inside)
-    return units.means(column)

@@ -15,9 +15,9 @@ from rageval_report.errors import AlignmentError, DataError
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import VOTES
 from rageval_report.stats.base import check_positive
-from rageval_report.stats.clusters_needed import ClusterVariance
-from rageval_report.stats.crossed_components import CrossedComponents, crossed_components
-from rageval_report.stats.pairs.spread import standard_deviation
+from rageval_report.stats.columns import Column
+from rageval_report.stats.components import CrossedComponents, crossed_components
+from rageval_report.stats.planning import ClusterVariance, PlannedTest
 from rageval_report.stats.units import QUERIES, Units
 
 # The correlation of two pipelines' scores of one query. In 45 pairs of pipelines of public
@@ -94,8 +94,8 @@ class Assumptions:
         )
         return math.sqrt(own * parts("query") + 2.0 * noise)
 
-    def in_clusters(self, clusters: ClusterVariance, variance: float) -> ClusterVariance:
-        """How differences of this variance vary between and within clusters.
+    def planned_clusters(self, clusters: ClusterVariance, variance: float) -> PlannedTest:
+        """The test of whole clusters, of queries whose differences have this variance.
 
         Parameters
         ----------
@@ -111,9 +111,9 @@ class Assumptions:
         within clusters.
         """
         if self.noise is None:
-            return clusters.rescaled(variance, clusters.share_between)
+            return clusters.planned_test(variance, clusters.share_between)
         between = 2.0 * (1.0 - self.correlation) * clusters.between
-        return clusters.rescaled(variance, min(1.0, between / variance))
+        return clusters.planned_test(variance, min(1.0, between / variance))
 
     def with_correlation(self, correlation: float) -> Assumptions:
         """The same with another correlation of the pipelines."""
@@ -221,13 +221,13 @@ def learn(
     """
     metric = own[0]
     scores = runs[0].scores[metric.name].dropna()
-    if len(scores) < 2 or scores.min() == scores.max():
+    column = Column.of(scores.to_numpy(dtype=np.float64))
+    if not column.std > 0.0:  # NaN for fewer than two scores
         return None
-    values = scores.to_numpy(dtype=np.float64)
     known = Assumptions(
         metric,
-        float(values.mean()),
-        standard_deviation(values, 0.0),
+        column.mean,
+        column.std,
         correlation,
         is_binary=metric.kind == "binary",
         n=len(scores),
@@ -238,8 +238,8 @@ def learn(
         return known
     by_query = _differences(runs[0], metric, candidate)
     differences = by_query.to_numpy(dtype=np.float64)
-    sd = standard_deviation(differences, 0.0) if len(differences) > 1 else 0.0
-    if sd == 0.0:
+    sd = Column.of(differences).std
+    if not sd > 0.0:
         return None
     return replace(
         known,
@@ -280,7 +280,9 @@ def _noise(runs: Sequence[Scored], own: Sequence[Metric]) -> CrossedComponents |
     for number, (run, metric) in enumerate(zip(runs, own, strict=True)):
         has_votes = f"{metric.name}{VOTES}" in run.details
         table = (
-            votes_of(run, metric) if has_votes else run.scores[[metric.name]].set_axis([""], axis=1)
+            votes_of(run, metric)
+            if has_votes
+            else run.scores[[metric.name]].set_axis(["judge"], axis=1)
         )
         cells = table.melt(ignore_index=False, var_name="judge", value_name="score")
         tables.append(cells.assign(run=number, query=cells.index.astype(str)))

@@ -15,9 +15,9 @@ from rageval_report.analysis.planning.assumptions import USUAL_CORRELATION
 from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.results import Result
-from rageval_report.stats.base import check_level, check_positive, check_probability, check_queries
-from rageval_report.stats.pairs.paired import paired_interval, paired_test
-from rageval_report.stats.queries_needed import binary_queries_needed, queries_needed
+from rageval_report.stats.base import check_integer, check_level, check_positive, check_probability
+from rageval_report.stats.pairs import paired_interval, paired_test
+from rageval_report.stats.planning import PlannedTest, binary_queries_needed
 from rageval_report.stats.units import FEWEST_UNITS
 
 # Two pipelines on the same queries: independent, as alike as usual, nearly the same.
@@ -95,7 +95,7 @@ def audit(
     -----
     Shares of right answers: the scores are not published, so the number of queries that only one
     side gets right is unknown. The first case has as few of them as the means allow, which is the
-    best for the claim, the last as many as possible. McNemar's mid-p test, Bonett and Price's
+    best for the claim, the last as many as possible. McNemar's mid-p test and its
     interval. Other scores: the paired t test for correlations of 0.9, 0.5 and 0 of both sides'
     scores. Fewer than 6 queries show nothing.
 
@@ -108,7 +108,7 @@ def audit(
     0.125
     """
     claim = _Claim(
-        check_queries(n),
+        check_integer("n", n, 2),
         _check_mean("baseline_mean", baseline_mean),
         _check_mean("candidate_mean", candidate_mean),
         check_level(confidence_level),
@@ -156,9 +156,7 @@ def _count_row(claim: _Claim, case: str, won: int, lost: int, both: int) -> dict
     baseline[won : won + lost] = 1.0
     baseline[won + lost : won + lost + both] = candidate[won + lost : won + lost + both] = 1.0
     pvalue = paired_test(baseline, candidate, test="mcnemar-midp").pvalue
-    interval = paired_interval(
-        baseline, candidate, method="bonett-price", confidence_level=claim.level
-    )
+    interval = paired_interval(baseline, candidate, confidence_level=claim.level)
     shares = (lost / claim.n, won / claim.n)
     needed = binary_queries_needed(*shares, claim.power, alpha=1.0 - claim.level)
     return _row(claim, case, (interval.low, interval.high), pvalue, needed)
@@ -170,7 +168,9 @@ def _score_rows(claim: _Claim, sd: float | None) -> Iterator[dict[str, object]]:
     for correlation in reversed(_CORRELATIONS):
         deviation = spread * math.sqrt(2.0 * (1.0 - correlation))
         error = deviation / math.sqrt(claim.n)
-        needed = queries_needed(claim.difference / deviation, claim.power, alpha=1.0 - claim.level)
+        needed = PlannedTest(deviation).needed(
+            claim.difference, claim.power, alpha=1.0 - claim.level
+        )
         yield _row(
             claim,
             f"correlation {correlation:g}",
@@ -191,7 +191,7 @@ def _largest_sd(claim: _Claim) -> float:
 
 
 def _row(
-    claim: _Claim, case: str, limits: tuple[float, float], pvalue: float, needed: int
+    claim: _Claim, case: str, limits: tuple[float, float], pvalue: float, needed: float
 ) -> dict[str, object]:
     is_test = claim.n >= FEWEST_UNITS
     nan = math.nan
@@ -227,10 +227,11 @@ def _verdict(claim: _Claim, rows: list[dict[str, Any]]) -> str:
         return f"{what}: a difference is shown in every case ({values})"
     if any(shown):
         return f"{what}: whether a difference is shown depends on the unpublished scores ({values})"
-    needed = rounded_count(best["n_needed"])
+    n = best["n_needed"]
+    needed = "more than ten million" if math.isnan(n) else rounded_count(int(n))
     return (
         f"{what}: no difference is shown, whatever the scores are ({values}); a difference of this "
-        f"size needs {needed} queries or more"
+        f"size needs {needed} queries{'' if math.isnan(n) else ' or more'}"
     )
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.analysis.arguments import check_count
-from rageval_report.analysis.cluster_labels import (
+from rageval_report.analysis.arguments import (
     Clusters,
+    check_count,
     clusters_setting,
     resolve_units,
+    scale_of,
     unnamed_clusters,
 )
 from rageval_report.analysis.planning.assumptions import (
@@ -25,7 +26,6 @@ from rageval_report.analysis.planning.assumptions import (
 from rageval_report.analysis.planning.needs import Needs
 from rageval_report.analysis.repeating.shared_runs import shared_metrics
 from rageval_report.analysis.sentence_parts import number, rounded_count
-from rageval_report.analysis.sizes import scale_of
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored
@@ -129,7 +129,7 @@ def plan(
     Notes
     -----
     The tests are those of `compare`: the sign-flip test (see
-    `rageval_report.stats.queries_needed`), McNemar's mid-p test for scores of 0 and 1. The level of
+    `rageval_report.stats.planning`), McNemar's mid-p test for scores of 0 and 1. The level of
     each test is one minus the confidence level over `n_tests`, as for the first step of Holm's
     correction. Never fewer than 6 queries, or clusters.
 
@@ -396,7 +396,7 @@ def _notes(
 
 def _cluster_notes(known: Sequence[Assumptions]) -> Iterator[str]:
     """How much clusters differ, and how that is known."""
-    counts = [parts.clusters.n for parts in known if parts.clusters is not None]
+    counts = [parts.clusters.sizes.size for parts in known if parts.clusters is not None]
     if not counts:
         return
     if any(math.isnan(parts.sd_difference) for parts in known):

@@ -15,14 +15,14 @@ from functools import cached_property
 import numpy as np
 
 from rageval_report.analysis.ranking.objectives import ObjectivePart
-from rageval_report.stats import PairedScores
-from rageval_report.stats.all_pairs import WESTFALL_YOUNG
-from rageval_report.stats.base import TIE_TOLERANCE
-from rageval_report.stats.corrections import adjust_pvalues
-from rageval_report.stats.pairs.paired import find_interval
-from rageval_report.stats.resampled import bootstrap_pvalue, expanded_limits
-from rageval_report.stats.sign_flips.inversion import pvalue_of_shift
-from rageval_report.stats.units import FEWEST_UNITS, QUERIES, Units
+from rageval_report.stats.base import TIE_TOLERANCE, Interval
+from rageval_report.stats.bootstrap import bootstrap_pvalue, expanded_limits
+from rageval_report.stats.columns import Column
+from rageval_report.stats.corrections import WESTFALL_YOUNG, adjust_pvalues
+from rageval_report.stats.means import mean_interval
+from rageval_report.stats.pairs import Pairs, paired_interval
+from rageval_report.stats.sign_flips import sign_flip_pvalue
+from rageval_report.stats.units import FEWEST_UNITS, QUERIES, Units, clustered_interval
 from rageval_report.types import BoolArray, FloatArray
 
 BOOTSTRAP = "paired bootstrap"
@@ -129,6 +129,10 @@ class Figure:
         every = self.terms[0].part.block.units if self.terms else QUERIES
         return every.select(self._used_rows)
 
+    @property
+    def _clusters(self) -> Units | None:
+        return self.units if self.units.are_clusters else None
+
     @cached_property
     def n(self) -> int:
         """The number of units; of a figure that is not a mean, those of its rarest metric."""
@@ -182,8 +186,61 @@ class Figure:
             gains = sign * (self.drawn[:, second] - self.drawn[:, first])
             return min(1.0, bootstrap_pvalue(gains, self.n, margin + self.tie))
         before, after = sign * self.by_query[:, first], sign * self.by_query[:, second]
-        pairs = self.units.collapse(PairedScores(before, after))
-        return pvalue_of_shift(pairs, margin, "greater")
+        differences = Pairs.of(before, after, self._clusters).units
+        return sign_flip_pvalue(differences, alternative="greater", shift=margin)
+
+    def mean_limits(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """The interval of each pipeline's figure, by the same rule as that of any mean.
+
+        A figure that is no mean over queries has the expanded percentiles of its resamples.
+        """
+        if self.by_query is None:
+            return expanded_limits(self.drawn, self.n, level)
+        limits = [
+            self._limits_of_mean(column, value, level)
+            for column, value in zip(self.by_query.T, self.values.tolist(), strict=True)
+        ]
+        low, high = np.array(limits, dtype=np.float64).T
+        return low, high
+
+    def _limits_of_mean(
+        self, contributions: FloatArray, value: float, level: float
+    ) -> tuple[float, float]:
+        """The interval of the mean of the contributions, moved to the figure."""
+        bounds = self._bounds_of_contributions
+        interval: Interval
+        if self._clusters is not None:
+            codes = np.asarray(self.units.codes)
+            interval = clustered_interval(
+                contributions, codes, confidence_level=level, bounds=bounds
+            )
+        else:
+            interval = mean_interval(
+                Column.of(contributions),
+                confidence_level=level,
+                bounds=bounds,
+                kind="real" if bounds is None else "proportion",
+                n_resamples=max(1, len(self.drawn)),
+                seed=self.seed,
+            )
+        shift = value - interval.estimate
+        return interval.low + shift, interval.high + shift
+
+    @cached_property
+    def _bounds_of_contributions(self) -> tuple[float, float] | None:
+        """What a query can contribute at least and at most; None if a metric has no bounds."""
+        low = high = 0.0
+        n_used = int(self._used_rows.sum())
+        for term, rows in zip(self.terms, self._scored_rows, strict=True):
+            bounds = term.part.block.metric.bounds
+            if bounds is None:
+                return None
+            weight = term.slope * n_used / rows.sum()
+            ends = sorted((weight * bounds[0], weight * bounds[1]))
+            if int(rows.sum()) < n_used:  # a query that is not scored contributes nothing
+                ends = [min(0.0, ends[0]), max(0.0, ends[1])]
+            low, high = low + ends[0], high + ends[1]
+        return low, high
 
     def limits(self, first: int, second: int, level: float) -> tuple[float, float]:
         """The interval of the difference, second minus first."""
@@ -192,9 +249,9 @@ class Figure:
         if self.by_query is None:
             low, high = expanded_limits(self.drawn[:, second] - self.drawn[:, first], self.n, level)
             return float(low), float(high)
-        pairs = PairedScores(self.by_query[:, first], self.by_query[:, second])
-        interval = find_interval(
-            self.units.collapse(pairs),
+        pairs = Pairs.of(self.by_query[:, first], self.by_query[:, second], self._clusters)
+        interval = paired_interval(
+            pairs,
             confidence_level=level,
             n_resamples=max(1, len(self.drawn)),
             seed=self.seed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
-from rageval_report.analysis.cluster_labels import Clusters
+from rageval_report.analysis.arguments import Clusters
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.ranking.objective_definitions import ObjectivesArgument
 
@@ -26,7 +26,6 @@ class RankingKeywords(TypedDict, total=False):
     margins: Mapping[str, float] | None
     clusters: Clusters | None
     tried: int
-    n_jobs: int | None
 
 
 class ObjectiveKeywords(TypedDict, total=False):

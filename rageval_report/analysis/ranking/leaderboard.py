@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import pandas as pd
 
-from rageval_report.analysis.arguments import RankingReportKeywords, check_count, check_jobs
-from rageval_report.analysis.cluster_labels import Clusters, clusters_setting
+from rageval_report.analysis.arguments import (
+    Clusters,
+    RankingReportKeywords,
+    Scanned,
+    check_count,
+    clusters_setting,
+    engine_setting,
+    scans_among,
+)
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.evaluation_inputs import EvaluationInput, read_evaluations
 from rageval_report.analysis.headlines.ranking_headline import ranking_answer
@@ -35,7 +42,6 @@ from rageval_report.analysis.ranking.resampled_objectives import ResamplingSetti
 from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
 from rageval_report.analysis.ranking.weighted import WeightedScores, weighted_scores
 from rageval_report.analysis.report_files import REPORTS
-from rageval_report.analysis.scanned import Scanned, scans_among
 from rageval_report.analysis.sentence_parts import join_names
 from rageval_report.errors import (
     DataError,
@@ -49,12 +55,9 @@ from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
-from rageval_report.stats.all_pairs import (
-    AllPairs,
-    check_correction,
-    shared_flips,
-)
 from rageval_report.stats.base import check_level, check_resamples, check_seed
+from rageval_report.stats.corrections import check_correction, shared_flips
+from rageval_report.stats.many_pairs import AllPairs
 from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:
@@ -394,7 +397,6 @@ def rank(
     margins: Mapping[str, float] | None = None,
     clusters: Clusters | None = None,
     tried: int = 1,
-    n_jobs: int | None = None,
 ) -> Ranking:
     """Rank several pipelines, metric by metric.
 
@@ -410,7 +412,7 @@ def rank(
         The defaults of `Ranking.weighted` and `Ranking.pareto`; checked here.
     correction : str
         "holm" over all pairs of all metrics; "westfall-young" (all pairs share the sign flips),
-        "tarone", "bh", "by", "hochberg", "bonferroni", "none".
+        "bh", "by", "hochberg", "bonferroni", "none".
     confidence_level : float
         The level of the intervals; one minus it is the error rate of the comparisons.
     missing : {"drop", "worst", "bounds"}
@@ -434,10 +436,6 @@ def rank(
     tried : int
         The number of pipelines that were tried on these queries, if only the best of them are
         ranked. The correction then counts the pairs of all of them; "westfall-young" is Holm's.
-    n_jobs : int, optional
-        The number of threads, for the metrics. It moves no number. If omitted, one thread per
-        available core for more than about half a second of work on at least 100,000 queries; else
-        one thread.
 
     Returns
     -------
@@ -481,30 +479,17 @@ def rank(
     >>> ranking.frame[["pipeline", "rank", "letters"]].values.tolist()
     [['hybrid', 1, 'a'], ['dense', 2, 'a'], ['bm25', 3, 'b']]
     """
-    if scans := scans_among(evaluations, "rank()"):
-        ranking: Ranking = scans[0].rank_with(
-            *scans[1:],
-            metrics=metrics,
-            weights=weights,
-            objectives=objectives,
-            correction=correction,
-            confidence_level=confidence_level,
-            missing=missing,
-            n_resamples=n_resamples,
-            seed=seed,
-            on=on,
-            test=test,
-            margins=margins,
-            clusters=clusters,
-            tried=tried,
-            n_jobs=n_jobs,
-        )
-        return ranking
     check_correction(correction)
     level = check_level(confidence_level)
     n_draws, start = check_resamples(n_resamples), check_seed(seed)
-    runs, read_notes = read_evaluations(cast("tuple[EvaluationInput, ...]", evaluations))
-    lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
+    lineup: Any
+    read_notes: tuple[str, ...] = ()
+    if scans := scans_among(evaluations, "rank()"):
+        runs = scans
+        lineup = scans[0].line_up(scans, metrics, missing, clusters, on)
+    else:
+        runs, read_notes = read_evaluations(cast("tuple[EvaluationInput, ...]", evaluations))
+        lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
     names = choose_shared_metrics(lineup.runs[0].metrics, lineup.metrics, metrics)
     blocks = {name: lineup.block(name) for name in names}
     plan = LeaderboardPlan(
@@ -518,7 +503,6 @@ def rank(
         margins=check_aims(lineup.runs, lineup.metrics, weights, objectives, margins),
         on=on,
         clusters=None if clusters is None else str(clusters_setting(clusters)["clusters"]),
-        n_jobs=check_jobs(n_jobs),
     )
     ranked = rank_blocks(
         blocks,
@@ -531,7 +515,7 @@ def rank(
     return Ranking(
         ranking_title(lineup.names),
         pd.DataFrame(ranked.rows),
-        {**ranked.settings, **dialect_settings(runs)},
+        {**ranked.settings, **dialect_settings(runs), **engine_setting(runs[0])},
         (*note_on_dialects(runs), *read_notes, *lineup.notes, *ranked.notes),
         headline=RANKING_HEADLINE,
         grouped_by="metric" if len(names) > 1 else "",

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.cluster_labels import Clusters, resolve_units, unnamed_clusters
+from rageval_report.analysis.arguments import Clusters, resolve_units, unnamed_clusters
 from rageval_report.analysis.comparing.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
@@ -28,14 +28,14 @@ from rageval_report.errors import (
     DataError,
     UnknownNameError,
     check_choice,
+    doubts_of,
     named,
 )
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.fingerprints import find_rows
-from rageval_report.scores.guard import doubts_of
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_all
-from rageval_report.stats.means.moments import moments
+from rageval_report.stats.columns import Column
 from rageval_report.stats.units import QUERIES, Units
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 
@@ -155,7 +155,7 @@ class Lineup:
             The name of the run.
         """
         scores = self.scores(metric.name)[:, self.names.index(pipeline)]
-        low, high = (moments(column).mean for column in filled_with_bounds(scores, metric))
+        low, high = (Column.of(column).mean for column in filled_with_bounds(scores, metric))
         return low, high
 
     def block(self, name: str) -> ScoreBlock:

@@ -15,9 +15,39 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, UnknownValueError
 from rageval_report.scores.correct_notion import EXACT_MATCHES
-from rageval_report.stats.resampled import quantile_of
+
+_PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
+_STATISTICS = ("mean", "median", "p95")  # p95 stands for all percentiles
+
+
+def quantile_of(statistic: str) -> float | None:
+    """The quantile that a statistic is, between 0 and 1; None for the mean.
+
+    Raises
+    ------
+    UnknownValueError
+        If it is neither "mean", nor "median", nor a percentile such as "p95".
+    DataError
+        If a percentile is not between 0 and 100.
+
+    Examples
+    --------
+    >>> [quantile_of(name) for name in ("mean", "median", "p95", "p99.5")]
+    [None, 0.5, 0.95, 0.995]
+    """
+    if statistic == "mean":
+        return None
+    match = _PERCENTILE.fullmatch("p50" if statistic == "median" else str(statistic))
+    if match is None:
+        raise UnknownValueError("statistic", statistic, _STATISTICS)
+    percentile = float(match[1])
+    if not 0.0 < percentile < 100.0:
+        raise DataError(
+            f"statistic: a percentile must be between 0 and 100, such as p95; got {statistic!r}"
+        )
+    return percentile / 100.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from rageval_report.analysis.ranking.objective_definitions import (
     is_statistic_of_metrics,
     objective_of,
     parse_objective,
+    quantile_of,
 )
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Catalogue, Metric, Scored, normalise_name, resolver
@@ -28,7 +29,6 @@ from rageval_report.scores.correct_notion import (
     answers_by,
     shared_notions,
 )
-from rageval_report.stats.resampled import quantile_of
 from rageval_report.stats.units import FEWEST_UNITS
 from rageval_report.types import FloatArray
 

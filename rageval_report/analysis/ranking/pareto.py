@@ -23,7 +23,6 @@ from rageval_report.analysis.ranking.objectives import Aim, resolve_objectives
 from rageval_report.analysis.ranking.resampled_objectives import (
     ResampledObjectives,
     percent,
-    percentile_limits,
     resample_objectives,
 )
 from rageval_report.analysis.sentence_parts import (
@@ -151,7 +150,8 @@ def pareto_front(
     weights : mapping of str to float, optional
         Which objectives make up the quality, with their weights; or which to use.
     confidence_level : float
-        The level of the intervals, which are percentiles of bootstrap resamples of the queries.
+        The level of the intervals. An objective that is a mean over queries has the interval of any
+        mean (Gaffke's if it is bounded); any other has percentiles of resamples of the queries.
     n_resamples, seed : int
         For the resamples.
     correction : str
@@ -204,7 +204,7 @@ def pareto_front(
     dominance = _dominance_table(
         lineup.names, deciding, resampled, figures, (method, round(1.0 - level, 12))
     )
-    frame = _front_frame(lineup.names, axes, deciding, level, dominance)
+    frame = _front_frame(lineup.names, axes, deciding, level, start, dominance)
     settings = {
         "objectives": {axis.name: axis.made_of for axis in axes},
         "confidence_level": level,
@@ -330,6 +330,7 @@ def _front_frame(
     axes: Sequence[Axis],
     deciding: Sequence[Axis],
     level: float,
+    seed: int,
     dominance: pd.DataFrame,
 ) -> pd.DataFrame:
     on_front = ~_observed_dominance(names, deciding).any(axis=0)
@@ -348,7 +349,7 @@ def _front_frame(
         }
     )
     for axis in axes:
-        low, high = percentile_limits(axis.drawn, level)
+        low, high = _figure(axis, {}, seed).mean_limits(level)
         frame[axis.name] = axis.values
         frame[f"{axis.name}_ci_low"], frame[f"{axis.name}_ci_high"] = low, high
     frame["dominated_by"] = [_names_where(names, column) for column in dominates.T]

@@ -22,9 +22,8 @@ from rageval_report.analysis.ranking.ranked_columns import (
 from rageval_report.analysis.ranking.ranking_tables import ranking_notes, ranking_rows
 from rageval_report.analysis.ranking.standing import RankingSettings
 from rageval_report.scores import Metric
-from rageval_report.stats.all_pairs import WESTFALL_YOUNG, AllPairs
-from rageval_report.stats.maxt import uses_midp
-from rageval_report.stats.threads import choose_threads, map_in_threads
+from rageval_report.stats.corrections import WESTFALL_YOUNG, uses_midp
+from rageval_report.stats.many_pairs import AllPairs
 from rageval_report.stats.units import fewest_units
 from rageval_report.types import FloatArray, IndexArray
 
@@ -56,8 +55,6 @@ class LeaderboardPlan:
         By metric.
     on, clusters : str, optional
         How queries were matched, and what is independent, as the settings of the result name it.
-    n_jobs : int, optional
-        The number of threads, which moves no number; as many as pay if omitted.
     """
 
     test: str
@@ -70,7 +67,6 @@ class LeaderboardPlan:
     margins: Mapping[str, float] = field(default_factory=dict)
     on: str | None = None
     clusters: str | None = None
-    n_jobs: int | None = None
 
     @property
     def alpha(self) -> float:
@@ -136,13 +132,10 @@ def rank_blocks(
     """
     rankable = {name: block.columns for name, block in blocks.items() if is_rankable(block)}
     with_margin = {name: plan.margins[name] for name in rankable if name in plan.margins}
-    n_threads = choose_threads((each.n_in_memory for each in rankable.values()), plan.n_jobs)
-    tested = map_in_threads(
-        lambda name: _test_pairs(rankable[name], with_margin.get(name, 0.0), plan),
-        list(rankable),
-        n_threads,
-    )
-    tests = dict(zip(rankable, tested, strict=True))
+    tests = {
+        name: _test_pairs(columns, with_margin.get(name, 0.0), plan)
+        for name, columns in rankable.items()
+    }
     # The flips of signs that all pairs share belong to differences of 0, not of a margin, and
     # there are none of pipelines that are not ranked.
     n_pipelines = len(lineup.names)
@@ -162,10 +155,8 @@ def rank_blocks(
         settings["margins"] = with_margin
     if plan.clusters is not None:
         settings["clusters"] = plan.clusters
-    tables = map_in_threads(
-        lambda name: ranking_rows(blocks[name], tests.get(name), lineup, settings),
-        list(blocks),
-        n_threads,
+    tables = (
+        ranking_rows(block, tests.get(name), lineup, settings) for name, block in blocks.items()
     )
     return RankedBlocks(
         list(chain.from_iterable(tables)),
@@ -252,13 +243,10 @@ def _correct_tests(
         return tests
     names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
     raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
-    smallest = np.concatenate([pairs.smallest for pairs in tests.values()])
 
     def correct_pairs(positions: IndexArray) -> FloatArray:
         if correction != WESTFALL_YOUNG:
-            return adjust_with_hidden(
-                raw[positions], correction, hidden, smallest=smallest[positions]
-            )
+            return adjust_with_hidden(raw[positions], correction, hidden)
         chosen = list(dict.fromkeys(names[i] for i in positions))
         half = [uses_midp(test) for name in chosen for test in tests[name].tests]
         # The flips are drawn, but no adjusted p-value is below the raw one; NaN is no test.

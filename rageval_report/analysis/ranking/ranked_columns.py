@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypedDict
+from functools import cached_property
+from itertools import combinations
+from typing import Protocol, TypedDict
 
 import numpy as np
 
-from rageval_report.analysis.arguments import column_of_mean
-from rageval_report.analysis.cluster_means import cluster_intervals
+from rageval_report.analysis.arguments import interval_of_mean
+from rageval_report.analysis.cluster_means import interval_of_clusters
 from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.scores import Metric
-from rageval_report.stats import PairedScores
-from rageval_report.stats.all_pairs import AllPairs, beyond_margin, pair_tests
 from rageval_report.stats.base import Interval
-from rageval_report.stats.means.intervals import described_intervals
-from rageval_report.stats.means.moments import Moments, moments
-from rageval_report.stats.ranks import (
+from rageval_report.stats.columns import Column
+from rageval_report.stats.many_pairs import (
+    AllPairs,
     FriedmanResult,
     count_alone_best,
     friedman_test,
+    pairs_of_columns,
     rounding_tie,
+    run_all_tests,
 )
-from rageval_report.stats.threads import FEWEST_PAIRS, lock_free_property
-from rageval_report.stats.units import QUERIES, Units
+from rageval_report.stats.pairs import Pairs
+from rageval_report.stats.units import (
+    QUERIES,
+    ClusteredStandardError,
+    Units,
+    clustered_standard_error,
+)
 from rageval_report.types import FloatArray, IntArray
 
 
@@ -36,57 +43,86 @@ class Drawing(TypedDict):
     seed: int
 
 
-class RankedPair(NamedTuple):
-    """Two columns: the mean of each, and their differences, one per independent unit."""
-
-    baseline_mean: float
-    candidate_mean: float
-    by_unit: PairedScores
-
-
-class RankedColumns(Protocol):
+class RankedColumns(ABC):
     """The scores of one metric on the queries that every pipeline scored: one column a pipeline."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[Column]:
+        """The scores of each pipeline."""
+
+    @property
+    @abstractmethod
+    def pairs(self) -> list[Pairs]:
+        """All pairs by independent unit, in the order of `AllPairs`."""
+
+    @property
+    @abstractmethod
+    def are_clusters(self) -> bool:
+        """Whether queries belong together."""
+
+    @abstractmethod
+    def error(self, place: int) -> ClusteredStandardError | None:
+        """The standard error of the mean of a column by clusters; None if nothing is scored."""
+
+    @abstractmethod
+    def alone_best(self, *, greater_is_better: bool) -> IntArray:
+        """On how many queries each column is better than all others."""
+
+    @abstractmethod
+    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
+        """Friedman's test, on the sums of the units."""
 
     @property
     def n(self) -> int:
         """The number of these queries."""
+        return self.columns[0].n if self.columns else 0
 
     @property
     def n_units(self) -> int:
         """The number of their independent units."""
+        return self.pairs[0].n if self.pairs else 0
 
-    @property
-    def n_in_memory(self) -> int:
-        """The number of pairs of scores in memory, of all pairs of columns together."""
-
-    @property
+    @cached_property
     def means(self) -> FloatArray:
         """The mean of each column."""
+        return np.array([column.mean for column in self.columns])
 
     @property
     def tie(self) -> float:
         """The largest difference between two scores that is only rounding."""
-
-    def alone_best(self, *, greater_is_better: bool) -> IntArray:
-        """On how many queries each column is better than all others."""
+        return rounding_tie(max(max(-each.minimum, each.maximum) for each in self.columns))
 
     def mean_intervals(
         self, metric: Metric, confidence_level: float, drawing: Drawing
     ) -> Sequence[Interval]:
         """The interval of the mean of each column."""
+        if not self.are_clusters:
+            return [
+                interval_of_mean(metric, column, confidence_level=confidence_level, **drawing)
+                for column in self.columns
+            ]
+        return [
+            replace(
+                interval_of_clusters(
+                    metric, column.minimum, self.error(place), confidence_level=confidence_level
+                ),
+                estimate=column.mean,
+            )
+            for place, column in enumerate(self.columns)
+        ]
 
-    def pair(self, first: int, second: int) -> RankedPair:
-        """Two columns."""
+    def pair(self, first: int, second: int) -> Pairs:
+        """Two columns, by independent unit."""
+        return self.pairs[list(combinations(range(len(self.columns)), 2)).index((first, second))]
 
     def test_pairs(self, test: str, margin: float, drawing: Drawing) -> AllPairs:
         """The tests of all pairs, against a margin if it is above 0; not corrected."""
-
-    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
-        """Friedman's test, on the sums of the units."""
+        return run_all_tests(self.pairs, test=test, margin=margin, **drawing)
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixColumns:
+class MatrixColumns(RankedColumns):
     """Columns in memory.
 
     Parameters
@@ -116,64 +152,40 @@ class MatrixColumns:
         """The number of independent units."""
         return self.units.count(len(self.scores))
 
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The scores of each pipeline."""
+        return [Column.of(column) for column in self.scores.T]
+
+    @cached_property
+    def pairs(self) -> list[Pairs]:
+        """All pairs by independent unit, in the order of `AllPairs`."""
+        units = self.units if self.units.are_clusters else None
+        places = combinations(self.scores.T, 2)
+        return [Pairs.of(first, second, units) for first, second in places]
+
     @property
-    def n_in_memory(self) -> int:
-        """The number of pairs of scores, of all pairs of columns together; 0 of few queries."""
-        n, n_columns = self.scores.shape
-        # The columns are long enough for threads, or they are not, however many pairs they make.
-        return n * math.comb(n_columns, 2) if n >= FEWEST_PAIRS else 0
+    def are_clusters(self) -> bool:
+        """Whether queries belong together."""
+        return self.units.are_clusters
 
-    @lock_free_property
-    def moments_of_each(self) -> list[Moments]:
-        """The moments of each column."""
-        return [moments(column) for column in self.scores.T]
-
-    @lock_free_property
-    def means(self) -> FloatArray:
-        """The mean of each column."""
-        return np.array([known.mean for known in self.moments_of_each])
-
-    @lock_free_property
-    def tie(self) -> float:
-        """The largest difference between two scores that is only rounding."""
-        return rounding_tie(float(np.abs(self.scores).max()))
+    def error(self, place: int) -> ClusteredStandardError | None:
+        """The standard error of the mean of a column by clusters."""
+        return clustered_standard_error(self.scores[:, place], np.asarray(self.units.codes))
 
     def alone_best(self, *, greater_is_better: bool) -> IntArray:
         """On how many queries each column is better than all others."""
         return count_alone_best(self.scores, greater_is_better=greater_is_better)
 
-    def mean_intervals(
-        self, metric: Metric, confidence_level: float, drawing: Drawing
-    ) -> Sequence[Interval]:
-        """The interval of the mean of each column."""
-        columns = list(self.scores.T)
-        if self.units.are_clusters:
-            intervals = cluster_intervals(
-                [metric] * len(columns), columns, self.units, confidence_level=confidence_level
-            )
-            # On a lattice these means are rounded once, so that no order of the rows moves them.
-            means = self.means.tolist()
-            return [replace(each, estimate=m) for each, m in zip(intervals, means, strict=True)]
-        described = zip(columns, self.moments_of_each, strict=True)
-        return described_intervals(
-            [column_of_mean(metric, column, known) for column, known in described],
-            confidence_level=confidence_level,
-            **drawing,
-        )
-
-    def pair(self, first: int, second: int) -> RankedPair:
-        """Two columns."""
-        pairs = PairedScores(self.scores[:, first], self.scores[:, second])
-        means = self.means
-        return RankedPair(float(means[first]), float(means[second]), self.units.collapse(pairs))
+    def pair(self, first: int, second: int) -> Pairs:
+        """Two columns, by independent unit."""
+        units = self.units if self.units.are_clusters else None
+        return Pairs.of(self.scores[:, first], self.scores[:, second], units)
 
     def test_pairs(self, test: str, margin: float, drawing: Drawing) -> AllPairs:
         """The tests of all pairs."""
-        pairs = pair_tests(self.scores, units=self.units, test=test, **drawing)
-        if not margin:
-            return pairs
-        scores = pairs.scores_in(self.scores)
-        return beyond_margin(scores, pairs, margin, units=self.units, test=test, **drawing)
+        pairs = pairs_of_columns(self.scores, units=self.units)
+        return run_all_tests(pairs, test=test, margin=margin, **drawing)
 
     def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
         """Friedman's test."""

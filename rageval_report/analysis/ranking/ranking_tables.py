@@ -26,12 +26,10 @@ from rageval_report.analysis.sentence_parts import (
 )
 from rageval_report.errors import MOST_NAMED
 from rageval_report.results import Result
-from rageval_report.stats import PairedScores
-from rageval_report.stats.all_pairs import AllPairs
-from rageval_report.stats.best_of_many import gain_of_noise
-from rageval_report.stats.magnitudes import unit_of
-from rageval_report.stats.pairs.paired import find_interval, interval_of_test
-from rageval_report.stats.pilot import PilotDifferences
+from rageval_report.stats.many_pairs import AllPairs
+from rageval_report.stats.pairs import Pairs, interval_of_test, paired_interval
+from rageval_report.stats.planning import PlannedTest
+from rageval_report.stats.pooling import gain_of_noise
 from rageval_report.stats.units import fewest_units
 from rageval_report.types import IntArray
 
@@ -180,11 +178,11 @@ def _gain_of_noise(block: RankedBlock, tests: AllPairs, settings: RankingSetting
     pipeline's own. In simulated sets of 2, 4, 8 and 16 equal pipelines the best was lifted by 0.4,
     0.75, 1.0 and 1.3 standard errors of a difference; this says 0.40, 0.73, 1.01 and 1.25.
     """
-    unit = unit_of(tests.standard_deviation)
-    own_variance = float(np.mean((tests.standard_deviation / unit) ** 2)) / 2.0
-    if not own_variance > 0.0:
+    largest = float(tests.standard_deviation.max(initial=0.0))
+    if not largest > 0.0:
         return float("nan")
-    error = unit * math.sqrt(own_variance / tests.n_units)
+    own_variance = float(np.mean((tests.standard_deviation / largest) ** 2)) / 2.0
+    error = largest * math.sqrt(own_variance / tests.n_units)
     return gain_of_noise(error, _tried(block, settings))
 
 
@@ -283,8 +281,9 @@ def _pair_rows(
     columns, alpha = block.columns, alpha_of(settings)
     margin = margin_in(settings, block.metric.name)
     for place, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
-        before_mean, after_mean, by_unit = columns.pair(i, j)
-        low, high = _difference_limits(by_unit, block, settings)
+        both = columns.pair(i, j)
+        before_mean, after_mean = both.side_means
+        low, high = _difference_limits(both, block, settings)
         wins, losses = int(pairs.wins[place]), int(pairs.losses[place])
         if not block.metric.greater_is_better:
             # The tests count larger scores, a table of wins the better ones.
@@ -307,19 +306,19 @@ def _pair_rows(
             "ties": int(pairs.ties[place]),
             "losses": losses,
             "min_detectable_difference": margin
-            + _detectable(by_unit, pairs.tests[place], level, alpha),
+            + _detectable(both, pairs.tests[place], level, alpha),
             "is_shown": bool(pairs.pvalue_adjusted[place] <= alpha),
         }
 
 
 def _difference_limits(
-    by_unit: PairedScores, block: RankedBlock, settings: RankingSettings
+    pairs: Pairs, block: RankedBlock, settings: RankingSettings
 ) -> tuple[float, float]:
     """The interval of the difference, within the metric's range."""
     if block.columns.n_units < fewest_units(alpha_of(settings)):
         return float("nan"), float("nan")
-    interval = find_interval(
-        by_unit,
+    interval = paired_interval(
+        pairs,
         method=interval_of_test(settings["test"]),
         confidence_level=settings["confidence_level"],
         **drawing_of(settings),
@@ -330,11 +329,11 @@ def _difference_limits(
     return max(interval.low, -widest), min(interval.high, widest)
 
 
-def _detectable(by_unit: PairedScores, test: str, level: float, alpha: float) -> float:
+def _detectable(pairs: Pairs, test: str, level: float, alpha: float) -> float:
     """The difference that these units show at the level that the correction leaves."""
-    if by_unit.n < fewest_units(alpha):
+    if pairs.n < fewest_units(alpha):
         return float("nan")
-    return PilotDifferences.of(by_unit, test).detectable(by_unit.n, alpha=level)
+    return PlannedTest.of(pairs.units, test).detectable(pairs.n, alpha=level)
 
 
 def friedman_table(blocks: Mapping[str, RankedBlock], alpha: float) -> Result:

@@ -8,9 +8,9 @@ from typing import TypedDict
 
 import numpy as np
 
+from rageval_report.analysis.ranking.objective_definitions import quantile_of
 from rageval_report.analysis.ranking.objectives import Aim, ObjectivePart
-from rageval_report.stats.resampled import quantile_of, resampled_statistics
-from rageval_report.stats.units import QUERIES
+from rageval_report.stats.bootstrap import resampled_statistics
 from rageval_report.types import FloatArray
 
 
@@ -87,8 +87,8 @@ def resample_objectives(aims: Sequence[Aim], *, n_resamples: int, seed: int) -> 
     parts = [part for aim in aims for part in aim.parts]
     drawn = resampled_statistics(
         [part.block.values for part in parts],
-        [part.statistic for part in parts],
-        units=parts[0].block.units if parts else QUERIES,
+        [quantile_of(part.statistic) for part in parts],
+        clusters=parts[0].block.units.codes if parts else None,
         n_resamples=n_resamples,
         seed=seed,
     )
@@ -101,30 +101,14 @@ def resample_objectives(aims: Sequence[Aim], *, n_resamples: int, seed: int) -> 
 def _statistic(part: ObjectivePart) -> FloatArray:
     scores, quantile = part.block.complete, quantile_of(part.statistic)
     if quantile is None:
-        means: FloatArray = scores.mean(axis=0)
+        # In ascending order, so that the order of the queries does not move the last digit.
+        means: FloatArray = np.sort(scores, axis=0).mean(axis=0)
         return means
     # As the resamples have it: np.quantile rounds the median of two scores differently.
     values: FloatArray = (
         np.median(scores, axis=0) if quantile == 0.5 else np.quantile(scores, quantile, axis=0)
     )
     return values
-
-
-def percentile_limits(drawn: FloatArray, confidence_level: float) -> tuple[FloatArray, FloatArray]:
-    """The percentile interval along the first axis, that of the resamples.
-
-    Examples
-    --------
-    >>> low, high = percentile_limits(np.arange(101.0), 0.9)
-    >>> round(float(low), 9), round(float(high), 9)
-    (5.0, 95.0)
-    """
-    alpha = (1.0 - confidence_level) / 2
-    if not len(drawn):
-        undefined = np.full(drawn.shape[1:], np.nan)
-        return undefined, undefined
-    low, high = np.quantile(drawn, [alpha, 1.0 - alpha], axis=0)
-    return low, high
 
 
 def percent(share: float) -> str:

@@ -26,7 +26,6 @@ from rageval_report.analysis.ranking.objectives import Aim, resolve_objectives
 from rageval_report.analysis.ranking.resampled_objectives import (
     ResampledObjectives,
     percent,
-    percentile_limits,
     resample_objectives,
 )
 from rageval_report.analysis.ranking.standing import BEST, MAY_BE_BEST, WORSE
@@ -122,7 +121,8 @@ def weighted_scores(
     weights, objectives : mapping, optional
         As in `rageval_report.analysis.ranking.objectives.resolve_objectives`.
     confidence_level : float
-        The level of the intervals, which are percentiles of bootstrap resamples of the queries.
+        The level of the intervals. A score that is a mean over queries has the interval of any
+        bounded mean (Gaffke's); any other has percentiles of bootstrap resamples of the queries.
     n_resamples, seed : int
         For the resamples, and for the random weights.
     correction : str
@@ -190,7 +190,7 @@ def weighted_scores(
         n_draws=resamples,
         seed=start,
     )
-    ends = percentile_limits(spread, level)
+    ends = figure.mean_limits(level)
     frame = _score_frame(lineup.names, scores, ends, values * effective, with_data)
     frame["standing"] = _standings(scores, tests)
     frame["share_of_resamples"] = winning_shares(spread, margin)

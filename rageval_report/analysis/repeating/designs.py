@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rageval_report.errors import DataError
-from rageval_report.stats.crossed_components import FACTORS, CrossedComponents
+from rageval_report.stats.components import FACTORS, CrossedComponents
 
 # More runs or judges than this are not a plan.
 _MOST = {"run": 100, "judge": 20}

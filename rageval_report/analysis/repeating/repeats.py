@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import check_count
+from rageval_report.analysis.arguments import check_count, kind_of_mean
 from rageval_report.analysis.repeating.repeats_notes import (
     noise_limit,
     repeats_notes,
@@ -25,9 +25,9 @@ from rageval_report.analysis.repeating.stability import stability
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
-from rageval_report.stats import adjust_pvalues
 from rageval_report.stats.base import check_level
-from rageval_report.stats.variance_components import VarianceComponents, variance_components
+from rageval_report.stats.components import VarianceComponents, variance_components
+from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.types import FloatArray
 
 _HEADLINE = (
@@ -185,9 +185,9 @@ def repeats(
     shared = shared_metrics(evaluations, metrics)
     tables = {own[0].name: _table(evaluations, own, ids) for own in shared}
     components = {
-        name: variance_components(table, confidence_level=level)
-        for name, table in tables.items()
-        if len(table)
+        own[0].name: _components(own[0], tables[own[0].name], level)
+        for own in shared
+        if len(tables[own[0].name])
     }
     rows = [_row(own[0], len(ids), components.get(own[0].name), tolerance) for own in shared]
     frame = _complete_frame(pd.DataFrame(rows), shared, components, level, tolerance)
@@ -215,6 +215,12 @@ def _table(runs: Sequence[Scored], own: Sequence[Metric], ids: pd.Index) -> Floa
     ]
     table: FloatArray = np.column_stack(columns)
     return table[~np.isnan(table).any(axis=1)]
+
+
+def _components(metric: Metric, table: FloatArray, level: float) -> VarianceComponents:
+    """The components of a metric, by its bounds unless these are a formality."""
+    bounds = metric.bounds if kind_of_mean(metric) != "real" else None
+    return variance_components(table, bounds=bounds, confidence_level=level)
 
 
 # -- the table

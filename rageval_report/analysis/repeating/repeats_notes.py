@@ -17,7 +17,7 @@ from rageval_report.analysis.history.run_pairs import query_set_change
 from rageval_report.analysis.repeating.shared_runs import common_queries_note
 from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
 from rageval_report.scores import Metric, Scored
-from rageval_report.stats.variance_components import VarianceComponents
+from rageval_report.stats.components import VarianceComponents
 
 # If more runs than this would be worthwhile, queries hardly differ beyond the noise.
 _MOST_WORTH = 100
@@ -165,7 +165,7 @@ def repeats_notes(
     binary = [own[0].name for own in shared if own[0].kind == "binary" and own[0].name in noisy]
     if binary:
         names = ", ".join(binary)
-        yield f"{names}: the intervals assume normal scores, so for 0/1 scores they are rough"
+        yield f"{names}: the interval of icc assumes normal scores, so for 0/1 scores it is rough"
     shifted = frame[frame["run_effect_pvalue_adjusted"] <= 1.0 - level]
     for name, pvalue in zip(shifted["metric"], shifted["run_effect_pvalue_adjusted"], strict=True):
         yield (

@@ -36,7 +36,7 @@ from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import VOTES
 from rageval_report.stats.base import check_level
-from rageval_report.stats.crossed_components import FACTORS, CrossedComponents, crossed_components
+from rageval_report.stats.components import FACTORS, CrossedComponents, crossed_components
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -328,7 +328,8 @@ def _cells(
         cells["score"].to_numpy(dtype=np.float64),
         cells["query"].to_numpy(),
         cells["run"].to_numpy(dtype=object),
-        cells["judge"].to_numpy(dtype=object),
+        # A metric without judges has one whose name is empty, which is no label.
+        ("judge " + cells["judge"].astype(str)).to_numpy(dtype=object),
     )
 
 

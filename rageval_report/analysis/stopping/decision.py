@@ -15,10 +15,9 @@ from rageval_report.analysis.stopping.rules import ParsedStopRule, StopRequest, 
 from rageval_report.results import Result
 from rageval_report.scores import Scored
 from rageval_report.scores.cluster_hint import likely_clusters
-from rageval_report.stats import mean_interval
 from rageval_report.stats.base import Interval
-from rageval_report.stats.sequential.confidence_sequences import ConfidenceSequence
-from rageval_report.stats.sequential.evalues import adjust_evalues
+from rageval_report.stats.means import mean_interval
+from rageval_report.stats.sequential import adjust_evalues
 from rageval_report.types import FloatArray
 
 COLUMNS = (
@@ -166,7 +165,7 @@ def _cluster_notes(candidate: Scored) -> tuple[str, ...]:
 class _State:
     """How far a rule is: its interval, its evidence, and what would be enough."""
 
-    interval: ConfidenceSequence | Interval
+    interval: Interval
     n: int
     evidence: float
     needed: float

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from rageval_report.stats.base import TIE_TOLERANCE, Alternative, Interval
-from rageval_report.stats.pairs.paired import paired_interval
-from rageval_report.stats.sequential.asymptotic import asymptotic_evalues, asymptotic_sequence
-from rageval_report.stats.sequential.bets import Bets, EffectBets, SizeBets
-from rageval_report.stats.sequential.confidence_sequences import ConfidenceSequence, mean_sequence
-from rageval_report.stats.sequential.evalues import mean_evalues
-from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
+from rageval_report.stats.pairs import paired_interval
+from rageval_report.stats.sequential import (
+    SizeBets,
+    asymptotic_evalues,
+    asymptotic_sequence,
+    mean_evalues,
+    mean_sequence,
+)
+from rageval_report.stats.sign_flips import sign_flip_pvalue
 from rageval_report.types import BoolArray, FloatArray
 
 # The first looks of O'Brien and Fleming have levels that no interval needs to show.
@@ -61,11 +64,11 @@ class MeanClaim:
         """The number of queries that have a value."""
         return int(self.is_scored.sum())
 
-    def bets(self) -> Bets:
+    def bets(self) -> SizeBets:
         """The stakes: for the expected effect, or for the number of queries that can be asked."""
         if self.effect is None or self.bounds is None:
             return SizeBets.up_to(self.n_planned)
-        return EffectBets(self.effect / (self.bounds[1] - self.bounds[0]))
+        return SizeBets.for_effect(self.effect / (self.bounds[1] - self.bounds[0]))
 
     def evalues(self, alpha: float) -> FloatArray:
         """The e-value after each query, times the share; enough at 1 / alpha.
@@ -98,7 +101,7 @@ class MeanClaim:
         latest: FloatArray = np.concatenate(([0.0], scored))[np.cumsum(self.is_scored)]
         return latest
 
-    def sequence(self, alpha: float) -> ConfidenceSequence:
+    def sequence(self, alpha: float) -> Interval:
         """The interval whose limit passes `limit` as soon as the e-value is enough.
 
         Parameters

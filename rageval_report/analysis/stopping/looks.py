@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rageval_report.stats.base import check_integer
-from rageval_report.stats.sequential.spending import look_levels
+from rageval_report.stats.sequential import look_levels
 from rageval_report.types import FloatArray
 
 # Before so many queries the sign-flip test may reject far too often if rare large losses balance

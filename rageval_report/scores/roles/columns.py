@@ -20,7 +20,7 @@ from rageval_report.scores.cells import (
     is_single_number,
     read_cells,
 )
-from rageval_report.scores.column_scale import Column, ScoreRange
+from rageval_report.scores.column_scale import CellColumn, ScoreRange
 from rageval_report.scores.dates import date_in_numbers, is_date
 from rageval_report.scores.metric import Catalogue, Metric, normalise_name
 from rageval_report.scores.numerals import names_a_time
@@ -463,7 +463,7 @@ class _ColumnSorter:
             return
         stated = self.bounds.get(normalise_name(label))
         catalogued = None if known is None else known.bounds
-        column = Column(label, self.ids.tolist(), stated, catalogued)
+        column = CellColumn(label, self.ids.tolist(), stated, catalogued)
         values = cells.tolist()
         parsed = read_cells(values, column)
         check_parsed(parsed, values, column)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._late_patterns import late_pattern
+from rageval_report.scores.cluster_hint import cluster_noun
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.texts import TEXTS
 
@@ -37,27 +38,6 @@ _COUNTER = late_pattern(
 
 # What pandas, pyarrow and this library call a column whose name is blank.
 _UNNAMED = late_pattern(r"(?i)unnamed:? ?\d+(_level_\d+)?|__index_level_\d+__")
-
-# What a column of clusters is called, and what its values are.
-_CLUSTERS = {
-    "article": "articles",
-    "chat": "chats",
-    "cluster": "clusters",
-    "conversation": "conversations",
-    "customer": "customers",
-    "dialog": "dialogs",
-    "dialogue": "dialogues",
-    "doc": "documents",
-    "document": "documents",
-    "paper": "papers",
-    "session": "sessions",
-    "source": "sources",
-    "source_doc": "source documents",
-    "source_document": "source documents",
-    "thread": "threads",
-    "user": "users",
-}
-_OF_KEYS = late_pattern(r"_(id|no|nr|number|name|key|uuid|hash)$")
 
 _WEIGHTS = frozenset(("weight", "weights", "sample_weight", "query_weight", "case_weight"))
 
@@ -129,17 +109,6 @@ def meaning_of(column: str) -> str | None:
         return "groups of queries"
     # The module re keeps what it compiled; compiled on import, these would slow every script.
     return next((meaning for pattern, meaning in _MEANINGS if re.search(pattern, name)), None)
-
-
-def cluster_noun(column: str) -> str | None:
-    """What the values of a column are, if its name is usual for clusters of queries.
-
-    Examples
-    --------
-    >>> [cluster_noun(name) for name in ("document", "Conversation ID", "source_doc", "topic")]
-    ['documents', 'conversations', 'source documents', None]
-    """
-    return _CLUSTERS.get(_OF_KEYS.sub("", normalise_name(column)))
 
 
 def is_counter_name(column: str) -> bool:

@@ -110,7 +110,7 @@ def test_the_means_are_those_of_the_statistics(small):
 def test_a_corrected_mean_beyond_the_scale_is_moved_to_it_and_said(
     judged, labels, judge, people, formula, shown
 ):
-    found = calibrate(judged(judge), "faithfulness", labels(people))
+    found = calibrate(judged(judge), "faithfulness", labels(people), lam=1.0)
     row = figures(found, "mean of all queries").loc["corrected (PPI++)"]
     assert row["estimate"] == shown
     assert 0.0 <= row["ci_low"] <= row["estimate"] <= row["ci_high"] <= 1.0
@@ -342,8 +342,40 @@ def test_labels_of_a_random_sample_are_not_blamed(judged, labels, drawn, seed):
 
 def test_a_judge_who_adds_noise_is_told(judged, labels, drawn):
     truth, judge = drawn(150, 1, 0.6, 0.6)
-    notes = calibrate(judged(judge), "faithfulness", labels(truth[:60])).notes
-    assert any("adds more noise than information" in note for note in notes)
+    found = calibrate(judged(judge), "faithfulness", labels(truth[:60]), lam=1.0)
+    assert any("adds more noise than information" in note for note in found.notes)
+
+
+def test_a_judge_who_adds_noise_is_not_used_and_both_widths_are_said(judged, labels, drawn):
+    truth, judge = drawn(150, 1, 0.6, 0.6)
+    found = calibrate(judged(judge), "faithfulness", labels(truth[:60]))
+    people = figures(found, "mean of all queries").loc["people alone"]
+    row = figures(found, "mean of all queries").loc["corrected (PPI++)"]
+    columns = ["estimate", "ci_low", "ci_high"]
+    assert row[columns].tolist() == people[columns].tolist()
+    [note] = [note for note in found.notes if "would have an interval of width" in note]
+    assert f"{row['ci_high'] - row['ci_low']:.3g}, so the judge's scores are not used" in note
+
+
+def test_a_plan_uses_the_judge_where_the_corrected_mean_would(judged, labels, drawn):
+    def plan(right):
+        truth, judge = drawn(600, 1, right, right)
+        found = calibrate(judged(judge), "faithfulness", labels(truth[:60]))
+        return found.planning([30, 60, 100]).frame.set_index("labels")
+
+    noisy, good = plan(0.6), plan(0.99)
+    few = [30, 60]
+    alone = noisy["half_width_alone"]
+    assert noisy.loc[few, "half_width_corrected"].tolist() == alone[few].tolist()
+    assert noisy.loc[few, "worth"].tolist() == pytest.approx(few)
+    assert (good["half_width_corrected"] <= 0.9 * good["half_width_alone"]).all()
+
+
+def test_fewer_queries_without_a_label_than_with_one_are_said(judged, labels, drawn):
+    truth, judge = drawn(90, 1)
+    found = calibrate(judged(judge), "faithfulness", labels(truth[:60]))
+    assert found.means.corrected.lam == 0.0
+    assert any("only 30 judged queries are without a label" in note for note in found.notes)
 
 
 def test_where_all_are_labelled_nothing_is_corrected(judged, labels):
@@ -363,7 +395,7 @@ def test_one_query_rated_by_both_is_an_estimate_and_no_more(judged, labels):
 
 def test_labels_that_hardly_ever_differ_from_the_judge_are_told(judged, labels):
     # Without bounds the interval cannot count the errors that the labels missed.
-    judge = [30.0, -10.0] * 30
+    judge = [30.0, -10.0] * 60
     people = [-10.0, *judge[1:40]]
     notes = calibrate(judged(judge, metric="gain"), "gain", labels(people)).notes
     assert any("only 1 of 40 labels differ from the judge" in note for note in notes)
@@ -384,7 +416,7 @@ def test_labels_that_never_differ_from_the_judge_leave_room_for_errors_by_hand(j
 def test_one_label_that_differs_by_hand(judged, labels):
     judge = [1.0] * 200
     people = [0.0, *judge[1:50]]
-    corrected = calibrate(judged(judge), "faithfulness", labels(people)).means.corrected
+    corrected = calibrate(judged(judge), "faithfulness", labels(people), lam=1.0).means.corrected
     # With 1 and -1 added: fifty-two corrections with the sum -1 and the sum of squares 3.
     mean, squares = -1 / 52, 3 - 1 / 52
     reach = scipy.stats.t.ppf(0.975, 49) * math.sqrt(squares / 51 / 52)
@@ -403,7 +435,8 @@ def test_labels_drawn_group_by_group_by_hand(judged, labels):
     found = calibrate(judged(judge), "faithfulness", people, strata="judge")
     # Three quarters of the queries with a correction of -1/4, one quarter with 1/4.
     assert found.means.corrected.estimate == pytest.approx(0.75 * (1 - 0.25) + 0.25 * 0.25)
-    assert found.means.corrected.method == "ppi stratified"
+    # The judge's score is the same within each group, and so has no weight there.
+    assert (found.means.corrected.method, found.means.corrected.lam) == ("ppi++ stratified", 0.0)
     assert found.settings["strata"] == "judge"
     assert any("of each group are a random sample" in note for note in found.notes)
 

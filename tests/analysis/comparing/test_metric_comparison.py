@@ -185,22 +185,6 @@ def test_a_cluster_of_one_query_each_changes_no_number():
     assert clustered.drop([*differing, "n_clusters"]).equals(alone.drop(differing))
 
 
-def test_one_more_cluster_as_large_as_the_largest_undoes_a_fragile_result():
-    # Seven clusters of three gain; one more, turned against them, leaves p = 0.016 * 9 by hand:
-    # sums 3, 3, 3, 3, 3, 3, 6 and -6, of whose 256 patterns the test is made again.
-    gains = np.repeat([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.2], 3)
-    clusters = {f"q{i}": i // 3 for i in range(21)}
-    row = compared(np.full(21, 0.3), 0.3 + gains, clusters=clusters)
-    sums = np.array([3, 3, 3, 3, 3, 3, 6, -6])
-    flipped = np.array(list(itertools.product([1, -1], repeat=8))) @ sums
-    pvalue = np.mean(np.abs(flipped) > sums.sum()) + np.mean(np.abs(flipped) == sums.sum()) / 2
-    assert pvalue > 0.05
-    assert row["pvalue"] <= 0.05
-    assert row["fragile"]
-    # By query it would not be: one loss of 0.2 against 21 gains.
-    assert not compared(np.full(21, 0.3), 0.3 + gains)["fragile"]
-
-
 @pytest.mark.parametrize("setting", [{"test": "mcnemar"}, {"interval": "bonett-price"}])
 def test_what_needs_independent_queries_refuses_clusters(setting):
     clusters = {f"q{i}": i // 2 for i in range(16)}
@@ -221,7 +205,7 @@ def test_queries_that_cancel_out_within_their_clusters_are_not_identical():
 def test_a_gain_that_unseen_losses_could_undo_has_a_note():
     before = np.linspace(0.2, 0.7, 20)
     after = before + np.tile([0.04, 0.05, 0.06, 0.05], 5)
-    share = 1 - 0.05 ** (1 / 20)  # none of 20 queries lost 1
+    share = 0.1  # 20 queries cannot exclude 13.9 %, but more than one in ten is not rare
     worse = share - (1 - share) * 0.05
     expected = (
         f"rare large losses could hide: up to {100 * share:.1f} % of queries could lose 1 without "
@@ -251,8 +235,8 @@ def test_a_gain_that_unseen_losing_clusters_could_undo_has_a_note():
     after = before + 0.05 + np.tile([-0.01, 0.0, 0.01, 0.0], 5)
     clusters = pd.Series({f"q{i}": f"c{i // 2}" for i in range(20)})
     notes = notes_of(before, after, clusters=clusters)
-    share = 1 - 0.05 ** (1 / 10)  # none of 10 clusters lost 1
-    expected = f"recall: rare large losses could hide: up to {100 * share:.1f} % of clusters could"
+    # Ten clusters cannot exclude 25.9 %, but more than one in ten is not rare.
+    expected = "recall: rare large losses could hide: up to 10.0 % of clusters could"
     assert any(note.startswith(expected) for note in notes)
 
 
@@ -440,28 +424,6 @@ def test_a_margin_holds_for_its_metric_alone():
     frame = compare(run("a", **values), run("b", **values), margin={"mrr": 0.1}).frame
     has_pvalue = frame.set_index("metric")["equivalence_pvalue_adjusted"].notna()
     assert has_pvalue.to_dict() == {"recall": False, "mrr": True}
-
-
-def test_fragility_is_judged_at_the_level_that_the_correction_leaves():
-    # Nine gains alone stay significant with one loss more: p = 2 * 11 / 2**10 = 0.021 (mid-p less).
-    before, after = [0.0] * 9 + [1.0] * 11, [1.0] * 9 + [1.0] * 11
-    alone = compared(before, after, "exact_match")
-    assert alone["pvalue_adjusted"] == pytest.approx(2.0**-9)
-    assert not alone["fragile"]
-    # In a table of three the level for it is a third, and 2 * (1 + 10 / 2) / 2**10 = 0.0117 fits;
-    # in a table of six 0.05 / 6 = 0.0083 does not.
-    for n_metrics, is_fragile in ((3, False), (6, True)):
-        others = {f"other_{i}": [0.5] * 19 + [0.4] for i in range(n_metrics - 1)}
-        same = {name: [0.5] * 18 + [0.4, 0.5] for name in others}
-        a, b = run("a", exact_match=before, **others), run("b", exact_match=after, **same)
-        names = ["exact_match", *others]
-        row = compare(a, b, metrics=names, correction="bonferroni").frame.iloc[0]
-        assert row["pvalue_adjusted"] == pytest.approx(n_metrics * 2.0**-9)
-        assert row["fragile"] == is_fragile
-
-
-def test_what_is_not_shown_is_not_fragile():
-    assert not compared([0.5] * 6, [0.6] * 3 + [0.4] * 3)["fragile"]
 
 
 # -- Westfall and Young's correction

@@ -257,11 +257,19 @@ def test_equivalence_says_its_margin_its_interval_and_its_p():
     t = scipy.stats.ttest_rel(after, before).confidence_interval(0.9)
     low, high = (f"{value:.3f}" for value in (t.low, t.high))
     found = verdict_of(before, after, margin=0.01)
-    share = 100 * (1 - 0.05 ** (1 / 200))
     assert found == (
         f"b and a are equivalent on recall within ±0.010 (90 % CI {low} to {high}, "
-        f"equivalence p < 0.001); rare large differences could hide: up to {share:.1f} % of "
-        'queries could differ by 1 without one among these 200; the method "strict" counts them'
+        "equivalence p < 0.001)"
+    )
+
+
+def test_equivalence_without_any_loss_says_that_rare_losses_could_hide():
+    before = np.linspace(0.3, 0.6, 200)
+    found = verdict_of(before, before + np.tile([0.001, 0.0, 0.002, 0.001], 50), margin=0.01)
+    share = 100 * (1 - 0.05 ** (1 / 200))  # none of 200 queries lost 1
+    assert found.endswith(
+        f"rare large losses could hide: up to {share:.1f} % of queries could lose 1 without one "
+        'among these 200; the method "strict" counts such losses'
     )
 
 
@@ -346,10 +354,6 @@ def test_clusters_are_counted_as_clusters():
     clusters = {f"q{i}": i // 3 for i in range(24)}
     shown = verdict_of(before, before + rng.uniform(0.1, 0.3, 24), clusters=clusters)
     assert ", 8 clusters" in shown
-    few = verdict_of(before[:18], before[:18] + 0.2, clusters=clusters)
-    assert few.endswith(
-        "; fragile: one more cluster against it, as large as the largest, would undo it"
-    )
     unseen = verdict_of(before, before + rng.uniform(-0.1, 0.1, 24), clusters=clusters)
     assert "; with 8 clusters only differences" in unseen
 

@@ -37,7 +37,6 @@ ROW = {
     "n_needed_smaller": 3900.0,
     "greater_is_better": True,
     "kind": "proportion",
-    "fragile": False,
 }
 BETTER = {"difference": 0.2, "pvalue": 0.001, "pvalue_adjusted": 0.004}
 WORSE = {"difference": -0.2, "pvalue": 0.001, "pvalue_adjusted": 0.004}
@@ -337,7 +336,7 @@ def test_the_verdicts_are_those_of_the_other_order():
     ("row", "reason"),
     [
         (BETTER, "better on 10, worse on 10 queries"),
-        ({**BETTER, "losses": 1, "fragile": True}, "better on 10, worse on 1 query · fragile"),
+        ({**BETTER, "losses": 1}, "better on 10, worse on 1 query"),
         ({}, "~620 queries to see 0.05, 100 now"),
         ({"n_needed": 2000.0}, "over 1,000 queries to see 0.05, 100 now"),
         (EQUIVALENT, "within ±0.08, your margin"),

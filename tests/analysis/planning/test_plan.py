@@ -1,4 +1,4 @@
-"""Witnesses: `queries_needed` (tested on its own), arithmetic by hand, simulation."""
+"""Witnesses: `PlannedTest` (tested on its own), arithmetic by hand, simulation."""
 
 from __future__ import annotations
 
@@ -11,13 +11,7 @@ from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.planning.plan import plan
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.stats import paired_test
-from rageval_report.stats.clusters_needed import (
-    ClusterVariance,
-    cluster_power,
-    clusters_needed,
-    clusters_needed_of_non_inferiority,
-)
-from rageval_report.stats.queries_needed import binary_queries_needed, queries_needed
+from rageval_report.stats.planning import ClusterVariance, PlannedTest, binary_queries_needed
 
 RNG = np.random.default_rng(5)
 SKILL = RNG.normal(0.6, 0.15, 60)
@@ -35,7 +29,7 @@ def test_from_a_baseline_by_hand():
     # With a correlation of a half the differences vary as the scores do.
     sd = scores.std(ddof=1)
     assert row["sd_difference"] == pytest.approx(sd)
-    assert row["n_needed"] == queries_needed(0.1 / sd)
+    assert row["n_needed"] == PlannedTest(sd).needed(0.1)
     assert row["n"] == 8
     assert row["smallest_pvalue"] == 2 / 2**8
 
@@ -45,7 +39,7 @@ def test_a_pilot_run_measures_the_differences():
     result = plan(baseline, candidate=candidate, differences=0.02)
     sd = compare(baseline, candidate).differences("f1").std(ddof=1)
     assert result.frame["sd_difference"][0] == pytest.approx(sd)
-    assert result.frame["n_needed"][0] == queries_needed(0.02 / sd)
+    assert result.frame["n_needed"][0] == PlannedTest(sd).needed(0.02)
     assert math.isnan(result.frame["n_needed_low"][0])
     assert result.settings["correlation"] == "measured"
 
@@ -67,7 +61,7 @@ def test_a_published_mean_by_hand():
 
 def test_a_published_mean_with_its_deviation():
     row = plan(mean=3.9, sd=0.8, differences=0.2, correlation=0.5).frame.iloc[0]
-    assert row["n_needed"] == queries_needed(0.25)
+    assert row["n_needed"] == PlannedTest(0.8).needed(0.2)
 
 
 def test_from_nothing_the_worst_case_is_taken_and_said():
@@ -103,9 +97,9 @@ def test_the_level_is_shared_by_the_metrics_compared_together():
     alone = plan(both, metrics="f1", differences=0.05, correlation=0.5).frame
     assert frame["n_needed"][0] > alone["n_needed"][0]
     sd = alone["sd_difference"][0]
-    assert frame["n_needed"][0] == queries_needed(0.05 / sd, alpha=0.05 / 2)
+    assert frame["n_needed"][0] == PlannedTest(sd).needed(0.05, alpha=0.05 / 2)
     five = plan(both, metrics="f1", differences=0.05, correlation=0.5, n_tests=5).frame
-    assert five["n_needed"][0] == queries_needed(0.05 / sd, alpha=0.05 / 5)
+    assert five["n_needed"][0] == PlannedTest(sd).needed(0.05, alpha=0.05 / 5)
 
 
 def test_at_the_number_needed_comparisons_show_the_difference_as_often_as_planned():
@@ -215,13 +209,13 @@ def test_with_clusters_clusters_are_counted():
     scores = baseline.scores["rating"].to_numpy()
     known = ClusterVariance.of(scores, baseline.details["document"])
     # With a correlation of a half the differences vary as the scores do.
-    scaled = known.rescaled(scores.var(ddof=1), known.share_between)
-    assert row["n_clusters_needed"] == clusters_needed(0.05, scaled)
+    test = known.planned_test(scores.var(ddof=1), known.share_between)
+    assert row["n_clusters_needed"] == test.needed(0.05)
     assert row["n_needed"] == 8 * row["n_clusters_needed"]
     assert (row["n_clusters"], row["cluster_size"], row["n"]) == (40, 8.0, 320)
-    assert row["power"] == pytest.approx(cluster_power(0.05, scaled, 40))
+    assert row["power"] == pytest.approx(test.power(0.05, 40))
     assert row["smallest_pvalue"] == 2 / 2**40
-    assert row["n_no_regression"] == 8 * clusters_needed_of_non_inferiority(0.05, scaled)
+    assert row["n_no_regression"] == 8 * test.needed_for_margin(0.05)
     alone = plan(baseline, differences=0.05, correlation=0.5).frame.iloc[0]
     assert row["n_needed"] > 2 * alone["n_needed"]
     assert f"about {row['n_clusters_needed']:.0f} clusters of 8 queries" in result.sentences[0]
@@ -237,9 +231,8 @@ def test_a_pilot_run_measures_how_much_clusters_differ():
     row = result.frame.iloc[0]
     gains = (candidate.scores["rating"] - baseline.scores["rating"]).to_numpy()
     known = ClusterVariance.of(gains, baseline.details["document"])
-    assert row["n_clusters_needed"] == clusters_needed(
-        0.05, known.rescaled(gains.var(ddof=1), known.share_between)
-    )
+    test = known.planned_test(gains.var(ddof=1), known.share_between)
+    assert row["n_clusters_needed"] == test.needed(0.05)
     assert not any("taken to differ" in note for note in result.notes)
 
 
@@ -259,9 +252,8 @@ def test_scores_of_0_and_1_in_clusters_vary_as_the_shares_that_change():
     after = before + 0.1
     variance = before * (1 - before) + after * (1 - after)  # of independent answers
     known = ClusterVariance.of(right.to_numpy(), binary.details["document"])
-    assert row["n_clusters_needed"] == clusters_needed(
-        0.1, known.rescaled(variance, known.share_between)
-    )
+    test = known.planned_test(variance, known.share_between)
+    assert row["n_clusters_needed"] == test.needed(0.1)
 
 
 def test_noise_of_repeated_runs_is_within_clusters():

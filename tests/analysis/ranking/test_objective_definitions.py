@@ -10,6 +10,7 @@ from rageval_report.analysis.ranking.objective_definitions import (
     objective_of,
     parse_named_objectives,
     parse_objective,
+    quantile_of,
 )
 from rageval_report.errors import DataError, UnknownNameError
 
@@ -81,3 +82,13 @@ def test_a_name_stands_before_the_first_equals_sign():
     for text in ("=f1", "f1="):
         with pytest.raises(DataError, match="write NAME=METRIC,METRIC"):
             parse_named_objectives([text])
+
+
+def test_an_unknown_statistic_is_refused():
+    with pytest.raises(UnknownNameError, match="Did you mean 'median'"):
+        quantile_of("medians")
+    with pytest.raises(UnknownNameError, match=r'must be "mean", "median" or "p95"; got 0\.95'):
+        quantile_of(0.95)
+    for percentile in ("p0", "p100", "p101"):
+        with pytest.raises(DataError, match="a percentile must be between 0 and 100"):
+            quantile_of(percentile)

@@ -7,8 +7,8 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
 from rageval_report.errors import DataError
-from rageval_report.stats import friedman_test
-from rageval_report.stats.clusters import clustered_interval
+from rageval_report.stats import friedman_test, mean_interval
+from rageval_report.stats.units import clustered_interval
 
 N, SIZE = 9, 5
 DOCUMENTS = np.repeat(np.arange(N), SIZE)
@@ -88,17 +88,18 @@ def test_the_weighted_score_is_tested_by_cluster():
     assert any("cluster by cluster" in note for note in weighted.notes)
 
 
-def test_resamples_draw_whole_clusters():
+def test_weighted_scores_have_the_interval_of_whole_clusters():
     pipelines = runs(5, 2)
     options = {"weights": {"recall": 1.0}, "n_resamples": 4999}
     by_cluster = rank(*pipelines, clusters="document", **options).weighted().frame
     by_query = rank(*pipelines, **options).weighted().frame
+    # Of clusters of one size it is close to Student's of their means, and that of the ranking.
     means = pipelines[0].scores["recall"].to_numpy().reshape(N, SIZE).mean(axis=1)
-    rng = np.random.default_rng(0)
-    drawn = means[rng.integers(0, N, (20_000, N))].mean(axis=1)
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    student = mean_interval(means, method="t")
+    ranked = rank(*pipelines, clusters="document").frame.set_index("pipeline").loc["p0"]
     row = by_cluster.set_index("pipeline").loc["p0"]
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high), abs=0.004)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((student.low, student.high), abs=0.001)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((ranked["ci_low"], ranked["ci_high"]))
     alone = by_query.set_index("pipeline").loc["p0"]
     assert row["ci_high"] - row["ci_low"] != pytest.approx(
         alone["ci_high"] - alone["ci_low"], rel=0.05

@@ -120,10 +120,10 @@ def test_a_shift_of_whole_runs_is_told():
     assert not any("shifted" in n for n in repeats(*simulated(100, 3, 0.3, 0.1)).notes)
 
 
-def test_intervals_of_0_1_scores_are_called_rough():
+def test_the_interval_of_icc_of_0_1_scores_is_called_rough():
     found = repeats(run(exact_match=[1, 0, 1, 0]), run(exact_match=[1, 1, 1, 0]))
     assert (
-        "exact_match: the intervals assume normal scores, so for 0/1 scores they are rough"
+        "exact_match: the interval of icc assumes normal scores, so for 0/1 scores it is rough"
         in found.notes
     )
 

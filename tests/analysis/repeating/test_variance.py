@@ -14,7 +14,7 @@ from rageval_report.analysis.repeating.variance import variance
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.judges import ScriptedChat
 from rageval_report.scoring.records import score
-from rageval_report.stats.crossed_components import as_cells, crossed_components
+from rageval_report.stats.components import crossed_components
 
 NAN = float("nan")
 JUDGES = ("gpt", "claude", "mistral")
@@ -36,6 +36,11 @@ def table(n=40, runs=4, judges=3, seed=0, sd_run=0.05, sd_judge=0.08):
     )
 
 
+def components_of(scores):
+    cells = np.indices(scores.shape).reshape(3, -1)
+    return crossed_components(scores.ravel(), *cells)
+
+
 def evaluations(scores):
     """One evaluation per run and judge, with their labels."""
     n, runs, judges = scores.shape
@@ -52,7 +57,7 @@ def test_the_row_is_that_of_the_components():
     scores = table()
     made, labels = evaluations(scores)
     row = variance(*made, **labels).frame.iloc[0]
-    found = crossed_components(*as_cells(scores))
+    found = components_of(scores)
     assert row["standard_error"] == pytest.approx(found.standard_error())
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(
         (found.interval().low, found.interval().high)
@@ -130,7 +135,7 @@ def test_missing_scores_are_counted_and_said():
     split = variance(*made, **labels)
     assert split.frame["n_missing"][0] == 2
     assert "combinations of query, run and judge without a score: rating 2" in split.notes
-    found = crossed_components(*as_cells(scores))
+    found = components_of(scores)
     assert split.frame["standard_error"][0] == pytest.approx(found.standard_error())
 
 
@@ -200,7 +205,7 @@ def test_the_interval_covers_where_that_of_the_queries_does_not():
     covered = {"all": 0, "queries": 0}
     for seed in range(200):
         # The row's numbers are those of the components, as the first test here shows.
-        found = crossed_components(*as_cells(table(30, 2, 6, seed=seed, sd_run=0.0, sd_judge=0.05)))
+        found = components_of(table(30, 2, 6, seed=seed, sd_run=0.0, sd_judge=0.05))
         interval = found.interval()
         covered["all"] += interval.low <= 0.6 <= interval.high
         covered["queries"] += abs(found.mean - 0.6) <= 2.05 * found.naive_standard_error

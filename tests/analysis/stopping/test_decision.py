@@ -8,8 +8,8 @@ from rageval_report.analysis.stopping.decision import StopPlan, decide, open_loo
 from rageval_report.analysis.stopping.looks import planned_looks, rejected_at_looks
 from rageval_report.analysis.stopping.rules import parse_stop_rules
 from rageval_report.errors import DataError
-from rageval_report.stats.sequential import SizeBets, look_levels, paired_evalues, paired_sequence
-from rageval_report.stats.sign_flips.signflip import sign_flip_pvalue
+from rageval_report.stats.sequential import SizeBets, look_levels, mean_evalues, mean_sequence
+from rageval_report.stats.sign_flips import sign_flip_pvalue
 
 N = 200
 
@@ -36,10 +36,10 @@ def pair():
 def test_a_rule_holds_from_the_query_at_which_the_evidence_is_enough(pair):
     old, new = pair
     frame = decide(plan_of("better(recall)"), new, old).result.frame
-    evalues = paired_evalues(
-        old.scores["recall"],
-        new.scores["recall"],
-        bounds=(0, 1),
+    evalues = mean_evalues(
+        new.scores["recall"] - old.scores["recall"],
+        0.0,
+        bounds=(-1, 1),
         alternative="greater",
         bets=SizeBets.up_to(N),
     )
@@ -54,7 +54,8 @@ def test_the_interval_passes_0_exactly_if_the_rule_holds():
         before, after = rng.uniform(0.0, 0.7, (2, N))
         old, new = evaluation("old", recall=before), evaluation("new", recall=after + shift)
         row = decide(plan_of("better(recall)"), new, old).result.frame.iloc[0]
-        interval = paired_sequence(before, after + shift, bounds=(0, 1), bets=SizeBets.up_to(N))
+        differences = after + shift - before
+        interval = mean_sequence(differences, bounds=(-1, 1), bets=SizeBets.up_to(N))
         assert (row["ci_low"], row["ci_high"]) == pytest.approx((interval.low, interval.high))
         assert row["holds"] == (row["ci_low"] > 0)
 

@@ -73,7 +73,7 @@ def test_limits_of_the_mean_need_no_baseline(runs):
 def test_an_effect_chooses_the_stakes(runs):
     old, new = runs
     claim = goal_of("better(recall, effect=0.1)", new, old)
-    assert claim.bets().describe() == "effect 0.05 of the range"
+    assert claim.bets().describe() == "hedged over 239, 106 and 47 queries"
     assert goal_of("better(recall)", new, old, 90).bets().describe() == (
         "hedged over 90, 40 and 18 queries"
     )

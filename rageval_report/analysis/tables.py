@@ -1,0 +1,284 @@
+"""What an analysis of one pipeline asks of its table: columns with counts, also by group.
+
+A table in memory answers by itself; a scan has a table of its own that an engine counts. So every
+analysis of means, thresholds and slices is written once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rageval_report.analysis.arguments import Clusters, is_scan, resolve_units, scores_of
+from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.scores import Metric, Scored
+from rageval_report.stats.columns import Column
+from rageval_report.stats.units import (
+    QUERIES,
+    ClusteredStandardError,
+    Units,
+    clustered_standard_error,
+)
+from rageval_report.types import IntArray
+
+NO_GROUP = "(none)"
+_FIRST_LABELS = 1000
+
+T = TypeVar("T", bound=np.generic)
+
+
+class PipelineTable(ABC):
+    """The scores of a pipeline, in memory or counted."""
+
+    @property
+    @abstractmethod
+    def sample(self) -> Scored:
+        """The evaluation, or one of some rows with the metrics of all of them."""
+
+    @property
+    @abstractmethod
+    def n_queries(self) -> int:
+        """The number of queries."""
+
+    @property
+    @abstractmethod
+    def are_clusters(self) -> bool:
+        """Whether queries belong together."""
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """What read the scores, for the signature of a result."""
+        return {}
+
+    def notes(self, metrics: Iterable[Metric]) -> tuple[str, ...]:
+        """What a reader must know of the columns of some metrics."""
+        del metrics
+        return ()
+
+    @abstractmethod
+    def column(self, metric: Metric) -> Column:
+        """The scores of a metric."""
+
+    @abstractmethod
+    def error(self, metric: Metric) -> ClusteredStandardError | None:
+        """The standard error of a mean by clusters; None if nothing is scored."""
+
+    @abstractmethod
+    def groups(self, by: str) -> Mapping[str, PipelineTable]:
+        """The tables of groups, the largest first."""
+
+    @abstractmethod
+    def shared_clusters(self, by: str) -> tuple[int, int]:
+        """The number of clusters with queries in several groups, and of all clusters."""
+
+    @abstractmethod
+    def unit_means(self, metric: Metric) -> Column:
+        """The mean score of each independent unit."""
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryTable(PipelineTable):
+    """The table of an evaluation in memory.
+
+    Parameters
+    ----------
+    evaluation : Scored
+        The scores.
+    units : Units
+        The independent units of its rows.
+    """
+
+    evaluation: Scored
+    units: Units = QUERIES
+
+    @property
+    def sample(self) -> Scored:
+        """The evaluation."""
+        return self.evaluation
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return len(self.evaluation.scores)
+
+    @property
+    def are_clusters(self) -> bool:
+        """Whether queries belong together."""
+        return self.units.are_clusters
+
+    def column(self, metric: Metric) -> Column:
+        """The scores of a metric."""
+        return Column.of(scores_of(self.evaluation, metric))
+
+    def error(self, metric: Metric) -> ClusteredStandardError | None:
+        """The standard error of a mean by clusters."""
+        scores = scores_of(self.evaluation, metric)
+        if self.units.codes is None or np.isnan(scores).all():
+            return None
+        return clustered_standard_error(scores, self.units.codes)
+
+    def unit_means(self, metric: Metric) -> Column:
+        """The mean score of each independent unit."""
+        return Column.of(self.units.means(scores_of(self.evaluation, metric)))
+
+    def groups(self, by: str) -> dict[str, PipelineTable]:
+        """The tables of groups."""
+        return {
+            label: type(self)(_subset(self.evaluation, rows), self.units.select(rows))
+            for label, rows in GroupedRows.of(group_labels(self.evaluation, by))
+        }
+
+    def shared_clusters(self, by: str) -> tuple[int, int]:
+        """The number of clusters with queries in several groups, and of all clusters."""
+        return count_shared(self.units, group_labels(self.evaluation, by))
+
+
+def table_of(evaluation: Any, clusters: Clusters | None = None) -> PipelineTable:
+    """The table of an evaluation, of a scan, or of a group of either."""
+    if isinstance(evaluation, PipelineTable):
+        return evaluation
+    if is_scan(evaluation):
+        table: PipelineTable = evaluation.counted_table(clusters)
+        return table
+    return MemoryTable(evaluation, resolve_units(evaluation, clusters))
+
+
+def _subset(evaluation: Scored, rows: Any) -> EvaluationSubset:
+    return EvaluationSubset(
+        evaluation.name,
+        evaluation.scores.iloc[rows],
+        evaluation.details.iloc[rows],
+        dict(evaluation.metrics),
+        getattr(evaluation, "config", None) or {},
+    )
+
+
+def count_shared(units: Units, labels: pd.Series) -> tuple[int, int]:
+    """The number of clusters with queries in several groups, and of all; none without clusters."""
+    if units.codes is None:
+        return 0, 0
+    groups = labels.groupby(units.codes).nunique()
+    return int((groups > 1).sum()), len(groups)
+
+
+def group_labels(evaluation: Scored, by: str) -> pd.Series:
+    """The group of each query as text; "(none)" for an empty cell."""
+    if by not in evaluation.details:
+        raise UnknownNameError("detail column", by, map(str, evaluation.details.columns))
+    labels = text_labels(evaluation, by)
+    # As a rule the first labels show that some are equal, and the others need not be read.
+    is_repeated = labels.iloc[:_FIRST_LABELS].duplicated().any() or labels.duplicated().any()
+    if len(labels) > 1 and not is_repeated:
+        raise no_groups(by, labels.iloc[0])
+    return labels
+
+
+def text_labels(evaluation: Scored, by: str) -> pd.Series:
+    """A column of the details as the labels of groups."""
+    column = evaluation.details[by]
+    # Texts are their own labels, and a million of them take a quarter of a second to map.
+    texts = column if isinstance(column.dtype, pd.StringDtype) else column.map(str)
+    return texts.where(column.notna(), NO_GROUP).astype(str)
+
+
+def no_groups(by: str, first: str) -> DataError:
+    """The error that every query is a group of its own."""
+    return DataError(
+        f"every query has its own value of {by!r}, so there are no groups to compare; "
+        f"the first is {first[:40]!r}"
+    )
+
+
+def order_of_groups(sizes: Mapping[str, int]) -> list[str]:
+    """The groups in the order of a table: the largest first, equal ones by name.
+
+    Examples
+    --------
+    >>> order_of_groups({"tax": 3, "trade": 5, "law": 3})
+    ['trade', 'law', 'tax']
+    """
+    return sorted(sizes, key=lambda label: (-sizes[label], label))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRows:
+    """Rows sorted by group, the largest group first; within a group they keep their order.
+
+    Parameters
+    ----------
+    labels : tuple of str
+        The groups.
+    rows : ndarray of int, shape (n_rows,)
+        The rows, group by group.
+    ends : ndarray of int, shape (n_groups,)
+        Where each group ends among them.
+    codes : ndarray of int, shape (n_rows,)
+        For each row the place of its group among the labels.
+
+    Examples
+    --------
+    >>> grouped = GroupedRows.of(pd.Series(["b", "a", "b"]))
+    >>> [(label, rows.tolist()) for label, rows in grouped]
+    [('b', [0, 2]), ('a', [1])]
+    """
+
+    labels: tuple[str, ...]
+    rows: IntArray
+    ends: IntArray
+    codes: npt.NDArray[np.integer[Any]]
+
+    @classmethod
+    def of(cls, labels: pd.Series) -> GroupedRows:
+        """The rows of a column of labels."""
+        codes, groups = pd.factorize(labels)
+        sizes = np.bincount(codes, minlength=len(groups))
+        by_label = dict(zip(map(str, groups), sizes.tolist(), strict=True))
+        places = {label: place for place, label in enumerate(by_label)}
+        ordered = [places[label] for label in order_of_groups(by_label)]
+        largest_first = np.array(ordered, dtype=np.intp)
+        ranks = np.empty_like(largest_first)
+        ranks[largest_first] = np.arange(largest_first.size)
+        # Small numbers are sorted by their digits, in a sixth of the time.
+        small = ranks.astype(np.min_scalar_type(ranks.size))[codes]
+        rows = np.argsort(small, kind="stable")
+        names = tuple(str(groups[place]) for place in largest_first.tolist())
+        return cls(names, rows, np.cumsum(sizes[largest_first]), small)
+
+    def __iter__(self) -> Iterator[tuple[str, IntArray]]:
+        """Each group and its rows."""
+        return zip(self.labels, np.split(self.rows, self.ends[:-1]), strict=False)
+
+    @property
+    def parts(self) -> list[slice]:
+        """Where each group lies among the sorted rows."""
+        ends = self.ends.tolist()
+        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+    @cached_property
+    def places(self) -> IntArray:
+        """For each row its place among the sorted ones."""
+        places = np.empty_like(self.rows)
+        places[self.rows] = np.arange(self.rows.size)
+        return places
+
+    def sort(self, column: npt.NDArray[T]) -> npt.NDArray[T]:
+        """One number per row, sorted as the rows are.
+
+        Examples
+        --------
+        >>> GroupedRows.of(pd.Series(["b", "a", "b"])).sort(np.array([0.25, 0.5, 0.75]))
+        array([0.25, 0.75, 0.5 ])
+        """
+        # Row by row, each to its group: to read the rows group by group would go through all of
+        # the column for each of them, past the cache.
+        ordered = np.empty_like(column)
+        ordered[self.places] = column
+        return ordered

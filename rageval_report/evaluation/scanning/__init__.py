@@ -1,1 +1,0 @@
-"""The analyses of tables beyond memory: the Results of memory, made of states."""

@@ -1,0 +1,510 @@
+"""Scans side by side by query id, counted: the columns and the pairs that analyses take.
+
+One pass of the engine over any number of tables, or over one alone, counts for every metric the
+scores, the differences of every two tables and the queries without a score, of all queries or by
+group; another one adds up the clusters. Reports, comparisons and rankings take their numbers here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.arguments import Clusters
+from rageval_report.analysis.comparing.metric_comparison import MetricPairs
+from rageval_report.analysis.comparing.pairing import LoneScores, MissingTreatment, require_bounds
+from rageval_report.analysis.tables import PipelineTable, order_of_groups
+from rageval_report.errors import DataError, named
+from rageval_report.scale.counted import (
+    GridColumn,
+    Range,
+    column_of_cells,
+    count_cells,
+    group_cells,
+    long_rows,
+)
+from rageval_report.scale.opening import open_beside
+from rageval_report.scale.tables import MOST_LISTED_ROWS, ScannedTable, needs_memory, to_pandas
+from rageval_report.scores import Metric
+from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.states import NOT_APPLICABLE
+from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.stats.columns import Column, merge_ties
+from rageval_report.stats.pairs import Pairs
+from rageval_report.stats.units import (
+    QUERIES,
+    ClusteredStandardError,
+    Units,
+    column_of_sums,
+    error_of_sums,
+)
+from rageval_report.types import FloatArray
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    from rageval_report.scale.counted import LazyTable
+
+    # Columns that are counted, and within what their numbers lie.
+    CountedNumbers: TypeAlias = dict[str, tuple[nw.Expr, Range]]
+
+# Columns of joined tables that are no scores; ROWS is 0 in every row.
+CLUSTER, GROUP, OTHER_GROUP, ROWS = "cluster", "group", "other_group", "rows"
+_LABELS = "_labels"
+_ZERO = Range(0.0, 0.0)
+_NOTHING = Column.of(np.zeros(0))
+# That units are clusters, whose sums the engine makes.
+SUMMED = Units(np.arange(0))
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Tables of one engine side by side, with what is counted of them.
+
+    The columns that are counted of metric i: ``s{i}_{p}`` the scores in table p of the queries that
+    all tables scored, ``o{i}_{p}`` those of the other queries, ``d{i}_{p}_{q}`` the differences,
+    ``l{i}_0_1`` those of logarithms; by 0 are marked in ``n{i}`` the queries to which the metric
+    does not apply and in ``f{i}_{p}`` the scores that were filled in; in rankings ``w{i}_{p}`` the
+    queries on which table p alone is the best, and in ``v{i}`` is the spread of the ranks.
+
+    Parameters
+    ----------
+    tables : sequence of ScannedTable
+        The tables.
+    metrics : sequence of tuple of Metric
+        Each metric as each table knows it.
+    missing : {"drop", "worst", "bounds"}
+        The treatment of an unscored query.
+    clusters, by : str, optional
+        The columns of the first table with the clusters and with the groups.
+    left_out : str, optional
+        A group whose queries are left out; the others are not told apart.
+    ranked : sequence of sequence of int, optional
+        For each metric of a ranking the tables that are ranked.
+    """
+
+    tables: Sequence[ScannedTable]
+    metrics: Sequence[tuple[Metric, ...]]
+    missing: MissingTreatment = "drop"
+    clusters: str | None = None
+    by: str | None = None
+    left_out: str | None = None
+    ranked: Sequence[Sequence[int]] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        tables: Sequence[ScannedTable],
+        metrics: Sequence[tuple[Metric, ...]],
+        missing: MissingTreatment = "drop",
+        clusters: Clusters | None = None,
+    ) -> SideBySide:
+        """The tables with clusters: a column of the first one, or labels by query id.
+
+        Raises
+        ------
+        DataError
+            If a common query has no cluster.
+        """
+        import narwhals as nw
+
+        if clusters is None:
+            return cls(tables, metrics, missing)
+        first = tables[0]
+        if isinstance(clusters, str):
+            first.labels(clusters)  # or an error that names the columns
+        else:
+            labels = pd.Series(clusters)
+            rows = pd.DataFrame({QUERY_ID: labels.index.map(str), _LABELS: labels.array})
+            rows = rows[rows[_LABELS].notna()].astype(str).reset_index(drop=True)
+            beside = open_beside(first.opened, rows).frame
+            first = replace(first, frame=first.frame.join(beside, on=QUERY_ID, how="left"))
+        column = clusters if isinstance(clusters, str) else _LABELS
+        sides = cls([first, *tables[1:]], metrics, missing, column)
+        label = nw.col(CLUSTER).cast(nw.String)
+        without = sides.rows.filter(label.is_null() | (label.str.strip_chars() == ""))
+        ids = to_pandas(without.select(QUERY_ID).sort(QUERY_ID).head(6))[QUERY_ID]
+        if len(ids):
+            raise DataError(f"clusters must have a label for every query; {named(ids)} have none")
+        return sides
+
+    @property
+    def units(self) -> Units:
+        """What is independent."""
+        return QUERIES if self.clusters is None else SUMMED
+
+    def scored(self, i: int) -> Sequence[int]:
+        """The tables of which the scores of a metric are paired."""
+        return range(len(self.tables)) if self.ranked is None else self.ranked[i]
+
+    # -- the common queries
+
+    @cached_property
+    def rows(self) -> LazyTable:
+        """The common queries: ``r{i}_{p}`` the score, ``na{i}_{p}`` 1 if none applies."""
+        import narwhals as nw
+
+        joined: Any = None
+        for p, table in enumerate(self.tables):
+            columns = [nw.col(QUERY_ID), *self._keys(p, table)]
+            for i, known in enumerate(self.metrics):
+                name, state = known[p].name, table.state_column(known[p].name)
+                columns.append(nw.col(name).alias(f"r{i}_{p}"))
+                if state is not None:
+                    is_stated = nw.col(state).cast(nw.String) == NOT_APPLICABLE
+                    lacks = nw.when(nw.col(name).is_null() & is_stated).then(1.0).otherwise(0.0)
+                    columns.append(lacks.alias(f"na{i}_{p}"))
+            own = table.frame.select(*columns)
+            joined = own if joined is None else joined.join(own, on=QUERY_ID, how="inner")
+        if self.left_out is not None:
+            joined = joined.filter(nw.col(GROUP) != self.left_out)
+        return self._with_other_groups(joined)
+
+    def _keys(self, p: int, table: ScannedTable) -> list[nw.Expr]:
+        import narwhals as nw
+
+        keys = [nw.col(self.clusters).alias(CLUSTER)] if self.clusters and not p else []
+        if self.by is not None and not p:
+            keys.append(table.labels(self.by).alias(GROUP))
+        if self.by in table.details and len(self.tables) == 2:
+            keys.append(nw.col(str(self.by)).alias(f"by_{p}"))
+        return keys
+
+    def _with_other_groups(self, joined: LazyTable) -> LazyTable:
+        """The rows with 0 where two tables put a query into different groups."""
+        import narwhals as nw
+
+        kinds = joined.collect_schema()
+        if "by_1" not in kinds.names():
+            return joined
+        sides = [nw.col("by_0"), nw.col("by_1")]
+        if not (kinds["by_0"].is_numeric() and kinds["by_1"].is_numeric()):
+            sides = [side.cast(nw.String) for side in sides]
+        # Where a side has no group the comparison is null.
+        return joined.with_columns(nw.when(sides[0] != sides[1]).then(0.0).alias(OTHER_GROUP))
+
+    # -- what is counted
+
+    def _columns(self, i: int, known: set[str]) -> CountedNumbers:
+        import narwhals as nw
+
+        metric, places = self.metrics[i][0], self.scored(i)
+        raw = {p: nw.col(f"r{i}_{p}") for p in places}
+        gap = {p: raw[p].is_null() for p in places}
+        numbers: CountedNumbers = {}
+        lacking = [f"na{i}_{p}" for p in range(len(self.tables))]
+        if known.issuperset(lacking):
+            does_not_apply = nw.sum_horizontal(*lacking) == len(lacking)
+            numbers[f"n{i}"] = (nw.when(does_not_apply).then(0.0), _ZERO)
+            gap = {p: is_gap & ~does_not_apply for p, is_gap in gap.items()}
+        score = raw
+        if self.missing == "worst" and (self.ranked is None or metric.bounds):
+            worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
+            score = {p: nw.when(gap[p]).then(worst).otherwise(raw[p]) for p in places}
+            numbers |= {f"f{i}_{p}": (nw.when(gap[p]).then(0.0), _ZERO) for p in places}
+        spread = {p: self._range(i, p) for p in places}
+        if len(places) < 2:
+            return {**numbers, **{f"s{i}_{p}": (score[p], spread[p]) for p in places}}
+        lacks = nw.any_horizontal(*(each.is_null() for each in score.values()), ignore_nulls=True)
+        both = {p: nw.when(~lacks).then(score[p]) for p in places}
+        numbers |= {f"s{i}_{p}": (both[p], spread[p]) for p in places}
+        numbers |= {f"o{i}_{p}": (nw.when(lacks).then(score[p]), spread[p]) for p in places}
+        changes = {
+            (p, q): difference(both[p], both[q], list(spread.values()))
+            for p, q in combinations(places, 2)
+        }
+        for (p, q), change in changes.items():
+            numbers[f"d{i}_{p}_{q}"] = (change, spread[q].difference(spread[p]))
+        if self.ranked is not None:
+            return numbers | self._ranks(i, changes, better=metric.greater_is_better)
+        if metric.group == "performance" and min(each.low for each in spread.values()) > 0.0:
+            logs = [Range(*np.log([each.low, each.high]).tolist()) for each in spread.values()]
+            change = difference(both[0].log(), both[1].log(), logs)
+            numbers[f"l{i}_0_1"] = (change, logs[1].difference(logs[0]))
+        return numbers
+
+    def _range(self, i: int, p: int) -> Range:
+        """Within what the scores of a table lie, with those that are filled in."""
+        metric = self.metrics[i][0]
+        known = self.tables[p].ranges.get(self.metrics[i][p].name)
+        ends = [] if known is None else [known.low, known.high]
+        if self.missing == "worst" and metric.bounds is not None:
+            ends.append(metric.bounds[0 if metric.greater_is_better else 1])
+        return Range(min(ends), max(ends)) if ends else _ZERO
+
+    def _ranks(
+        self, i: int, changes: Mapping[tuple[int, int], nw.Expr], *, better: bool
+    ) -> CountedNumbers:
+        """On which queries each pipeline is alone the best, and how far the ranks spread."""
+        import narwhals as nw
+
+        places, numbers, spread = self.scored(i), {}, nw.lit(0.0)
+        for place in places:
+            # Twice the distance from the middle rank: those that are beaten less those that beat.
+            lead = nw.lit(0.0)
+            for pair, change in changes.items():
+                if place in pair:
+                    gain = change if (place == pair[1]) == better else -1.0 * change
+                    sign = nw.when(gain > 0).then(1.0).when(gain < 0).then(-1.0).otherwise(gain)
+                    lead = lead + sign
+            numbers[f"w{i}_{place}"] = (nw.when(lead == len(places) - 1).then(0.0), _ZERO)
+            spread = spread + lead * lead
+        return {**numbers, f"v{i}": (spread, Range(0.0, float(len(places) ** 3)))}
+
+    @cached_property
+    def _cells(self) -> tuple[dict[str, Range], dict[Any, pd.DataFrame], dict[Any, pd.DataFrame]]:
+        """The ranges of the columns, and the cells of columns and of sums, by group and column."""
+        import narwhals as nw
+
+        known = set(self.rows.collect_schema().names())
+        numbers: CountedNumbers = {ROWS: (nw.lit(0.0), _ZERO)}
+        if OTHER_GROUP in known:
+            numbers[OTHER_GROUP] = (nw.col(OTHER_GROUP), _ZERO)
+        for i in range(len(self.metrics)):
+            numbers |= self._columns(i, known)
+        ranges = {name: spread for name, (_, spread) in numbers.items()}
+        by = [GROUP] if self.by is not None and self.left_out is None else []
+        keys = [*by, *([CLUSTER] if self.clusters else [])]
+        rows = self.rows.select(*keys, *(each.alias(name) for name, (each, _) in numbers.items()))
+        are_listed = min(table.n_rows for table in self.tables) <= MOST_LISTED_ROWS
+        cells = count_cells(rows, ranges, by, are_listed=are_listed)
+        if not self.clusters:
+            return ranges, _by_column(cells, by), {}
+        # Of two tables the tests need the differences alone.
+        summed = "dl" if self.ranked is None and len(self.tables) > 1 else "ds"
+        own = {name: spread for name, spread in ranges.items() if name[0] in summed}
+        per_cluster = long_rows(rows, own, keys).group_by(*keys, "column")
+        sums = per_cluster.agg(nw.col("x").sum(), nw.len().alias("size"))
+        cells_of_sums = group_cells(sums, [*by, "size"], are_listed=are_listed)
+        return ranges, _by_column(cells, by), _by_column(cells_of_sums, by)
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """The groups, and the number of rows of each; without groups all are in ""."""
+        return {group: self.n(ROWS, group) for group, name in self._cells[1] if name == ROWS}
+
+    @property
+    def n_common(self) -> int:
+        """The number of queries that all tables have."""
+        return sum(self.groups.values())
+
+    def n(self, name: str, group: str = "") -> int:
+        """The number of rows in which a column is not null."""
+        cells = self._cells[1].get((group, name))
+        return 0 if cells is None else int(cells["n"].sum())
+
+    def column(self, name: str, group: str = "") -> Column:
+        """A column of numbers."""
+        cells = self._cells[1].get((group, name))
+        if cells is None:
+            return _NOTHING
+        spread = self._cells[0][name]
+        column = column_of_cells(cells, spread.width)
+        if not column.is_exact:
+            is_alone = len(self.tables) == 1 and self.missing == "drop"
+            return self._with_ranks(column, name, group) if is_alone else column
+        # Values that only rounding separates may be in two cells.
+        return Column.of_counts(*merge_ties(column.values, column.counts, tie_of([spread])))
+
+    def _with_ranks(self, grid: Column, name: str, group: str) -> GridColumn:
+        """A grid of the scores of one table, which lists the cells in which a rank lies."""
+        import narwhals as nw
+
+        spread = self._cells[0][name]
+
+        @cache
+        def numbers_in(cells: tuple[float, ...]) -> FloatArray:
+            x = nw.col(f"r{name[1:]}").alias("x")
+            rows = self.rows.filter(nw.col(GROUP) == group) if self.by else self.rows
+            inside = rows.select(x).filter((nw.col("x") / spread.width).round().is_in(cells))
+            counted = inside.group_by("x").agg(nw.len().alias("n"))
+            listed: FloatArray = to_pandas(counted)[["x", "n"]].to_numpy(np.float64).T
+            return listed
+
+        numbers = (grid.values, grid.counts, grid.mean, grid.std)
+        return GridColumn(*numbers, is_exact=False, width=spread.width, numbers_in=numbers_in)
+
+    def _sums(self, name: str, group: str) -> tuple[Any, Any, Any, bool]:
+        """The sums of clusters, how many numbers each adds up, how often, and if they are exact."""
+        cells = self._cells[2].get((group, name))
+        parts = [] if cells is None else list(cells.groupby("size"))
+        columns = [column_of_cells(own, self._cells[0][name].width) for _, own in parts]
+        sizes = np.array([size for size, _ in parts], dtype=np.float64)
+        return (
+            np.concatenate([np.zeros(0), *(own.values for own in columns)]),
+            np.repeat(sizes, [own.values.size for own in columns]),
+            np.concatenate([np.zeros(0), *(own.counts for own in columns)]),
+            all(own.is_exact for own in columns),
+        )
+
+    def error(self, name: str, group: str = "") -> ClusteredStandardError | None:
+        """The standard error of a mean by clusters; None if nothing is scored."""
+        sums, sizes, counts, _ = self._sums(name, group)
+        return error_of_sums(sums, sizes, counts) if sums.size else None
+
+    def pairs(self, i: int, p: int = 0, q: int = 1, group: str = "", kind: str = "d") -> Pairs:
+        """The pairs of two tables; of kind "l" the differences are those of logarithms."""
+        name, clusters = f"{kind}{i}_{p}_{q}", None
+        if self.clusters:
+            sums, sizes, counts, is_exact = self._sums(name, group)
+            if (sizes != 1).any():
+                clusters = replace(
+                    column := column_of_sums(sums, sizes, counts),
+                    is_exact=column.is_exact and is_exact,
+                )
+        before, after = (self.column(f"s{i}_{place}", group) for place in (p, q))
+        return Pairs(before, after, self.column(name, group), clusters)
+
+    def n_unscored(self, i: int, p: int) -> int:
+        """The number of queries that a table did not score, although the metric applies to them."""
+        if f"f{i}_{p}" in self._cells[0]:
+            return self.n(f"f{i}_{p}")
+        n_scored = self.n(f"s{i}_{p}") + self.n(f"o{i}_{p}")
+        return self.n_common - self.n(f"n{i}") - n_scored
+
+    def measured(self, i: int, group: str = "") -> MetricPairs:
+        """A metric of two tables, as comparisons take it."""
+        pairs = self.pairs(i, group=group)
+        lone = [self.column(f"o{i}_{p}", group) for p in (0, 1)]
+        n_without = self.n(f"n{i}", group)
+        n_known = n_without + pairs.differences.n + lone[0].n + lone[1].n
+        has_logs = f"l{i}_0_1" in self._cells[0] and pairs.differences.n
+        return MetricPairs(
+            pairs,
+            LoneScores(lone[0], lone[1], self.groups[group] - n_known),
+            self.units,
+            n_not_applicable=n_without,
+            n_filled=sum(self.n(f"f{i}_{p}", group) for p in (0, 1)),
+            logarithms=self.pairs(i, group=group, kind="l") if has_logs else None,
+        )
+
+    def shared_clusters(self) -> tuple[int, int]:
+        """The number of clusters with queries in several groups, and of all; none without any."""
+        import narwhals as nw
+
+        if not self.clusters:
+            return 0, 0
+        group = nw.col(GROUP)
+        ends = self.rows.group_by(CLUSTER).agg(group.min().alias("a"), group.max().alias("z"))
+        is_shared = nw.when(nw.col("a") != nw.col("z")).then(1).otherwise(0)
+        counts = to_pandas(ends.select(is_shared.sum().alias("shared"), nw.len().alias("n")))
+        return int(counts["shared"].iloc[0]), int(counts["n"].iloc[0])
+
+
+def grid_notes(columns: Mapping[str, Column]) -> tuple[str, ...]:
+    """A note on the metrics of which only a grid of their scores is known."""
+    names = [name for name, column in columns.items() if not column.is_exact]
+    if not names:
+        return ()
+    return (
+        f"the scores of {named(names)} are counted in 65,536 cells between the least and the "
+        "largest; means are exact, and limits change by less than a 10,000th of the interval",
+    )
+
+
+def _by_column(cells: pd.DataFrame, by: Sequence[str]) -> dict[Any, pd.DataFrame]:
+    return {
+        (str(key[0]) if by else "", str(key[-1])): own.reset_index(drop=True)
+        for key, own in cells.groupby([*by, "column"], sort=False)
+    }
+
+
+def difference(before: nw.Expr, after: nw.Expr, ranges: Sequence[Range]) -> nw.Expr:
+    """The second score less the first one; 0 if only rounding separates them."""
+    import narwhals as nw
+
+    change = after - before
+    return nw.when(change.abs() <= tie_of(ranges)).then(0.0).otherwise(change)
+
+
+def tie_of(ranges: Sequence[Range]) -> float:
+    """The largest difference between two scores that is only rounding."""
+    return TIE_TOLERANCE * max(1.0, *(max(-each.low, each.high) for each in ranges))
+
+
+@dataclass(frozen=True, eq=False)
+class CountedTable(PipelineTable):
+    """The table of a scan, or of a group of its queries.
+
+    Parameters
+    ----------
+    table : ScannedTable
+        The rows.
+    sides : SideBySide
+        The same alone, with all metrics.
+    group : str
+        The group; empty for all queries.
+    """
+
+    table: ScannedTable
+    sides: SideBySide
+    group: str = ""
+
+    @classmethod
+    def of(cls, table: ScannedTable, clusters: Clusters | None = None) -> CountedTable:
+        """The table of all queries."""
+        return cls(
+            table, SideBySide.of([table], [(m,) for m in table.metrics.values()], "drop", clusters)
+        )
+
+    @property
+    def sample(self) -> Any:
+        """The evaluation of the first rows, with the metrics of all of them."""
+        return self.table.head
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return self.sides.groups[self.group]
+
+    @property
+    def are_clusters(self) -> bool:
+        """Whether queries belong together."""
+        return self.sides.clusters is not None
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The engine."""
+        return {"engine": self.table.opened.engine}
+
+    def notes(self, metrics: Iterable[Metric]) -> tuple[str, ...]:
+        """A note on the metrics of which only a grid of their scores is known."""
+        if self.group:
+            return ()  # the table of all groups says it
+        return grid_notes({metric.name: self.column(metric) for metric in metrics})
+
+    def _name(self, metric: Metric) -> str:
+        return f"s{list(self.table.metrics).index(metric.name)}_0"
+
+    def column(self, metric: Metric) -> Column:
+        """The scores of a metric."""
+        return self.sides.column(self._name(metric), self.group)
+
+    def error(self, metric: Metric) -> ClusteredStandardError | None:
+        """The standard error of a mean by clusters."""
+        return self.sides.error(self._name(metric), self.group) if self.are_clusters else None
+
+    def unit_means(self, metric: Metric) -> Column:
+        """The scores; means of clusters need every row."""
+        if self.are_clusters:
+            raise needs_memory("a history with clusters", self.table)
+        return self.column(metric)
+
+    def groups(self, by: str) -> dict[str, CountedTable]:
+        """The tables of groups."""
+        self.table.check_groups(by)
+        sides = replace(self.sides, by=by)
+        return {
+            label: replace(self, sides=sides, group=label)
+            for label in order_of_groups(sides.groups)
+        }
+
+    def shared_clusters(self, by: str) -> tuple[int, int]:
+        """The number of clusters with queries in several groups, and of all clusters."""
+        return replace(self.sides, by=by).shared_clusters()

@@ -1,1 +1,0 @@
-"""Two pipelines, pair by pair: tests, intervals, effect sizes, equivalence."""
