@@ -57,7 +57,7 @@ from rageval_report.scores import Correct, Metric, join_details
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.query_sets import reference_column
 from rageval_report.stats.columns import Column
-from rageval_report.stats.many_pairs import FriedmanResult
+from rageval_report.stats.many_pairs import FriedmanResult, friedman_of_sums
 from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import ClusteredStandardError, Units
 from rageval_report.types import IntArray
@@ -353,9 +353,6 @@ def _reference_of(table: ScannedTable) -> nw.Expr:
 
 # -- rankings
 
-# From this loss of the spread of ranks by ties on a note says so, as in memory.
-_MOST_TIED = 0.1
-
 
 @dataclass(frozen=True, eq=False)
 class CountedLineup:
@@ -535,33 +532,16 @@ class CountedColumns(RankedColumns):
 
     def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
         """Friedman's test, from the wins of all pairs and the spread of the ranks."""
-        from scipy.special import chdtrc
-
         if self.are_clusters:
             raise self.first.needs_memory("Friedman's test of clusters")
-        k, n, sign = len(self.columns), self.n, 1.0 if greater_is_better else -1.0
+        k, sign = len(self.columns), 1.0 if greater_is_better else -1.0
         sums = np.zeros(k)
         for (first, second), pair in zip(combinations(range(k), 2), self.pairs, strict=True):
             lead = sign * (pair.wins - pair.losses) / 2
             sums[first] += lead
             sums[second] -= lead
         squares = self.sides.column(f"v{self.i}")
-        spread = squares.mean * squares.n / 4
-        statistic = (k - 1) * float(sums @ sums) / spread if spread else 0.0
-        lost = 1.0 - spread / (n * k * (k * k - 1) / 12)
-        note = (
-            f"ties take {lost:.0%} of the spread of the ranks: Nemenyi's critical difference, made "
-            "for ranks without ties, is too large; all_pairs_test compares means"
-        )
-        return FriedmanResult(
-            statistic=statistic,
-            pvalue=float(chdtrc(k - 1, statistic)),
-            degrees_of_freedom=k - 1,
-            n=n,
-            concordance=statistic / (n * (k - 1)),
-            average_ranks=sums / n + (k + 1) / 2,
-            notes=(note,) if lost > _MOST_TIED else (),
-        )
+        return friedman_of_sums(sums, squares.mean * squares.n / 4, self.n)
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,7 +84,7 @@ class SideBySide:
     clusters, by : str, optional
         The columns of the first table with the clusters and with the groups.
     left_out : str, optional
-        A group whose queries are left out; the others are not told apart.
+        A group whose queries are left out. The queries of all other groups are counted together.
     ranked : sequence of sequence of int, optional
         For each metric of a ranking the tables that are ranked.
     """

@@ -23,7 +23,7 @@ from rageval_report.types import BoolArray, FloatArray
 _LARGE, _SMALL = 2.0**500, 2.0**-400
 # Numbers that are summed without any rounding; beyond, pairwise summation loses no printed digit.
 _SUMMED_EXACTLY = 2**13
-# Scores may leave their bounds by this much before it is an error: the rounding of whoever scored.
+# A score beyond its bounds by no more than this is a rounding error, and is accepted.
 BOUNDS_TOLERANCE = 1e-9
 # Up to so many numbers are listed one by one where a method cannot take counts.
 MOST_LISTED = 10_000_000

@@ -42,7 +42,7 @@ def effect_size(baseline: npt.ArrayLike, candidate: npt.ArrayLike, kind: str = "
     Raises
     ------
     UnknownNameError
-        If there is no such kind.
+        If `kind` is not the name of an effect size.
     DataError
         If no query has a score on both sides, or the scores do not suit the kind.
 

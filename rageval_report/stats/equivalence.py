@@ -137,7 +137,7 @@ def equivalence_test(
         are all equal and smaller than the margin have a p-value of NaN.
     bounds_are_formal : bool
         Whether the bounds are a formality, such as those of a cosine, which say nothing about rare
-        losses: with them there is no such note.
+        losses. Such bounds give no note.
     clusters : array-like of shape (n_queries,), optional
         The cluster of each query, if some are not independent: the test then flips the signs of
         clusters, after the margin has been subtracted from every query. "strict" supposes that

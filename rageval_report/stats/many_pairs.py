@@ -335,9 +335,14 @@ def friedman_test(scores: npt.ArrayLike, *, greater_is_better: bool = True) -> F
     (6.0, 0.0498, array([1., 2., 3.]))
     """
     ranks = query_ranks(complete_rows(scores), greater_is_better=greater_is_better)
-    n, k = ranks.shape
-    centred = ranks - (k + 1) / 2  # multiples of a half: their sums are exact, in any order
-    sums, spread = centred.sum(axis=0), float(np.square(centred).sum())
+    # Multiples of a half: their sums are exact, in any order.
+    centred = ranks - (ranks.shape[1] + 1) / 2
+    return friedman_of_sums(centred.sum(axis=0), float(np.square(centred).sum()), len(ranks))
+
+
+def friedman_of_sums(sums: FloatArray, spread: float, n: int) -> FriedmanResult:
+    """`friedman_test` from each pipeline's sum of centred ranks, and the sum of all squares."""
+    k = sums.size
     # Dividing by the spread of the ranks themselves, not by that of ranks without ties, is the
     # correction for ties (Conover 1999).
     statistic = (k - 1) * float(sums @ sums) / spread if spread else 0.0

@@ -192,7 +192,7 @@ def sign_flip_interval(
     if not column.values.any():
         return Interval(0.0, 0.0, 0.0, 0.0, "sign-flip", level, (IDENTICAL,))
     if n == 1:
-        return Interval.unknown(mean, "sign-flip", level, "with 1 pair there is no interval")
+        return Interval.unknown(mean, "sign-flip", level, "one pair is too few for an interval")
     # No two-sided p-value of n pairs is below 2**(1 - n), with half ties 2**-n.
     if 0.5 ** (n - 1) > alpha and not (half and 0.5**n < alpha):
         return _interval_of_few(column, level)

@@ -324,7 +324,7 @@ def clustered_standard_error(
     DataError
         If a query has no cluster, or none has a score.
     UnknownNameError
-        If there is no such kind.
+        If `kind` is not "CR0", "CR1" or "CR2".
 
     References
     ----------
@@ -340,7 +340,7 @@ def clustered_standard_error(
     every = np.asarray(values, dtype=np.float64)
     units, scores = Units.of(clusters, every.shape), base.finite_values(every)
     if not scores.size:
-        raise DataError("no query has a score: there is no mean")
+        raise DataError("values must not all be NaN: no query has a score")
     units, column = units.select(~np.isnan(every)), Column.of(scores)
     # Deviations keep the digits of scores that are large beside their spread.
     sums, sizes = units.sums(scores - column.mean), units.sums(np.ones(scores.size))

@@ -328,7 +328,7 @@ def _cells(
         cells["score"].to_numpy(dtype=np.float64),
         cells["query"].to_numpy(),
         cells["run"].to_numpy(dtype=object),
-        # A metric without judges has one whose name is empty, which is no label.
+        # Without judges the name of the judge is empty, and an empty text is not a valid label.
         ("judge " + cells["judge"].astype(str)).to_numpy(dtype=object),
     )
 
