@@ -245,8 +245,6 @@ def paired_differences(baseline: FloatArray, candidate: FloatArray) -> FloatArra
     array([0. , 0.2])
     """
     difference = candidate - baseline
-    if not difference.size:
-        return difference
     largest = max(largest_magnitude(baseline), largest_magnitude(candidate))
     return without_noise(difference, largest)
 

@@ -20,8 +20,8 @@ from rageval_report.stats.columns import Column, condense
 from rageval_report.stats.units import mean_error
 from rageval_report.types import FloatArray, IntArray
 
-# The most counts in memory at a time: 1 MiB, which stays in the cache of a core.
-_BLOCK = 2**17
+# The most counts in memory at a time: 256 KiB, which stays in the cache of a core.
+_BLOCK = 2**15
 # Counting single draws takes less time than drawing the counts up to so many draws per count.
 _DRAWS_PER_COUNT = 16
 # More values are rounded to a grid; a bootstrap of so many numbers resolves much less than that.
@@ -140,11 +140,16 @@ def _resampled_moments(
     # The order is that of the mirrored numbers if these are more skewed: exchanging two pipelines
     # then changes the sign of every resampled difference, and nothing else.
     order = slice(None, None, -1 if counts @ scaled**3 < 0.0 else 1)
-    table = np.column_stack((scaled, scaled**2))[order]
-    drawn = bootstrap_counts(counts[order], n_resamples, seed)
-    sums = np.concatenate([often @ table for often in drawn]) / column.n
-    means = sums[:, 0]
-    return means, np.maximum(sums[:, 1] - means * means, 0.0)
+    scaled, counts = scaled[order], counts[order]
+    if column.n <= _DRAWS_PER_COUNT * scaled.size:
+        listed = np.repeat(scaled, counts.astype(np.intp))
+        drawn = (listed.take(places) for places in _drawn_places(column.n, n_resamples, seed))
+        sums = [(rows.sum(axis=1), np.einsum("ij,ij->i", rows, rows)) for rows in drawn]
+    else:
+        table = np.column_stack((scaled, scaled**2))
+        sums = [(often @ table).T for often in bootstrap_counts(counts, n_resamples, seed)]
+    means, squares = np.concatenate(sums, axis=1) / column.n
+    return means, np.maximum(squares - means * means, 0.0)
 
 
 def _bca_tails(column: Column, means: FloatArray, tail: float) -> tuple[float, float]:
@@ -195,25 +200,29 @@ def bootstrap_counts(counts: npt.ArrayLike, n_resamples: int, seed: int) -> Iter
 
     Examples
     --------
-    >>> [len(drawn) for drawn in bootstrap_counts(np.ones(2**16), 5, seed=0)]
+    >>> [len(drawn) for drawn in bootstrap_counts(np.ones(2**14), 5, seed=0)]
     [2, 2, 1]
     """
-    rng = np.random.default_rng(seed)
     often = np.asarray(counts, dtype=np.float64)
     size, n = often.size, round(float(often.sum()))
-    is_listed = n <= _DRAWS_PER_COUNT * size
-    places = np.repeat(np.arange(size), often.astype(np.intp)) if is_listed else np.empty(0)
-    height = max(1, _BLOCK // (n if is_listed else size))
-    for start in range(0, n_resamples, height):
-        rows = min(height, n_resamples - start)
-        if not is_listed:
-            yield rng.multinomial(n, often / n, size=rows).astype(np.float64)
-            continue
-        drawn = places[rng.integers(0, n, size=(rows, n))]
+    if n > _DRAWS_PER_COUNT * size:
+        rng, height = np.random.default_rng(seed), max(1, _BLOCK // size)
+        for start in range(0, n_resamples, height):
+            drawn = rng.multinomial(n, often / n, size=min(height, n_resamples - start))
+            yield drawn.astype(np.float64)
+        return
+    values = np.repeat(np.arange(size), often.astype(np.intp))
+    for places in _drawn_places(n, n_resamples, seed):
         # All rows are counted at once, several times as fast as drawing the counts themselves.
-        drawn += size * np.arange(rows)[:, np.newaxis]
-        drawn_counts = np.bincount(drawn.ravel(), minlength=rows * size)
-        yield drawn_counts.reshape(rows, size).astype(np.float64)
+        drawn = values[places] + size * np.arange(len(places))[:, np.newaxis]
+        yield np.bincount(drawn.ravel(), minlength=drawn.size // n * size).reshape(-1, size) * 1.0
+
+
+def _drawn_places(n: int, n_resamples: int, seed: int) -> Iterator[IntArray]:
+    """Which of n numbers are drawn, one row per resample, some resamples at a time."""
+    rng, height = np.random.default_rng(seed), max(1, _BLOCK // n)
+    for start in range(0, n_resamples, height):
+        yield rng.integers(0, n, size=(min(height, n_resamples - start), n))
 
 
 def resampled_statistics(

@@ -39,7 +39,7 @@ _NOISE = 1e-6
 # ... and relative to the step, because any value is close to a multiple of a very fine step.
 _MISFIT = 0.05
 # A step is tried on this many values first: most fail there, at no cost.
-_SAMPLE = 64
+_SAMPLE = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,10 +199,8 @@ def difference_column(baseline: npt.ArrayLike, candidate: npt.ArrayLike) -> Colu
     array([1., 2.])
     """
     before, after = np.asarray(baseline, np.float64), np.asarray(candidate, np.float64)
-    largest = max(
-        (base.largest_magnitude(side) for side in (before, after) if side.size), default=1.0
-    )
-    values, counts = np.unique(base.paired_differences(before, after), return_counts=True)
+    largest = max(base.largest_magnitude(before), base.largest_magnitude(after))
+    values, counts = np.unique(base.without_noise(after - before, largest), return_counts=True)
     return Column.of_counts(*merge_ties(values, counts, base.TIE_TOLERANCE * max(1.0, largest)))
 
 
@@ -275,11 +273,13 @@ def _mean_and_std(values: FloatArray, counts: FloatArray) -> tuple[float, float]
     n = float(counts.sum())
     if not n:
         return math.nan, math.nan
-    largest = base.largest_magnitude(values)
+    low, high = float(values.min()), float(values.max())
+    largest = max(high, -low)
     exponent = 0 if _SMALL <= largest <= _LARGE else math.frexp(largest)[1]
-    scaled = np.ldexp(values, -exponent)
-    mean = min(max(_sum(scaled * counts) / n, scaled.min()), scaled.max())
-    if np.ptp(scaled) <= base.TIE_TOLERANCE * np.abs(scaled).max():
+    scaled = np.ldexp(values, -exponent) if exponent else values
+    low, high = math.ldexp(low, -exponent), math.ldexp(high, -exponent)
+    mean = min(max(_sum(scaled * counts) / n, low), high)
+    if high - low <= base.TIE_TOLERANCE * max(high, -low):
         # Equal scores that were computed in different ways differ in the last digit.
         return math.ldexp(mean, exponent), 0.0 if n > 1 else math.nan
     offsets = scaled - mean
@@ -302,19 +302,18 @@ def lattice_step(values: FloatArray) -> float | None:
     >>> print(lattice_step(np.sqrt([2.0, 3.0, 5.0])))
     None
     """
-    magnitudes = np.unique(np.abs(values[values != 0.0]))
-    if not magnitudes.size:
+    sizes = np.abs(values[values != 0.0])
+    if not sizes.size:
         return None
-    top = float(magnitudes[-1])
-    sample = magnitudes[:: 1 + magnitudes.size // _SAMPLE]
+    top, sample = float(sizes.max()), sizes[:: 1 + sizes.size // _SAMPLE]
     # Also in parts of the smallest one: sizes of clusters are divided by their mean.
-    for unit in (1.0, float(magnitudes[0])):
+    for unit in (1.0, float(sizes.min())):
         parts = _DENOMINATORS[_DENOMINATORS * top <= MOST_STEPS * unit]
-        for some in (sample, magnitudes) if parts.size else ():
+        for some in (sample, sizes) if parts.size else ():
             parts = parts[_are_whole(np.outer(parts, some / unit), _NOISE * top / unit * parts)]
         if parts.size:
-            multiples = np.rint(magnitudes / unit * parts[0]).astype(np.int64)
-            return top / (int(multiples[-1]) // int(np.gcd.reduce(multiples)))
+            multiples = np.rint(sizes / unit * parts[0]).astype(np.int64)
+            return top / (int(multiples.max()) // int(np.gcd.reduce(multiples)))
     return None
 
 

@@ -256,9 +256,7 @@ def attainable_level(n: int, alpha: float = 0.05, *, midp: bool = False) -> floa
 
 
 def smallest_number(
-    is_enough: Callable[[int], bool],
-    fewest: int = FEWEST_UNITS,
-    most: float = MOST_UNITS,
+    is_enough: Callable[[int], bool], fewest: int = FEWEST_UNITS, most: float = MOST_UNITS
 ) -> float:
     """The smallest number that is enough: double it until it is, then halve the interval.
 

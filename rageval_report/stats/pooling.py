@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtrc, fdtrc, gammaln, log_ndtr, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import betaln, chdtrc, fdtrc, log_ndtr, ndtr, ndtri, stdtr, stdtrit
 
 from rageval_report.errors import DataError
 from rageval_report.stats.base import TIE_TOLERANCE, check_integer, check_level
@@ -155,7 +155,7 @@ def _gail_simon_test(
     # many groups neither the binomial coefficients nor 2**-others are doubles.
     others = means.size - 1
     changed = np.arange(1, others + 1)
-    log_ways = gammaln(others + 1) - gammaln(changed + 1) - gammaln(others - changed + 1)
+    log_ways = -betaln(changed + 1, others - changed + 1) - math.log(others + 1)
     probabilities = np.exp(log_ways - others * math.log(2.0))
     return statistic, float(probabilities @ chdtrc(changed, statistic))
 
@@ -314,9 +314,8 @@ def errors_of_common_spread(
     total = float(degrees[has_spread].sum())
     if total == 0.0:
         return np.full(sizes.shape, math.nan), 0.0
-    of_group = standard_errors[has_spread] * np.sqrt(
-        sizes[has_spread] * degrees[has_spread] / total
-    )
+    shares = sizes[has_spread] * degrees[has_spread] / total
+    of_group = standard_errors[has_spread] * np.sqrt(shares)
     # Not by squares, because those of large numbers overflow.
     return math.hypot(*of_group.tolist()) / np.sqrt(np.maximum(sizes, 1.0)), total
 

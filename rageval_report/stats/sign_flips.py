@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtrit
+from scipy.special import binom, ndtri, stdtrit
 
 from rageval_report.errors import DataError
 from rageval_report.stats import base
@@ -501,7 +501,7 @@ class SignSum:
         front = min(front, n_groups, most_groups)
         total = 0.5 * float(self._kernel(np.array([line.tilt + 0j]))[0].real)
         least = math.exp(-digits) * total / (1 + line.tilt * math.sqrt(line.bend))
-        n_done, groups = 0, np.union1d(np.arange(front), returns)
+        n_done, groups = 0, np.append(np.arange(front), returns[returns >= front])
         while n_done + groups.size <= most_groups or cut:
             n_done += groups.size
             values = self._values(line, spacing, groups)
@@ -575,13 +575,15 @@ class SignSum:
     def _convolved(self, top: float, threshold: float) -> float | None:
         """The tail from the number of sets of values with each sum; None if that takes too long."""
         n, most = float(self.counts.sum()), round((top - threshold) / 2 / self.step)
-        if n > 512 or n * most > _MOST_ADDITIONS:
+        if n > 512 or most * top > _MOST_ADDITIONS * self.step:
             return None
-        sets = np.zeros(most + 1)
-        sets[0] = 1.0
-        multiples = np.repeat(np.rint(self.sizes / self.step), self.counts.astype(np.intp))
-        for multiple in multiples[multiples <= most].astype(np.intp).tolist():
-            sets[multiple:] += sets[:-multiple]
+        sets = np.eye(1, most + 1)[0]
+        for size, count in zip(self.sizes, self.counts, strict=True):
+            multiple = round(float(size) / self.step)
+            several = np.arange(min(int(count), most // multiple) + 1)
+            ways = np.zeros(multiple * several[-1] + 1)
+            ways[::multiple] = binom(count, several)
+            sets = np.convolve(sets, ways)[: most + 1]
         return math.ldexp(float(sets.sum() - (1.0 - self.ties) * sets[most]), -round(n))
 
     def _listed(self, top: float, threshold: float) -> float | None:
