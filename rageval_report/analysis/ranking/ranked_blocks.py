@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
+from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.analysis.ranking.figures import stepwise
 from rageval_report.analysis.ranking.ranked_columns import (
     Drawing,
