@@ -264,7 +264,7 @@ def basis_text(frame: pd.DataFrame, plan: Any, correction: str, family: Any) -> 
         text += f"; {correction_note(correction, int(frame['pvalue'].notna().sum()), plan.alpha)}"
     elif n_tests > 1:
         quality = "quality " if family.outside else ""
-        what = "metrics" if frame["candidate"].nunique() == 1 or plan.tried > 1 else "tests"
+        what = "metrics" if len(set(frame["candidate"])) == 1 or plan.tried > 1 else "tests"
         apart = f", {join_names(family.outside)} apart" if family.outside else ""
         name = correction_text(correction).removesuffix("-adjusted")
         text += f"; p adjusted for {n_tests} {quality}{what} ({name}){apart}"
@@ -424,7 +424,7 @@ def _detectable_part(row: Row) -> str:
 
 def _needed_part(row: Row) -> str:
     """The units that detect differences of a useful size, if they are more than there are."""
-    (present, unit), parts = _units(row), []
+    (present, unit), parts = _units(row), list[str]()
     for size, n in needed_in(row):
         if n <= present:
             continue
@@ -533,7 +533,7 @@ def several_answer(shown: Mapping[str, tuple[int, int]], baseline: str, names: S
         rest = f"; {len(losses)} of {k} candidates are worse" if len(losses) > 1 else ""
         rest = f"; {names.of(losses[0])} is worse" if len(losses) == 1 else rest
         return f"{names.of(gains[0])} is better than {baseline} and worse on nothing{rest}."
-    parts = []
+    parts: list[str] = []
     for group, whole, brief in (
         (gains, f"better than {baseline} and worse on nothing", ""),
         (

@@ -511,7 +511,6 @@ def rank(
         {name: lineup.metrics[name] for name in names},
         plan,
         _FlipsInMemory(blocks, n_draws, start),
-        are_requested=metrics is not None,
     )
     return Ranking(
         ranking_title(lineup.names),
