@@ -875,6 +875,6 @@ def _notes(
             f"level {100 * plan.level_of_one:g} %; this holds however alike the variants are"
         )
     elif n_tests > 1:
-        unit = "tests of quality metrics" if family.outside else "tests of this table"
+        unit = "quality tests" if family.outside else "tests"
         yield correction_note(correction, n_tests, plan.alpha, unit)
     yield from family.notes()

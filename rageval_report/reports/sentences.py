@@ -160,9 +160,7 @@ def correction_text(correction: str) -> str:
     return _ADJUSTMENTS.get(correction, f"{correction}-adjusted")
 
 
-def correction_note(
-    correction: str, n_tests: int, alpha: float, unit: str = "tests of this table"
-) -> str:
+def correction_note(correction: str, n_tests: int, alpha: float, unit: str = "tests") -> str:
     """The note on the correction of a table of several tests.
 
     Examples
@@ -176,7 +174,7 @@ def correction_note(
             f"{n_tests} tests without correction: expect about "
             f"{alarms if alarms < 10 else round(alarms):.2g} false alarms where nothing differs"
         )
-    return f"p-values are adjusted ({correction}) over the {n_tests} {unit}"
+    return f"p-values are adjusted ({correction}) over the {n_tests} {unit} of this table"
 
 
 def false_discovery_notes(correction: str, n_shown: int, alpha: float) -> list[str]:
