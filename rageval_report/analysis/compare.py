@@ -723,7 +723,7 @@ def compare_pairings(
         for pairing in pairings
         for ours, theirs in pairing.metrics
     ]
-    family, n_baseline = _family_of(pairings), len(pairings[0].baseline.scores)
+    family = _family_of(pairings)
     # Of several variants each keeps its share of the error rate, also those that are not compared.
     together = [rows]
     if plan.tried > 1:
@@ -732,7 +732,7 @@ def compare_pairings(
     adjusted = [
         pvalues
         for own in together
-        for pvalues in _adjusted(own, family, correction, plan, n_baseline)
+        for pvalues in _adjusted(own, family, correction, plan, pairings[0].baseline)
     ]
     records = [row.row(own, plan) for row, own in zip(rows, adjusted, strict=True)]
     frame = pd.DataFrame(records, columns=[*dict.fromkeys((*_COLUMNS, *records[0]))])
@@ -770,7 +770,7 @@ def _adjusted(
     family: CorrectionFamily,
     correction: str,
     plan: ComparisonPlan,
-    n_baseline: int,
+    baseline: Scored,
 ) -> Iterator[AdjustedPvalues]:
     """The p-values of rows that are corrected together: of differences, and against a margin."""
     # Westfall-Young resamples the differences; margins have no such form, so Holm is used there.
@@ -782,7 +782,7 @@ def _adjusted(
         if correction != WESTFALL_YOUNG:
             return adjust_pvalues(raw[own], method=method)
         # The flips are drawn, and the test may be another one, but no adjusted p-value is smaller.
-        drawn = _westfall_young([rows[place] for place in own], plan, n_baseline)
+        drawn = _westfall_young([rows[place] for place in own], plan, len(baseline.scores))
         return np.fmax(drawn, raw[own])
 
     columns = [family.correct(names, raw, correct)]

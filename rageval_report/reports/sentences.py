@@ -171,7 +171,7 @@ def correction_note(correction: str, n_tests: int, alpha: float, unit: str = "te
     if correction == "none":
         alarms = n_tests * alpha
         return (
-            f"{n_tests} tests without correction: expect about "
+            f"{n_tests} {unit} without correction: expect about "
             f"{alarms if alarms < 10 else round(alarms):.2g} false alarms where nothing differs"
         )
     return f"p-values are adjusted ({correction}) over the {n_tests} {unit} of this table"
