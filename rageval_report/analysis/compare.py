@@ -212,6 +212,7 @@ class Comparison(Result):
         family = _family_of(self.pairings)
         order = pd.DataFrame(  # what is shown comes first, quality before latency and cost
             {
+                "candidate": pd.factorize(frame["candidate"])[0],
                 "is_apart": frame["metric"].isin(family.outside),
                 "word": frame["verdict"].map(_WORDS.index),
                 "adjusted": frame["pvalue_adjusted"],
@@ -234,7 +235,7 @@ class Comparison(Result):
         n = max((pairing.n_common for pairing in self.pairings), default=int(frame["n"].max()))
         return Answer(
             "",
-            shown[[*columns]].reset_index(drop=True),
+            shown[[*columns]],
             {**self.settings, "headings": headings},
             (*notes[: _MOST_NOTES - 1], notes[-1]) if kept else tuple(notes),
             headline=columns,

@@ -388,11 +388,13 @@ class SliceComparison(Result):
             f"p adjusted for {self.settings['family_size']} tests ({self.settings['correction']})"
         )
         confirm = "many groups were checked: confirm findings on new queries"
+        n_shown = int((frame["pvalue_adjusted"] <= self.plan.alpha).sum())
+        discoveries = false_discovery_notes(str(correction), n_shown, self.plan.alpha)
         return Answer(
             "",
             shown[[*columns]].reset_index(drop=True),
             {**self.settings, "headings": headings},
-            (*self.sentences[:2], f"{basis}; {confirm}"),
+            (*self.sentences[:1], *discoveries, f"{basis}; {confirm}"),
             headline=columns,
             answer=self.summary,
             rows_left_out=len(frame) - len(shown),

@@ -17,7 +17,7 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.render import cell_text as cells
 from rageval_report.render.display import shorten
-from rageval_report.results import Result
+from rageval_report.results import Answer, Result
 
 # Headings of fields whose names are not plain words; any other keeps its name, so that a reader
 # finds it in the frame.
@@ -242,8 +242,10 @@ def _select_columns(result: Result, names: list[str], columns: Sequence[str] | N
     headline = [names.index(name) for name in result.headline if name in names[n_levels:]]
     if headline:
         places = [*range(n_levels), *(place for place in headline if place >= n_levels)]
-    # Verdicts are sentences above the table, unless it has their words; groups are its headings.
-    shown_elsewhere = {result.grouped_by, "" if VERDICT in result.headline else VERDICT}
+    # Verdicts are sentences above the table, but an answer has their words; groups are its headings.
+    shown_elsewhere = {name for name in (result.grouped_by,) if name}
+    if not isinstance(result, Answer):
+        shown_elsewhere.add(VERDICT)
     return [place for place in places if names[place] not in shown_elsewhere]
 
 
