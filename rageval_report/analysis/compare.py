@@ -134,7 +134,7 @@ class Comparison(Result):
     plan : ComparisonPlan
         The settings, for further analyses of the same comparison.
     key_notes : tuple of str
-        What is printed below the table; doubts among the notes come before.
+        The notes that could change a decision: they are printed, after doubts.
 
     Notes
     -----
@@ -187,16 +187,22 @@ class Comparison(Result):
         frame, answer = self.frame, self.summary
         if not answer:  # no rows, or effects, of which each has a baseline of its own
             return self
+        family = _family_of(self.pairings)
         order = {  # what is shown comes first, quality before latency and cost
-            "is_apart": frame["metric"].isin(_family_of(self.pairings).outside),
+            "is_apart": frame["metric"].isin(family.outside),
             "word": frame["verdict"].map(_WORDS.index),
             "adjusted": frame["pvalue_adjusted"],
             "raw": frame["pvalue"],
         }
         doubts = [note for note in self.notes if is_doubt(note) and note not in self.key_notes]
-        notes = [*doubts, *self.key_notes]
-        if len(notes) > _MOST_NOTES:  # the last says how it was tested
-            notes = [*notes[: _MOST_NOTES - 1], notes[-1]]
+        undecided = ""
+        if len(set(frame["candidate"])) == 1:
+            verdicts = of_shown(comparison_verdicts(self), UNDECIDED)
+            undecided = sentences.undecided_text(verdicts)
+        correction = str(self.settings["correction"])
+        basis = sentences.basis_text(frame, self.plan, correction, family)
+        first = [*doubts, *self.key_notes, *filter(None, [undecided])]
+        notes = [*first[: _MOST_NOTES - 1], basis]
         n = max((pairing.n_common for pairing in self.pairings), default=int(frame["n"].max()))
         answer = f"{answer[:-1]} ({sentences.counted(n, 'query', 'queries')})."
         return answer_table(self, answer, _PRINTED, order, notes)
@@ -692,7 +698,7 @@ def compare_pairings(
     raw = np.array([row.test.pvalue for row in rows])
     n_tests = family.size(frame["metric"].tolist(), raw)
     opening = [*notes, *dict.fromkeys(_unchanged_notes(pairings, rows))]
-    comparison = Comparison(
+    return Comparison(
         title,
         frame,
         {
@@ -706,12 +712,8 @@ def compare_pairings(
         headline=tuple(name for name in _HEADLINE if len(pairings) > 1 or name != "candidate"),
         pairings=pairings,
         plan=plan,
+        key_notes=tuple(opening),
     )
-    verdicts = of_shown(comparison_verdicts(comparison), UNDECIDED)
-    undecided = sentences.undecided_text(verdicts) if len(pairings) == 1 else ""
-    basis = sentences.basis_text(frame, plan, correction, family)
-    key_notes = (*opening, *filter(None, (undecided,)), basis)
-    return replace(comparison, key_notes=key_notes)
 
 
 def _family_of(pairings: Iterable[Pairing]) -> CorrectionFamily:

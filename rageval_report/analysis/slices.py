@@ -80,9 +80,8 @@ class SliceSummary(Result):
         """The metric that differs most between groups, and the mean of each metric in each."""
         by, frame = str(self.settings["by"]), self.frame
         columns = list(dict.fromkeys(frame["metric"]))
-        means = frame.pivot(index=by, columns="metric", values="mean").loc[
-            list(dict.fromkeys(frame[by])), columns
-        ]
+        wide = frame.pivot_table("mean", by, "metric", dropna=False, sort=False)
+        means = wide.loc[list(dict.fromkeys(frame[by])), columns]
         spread = (means.max() - means.min()) / frame.groupby("metric")["std"].mean()
         answer = ""
         if spread.notna().any():
@@ -337,9 +336,13 @@ def _insert_pooled(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SliceComparison(Result):
-    """Two or more pipelines in each group of queries; see `slice_comparison`."""
+    """Two or more pipelines in each group of queries; see `slice_comparison`.
+
+    ``plan`` has the settings of the tests, ``apart`` the metrics that are corrected apart.
+    """
 
     plan: ComparisonPlan = DEFAULT_PLAN
+    apart: tuple[str, ...] = ()
 
     @property
     def _by(self) -> str:
@@ -371,7 +374,7 @@ class SliceComparison(Result):
         """In how many groups each candidate is better and worse, in one plain sentence."""
         if not len(self.frame):
             return ""
-        frame, by = self.frame, self._by
+        frame, by = self.frame[~self.frame["metric"].isin(self.apart)], self._by
         parts = []
         for candidate, own in frame.groupby("candidate", sort=False):
             name = shorten_names([*frame["baseline"].unique(), *frame["candidate"].unique()])
@@ -393,6 +396,7 @@ class SliceComparison(Result):
         if not len(frame):
             return self
         order = {
+            "is_apart": frame["metric"].isin(self.apart),
             "agrees": ~frame.index.isin(self._reversals.index),
             "adjusted": frame["pvalue_adjusted"],
             "raw": frame["pvalue"],
@@ -550,6 +554,7 @@ def slice_comparison(
         ),
         grouped_by="metric",
         plan=plan,
+        apart=family.outside,
     )
 
 

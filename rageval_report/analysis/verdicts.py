@@ -293,6 +293,7 @@ def answer_table(
     candidates = list(dict.fromkeys(frame["candidate"]))
     keys = pd.DataFrame({"candidate": frame["candidate"].map(candidates.index), **order})
     shown = frame.loc[keys.sort_values([*keys], kind="stable").index[:most_rows]]
+    shown = shown.assign(verdict=shown["verdict"].replace(NOT_WORSE, "not worse"))
     are_several = len(candidates) > 1
     known = tuple(
         name for name in columns if name in frame and (are_several or name != "candidate")
