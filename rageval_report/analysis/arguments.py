@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeAlias, TypedDict
 
 import numpy as np
@@ -12,8 +14,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from rageval_report._argument_kinds import describe_kind
+from rageval_report._registry import load
 from rageval_report.errors import ArgumentKindError, DataError, UnknownNameError, named
-from rageval_report.scores import Catalogue, Correct, Metric, Scored, resolver
+from rageval_report.scores import Catalogue, Correct, Metric, Scored, question_text, resolver
 from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.metric import Kind
 from rageval_report.stats.base import Interval
@@ -59,6 +62,8 @@ class RankingReportKeywords(TypedDict, total=False):
 
 # As shares of the range. The larger one comes first, because it needs fewer queries.
 USUAL_SHARES = (0.05, 0.02)
+# From this share of queries on that have the text of another one a note says so.
+_LEAST_EQUAL = 0.05
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 
 
@@ -194,12 +199,29 @@ def clusters_setting(clusters: Clusters | None) -> dict[str, object]:
 
 
 def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
-    """A note on a column that looks like clusters, if none were named."""
+    """Notes on queries that seem to belong together, if no clusters were named."""
     if clusters is not None:
         return ()
     scan: Any = run
-    hint = scan.cluster_hint() if is_scan(run) else cluster_hint(run)
-    return () if hint is None else (hint,)
+    if is_scan(run):
+        hint = scan.cluster_hint()
+        return () if hint is None else (hint,)
+    return tuple(filter(None, (cluster_hint(run), _equal_questions(run))))
+
+
+def _equal_questions(run: Scored) -> str | None:
+    """That several ids have the same question: pairs of them show 26 % false findings, not 5 %."""
+    column = question_text(run.details)
+    if column is None:
+        return None
+    texts = run.details[column].dropna().map(str)
+    n_shared = int(texts.duplicated(keep=False).sum())
+    if n_shared < _LEAST_EQUAL * len(texts) or n_shared < 2:
+        return None
+    return (
+        f"{n_shared} of {len(texts)} queries have the same {column} as another id, so they are not "
+        f"independent; pass clusters={column!r}"
+    )
 
 
 # -- metrics
@@ -489,3 +511,51 @@ def _threshold_in_scores(
     if not percentiles:
         return scored.mean
     return float(percentiles_of(scored, percentiles, method=method)[0])
+
+
+# -- evaluations that a caller names by a path, and parts of evaluations
+
+# An evaluation, or what `rageval_report.read_scores` reads.
+EvaluationInput = Scored | str | os.PathLike[str]
+
+
+def read_evaluations(
+    inputs: Iterable[EvaluationInput],
+) -> tuple[tuple[Scored, ...], tuple[str, ...]]:
+    """The evaluations, and the notes that all pipelines of a path share.
+
+    Parameters
+    ----------
+    inputs : iterable of RAGPipelineEvaluation, str or PathLike
+        Evaluations, and paths as for `rageval_report.read_scores`, of which every pipeline is
+        taken in its place.
+
+    Raises
+    ------
+    DataError
+        If a path cannot be read.
+    """
+    evaluations: list[Scored] = []
+    notes: dict[str, None] = {}
+    for item in inputs:
+        if not isinstance(item, str | os.PathLike):
+            evaluations.append(item)
+            continue
+        # By name: the evaluation stands above this room, and only paths need it.
+        read_scores: Any = load("rageval_report.evaluation:read_scores")
+        runs: list[Any] = list(read_scores(item).values())
+        evaluations += runs
+        if len(runs) > 1:
+            notes |= {note: None for note in runs[0].notes if all(note in r.notes for r in runs)}
+    return tuple(evaluations), tuple(notes)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationSubset:
+    """Some of the queries of an evaluation; its dialect, in ``config``, holds for a part too."""
+
+    name: str
+    scores: pd.DataFrame
+    details: pd.DataFrame
+    metrics: dict[str, Metric]
+    config: Mapping[str, Any] = field(default_factory=dict)

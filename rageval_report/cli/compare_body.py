@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rageval_report.analysis import compare as comparing
 from rageval_report.analysis.arguments import is_scan
-from rageval_report.analysis.comparing import comparison as comparing
 from rageval_report.cli.changed import (
     ImprovementsArguments,
     OutcomesArguments,
@@ -206,7 +206,6 @@ def comparison_of(
         tried=options.tried,
         margin=options.margin,
         margin_method=options.margin_method,
-        rare_loss=options.rare_loss,
         n_resamples=options.n_resamples,
         seed=options.seed,
     )

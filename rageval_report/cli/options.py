@@ -14,7 +14,7 @@ from rageval_report.render import RENDERERS
 from rageval_report.scale.engines import ENGINES
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.comparing.pairing import MissingTreatment
+    from rageval_report.analysis.pairing import MissingTreatment
     from rageval_report.rankings.inputs import DuplicateDocs
     from rageval_report.rankings.score_tables import NoRelevant
     from rageval_report.records.levels import LevelOption
@@ -111,6 +111,7 @@ class OutputOptions(FormatOption, ReplaceOption, SpreadsheetOption):
     heading = "Output"
 
     path: Path | None = option("-o", "--output", metavar="FILE", help=_output_help)
+    verbose: bool = option("--verbose", help="Print every sentence, note and setting.")
 
 
 class PageOptions(Options):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.compare import Comparison
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.gates.rule_outcomes import PASSED, UNDECIDED
 from rageval_report.evaluation import RAGPipelineEvaluation
@@ -18,7 +18,7 @@ from rageval_report.results import Result
 # The columns of reports and comparisons that are logged.
 _FIGURES = (
     *("mean", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"),
-    *("pvalue_adjusted", "rare_loss_share", "rare_loss_difference"),
+    "pvalue_adjusted",
     *("n", "n_unscored", "n_dropped", "wins", "ties", "losses"),
 )
 # MLflow allows letters, digits and "_-. :/" in names; the slash is kept for the parts of our own.
