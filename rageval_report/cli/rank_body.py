@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rageval_report.analysis.ranking import leaderboard
-from rageval_report.analysis.ranking.objective_definitions import (
+from rageval_report.analysis import rank as ranking_door
+from rageval_report.analysis.objectives import (
     Objective,
     is_statistic_of_metrics,
     parse_named_objectives,
@@ -100,7 +100,7 @@ def _rank(options: RankArguments, view: str) -> None:
     loading = Loading.of(options, _named_metrics(options.metrics, weights, objectives))
     evaluations = _open(options, loading, checked)
     _check_several(view, options.files, evaluations)
-    ranking = leaderboard.rank(
+    ranking = ranking_door.rank(
         *evaluations,
         metrics=options.metrics or None,
         test=options.test,

@@ -37,14 +37,14 @@ from rageval_report.analysis.comparing.pairing import (
     shared_metrics,
 )
 from rageval_report.analysis.history.run_pairs import query_set_text
-from rageval_report.analysis.ranking.lineup import (
+from rageval_report.analysis.lineup import (
+    RankedColumns,
     check_several,
     choose_shared_metrics,
     common_metrics,
     note_on_lone_metrics,
     note_on_lone_queries,
 )
-from rageval_report.analysis.ranking.ranked_columns import RankedColumns
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named

@@ -8,10 +8,10 @@ from typing import ClassVar, TypedDict
 
 import pandas as pd
 
+from rageval_report.analysis.effects import MainEffects, main_effects
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.headlines.metric_verdicts import verdicts_of
-from rageval_report.analysis.headlines.ranking_headline import RankedPipelines
-from rageval_report.analysis.main_effects import MainEffects, main_effects
+from rageval_report.analysis.rank_sentences import RankedPipelines
 from rageval_report.analysis.sentence_parts import correction_text
 from rageval_report.errors import DataError
 from rageval_report.names.short_names import NameColumn, ShortNames

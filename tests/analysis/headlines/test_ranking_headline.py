@@ -7,7 +7,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank, read_scores
 from rageval_report.analysis.headlines.comparison_headline import comparison_verdicts
-from rageval_report.analysis.headlines.ranking_headline import (
+from rageval_report.analysis.rank_sentences import (
     RankedPipelines,
     both_pair_texts,
     pair_verdicts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_report.analysis.ranking.objective_definitions import (
+from rageval_report.analysis.objectives import (
     OBJECTIVES,
     Objective,
     objective_of,

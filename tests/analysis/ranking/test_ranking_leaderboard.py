@@ -11,7 +11,7 @@ import scipy.stats
 from statsmodels.stats.multitest import multipletests
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.ranking.leaderboard import rank
+from rageval_report.analysis.rank import rank
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.stats import mean_interval
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_report.analysis.ranking.letters import groups_of, letters_of
+from rageval_report.analysis.rank import groups_of, letters_of
 
 
 def matrix_of(names, differing):

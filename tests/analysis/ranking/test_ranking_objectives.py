@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rageval_report.analysis.ranking.leaderboard import rank
-from rageval_report.analysis.ranking.objectives import Objective
-from rageval_report.analysis.ranking.weighted import simplex_shares, winning_shares
+from rageval_report.analysis.objectives import Objective
+from rageval_report.analysis.rank import rank
+from rageval_report.analysis.weighted import simplex_shares, winning_shares
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.render.text_table import table_of
 

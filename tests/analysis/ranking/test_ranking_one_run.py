@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rageval_report.analysis.ranking.one_run import WHOLE, check_weights, weighted_score
+from rageval_report.analysis.objectives import check_weights
+from rageval_report.analysis.weighted import WHOLE, weighted_score
 from rageval_report.errors import DataError, UnknownNameError
 
 COLUMNS = {"faithfulness": [1.0, 0.5], "recall@5": [0.5, 0.0], "latency_ms": [3000.0, 9000.0]}

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap, permutation_test
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
-from rageval_report.analysis.ranking.objectives import Objective
-from rageval_report.analysis.ranking.one_run import weighted_score
+from rageval_report.analysis.objectives import Objective
+from rageval_report.analysis.weighted import weighted_score
 from rageval_report.errors import DataError, UnknownNameError
 
 N = 40
