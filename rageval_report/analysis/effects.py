@@ -13,20 +13,16 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import (
     Clusters,
+    EvaluationSubset,
     clusters_setting,
     resolve_units,
     unnamed_clusters,
 )
-from rageval_report.analysis.comparing.comparison import Comparison, compare_pairings
-from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
-from rageval_report.analysis.comparing.pairing import (
-    check_evaluations,
-    on_one_scale,
-    pair_runs,
-)
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
-from rageval_report.analysis.sentence_parts import join_names
+from rageval_report.analysis.compare import Comparison, compare_pairings
+from rageval_report.analysis.paired_metric import ComparisonPlan
+from rageval_report.analysis.pairing import check_evaluations, on_one_scale, pair_runs
 from rageval_report.errors import DataError, doubts_of, explain_keywords, named
+from rageval_report.reports.sentences import join_names
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings
 from rageval_report.scores.states import (

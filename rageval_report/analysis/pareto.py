@@ -11,17 +11,17 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.objectives import QUALITY, Aim, Aims
-from rageval_report.analysis.sentence_parts import (
-    correction_text,
-    join_names,
-    number,
-    pvalue_text,
-)
 from rageval_report.analysis.weighted import Figure, Term, margin_of, percent, share_terms
 from rageval_report.errors import explain_keywords_of
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
+from rageval_report.reports.sentences import (
+    correction_text,
+    join_names,
+    number,
+    pvalue_text,
+)
 from rageval_report.results import Result
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.types import BoolArray, FloatArray

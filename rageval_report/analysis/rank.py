@@ -16,17 +16,17 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import (
     Clusters,
+    EvaluationInput,
     RankingReportKeywords,
     Scanned,
     check_count,
     clusters_setting,
     engine_setting,
     interval_of_mean,
+    read_evaluations,
     scans_among,
 )
 from rageval_report.analysis.cluster_means import interval_of_clusters
-from rageval_report.analysis.comparing.pairing import MissingTreatment
-from rageval_report.analysis.evaluation_inputs import EvaluationInput, read_evaluations
 from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
 from rageval_report.analysis.lineup import Lineup, ScoreBlock, choose_shared_metrics, line_up
 from rageval_report.analysis.objectives import (
@@ -36,17 +36,9 @@ from rageval_report.analysis.objectives import (
     check_margins,
     choose_objectives,
 )
+from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.analysis.pareto import ParetoFront, pareto_front
-from rageval_report.analysis.rank_sentences import ranking_answer, standing_sentence
 from rageval_report.analysis.report_files import REPORTS
-from rageval_report.analysis.sentence_parts import (
-    correction_note,
-    filled_notes,
-    group_notes,
-    join_names,
-    number,
-    pvalue_text,
-)
 from rageval_report.analysis.weighted import (
     BEST,
     MAY_BE_BEST,
@@ -64,6 +56,15 @@ from rageval_report.errors import (
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
+from rageval_report.reports.ranking_sentences import ranking_answer, standing_sentence
+from rageval_report.reports.sentences import (
+    correction_note,
+    filled_notes,
+    group_notes,
+    join_names,
+    number,
+    pvalue_text,
+)
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
@@ -589,8 +590,7 @@ def rank(
         known = {name: known_as[0] for name, known_as in lineup.metrics.items()}
         plan = replace(plan, margins=check_margins(margins, known, chosen))
     family = CorrectionFamily.of(
-        (replace(metric, name=name) for name in names for metric in lineup.metrics[name]),
-        are_requested=metrics is not None,
+        replace(metric, name=name) for name in names for metric in lineup.metrics[name]
     )
     ranking = _rank_blocks({name: lineup.block(name) for name in names}, lineup, plan, family)
     return replace(

@@ -28,8 +28,8 @@ from rageval_report.analysis.objectives import (
     Part,
     RankSettings,
 )
-from rageval_report.analysis.sentence_parts import correction_text, join_names, number, pvalue_text
 from rageval_report.errors import DataError
+from rageval_report.reports.sentences import correction_text, join_names, number, pvalue_text
 from rageval_report.results import Result
 from rageval_report.scores import Catalogue, Metric, Scored
 from rageval_report.stats.base import TIE_TOLERANCE, Interval

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from rageval_report.analysis.agreement.rating_scale import ScaleArgument
     from rageval_report.analysis.agreement.ratings import LabelColumns, People
     from rageval_report.analysis.arguments import Clusters
-    from rageval_report.analysis.comparing.comparison import Comparison
-    from rageval_report.analysis.comparing.metric_comparison import Margin
-    from rageval_report.analysis.comparing.pairing import MissingTreatment
+    from rageval_report.analysis.compare import Comparison
     from rageval_report.analysis.gates.columns import GateMissing
     from rageval_report.analysis.gates.grammar import Rule
     from rageval_report.analysis.gates.result import GateResult
     from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat
     from rageval_report.analysis.objectives import ObjectiveMapping
+    from rageval_report.analysis.paired_metric import Margin
+    from rageval_report.analysis.pairing import MissingTreatment
     from rageval_report.analysis.summary import EvaluationReport
     from rageval_report.plots.kinds import Plot
     from rageval_report.plots.options import EvaluationPlot, MetricNames, PlotOptions

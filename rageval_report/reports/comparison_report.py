@@ -8,16 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from rageval_report.analysis.arguments import is_scan
-from rageval_report.analysis.comparing.comparison import Comparison
-from rageval_report.analysis.headlines.comparison_headline import (
-    comparison_headline,
+from rageval_report.analysis.compare import Comparison
+from rageval_report.analysis.summary import evaluation_report
+from rageval_report.analysis.tables import table_of
+from rageval_report.analysis.verdicts import (
+    MetricVerdict,
     comparison_verdicts,
     fewest_of,
     pair_text,
 )
-from rageval_report.analysis.headlines.metric_verdicts import MetricVerdict
-from rageval_report.analysis.summary import evaluation_report
-from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.reports.common_sections import (
     LONGEST_OF_SOME,
@@ -33,6 +32,7 @@ from rageval_report.reports.common_sections import (
     slice_picture,
     without_empty,
 )
+from rageval_report.reports.comparison_headline import comparison_headline
 from rageval_report.reports.parts import (
     ReportVerdict,
     Section,

@@ -13,29 +13,6 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, unnamed_clusters
-from rageval_report.analysis.comparing.answer_outcomes import (
-    check_two_names,
-    notes_on_notions,
-    notions_of,
-    outcome_columns,
-    outcome_frame,
-)
-from rageval_report.analysis.comparing.comparison import merge_details
-from rageval_report.analysis.comparing.metric_comparison import (
-    ComparisonPlan,
-    MetricComparison,
-    MetricPairs,
-    PairedMetric,
-)
-from rageval_report.analysis.comparing.pairing import (
-    MissingTreatment,
-    note_on_lone_ids,
-    notes_on_bounds,
-    notes_on_lone_metrics,
-    on_one_scale,
-    require_bounds,
-    shared_metrics,
-)
 from rageval_report.analysis.history.run_pairs import query_set_text
 from rageval_report.analysis.lineup import (
     RankedColumns,
@@ -44,6 +21,25 @@ from rageval_report.analysis.lineup import (
     common_metrics,
     note_on_lone_metrics,
     note_on_lone_queries,
+)
+from rageval_report.analysis.outcomes import (
+    check_two_names,
+    notes_on_notions,
+    notions_of,
+    outcome_columns,
+    outcome_frame,
+)
+from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparison, PairedMetric
+from rageval_report.analysis.pairing import (
+    MetricPairs,
+    MissingTreatment,
+    merge_details,
+    note_on_lone_ids,
+    notes_on_bounds,
+    notes_on_lone_metrics,
+    on_one_scale,
+    require_bounds,
+    shared_metrics,
 )
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank, read_scores
-from rageval_report.analysis.rank_sentences import RankedPipelines, pair_verdicts
 from rageval_report.errors import DataError
-from rageval_report.reports.views.pair_matrix import pairs_document
+from rageval_report.reports.ranking_sentences import RankedPipelines
+from rageval_report.reports.views.pair_matrix import pair_verdicts, pairs_document
 from rageval_report.results import Result
 
 N = 80

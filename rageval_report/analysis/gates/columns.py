@@ -18,7 +18,7 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, interval_of_mean, is_scan
 from rageval_report.analysis.cluster_means import cluster_intervals
-from rageval_report.analysis.comparing.pairing import require_bounds
+from rageval_report.analysis.pairing import require_bounds
 from rageval_report.analysis.summary import UnscoredQueries
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError

@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, Result, compare
-from rageval_report.analysis.headlines.comparison_headline import (
-    comparison_headline,
-    comparison_verdicts,
-)
+from rageval_report.analysis.verdicts import comparison_verdicts
 from rageval_report.demo import demo_evaluations
+from rageval_report.reports.comparison_headline import comparison_headline
 
 NAN = math.nan
 ROW = {

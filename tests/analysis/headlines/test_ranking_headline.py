@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank, read_scores
-from rageval_report.analysis.headlines.comparison_headline import comparison_verdicts
-from rageval_report.analysis.rank_sentences import (
+from rageval_report.analysis.verdicts import comparison_verdicts
+from rageval_report.reports.ranking_sentences import (
     RankedPipelines,
-    both_pair_texts,
-    pair_verdicts,
     ranking_headline,
 )
+from rageval_report.reports.views.pair_matrix import both_pair_texts, pair_verdicts
 
 N = 60
 QUERIES = [f"q{place}" for place in range(N)]

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import trends
+from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.errors import DataError, UnknownNameError
 
 NAN = float("nan")

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.headlines.comparison_headline import pair_text
-from rageval_report.analysis.headlines.headline import Headline
-from rageval_report.analysis.headlines.metric_verdicts import (
-    MetricVerdict,
+from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.reports.sentences import (
+    Headline,
+    correction_text,
     counted,
+    join_names,
     names_with_rest,
-    verdicts_of,
+    number,
     with_commas,
 )
-from rageval_report.analysis.sentence_parts import correction_text, join_names, number
-from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.stats.base import Interval
 from rageval_report.stats.units import fewest_units
-
-if TYPE_CHECKING:
-    from rageval_report.analysis.lineup import ScoreBlock
-    from rageval_report.analysis.rank import Ranking, Standing
-    from rageval_report.stats.base import Interval
 
 _MOST_LEADERS = 3
 _MOST_NAMED = 6
 
 
 def standing_sentence(
-    block: ScoreBlock, standing: Standing, interval: Interval, settings: Mapping[str, object]
+    block: Any, standing: Any, interval: Interval, settings: Mapping[str, object]
 ) -> str:
     """The verdict on the best pipeline of a metric, as a person can repeat it."""
     columns, name, names = block.columns, block.metric.name, block.names
@@ -98,7 +93,7 @@ class RankedPipelines:
     labels: Mapping[str, str]
 
     @classmethod
-    def of(cls, ranking: Ranking, labels: Mapping[str, str] | None = None) -> RankedPipelines:
+    def of(cls, ranking: Any, labels: Mapping[str, str] | None = None) -> RankedPipelines:
         """Those of a ranking."""
         everyone = list(dict.fromkeys(ranking.frame["pipeline"].astype(str)))
         tested = {n for n, pairs in ranking.tests.items() if np.isfinite(pairs.pvalue).any()}
@@ -186,13 +181,13 @@ class RankedPipelines:
         return f"No single winner: {', '.join(parts[:_MOST_LEADERS])}{more}."
 
 
-def ranking_answer(ranking: Ranking) -> str:
+def ranking_answer(ranking: Any) -> str:
     """The answer of a ranking in one sentence, in the metrics' own names."""
     return ranking_headline(ranking, is_short=True).text
 
 
 def ranking_headline(
-    ranking: Ranking, *, labels: Mapping[str, str] | None = None, is_short: bool = False
+    ranking: Any, *, labels: Mapping[str, str] | None = None, is_short: bool = False
 ) -> Headline:
     """The answer of a ranking in plain sentences.
 
@@ -265,7 +260,7 @@ def _details(places: RankedPipelines) -> Iterator[str]:
             return
 
 
-def _detectable(ranking: Ranking, places: RankedPipelines) -> Iterator[str]:
+def _detectable(ranking: Any, places: RankedPipelines) -> Iterator[str]:
     """The smallest difference that these queries show on a metric between 0 and 1."""
     kinds = {name: ranking.blocks[name].metric.kind for name in places.metrics}
     shares = [name for name, kind in kinds.items() if kind in ("binary", "proportion")]
@@ -279,29 +274,3 @@ def _detectable(ranking: Ranking, places: RankedPipelines) -> Iterator[str]:
             f"With {n}, only differences beyond about {float(np.median(sizes)):.2g} would show "
             "between two pipelines."
         )
-
-
-# -- pairs
-
-
-def pair_verdicts(
-    ranking: Ranking, labels: Mapping[str, str] | None = None
-) -> list[list[MetricVerdict]]:
-    """The verdicts of every pair of pipelines, one per metric, in the order of `Ranking.pairs`."""
-    if not ranking.tests:
-        return []
-    frame = ranking.pairs.frame
-    metrics = {name: ranking.blocks[name].metric for name in ranking.tests}
-    frame = frame.assign(
-        greater_is_better=frame["metric"].map(lambda name: metrics[name].greater_is_better),
-        kind=frame["metric"].map(lambda name: metrics[name].kind),
-    )
-    pairs: dict[tuple[str, str], list[MetricVerdict]] = {}
-    for verdict in verdicts_of(frame, alpha=ranking.alpha, labels=labels):
-        pairs.setdefault((verdict.baseline, verdict.candidate), []).append(verdict)
-    return list(pairs.values())
-
-
-def both_pair_texts(verdicts: Sequence[MetricVerdict], names: ShortNames) -> tuple[str, str]:
-    """The headlines of a pair: of the second beside the first, and the other way round."""
-    return pair_text(verdicts, names), pair_text([own.turned() for own in verdicts], names)
