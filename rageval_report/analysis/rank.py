@@ -1,4 +1,4 @@
-"""Several pipelines in order, metric by metric, with groups that are not distinguishable."""
+"""Several pipelines in order, metric by metric: the best, and those that may be as good."""
 
 from __future__ import annotations
 
@@ -52,13 +52,20 @@ from rageval_report.errors import (
     check_options,
     explain_keywords,
     explain_keywords_of,
+    is_doubt,
 )
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
-from rageval_report.reports.ranking_sentences import ranking_answer, standing_sentence
+from rageval_report.reports.ranking_sentences import (
+    MOST_NOTES,
+    RankedPipelines,
+    basis_of_ranking,
+    printed_ranking,
+    ranking_answer,
+    standing_sentence,
+)
 from rageval_report.reports.sentences import (
-    correction_note,
     filled_notes,
     group_notes,
     join_names,
@@ -82,8 +89,6 @@ if TYPE_CHECKING:
 
     from rageval_report.reports.report import Report
 
-# The number of metrics of which a note names the gain that noise gives to the best.
-_MOST_LIFTS = 3
 _HEADLINE = (
     *("rank", "pipeline", "standing", "letters", "n", "mean", "ci_low", "ci_high"),
     *("average_rank", "wins", "beats"),
@@ -144,6 +149,8 @@ class Ranking(Result):
         For each metric with tests the level that the correction leaves to a pair not shown.
     plan : RankPlan
         The settings, and the defaults of `weighted` and `pareto`.
+    key_notes : tuple of str
+        The notes that are printed.
 
     Examples
     --------
@@ -166,6 +173,7 @@ class Ranking(Result):
     tests: Mapping[str, AllPairs] = field(default_factory=dict)
     levels: Mapping[str, float] = field(default_factory=dict)
     plan: RankPlan = field(default_factory=RankPlan)
+    key_notes: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -181,6 +189,15 @@ class Ranking(Result):
     def summary(self) -> str:
         """Which pipeline is best, or which others may be as good, in one plain sentence."""
         return ranking_answer(self) if len(self.frame) else ""
+
+    def printed(self) -> Result:
+        """The answer, one table that ends with verdicts, and at most three notes."""
+        if not len(self.frame):
+            return self
+        ranked = RankedPipelines.of(self)
+        doubts = [note for note in self.notes if is_doubt(note)]
+        n_notes = max(0, MOST_NOTES - len(doubts))
+        return printed_ranking(self, ranked, [*doubts, *self.key_notes[:n_notes]])
 
     def best(self, metric: str) -> tuple[str, ...]:
         """The pipelines with the best mean; several if their means are equal.
@@ -502,8 +519,9 @@ def rank(
     weights, objectives : mapping, optional
         The defaults of `Ranking.weighted` and `Ranking.pareto`; checked here.
     correction : str
-        "holm" over all pairs of all metrics; "westfall-young" (all pairs share the sign flips),
-        "bh", "by", "hochberg", "bonferroni", "none".
+        "holm" over all pairs of all quality metrics, and over those of latency, cost and tokens;
+        "westfall-young" (all pairs share the sign flips), "bh", "by", "hochberg", "bonferroni",
+        "none".
     confidence_level : float
         The level of the intervals; one minus it is the error rate of the comparisons.
     missing : {"drop", "worst", "bounds"}
@@ -532,7 +550,7 @@ def rank(
     -------
     Ranking
         Columns: metric, pipeline, rank, n, n_unscored, mean, ci_low, ci_high, letters, is_best,
-        standing ("best", "may be best": not distinguishable from the best, "worse"), average_rank
+        standing ("best", "may be best": not shown to be worse, "worse"), average_rank
         (within queries, 1 is best), wins (queries on which it alone is best), beats and beaten_by
         (the number of pipelines it is shown to be better, worse than), ci_method, and the verdict
         of the metric beside its best pipeline; then gain_of_noise, by which noise alone is expected
@@ -550,9 +568,9 @@ def rank(
     Notes
     -----
     A metric is ranked on the queries that all pipelines scored. Fewer than six of them, or of their
-    clusters, are not tested: they are too few to distinguish pipelines. Two pipelines that share a
-    letter are not distinguishable on them, which does not make them equal. Each interval is that of
-    one mean alone; the letters say whether two pipelines differ.
+    clusters, are not tested: they are too few. Of two pipelines that share a letter no difference
+    is shown, which does not make them equal. Each interval is that of one mean alone; the letters
+    say whether two pipelines differ.
 
     Examples
     --------
@@ -634,11 +652,14 @@ def _rank_blocks(
         for name, block in blocks.items()
     )
     listed = f"{n} pipelines" if n > 3 else join_names(lineup.names)
+    rows = pd.DataFrame(chain.from_iterable(tables))
+    basis = basis_of_ranking(rows, settings, family.outside, blocks)
+    key_notes = (basis, *_notes_on_luck(blocks, tests, settings))
     return Ranking(
         f"Ranking of {listed}",
-        pd.DataFrame(chain.from_iterable(tables)),
+        rows,
         settings,
-        (*_notes(blocks, tests, lineup, settings, plan), *family.notes()),
+        (*_notes(blocks, tests, lineup, plan), *key_notes),
         headline=_HEADLINE,
         grouped_by="metric" if len(blocks) > 1 else "",
         lineup=lineup,
@@ -646,6 +667,7 @@ def _rank_blocks(
         tests=tests,
         levels=levels,
         plan=plan,
+        key_notes=key_notes,
     )
 
 
@@ -948,45 +970,42 @@ def _notes(
     blocks: Mapping[str, ScoreBlock],
     tests: Mapping[str, AllPairs],
     lineup: Lineup,
-    settings: Mapping[str, object],
     plan: RankPlan,
 ) -> Iterator[str]:
-    """What a reader must know: what was left out, the tests, and that the best was chosen."""
+    """What was left out of each metric, and the margins."""
     on_metrics = (
         (name, note)
         for name, block in blocks.items()
         for note in _block_notes(block, lineup, plan.alpha)
     )
     yield from group_notes(on_metrics, len(blocks))
-    correction, family = str(settings["correction"]), int(str(settings["family_size"]))
-    if family > 1:
-        note = correction_note(correction, family, plan.alpha, "pairs")
-        if "tried" in settings:
-            note = note.replace("of this table", f"of the {settings['tried']} pipelines tried")
-        letters = f"pipelines that share a letter are not distinguishable at {plan.alpha:g}; "
-        yield note if correction == "none" else letters + note
     margins = [f"{name} {number(plan.margins[name])}" for name in tests if name in plan.margins]
     if margins:
         yield f"margins, beyond which a difference matters: {', '.join(margins)}"
+
+
+def _notes_on_luck(
+    blocks: Mapping[str, ScoreBlock],
+    tests: Mapping[str, AllPairs],
+    settings: Mapping[str, object],
+) -> Iterator[str]:
+    """That the best was chosen on these queries, and what luck alone gives to it."""
+    tests = {name: own for name, own in tests.items() if np.isfinite(own.pvalue).any()}
     if not tests:
         return
-    n_tried = int(str(settings.get("tried", max(len(blocks[name].names) for name in tests))))
     sizes = {name: len(blocks[name].names) for name in tests}
     lifts = {name: _gain_of_noise(pairs, settings, sizes[name]) for name, pairs in tests.items()}
     known = [f"{number(lift)} on {name}" for name, lift in lifts.items() if lift > 0.0]
+    tried = int(str(settings.get("tried", max(sizes.values()))))
     note = "the best was chosen on these queries, so its mean is too favourable"
     if known:
-        more = ", ..." if len(known) > _MOST_LIFTS else ""
         note += (
-            f": noise alone lifts the best of {n_tried} equal pipelines by about "
-            f"{', '.join(known[:_MOST_LIFTS])}{more}"
+            f": by luck alone, the best of {tried} equal pipelines would look better by about "
+            f"{known[0]}"
         )
+    if tried > 2:
+        note += f"; to compare it with a baseline, use tried={tried} or new queries"
     yield note
-    if n_tried > 2:
-        yield (
-            f"a comparison of the best with a baseline on the same queries needs tried={n_tried}, "
-            "or new queries"
-        )
 
 
 def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> Iterator[str]:
@@ -1012,8 +1031,8 @@ def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> Iterator[st
     fewest = fewest_units(alpha)
     if 0 < n_units < fewest and len(block.names) > 1:
         yield (
-            f"too few {block.units.word} to distinguish pipelines: {n_units} that all "
-            f"scored; at least {fewest} are needed"
+            f"too few {block.units.word} for a test: {n_units} that all scored; at least {fewest} "
+            "are needed"
         )
     if not left_out and lineup.missing == "worst" and block.unscored.any():
         yield from filled_notes(int(block.unscored.sum()))

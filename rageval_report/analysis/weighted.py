@@ -544,7 +544,7 @@ class ScoreTests:
         return f"{correction_text(self.settings.stepwise)} p {pvalue_text(pvalue)}"
 
     def _pair_sentence(self, pair: tuple[int, int], limits: tuple[float, float]) -> str:
-        """That the first is better than the second, or that they are not distinguishable."""
+        """That the first is better than the second, or that no difference is shown."""
         figure, (ahead, behind) = self.figure, pair
         first, second = self.names[ahead], self.names[behind]
         if figure.too_few:
@@ -559,8 +559,8 @@ class ScoreTests:
         if self.beats[pair]:
             return f"{first} has a higher weighted score than {second}{beyond}, by {how}, {test}"
         return (
-            f"{first} and {second} are not distinguishable by their weighted scores{beyond}: "
-            f"difference {how}, {test}"
+            f"no difference of the weighted scores of {first} and {second} is shown{beyond}: "
+            f"{how}, {test}"
         )
 
     def sentence(self, frame: pd.DataFrame) -> str:
@@ -586,16 +586,15 @@ class ScoreTests:
             pvalue = max(self.pvalue_adjusted[best, self.names.index(name)] for name in worse)
             by_more = f" by more than {margin}" if margin else ""
             yield (
-                f"shown to be higher than that of {join_names(worse)}{by_more} "
+                f"higher than that of {join_names(worse)}{by_more} "
                 f"({self._pvalue_text(float(pvalue))})"
             )
         if open_ and figure.too_few:
             what = f"too few {figure.units.word} for a test against {join_names(open_)}"
             yield f"{what}: {figure.too_few}"
         elif open_:
-            beyond = f" beyond the margin of {margin}" if margin else ""
-            also = "and not" if worse else "not"
-            yield f"{also} distinguishable from that of {join_names(open_)}{beyond}"
+            within = f" within the margin of {margin}" if margin else ""
+            yield f"but {join_names(open_)} may be as good{within}"
 
     def notes(self) -> Iterator[str]:
         """How differences were tested, and under which weights the order that is shown holds."""

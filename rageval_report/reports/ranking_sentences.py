@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ import pandas as pd
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.reports.sentences import (
     Headline,
+    correction_note,
     correction_text,
     counted,
     join_names,
@@ -21,11 +22,15 @@ from rageval_report.reports.sentences import (
     number,
     with_commas,
 )
+from rageval_report.results import Answer
 from rageval_report.stats.base import Interval
 from rageval_report.stats.units import fewest_units
 
+MOST_NOTES = 3
 _MOST_LEADERS = 3
 _MOST_NAMED = 6
+# With more pipelines they are the rows of the printed table, with so many metrics beside them.
+_MOST_COLUMNS, _MOST_METRICS = 4, 4
 
 
 def standing_sentence(
@@ -54,18 +59,44 @@ def standing_sentence(
     margin = number(margins[name]) if isinstance(margins, Mapping) and name in margins else ""
     by_more = f" by more than {margin}" if margin else ""
     if not beaten:
-        n = len(unbeaten)
-        others = f"any of the {n} others" if n > _MOST_NAMED else join_names(unbeaten)
-        return f"{opening}, and {are} not shown to be better than {others}{by_more}"
+        within = f" within the margin of {margin}" if margin else ""
+        return f"{opening}, but {_listed(unbeaten)} may be as good{within}"
     family, correction = settings["family_size"], correction_text(str(settings["correction"]))
     how = "" if family == 1 else f" ({correction}, {family} tests)"
-    beyond = f" beyond the margin of {margin}" if margin else ""
-    rest = f"; not distinguishable from {_listed(unbeaten)}{beyond}" if unbeaten else ""
-    return f"{opening}, and {are} shown to be better than {_listed(beaten)}{by_more}{how}{rest}"
+    rest = f"; {_listed(unbeaten)} may be as good" if unbeaten else ""
+    return f"{opening}, and {are} better than {_listed(beaten)}{by_more}{how}{rest}"
 
 
 def _listed(names: list[str]) -> str:
     return f"{len(names)} pipelines" if len(names) > _MOST_NAMED else join_names(names)
+
+
+def basis_of_ranking(
+    frame: pd.DataFrame,
+    settings: Mapping[str, object],
+    apart: Collection[str],
+    blocks: Mapping[str, Any],
+) -> str:
+    """How a ranking was tested: the test, the families of its correction, the missing scores."""
+    test, correction = settings["test"], str(settings["correction"])
+    text = f"{'sign-flip' if test == 'auto' else test} test of every pair"
+    if any(block.units.are_clusters for block in blocks.values()):
+        text += " of clusters"
+    family, alpha = (
+        int(str(settings["family_size"])),
+        1.0 - float(str(settings["confidence_level"])),
+    )
+    if correction == "none":
+        text += f"; {correction_note(correction, family, alpha, 'pairs')}"
+    elif family > 1:
+        quality = "quality " if apart and len(apart) < len(blocks) else ""
+        of = f" of the {settings['tried']} pipelines tried" if "tried" in settings else ""
+        name = correction_text(correction).removesuffix("-adjusted")
+        text += f"; p adjusted for {family} {quality}tests{of} ({name})"
+        text += f", {names_with_rest([*apart])} apart" if quality else ""
+    missing = frame.groupby("metric", sort=False)["n_unscored"].sum()
+    texts = [f"{n:,} {name}" for name, n in missing.sort_values(ascending=False).items() if n]
+    return f"{text}. Missing scores: {names_with_rest(texts)}" if texts else text
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +164,31 @@ class RankedPipelines:
         own = self.frame[(self.frame["pipeline"] == pipeline) & (self.frame["standing"] == "best")]
         return [self.label(name) for name in own["metric"] if name not in self.equal_on]
 
+    def verdict(self, metric: str) -> str:
+        """Which pipeline is best on a metric, or which may be, in a few words."""
+        rows = self.frame[self.frame["metric"] == metric]
+        if metric not in self.metrics:
+            return "too few"
+        if metric in self.equal_on:
+            return "equal"
+        names = [self.names.of(name) for name in rows.loc[rows["standing"] != "worse", "pipeline"]]
+        if len(names) == len(rows):
+            return "undecided"
+        if len(names) > 2:
+            return f"{names[0]} or {len(names) - 1} more"
+        return f"{names[0]} is best" if len(names) == 1 else " or ".join(names)
+
+    def place(self, pipeline: str) -> str:
+        """The standing of a pipeline over all metrics, in a few words."""
+        own = self.frame[self.frame["pipeline"] == pipeline]
+        worse = [self.label(name) for name in own.loc[own["standing"] == "worse", "metric"]]
+        if worse:
+            m = len(self.metrics)
+            return f"worse on {len(worse)} of {m}" if m > 1 else "worse"
+        if not self.is_anything_shown:
+            return "undecided"
+        return "leads" if pipeline == self.in_front[0] else "may be as good"
+
     @property
     def is_anything_shown(self) -> bool:
         """Whether any pipeline is shown to be better than another."""
@@ -155,12 +211,10 @@ class RankedPipelines:
         own = self.frame[self.frame["pipeline"] == leader]
         n_beaten = int((own["beats"] == p - 1).sum())
         if not n_beaten:
-            return (
-                f"{short} leads: each other pipeline is shown to be worse on at least one metric."
-            )
+            return f"{short} leads: each of the others is worse on at least one metric."
         on = f"{n_beaten} of {m}" if len(self.metrics) > 1 else self.label(self.metrics[0])
         rest = "the other" if p == 2 else "all others"
-        return f"{short} is best: shown to be better than {rest} on {on}."
+        return f"{short} is best: better than {rest} on {on}."
 
     @property
     def _split_text(self) -> str:
@@ -179,6 +233,43 @@ class RankedPipelines:
         n_more = len(parts) - _MOST_LEADERS
         more = f", {counted(n_more, 'more', 'more')} on others" if n_more > 0 else ""
         return f"No single winner: {', '.join(parts[:_MOST_LEADERS])}{more}."
+
+
+def printed_ranking(ranking: Any, ranked: RankedPipelines, notes: Iterable[str]) -> Answer:
+    """What is printed of a ranking: its answer, one table that ends with verdicts, its notes.
+
+    Up to four pipelines stand beside each other, with one row per metric; more are rows.
+    """
+    frame = ranking.frame
+    order = pd.DataFrame({"metric": ranking.metrics})
+    groups = [ranking.blocks[name].metric.group == "performance" for name in ranking.metrics]
+    shown = frame.groupby("metric")["beats"].sum()
+    order = order.assign(is_apart=groups, shown=[-shown[name] for name in ranking.metrics])
+    metrics = order.sort_values(["is_apart", "shown"], kind="stable")["metric"].tolist()
+    means = frame.set_index(["metric", "pipeline"])["mean"].unstack()  # noqa: PD010
+    table = means.loc[metrics, list(ranked.pipelines)]
+    headings: dict[str, str] = {}
+    left_out = ""
+    if len(ranked.pipelines) > _MOST_COLUMNS:
+        left_out = ", ".join(map(ranked.label, metrics[_MOST_METRICS:]))
+        table = table.T[metrics[:_MOST_METRICS]]
+        table = table.assign(verdict=[ranked.place(name) for name in table.index])
+        table.insert(0, "pipeline", [ranked.names.of(name) for name in table.index])
+    else:
+        headings = {name: ranked.names.of(name) for name in table}
+        table = table.assign(verdict=[ranked.verdict(name) for name in metrics])
+        table.insert(0, "metric", metrics)
+    if left_out:
+        notes = [*notes[: MOST_NOTES - 1], f"not in this table: {left_out}"]
+    n = counted(int(frame["n"].max()), "query", "queries")
+    return Answer(
+        "",
+        table.reset_index(drop=True).rename_axis(columns=None),
+        {**ranking.settings, "headings": headings},
+        tuple(notes),
+        headline=tuple(table),
+        answer=ranking.summary if not ranked.metrics else f"{ranking.summary[:-1]} ({n}).",
+    )
 
 
 def ranking_answer(ranking: Any) -> str:
@@ -219,7 +310,7 @@ def ranking_headline(
     basis += [counted(frame["metric"].nunique(), "metric"), "every pair compared"]
     if frame["n_unscored"].max():
         most = with_commas(int(frame["n_unscored"].max()))
-        basis.append(f"up to {most} unscored on a metric")
+        basis.append(f"up to {most} scores missing per metric")
     compared = " · ".join(basis)
     if not places.metrics:
         fewest = fewest_units(ranking.alpha)
@@ -241,11 +332,10 @@ def _details(places: RankedPipelines) -> Iterator[str]:
         yield "Best average place over all metrics, though the best mean on none."
     n_behind = len(places.behind)
     if others and n_behind:
-        others_are, behind_are = ("is" if n == 1 else "are" for n in (len(others), n_behind))
+        are = "is" if n_behind == 1 else "are"
         yield (
-            f"{len(others)} of the other {len(places.pipelines) - 1} {others_are} not "
-            f"distinguishable from the best on any metric; {n_behind} {behind_are} shown to be "
-            "worse on at least one."
+            f"{len(others)} of the other {len(places.pipelines) - 1} may be as good; {n_behind} "
+            f"{are} worse than the best on at least one metric."
         )
     # Which of the pipelines in front costs the least, if it is not the leader.
     for metric, rows in places.frame.groupby("metric", sort=False):
@@ -271,6 +361,6 @@ def _detectable(ranking: Any, places: RankedPipelines) -> Iterator[str]:
     if sizes.size:
         n = counted(int(ranking.frame["n"].max()), "query", "queries")
         yield (
-            f"With {n}, only differences beyond about {float(np.median(sizes)):.2g} would show "
-            "between two pipelines."
+            f"{n} can detect only differences above about {float(np.median(sizes)):.2g} between "
+            "two pipelines."
         )
