@@ -192,7 +192,7 @@ class Comparison(Result):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The verdict of each row in a sentence."""
-        are_several, sentences = self.frame["candidate"].nunique() > 1, []
+        are_several, sentences = len(set(self.frame["candidate"])) > 1, []
         for cells in self.frame.to_dict("records"):
             row = {str(name): value for name, value in cells.items()}
             words = self.plan.words(str(self.settings["correction"]), int(row["n_tests"]))
@@ -208,7 +208,7 @@ class Comparison(Result):
         if not answer:  # no rows, or effects, of which each has a baseline of its own
             return self
         names = shorten_names([*frame["baseline"].unique(), *frame["candidate"].unique()])
-        are_several = frame["candidate"].nunique() > 1
+        are_several = len(set(frame["candidate"])) > 1
         family = _family_of(self.pairings)
         order = pd.DataFrame(  # what is shown comes first, quality before latency and cost
             {
@@ -636,7 +636,8 @@ def compare(
         runs, "compare(baseline, *candidates)"
     )
     check_unique_names(runs)
-    first, *others = runs
+    first: Any = runs[0]
+    others = runs[1:]
     n_tried = check_count("tried", tried)
     plan = ComparisonPlan(
         test=test,
@@ -874,6 +875,6 @@ def _notes(
             f"level {100 * plan.level_of_one:g} %; this holds however alike the variants are"
         )
     elif n_tests > 1:
-        unit = "tests of quality metrics" if family.outside else "tests of this table"
+        unit = "quality tests" if family.outside else "tests"
         yield correction_note(correction, n_tests, plan.alpha, unit)
     yield from family.notes()

@@ -433,8 +433,8 @@ class MetricComparison:
         if bound is not None and bound.difference <= 0:
             yield (
                 f"{bound.n} {bound.unit} can miss rare failures: up to {100 * bound.share:.1f} % "
-                f"of all {bound.unit} could drop by {bound.size:.3g}, and {self.names[1]} would then "
-                f"be worse by {number(-bound.difference)}"
+                f"of all {bound.unit} could drop by {bound.size:.3g}, and {self.names[1]} would "
+                f"then be worse by {number(-bound.difference)}"
             )
 
 
@@ -484,8 +484,8 @@ class PairedMetric:
             pairs, method=plan.interval_method, confidence_level=plan.level_of_one, **draws
         )
         test = paired_test(pairs, test=plan.test, **draws)
-        margin, claims = plan.margin_of(metric), ()
-        if margin is not None:
+        claims: tuple[EquivalenceResult, ...] = ()
+        if (margin := plan.margin_of(metric)) is not None:
             method, alpha = plan.margin_method, plan.alpha_of_one
             sides = pairs if metric.greater_is_better else pairs.swapped()
             claims = (

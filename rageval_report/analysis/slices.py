@@ -279,8 +279,8 @@ def _pooling_notes(pooled: dict[str, PooledSlices], estimate: str) -> Iterator[s
     if len(others) == len(pooled):
         return
     yield (
-        f"pooled_{estimate} is the {estimate} of a group pulled towards that of all groups, because "
-        "small groups are noisy"
+        f"pooled_{estimate} is the {estimate} of a group pulled towards that of all groups, "
+        "because small groups are noisy"
     )
     if others:
         yield (
@@ -374,7 +374,7 @@ class SliceComparison(Result):
             }
         )
         shown = frame.loc[order.sort_values([*order], kind="stable").index[:_MOST_ROWS]]
-        are_several = frame["candidate"].nunique() > 1
+        are_several = len(set(frame["candidate"])) > 1
         columns = (by, *(["candidate"] if are_several else []), *_PRINTED)
         names = shorten_names([*frame["baseline"].unique(), *frame["candidate"].unique()])
         headings = {
@@ -513,13 +513,13 @@ def slice_comparison(
     by_metric = {table[0].row.metric.name: own for table, own in zip(tables, pooled, strict=True)}
     are_pooled = any(own.are_pooled for own in pooled)
     # A printed table has room for either the means of both runs or the pooled columns.
-    middle = ("difference", "ci_low", "ci_high")
+    middle: tuple[str, ...] = ("difference", "ci_low", "ci_high")
     middle = (
         (*middle, "pooled_difference", "pooled_ci_low", "pooled_ci_high")
         if are_pooled
         else ("baseline_mean", "candidate_mean", *middle)
     )
-    several = ("candidate",) if frame["candidate"].nunique() > 1 else ()
+    several = ("candidate",) if len(set(frame["candidate"])) > 1 else ()
     return SliceComparison(
         f"{comparison.title}, by {by}",
         frame,

@@ -13,8 +13,8 @@ from rageval_report.analysis.summary import evaluation_report
 from rageval_report.analysis.tables import table_of
 from rageval_report.analysis.verdicts import (
     MetricVerdict,
+    by_candidate,
     comparison_verdicts,
-    fewest_of,
     pair_text,
 )
 from rageval_report.errors import DataError, explain_keywords
@@ -172,12 +172,9 @@ def report_comparison(
 
 def strip_section(comparison: Comparison, wording: Wording) -> Section:
     """Every metric: one strip per candidate, and the numbers behind it."""
-    verdicts = comparison_verdicts(comparison, wording.labels)
-    by_candidate: dict[str, list[MetricVerdict]] = {}
-    for verdict in verdicts:
-        by_candidate.setdefault(verdict.candidate, []).append(verdict)
+    groups = by_candidate(comparison_verdicts(comparison, wording.labels))
     metrics = {ours.name: ours for pairing in comparison.pairings for ours, _ in pairing.metrics}
-    are_several = len(by_candidate) > 1
+    are_several, fewest = len(groups) > 1, comparison.plan.fewest_units
     strips = tuple(
         Strip.of(
             own,
@@ -185,10 +182,10 @@ def strip_section(comparison: Comparison, wording: Wording) -> Section:
             wording.names,
             level=comparison.settings["confidence_level"],
             correction=str(comparison.settings["correction"]),
-            heading=pair_text(own, wording.names, fewest_of(comparison)) if are_several else "",
+            heading=pair_text(own, wording.names, fewest) if are_several else "",
         )
         # Those of which most is shown first; equal ones in the order of the caller.
-        for own in sorted(by_candidate.values(), key=_n_open)
+        for own in sorted(groups.values(), key=_n_open)
     )
     return Section(
         "comparison",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -235,7 +235,7 @@ class RankedPipelines:
         return f"No single winner: {', '.join(parts[:_MOST_LEADERS])}{more}."
 
 
-def printed_ranking(ranking: Any, ranked: RankedPipelines, notes: Iterable[str]) -> Answer:
+def printed_ranking(ranking: Any, ranked: RankedPipelines, notes: list[str]) -> Answer:
     """What is printed of a ranking: its answer, one table that ends with verdicts, its notes.
 
     Up to four pipelines stand beside each other, with one row per metric; more are rows.

@@ -160,9 +160,7 @@ def correction_text(correction: str) -> str:
     return _ADJUSTMENTS.get(correction, f"{correction}-adjusted")
 
 
-def correction_note(
-    correction: str, n_tests: int, alpha: float, unit: str = "tests of this table"
-) -> str:
+def correction_note(correction: str, n_tests: int, alpha: float, unit: str = "tests") -> str:
     """The note on the correction of a table of several tests.
 
     Examples
@@ -176,7 +174,7 @@ def correction_note(
             f"{n_tests} tests without correction: expect about "
             f"{alarms if alarms < 10 else round(alarms):.2g} false alarms where nothing differs"
         )
-    return f"p-values are adjusted ({correction}) over the {n_tests} {unit}"
+    return f"p-values are adjusted ({correction}) over the {n_tests} {unit} of this table"
 
 
 def false_discovery_notes(correction: str, n_shown: int, alpha: float) -> list[str]:
@@ -264,7 +262,7 @@ def basis_text(frame: pd.DataFrame, plan: Any, correction: str, family: Any) -> 
         text += f"; {correction_note(correction, int(frame['pvalue'].notna().sum()), plan.alpha)}"
     elif n_tests > 1:
         quality = "quality " if family.outside else ""
-        what = "metrics" if frame["candidate"].nunique() == 1 or plan.tried > 1 else "tests"
+        what = "metrics" if len(set(frame["candidate"])) == 1 or plan.tried > 1 else "tests"
         apart = f", {join_names(family.outside)} apart" if family.outside else ""
         name = correction_text(correction).removesuffix("-adjusted")
         text += f"; p adjusted for {n_tests} {quality}{what} ({name}){apart}"
@@ -424,7 +422,7 @@ def _detectable_part(row: Row) -> str:
 
 def _needed_part(row: Row) -> str:
     """The units that detect differences of a useful size, if they are more than there are."""
-    (present, unit), parts = _units(row), []
+    (present, unit), parts = _units(row), list[str]()
     for size, n in needed_in(row):
         if n <= present:
             continue
@@ -533,7 +531,7 @@ def several_answer(shown: Mapping[str, tuple[int, int]], baseline: str, names: S
         rest = f"; {len(losses)} of {k} candidates are worse" if len(losses) > 1 else ""
         rest = f"; {names.of(losses[0])} is worse" if len(losses) == 1 else rest
         return f"{names.of(gains[0])} is better than {baseline} and worse on nothing{rest}."
-    parts = []
+    parts: list[str] = []
     for group, whole, brief in (
         (gains, f"better than {baseline} and worse on nothing", ""),
         (

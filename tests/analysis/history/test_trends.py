@@ -326,8 +326,6 @@ def test_metrics_may_be_chosen(week):
         ({"metrics": "recal"}, "Did you mean 'recall'"),
         ({"fixed": ["judge"]}, "no field of the configuration"),
         ({"correction": "hulm"}, "Did you mean 'holm'"),
-        ({"plan": ComparisonPlan(test="wilcxon")}, "Did you mean 'wilcoxon'"),
-        ({"plan": ComparisonPlan(interval="bcaa")}, "Did you mean 'bca'"),
     ],
 )
 def test_an_unknown_name_is_told_with_the_nearest(week, options, told):
