@@ -46,7 +46,7 @@ def standing_sentence(
     level = f"{100 * interval.confidence_level:g} % CI"
     limits = f"{level} {number(interval.low)} to {number(interval.high)}, "
     shown_limits = "" if math.isnan(interval.low) else limits
-    verb, are = ("has", "is") if n_first == 1 else ("share", "are")
+    verb, beats = ("has", "beats") if n_first == 1 else ("share", "beat")
     opening = (
         f"{_listed([names[place] for place in standing.order[:n_first]])} {verb} the best {name} "
         f"(mean {number(interval.estimate)}, {shown_limits}{counted_units})"
@@ -64,7 +64,7 @@ def standing_sentence(
     family, correction = settings["family_size"], correction_text(str(settings["correction"]))
     how = "" if family == 1 else f" ({correction}, {family} tests)"
     rest = f"; {_listed(unbeaten)} may be as good" if unbeaten else ""
-    return f"{opening}, and {are} better than {_listed(beaten)}{by_more}{how}{rest}"
+    return f"{opening}, and {beats} {_listed(beaten)}{by_more}{how}{rest}"
 
 
 def _listed(names: list[str]) -> str:

@@ -47,4 +47,4 @@ def test_the_worst_score_is_for_missing_ones_only():
     row = ranking.frame.set_index("pipeline").loc["two"]
     assert row["n"] == 6
     assert row["mean"] == pytest.approx(sum(SCORES["two"][:5]) / 6, abs=1e-15)
-    assert "recall: 1 unscored query counts as the worst possible score" in ranking.notes
+    assert "recall: 1 missing score counts as the worst possible" in ranking.notes
