@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,6 +26,7 @@ from rageval_report.cli.rank import (
 )
 from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
+from rageval_report.errors import RagevalError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
 
@@ -52,6 +53,34 @@ def rank(options: RankArguments) -> None:
         _rank(options, _PAIRS)
     else:
         _rank(options, _LEADERBOARD)
+
+
+def write_lead(
+    evaluations: Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan],
+    output: Output,
+    **settings: Any,
+) -> None:
+    """Write the answer of the ranking of three or more pipelines above their other tables.
+
+    Parameters
+    ----------
+    evaluations : sequence of RAGPipelineEvaluation or EvaluationScan
+        The pipelines; the first one is the baseline of the tables.
+    output : Output
+        Only a page of text on standard output is read from its top.
+    **settings
+        Those of `rageval_report.rank`.
+    """
+    if len(evaluations) < 3 or not output.is_page_of_text:
+        return
+    try:
+        answer = ranking_door.rank(*evaluations, **settings).summary
+    except RagevalError:  # such as pipelines that share queries only two by two
+        return
+    baseline = evaluations[0].name
+    click.echo(
+        f"{answer}\nThe command rank compares every pair; below, {baseline} is the baseline.\n"
+    )
 
 
 def pairs(options: PairsArguments) -> None:
