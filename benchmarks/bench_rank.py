@@ -19,7 +19,7 @@ import scipy.stats
 from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.ranking.leaderboard import rank
+from rageval_report.analysis.rank import rank
 
 METRICS = 10
 

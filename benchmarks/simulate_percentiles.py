@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from rageval_report.analysis.ranking.objective_definitions import quantile_of
+from rageval_report.analysis.objectives import quantile_of
 from rageval_report.stats.bootstrap import bootstrap_pvalue
 
 STATISTIC, LEVEL = "p95", 0.05

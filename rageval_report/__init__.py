@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from rageval_report.analysis.compare import Comparison as Comparison
     from rageval_report.analysis.compare import compare as compare
     from rageval_report.analysis.gates.gates_file import read_gates as read_gates
-    from rageval_report.analysis.ranking.leaderboard import Ranking as Ranking
-    from rageval_report.analysis.ranking.leaderboard import rank as rank
-    from rageval_report.analysis.ranking.objective_definitions import Objective as Objective
+    from rageval_report.analysis.objectives import Objective as Objective
+    from rageval_report.analysis.rank import Ranking as Ranking
+    from rageval_report.analysis.rank import rank as rank
     from rageval_report.analysis.repeating.repeats import repeats as repeats
     from rageval_report.analysis.repeating.variance import variance as variance
     from rageval_report.analysis.summary import EvaluationReport as EvaluationReport

@@ -25,7 +25,7 @@ from rageval_report.cli.output import Output
 from rageval_report.cli.pages import goes_to_page, write_page
 from rageval_report.cli.pairs import notes_of_pair, open_pair
 from rageval_report.cli.rank import ParetoArguments
-from rageval_report.cli.rank_body import pareto
+from rageval_report.cli.rank_body import pareto, write_lead
 from rageval_report.cli.sources import STANDARD_INPUT, parse_source
 from rageval_report.cli.terminal_forest import add_forest
 from rageval_report.evaluation import RAGPipelineEvaluation
@@ -59,6 +59,19 @@ def compare(options: CompareArguments) -> None:
     if is_page:
         _write_page(comparison, options, output)
         return
+    write_lead(
+        evaluations,
+        output,
+        metrics=options.metrics or None,
+        test=options.test,
+        correction=options.correction,
+        confidence_level=options.confidence_level,
+        missing=options.missing,
+        on=options.on,
+        clusters=options.clusters,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+    )
     _write_comparison(comparison.with_notes(*notes), evaluations, options, output)
 
 

@@ -11,6 +11,7 @@ from rageval_report.cli.describe import FailuresArguments, ReportArguments, Thre
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
 from rageval_report.cli.pages import goes_to_page, write_page
+from rageval_report.cli.rank_body import write_lead
 from rageval_report.cli.scans import ScanLoading, check_list_file, split_list_file
 from rageval_report.cli.sources import Loading, read_query_ids
 from rageval_report.errors import AlignmentError
@@ -46,6 +47,16 @@ def report(options: ReportArguments) -> None:
     if is_page:
         _write_page(evaluations, options, output)
         return
+    if options.by is None:
+        write_lead(
+            evaluations,
+            output,
+            metrics=options.metrics or None,
+            confidence_level=options.confidence_level,
+            clusters=options.clusters,
+            n_resamples=options.n_resamples,
+            seed=options.seed,
+        )
     results = {evaluation.name: _report(evaluation, options) for evaluation in evaluations}
     if len(evaluations) > 1 and not output.renderer.for_programs:
         results |= _comparison_result(evaluations, options)

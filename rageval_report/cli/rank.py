@@ -74,7 +74,7 @@ class RankArguments(
 ):
     """Rank several pipelines, metric by metric.
 
-    Pipelines that share a letter are not distinguishable on the queries that all of them scored. A
+    The queries are those that all pipelines scored. A
     file may hold one pipeline or several; pipelines are named after their files, or as NAME=FILE
     says. FILE may also be a folder, a glob in quotes ('runs/*.csv'), or an address such as
     mlflow:/EXPERIMENT, s3://BUCKET/runs or sqlite:///FILE?table=NAME.

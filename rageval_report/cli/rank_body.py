@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval_report.analysis.ranking import leaderboard
-from rageval_report.analysis.ranking.objective_definitions import (
+from rageval_report.analysis import rank as ranking_door
+from rageval_report.analysis.objectives import (
     Objective,
     is_statistic_of_metrics,
     parse_named_objectives,
@@ -26,6 +26,7 @@ from rageval_report.cli.rank import (
 )
 from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
+from rageval_report.errors import RagevalError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.results import Result
 
@@ -52,6 +53,34 @@ def rank(options: RankArguments) -> None:
         _rank(options, _PAIRS)
     else:
         _rank(options, _LEADERBOARD)
+
+
+def write_lead(
+    evaluations: Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan],
+    output: Output,
+    **settings: Any,
+) -> None:
+    """Write the answer of the ranking of three or more pipelines above their other tables.
+
+    Parameters
+    ----------
+    evaluations : sequence of RAGPipelineEvaluation or EvaluationScan
+        The pipelines; the first one is the baseline of the tables.
+    output : Output
+        Only a page of text on standard output is read from its top.
+    **settings
+        Those of `rageval_report.rank`.
+    """
+    if len(evaluations) < 3 or not output.is_page_of_text:
+        return
+    try:
+        answer = ranking_door.rank(*evaluations, **settings).summary
+    except RagevalError:  # such as pipelines that share queries only two by two
+        return
+    baseline = evaluations[0].name
+    click.echo(
+        f"{answer}\nThe command rank compares every pair; below, {baseline} is the baseline.\n"
+    )
 
 
 def pairs(options: PairsArguments) -> None:
@@ -100,7 +129,7 @@ def _rank(options: RankArguments, view: str) -> None:
     loading = Loading.of(options, _named_metrics(options.metrics, weights, objectives))
     evaluations = _open(options, loading, checked)
     _check_several(view, options.files, evaluations)
-    ranking = leaderboard.rank(
+    ranking = ranking_door.rank(
         *evaluations,
         metrics=options.metrics or None,
         test=options.test,
@@ -128,7 +157,9 @@ def _rank(options: RankArguments, view: str) -> None:
         result = ranking.weighted(weights, objectives, margins=margins)
     elif view == _PAIRS:
         result = ranking.pairs
-    output.write({result.title: result.with_notes(*notes_of(evaluations))})
+    result = result.with_notes(*notes_of(evaluations))
+    # A person reads the answer; files and other formats have the whole result.
+    output.write({result.title: result.printed() if output.is_page_of_text else result})
 
 
 def _open(

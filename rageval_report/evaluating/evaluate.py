@@ -13,7 +13,7 @@ from typing import Unpack
 
 from rageval_report.analysis.gates.apply import apply_gates
 from rageval_report.analysis.gates.result import GateResult
-from rageval_report.analysis.ranking.one_run import weighted_score
+from rageval_report.analysis.weighted import weighted_score
 from rageval_report.errors import DataError, UnknownNameError, explain_keywords, is_doubt
 from rageval_report.evaluating.amounts import StepSeconds, costs_result, timings_result
 from rageval_report.evaluating.config import EvalConfig

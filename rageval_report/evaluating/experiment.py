@@ -11,8 +11,8 @@ from typing import Unpack
 
 import pandas as pd
 
-from rageval_report.analysis.main_effects import MainEffects, SettingValue, main_effects
-from rageval_report.analysis.ranking.leaderboard import Ranking, rank
+from rageval_report.analysis.effects import MainEffects, SettingValue, main_effects
+from rageval_report.analysis.rank import Ranking, rank
 from rageval_report.errors import (
     DataError,
     JudgeError,
@@ -114,7 +114,7 @@ class Experiment:
         Parameters
         ----------
         metrics, test, correction, confidence_level
-            As for `rageval_report.analysis.main_effects.main_effects`.
+            As for `rageval_report.analysis.effects.main_effects`.
 
         Raises
         ------

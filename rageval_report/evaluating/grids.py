@@ -13,7 +13,7 @@ from inspect import Parameter, signature
 from itertools import product
 from typing import Any, cast
 
-from rageval_report.analysis.main_effects import SettingValue
+from rageval_report.analysis.effects import SettingValue
 from rageval_report.errors import DataError, named
 from rageval_report.evaluating.config import EvalConfig
 from rageval_report.runner.run_config import TargetSections

@@ -15,7 +15,7 @@ from rageval_report.runner.settings import read_yaml
 
 if TYPE_CHECKING:
     from rageval_report.analysis.gates.gates_file import Gates
-    from rageval_report.analysis.ranking.objective_definitions import Objective
+    from rageval_report.analysis.objectives import Objective
     from rageval_report.judges.chats.base import Chat
     from rageval_report.metrics.performance import Prices
     from rageval_report.rankings.inputs import DuplicateDocs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rageval_report.analysis.ranking.one_run import check_weights
+from rageval_report.analysis.objectives import check_weights
 from rageval_report.evaluating.config import EvalConfig
 from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.evaluating.scoring import ScoringPlan, Tell, tools_of

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from rageval_report.analysis.haystack_reports import detailed_report as detailed_report
     from rageval_report.analysis.haystack_reports import report_of_means as report_of_means
     from rageval_report.analysis.outcomes import outcome_table as outcome_table
-    from rageval_report.analysis.ranking.one_run import weighted_score as weighted_score
     from rageval_report.analysis.slices import slice_summary as slice_summary
     from rageval_report.analysis.summary import aggregated_scores as aggregated_scores
     from rageval_report.analysis.summary import evaluation_report as evaluation_report
     from rageval_report.analysis.thresholds import below_threshold as below_threshold
     from rageval_report.analysis.thresholds import failures as failures
     from rageval_report.analysis.thresholds import find_thresholds as find_thresholds
+    from rageval_report.analysis.weighted import weighted_score as weighted_score
     from rageval_report.plots import plot_named as plot_named
     from rageval_report.readers import pick_pipeline as pick_pipeline
     from rageval_report.readers import reason_to_refuse as reason_to_refuse

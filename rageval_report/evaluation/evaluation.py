@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from rageval_report.analysis.gates.grammar import Rule
     from rageval_report.analysis.gates.result import GateResult
     from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat
+    from rageval_report.analysis.objectives import ObjectiveMapping
     from rageval_report.analysis.paired_metric import Margin
     from rageval_report.analysis.pairing import MissingTreatment
-    from rageval_report.analysis.ranking.one_run import ObjectiveMapping
     from rageval_report.analysis.summary import EvaluationReport
     from rageval_report.plots.kinds import Plot
     from rageval_report.plots.options import EvaluationPlot, MetricNames, PlotOptions

@@ -130,8 +130,8 @@ def heat(
 
     Notes
     -----
-    A cell has the mean, a mark (dot: the best mean; ring: not distinguishable from it; triangle:
-    shown to be worse) and letters: pipelines that share one are not distinguishable on that metric.
+    A cell has the mean, a mark (dot: the best mean; ring: may be as good; triangle:
+    shown to be worse) and letters: of pipelines that share one no difference is shown.
     The darkest cell of a column is its best mean, the palest its worst. Pipelines that are shown to
     be worse on at least one metric stand below the others; within both parts the order is that of
     the mean place. Settings in the names, such as ``top_k=3``, have columns of their own.
@@ -305,7 +305,7 @@ def _draw_parts(ax: Axes, table: HeatTable, places: Sequence[float], right: floa
     if not table.is_split:
         return
     n_worse = len(table.pipelines) - table.n_leading
-    first = f"Not distinguishable from the best on any metric: {table.n_leading}"
+    first = f"May be as good as the best: {table.n_leading}"
     second = f"Shown to be worse on at least one metric: {n_worse}"
     for text, place in ((first, places[0]), (second, places[table.n_leading])):
         ax.text(
@@ -332,10 +332,10 @@ def _key(ranking: Ranked, table: HeatTable) -> str:
     standings = set(table.cells["standing"])
     marks = ["Dot: best mean"]
     if "may be best" in standings:
-        marks.append("ring: not distinguishable from it")
+        marks.append("ring: may be as good")
     if _WORSE in standings:
         marks.append("triangle: shown to be worse")
     return (
-        f"{', '.join(marks)} ({tests_of(ranking)}). Shared letter: not distinguishable. Darker is "
+        f"{', '.join(marks)} ({tests_of(ranking)}). Shared letter: no difference shown. Darker is "
         "better, from the worst to the best mean of each column."
     )

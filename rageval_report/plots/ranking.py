@@ -1,4 +1,4 @@
-"""Pictures of a ranking: the leaderboard, and the groups that are not distinguishable."""
+"""Pictures of a ranking: the leaderboard, and the groups without a shown difference."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from rageval_report.scores import Metric
 
 _INCHES_A_LETTER = 0.067
 _BEST, _WORSE = "best", "worse"
-# The marks of the best pipeline, of those not distinguishable from it, and of worse ones.
+# The marks of the best pipeline, of those may be as good, and of worse ones.
 _MARKS: dict[str, dict[str, Any]] = {
     _BEST: {"marker": "D", "markersize": 7, "color": BLUE},
     "may be best": {"marker": "o", "markersize": 6.5, "color": BLUE, "markerfacecolor": "none"},
@@ -115,7 +115,7 @@ def leaderboard(
 
     Notes
     -----
-    Diamond: the best mean. Hollow circle: not distinguishable from it. Grey square: worse than it.
+    Diamond: the best mean. Hollow circle: may be as good. Grey square: worse than it.
     """
     ranking = ranking_of(subject)
     known = metrics_ranked(ranking)
@@ -152,7 +152,7 @@ def groups(
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
 ) -> Axes:
-    """Draw the pipelines along their means, and a bar over each group that is not distinguishable.
+    """Draw the pipelines along their means, and a bar over each group without a shown difference.
 
     Parameters
     ----------
@@ -247,10 +247,10 @@ def _key(ranking: Ranked, standings: set[str]) -> str:
     """The meaning of the marks and the letters."""
     marks = ["Diamond: best mean"]
     if "may be best" in standings:
-        marks.append("hollow circle: not distinguishable from it")
+        marks.append("hollow circle: may be as good")
     if _WORSE in standings:
         marks.append("grey square: worse")
-    return f"{', '.join(marks)} ({tests_of(ranking)}). Shared letter: not distinguishable."
+    return f"{', '.join(marks)} ({tests_of(ranking)}). Shared letter: no difference shown."
 
 
 def tests_of(ranking: Ranked) -> str:
@@ -335,8 +335,8 @@ def _move_axis_to_top(ax: Axes) -> None:
 
 def _groups_key(ranking: Ranked, bars: Sequence[tuple[str, ...]]) -> str:
     if not bars:
-        return f"All pipelines are distinguishable from each other ({tests_of(ranking)})."
+        return f"All pipelines differ from each other ({tests_of(ranking)})."
     return (
-        f"A bar joins the pipelines on which it has a dot: they are not distinguishable "
+        f"A bar joins the pipelines on which it has a dot: no difference of them is shown "
         f"({tests_of(ranking)}). Best at the right."
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.compare import Comparison
+from rageval_report.analysis.rank import rank
 from rageval_report.analysis.summary import evaluation_report
 from rageval_report.analysis.tables import table_of
 from rageval_report.analysis.verdicts import (
@@ -17,7 +19,7 @@ from rageval_report.analysis.verdicts import (
     comparison_verdicts,
     pair_text,
 )
-from rageval_report.errors import DataError, explain_keywords
+from rageval_report.errors import DataError, RagevalError, explain_keywords
 from rageval_report.reports.common_sections import (
     LONGEST_OF_SOME,
     MeansSettings,
@@ -43,7 +45,9 @@ from rageval_report.reports.parts import (
     verdicts_of_comparison,
 )
 from rageval_report.reports.query_table import QueryTable
+from rageval_report.reports.ranking_sentences import ranking_headline
 from rageval_report.reports.report import Report
+from rageval_report.reports.sentences import Headline
 from rageval_report.reports.views.changed import Changed, plain_outcomes
 from rageval_report.reports.views.slice_matrix import SliceMatrix
 from rageval_report.reports.views.strip import Strip
@@ -161,13 +165,45 @@ def report_comparison(
             *cluster_notes,
         ),
         longest_text=longest_text,
-        headline=comparison_headline(comparison, slices, labels=wording.labels),
+        headline=_led_by_ranking(
+            comparison_headline(comparison, slices, labels=wording.labels),
+            runs,
+            comparison,
+            wording,
+        ),
         wording=wording,
         some_queries=some_queries,
     )
 
 
 # -- the sections
+
+
+def _led_by_ranking(
+    headline: Headline, runs: Sequence[Scored], comparison: Comparison, wording: Wording
+) -> Headline:
+    """The headline of three or more pipelines: their ranking's, then that beside the baseline."""
+    plan, metrics = comparison.plan, dict.fromkeys(comparison.frame["metric"])
+    if len(runs) < 3 or (is_scan(runs[0]) and plan.units.are_clusters):
+        return headline
+    clusters = (
+        pd.Series(plan.units.codes, runs[0].scores.index) if plan.units.are_clusters else None
+    )
+    try:
+        ranking = rank(
+            *runs,
+            metrics=[*metrics],
+            correction=str(comparison.settings["correction"]),
+            confidence_level=plan.confidence_level,
+            missing=plan.missing,
+            clusters=clusters,
+            n_resamples=plan.n_resamples,
+            seed=plan.seed,
+        )
+    except RagevalError:  # such as three pipelines that share queries only two by two
+        return headline
+    answer = ranking_headline(ranking, labels=wording.labels, is_short=True).text
+    return replace(headline, text=answer, details=(headline.text, *headline.details))
 
 
 def strip_section(comparison: Comparison, wording: Wording) -> Section:

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from rageval_report.analysis.arguments import is_scan
-from rageval_report.analysis.headlines.ranking_headline import (
-    RankedPipelines,
-    pair_verdicts,
-    ranking_headline,
-)
-from rageval_report.analysis.main_effects import MainEffects
-from rageval_report.analysis.ranking.leaderboard import Ranking
-from rageval_report.analysis.ranking.lineup import ScoreBlock
-from rageval_report.analysis.ranking.ranked_columns import RankedLineup
+from rageval_report.analysis.effects import MainEffects
+from rageval_report.analysis.lineup import Lineup, ScoreBlock
+from rageval_report.analysis.rank import Ranking
 from rageval_report.analysis.verdicts import MetricVerdict
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.reports.common_sections import (
@@ -34,10 +28,11 @@ from rageval_report.reports.parts import (
     causes_of,
 )
 from rageval_report.reports.pictures import Picture
+from rageval_report.reports.ranking_sentences import RankedPipelines, ranking_headline
 from rageval_report.reports.report import Report
 from rageval_report.reports.views.effects import Effects, effects_of
 from rageval_report.reports.views.leaderboard import Leaderboard
-from rageval_report.reports.views.pair_matrix import PairMatrix, pairs_document
+from rageval_report.reports.views.pair_matrix import PairMatrix, pair_verdicts, pairs_document
 from rageval_report.reports.views.widest_spread import WidestSpread
 from rageval_report.reports.wording import Wording
 from rageval_report.scores import Correct, Metric, Scored
@@ -145,13 +140,13 @@ def report_ranking(
 
 
 def metrics_by_place(
-    lineup: RankedLineup, shown: Sequence[str], runs: Sequence[Scored]
+    lineup: Lineup, shown: Sequence[str], runs: Sequence[Scored]
 ) -> tuple[dict[int, Metric], ...]:
     """Each metric as each run knows it, by the run's place on the page.
 
     Parameters
     ----------
-    lineup : RankedLineup
+    lineup : Lineup
         The pipelines in the order of the ranking's evaluations.
     shown : sequence of str
         The metrics that are ranked.

@@ -14,6 +14,14 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, unnamed_clusters
 from rageval_report.analysis.history.run_pairs import query_set_text
+from rageval_report.analysis.lineup import (
+    RankedColumns,
+    check_several,
+    choose_shared_metrics,
+    common_metrics,
+    note_on_lone_metrics,
+    note_on_lone_queries,
+)
 from rageval_report.analysis.outcomes import (
     check_two_names,
     notes_on_notions,
@@ -33,14 +41,6 @@ from rageval_report.analysis.pairing import (
     require_bounds,
     shared_metrics,
 )
-from rageval_report.analysis.ranking.lineup import (
-    check_several,
-    choose_shared_metrics,
-    common_metrics,
-    note_on_lone_metrics,
-    note_on_lone_queries,
-)
-from rageval_report.analysis.ranking.ranked_columns import RankedColumns
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from rageval_report import Objective, RAGPipelineEvaluation, compare
-from rageval_report.analysis.ranking.leaderboard import rank
+from rageval_report.analysis.rank import rank
 from rageval_report.cli.notes import for_command_line
 from rageval_report.render import RENDERERS
 

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, experiment
-from rageval_report.analysis.main_effects import main_effects
+from rageval_report.analysis.effects import main_effects
 from rageval_report.errors import DataError, JudgeError, PipelineError
 from rageval_report.evaluating.grids import cells_of, check_grid
 from rageval_report.judges import ScriptedChat

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rageval_report.analysis.ranking.leaderboard import rank
+from rageval_report.analysis.rank import rank
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
 from rageval_report.plots.style import BLUE, GREY

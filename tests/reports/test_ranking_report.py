@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank, read_scores
-from rageval_report.analysis.headlines.ranking_headline import RankedPipelines, pair_verdicts
 from rageval_report.errors import DataError
-from rageval_report.reports.views.pair_matrix import pairs_document
+from rageval_report.reports.ranking_sentences import RankedPipelines
+from rageval_report.reports.views.pair_matrix import pair_verdicts, pairs_document
 from rageval_report.results import Result
 
 N = 80
@@ -85,7 +85,7 @@ def test_those_behind_are_those_shown_to_be_worse(ranking, report):
     [board] = section_of(report, "leaderboard").views
     worse = set(ranking.frame.loc[ranking.frame["standing"] == "worse", "pipeline"])
     counts = {group.heading: len(group.rows) for group in board.groups}
-    assert counts.get(f"Shown to be worse on at least one metric: {len(worse)}") == len(worse)
+    assert counts.get(f"Worse than the best on at least one metric: {len(worse)}") == len(worse)
 
 
 def test_which_setting_matters_is_told_if_every_combination_is_there(runs, report):

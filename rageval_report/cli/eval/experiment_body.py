@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from rageval_report.analysis.main_effects import SettingValue
+from rageval_report.analysis.effects import SettingValue
 from rageval_report.cli.eval.eval_body import settings_of_options
 from rageval_report.cli.eval.experiment import ExperimentArguments
 from rageval_report.cli.eval.overrides import check_queries, required_folder

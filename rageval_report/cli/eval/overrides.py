@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import click
 
-from rageval_report.analysis.ranking.objective_definitions import objective_of
+from rageval_report.analysis.objectives import objective_of
 from rageval_report.cli.eval.eval import EvalArguments
 from rageval_report.cli.parsing import metrics_in_rule, parse_correct_rule
 from rageval_report.cli.sources import check_directions, read_query_ids

@@ -9,12 +9,12 @@ from typing import ClassVar, TypedDict
 import pandas as pd
 
 from rageval_report.analysis.arguments import EvaluationSubset
-from rageval_report.analysis.headlines.ranking_headline import RankedPipelines
-from rageval_report.analysis.main_effects import MainEffects, main_effects
+from rageval_report.analysis.effects import MainEffects, main_effects
 from rageval_report.analysis.verdicts import verdicts_of
 from rageval_report.errors import DataError
 from rageval_report.names.short_names import NameColumn, ShortNames
 from rageval_report.render.cell_text import number
+from rageval_report.reports.ranking_sentences import RankedPipelines
 from rageval_report.reports.sentences import correction_text
 from rageval_report.reports.views.leaderboard import STEPS
 from rageval_report.reports.views.slice_matrix import MatrixCell, MatrixRow

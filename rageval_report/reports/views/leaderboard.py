@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import pandas as pd
 
-from rageval_report.analysis.headlines.ranking_headline import RankedPipelines
 from rageval_report.names.short_names import NameColumn, ShortNames
 from rageval_report.render.cell_text import confidence, interval, number
+from rageval_report.reports.ranking_sentences import RankedPipelines
 from rageval_report.reports.sentences import counted
 from rageval_report.reports.views.scales import Scale, own_scale
 from rageval_report.reports.views.strip import Tick
@@ -36,9 +36,9 @@ class HeatCell:
     text : str
         The mean.
     letters : str
-        Pipelines that share one are not distinguishable.
+        Of pipelines that share one, no difference is shown.
     mark : str
-        "best", "worse" or "undecided": not distinguishable from the best.
+        "best", "worse" or "undecided": may be as good as the best.
     shade : int
         0 for the lowest mean of the metric, up to `STEPS` - 1 for the best one.
     places : (str, str, str) or None
@@ -146,8 +146,8 @@ class Leaderboard:
                 ),
             )
             for heading, pipelines in (
-                ("Not distinguishable from the best on any metric", ranked.in_front),
-                ("Shown to be worse on at least one metric", ranked.behind),
+                ("May be as good as the best", ranked.in_front),
+                ("Worse than the best on at least one metric", ranked.behind),
             )
             if pipelines
         )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rageval_report.analysis.headlines.ranking_headline import RankedPipelines, both_pair_texts
-from rageval_report.analysis.verdicts import MetricVerdict, of_shown
+from rageval_report.analysis.rank import Ranking
+from rageval_report.analysis.verdicts import MetricVerdict, of_shown, pair_text, verdicts_of
+from rageval_report.names.short_names import ShortNames
 from rageval_report.reports.page_columns import DIGITS
+from rageval_report.reports.ranking_sentences import RankedPipelines
 from rageval_report.reports.views.changed import view_address
 from rageval_report.reports.views.strip import hover_text
 from rageval_report.scores.shown import BETTER, WORSE
@@ -134,3 +136,26 @@ def _rounded(value: float) -> float | None:
 
 def _address(row: str, column: str) -> str:
     return view_address(**{"base": column, "with": row})
+
+
+def pair_verdicts(
+    ranking: Ranking, labels: Mapping[str, str] | None = None
+) -> list[list[MetricVerdict]]:
+    """The verdicts of every pair of pipelines, one per metric, in the order of `Ranking.pairs`."""
+    if not ranking.tests:
+        return []
+    frame = ranking.pairs.frame
+    metrics = {name: ranking.blocks[name].metric for name in ranking.tests}
+    frame = frame.assign(
+        greater_is_better=frame["metric"].map(lambda name: metrics[name].greater_is_better),
+        kind=frame["metric"].map(lambda name: metrics[name].kind),
+    )
+    pairs: dict[tuple[str, str], list[MetricVerdict]] = {}
+    for verdict in verdicts_of(frame, alpha=ranking.alpha, labels=labels):
+        pairs.setdefault((verdict.baseline, verdict.candidate), []).append(verdict)
+    return list(pairs.values())
+
+
+def both_pair_texts(verdicts: Sequence[MetricVerdict], names: ShortNames) -> tuple[str, str]:
+    """The headlines of a pair: of the second beside the first, and the other way round."""
+    return pair_text(verdicts, names), pair_text([own.turned() for own in verdicts], names)

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.headlines.ranking_headline import RankedPipelines
-from rageval_report.analysis.ranking.lineup import ScoreBlock
+from rageval_report.analysis.lineup import ScoreBlock
 from rageval_report.render.cell_text import number
+from rageval_report.reports.ranking_sentences import RankedPipelines
 from rageval_report.reports.views.changed import view_address
 from rageval_report.reports.views.query_texts import query_texts
 from rageval_report.reports.views.scales import own_scale

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.main_effects import main_effects
+from rageval_report.analysis.effects import main_effects
 
 NAN = math.nan
 APPLIES = "scored"

@@ -22,6 +22,7 @@ from rageval_report.analysis.compare import Comparison, compare_pairings
 from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.analysis.pairing import check_evaluations, on_one_scale, pair_runs
 from rageval_report.errors import DataError, doubts_of, explain_keywords, named
+from rageval_report.reports.sentences import join_names
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings
 from rageval_report.scores.states import (
@@ -36,11 +37,11 @@ from rageval_report.stats.base import check_level, check_resamples, check_seed
 SettingValue = str | int | float | bool | None
 Cell = tuple[SettingValue, ...]
 
-_CALL = "main_effects(evaluations)"
 _HEADLINE = (
     *("metric", "factor", "reference", "level", "n", "baseline_mean", "candidate_mean"),
     *("difference", "ci_low", "ci_high", "pvalue_adjusted"),
 )
+_HOW = "RAGPipelineEvaluation(name, data, config={'top_k': 5})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,8 +51,8 @@ class MainEffects(Comparison):
     Parameters
     ----------
     title, frame, settings, notes, headline, grouped_by, pairings, plan
-        As in `rageval_report.analysis.compare.Comparison`. A baseline is the first
-        level of a factor, such as "top_k=5", with the means over all other settings.
+        As in `rageval_report.Comparison`. A baseline is the first level of a factor, such as
+        "top_k=5", with the means over all other settings.
     grid : Grid
         The pipelines by their settings.
 
@@ -84,40 +85,30 @@ class MainEffects(Comparison):
         DataError
             If there is only one factor.
         """
-        grid = self._grid
-        if len(grid.levels) < 2:
+        if self.grid is None:
+            raise DataError("these effects have no grid; create them with main_effects()")
+        levels = self.grid.levels
+        if len(levels) < 2:
             raise DataError(
-                f"interactions need two factors; the only one is {next(iter(grid.levels))!r}"
+                f"interactions need two factors; the only one is {next(iter(levels))!r}"
             )
         pairings = [
             pair_runs(before, after, metrics)
-            for pair in combinations(grid.levels, 2)
-            for before, after in grid.effect_pairs(*pair)
+            for pair in combinations(levels, 2)
+            for before, after in self.grid.effect_pairs(*pair)
         ]
         return compare_pairings(
-            f"Interactions of {_listed(grid.levels)}",
+            f"Interactions of {join_names([*levels])}",
             tuple(pairings),
             replace(self.plan, margin=None),
             correction=str(self.settings["correction"]),
         )
 
     def report(self, **_options: object) -> NoReturn:
-        """A page shows pipelines, not factors.
-
-        Raises
-        ------
-        DataError
-            Always; it names what has a page.
-        """
+        """Raises `DataError`: a page shows pipelines, not factors."""
         raise DataError(
             "a page shows pipelines: rank(...).report() or compare(...).report() of two of them"
         )
-
-    @property
-    def _grid(self) -> Grid:
-        if self.grid is None:
-            raise DataError("these effects have no grid; create them with main_effects()")
-        return self.grid
 
 
 @explain_keywords
@@ -173,8 +164,7 @@ def main_effects(
     [{'factor': 'k', 'reference': '5', 'level': '10', 'difference': 0.0}, \
 {'factor': 'gain', 'reference': '0.0', 'level': '0.25', 'difference': 0.25}]
     """
-    runs = list(evaluations)
-    check_evaluations(runs, _CALL)
+    runs = check_evaluations(list(evaluations), "main_effects(evaluations)")
     grid = Grid.of(runs, factors)
     plan = ComparisonPlan(
         test=test,
@@ -183,94 +173,36 @@ def main_effects(
         n_resamples=check_resamples(n_resamples),
         seed=check_seed(seed),
     )
-    references = {
-        factor: grid.average({factor: first}) for factor, (first, *_) in grid.levels.items()
-    }
-    pairings = [
-        pair_runs(references[pair.factor], grid.average(pair.chosen[1]), metrics)
-        for pair in grid.level_pairs()
-    ]
+    labels, pairings = {}, []
+    for factor, (first, *others) in grid.levels.items():
+        reference = grid.average({factor: first})
+        for level in others:
+            pairings.append(pair_runs(reference, grid.average({factor: level}), metrics))
+            labels[pairings[-1].candidate.name] = factor, str(first), str(level)
     plan = replace(plan, units=resolve_units(pairings[0].baseline, clusters))
-    comparison = compare_pairings(grid.title, tuple(pairings), plan, correction=correction)
-    return effects_of_comparison(
-        comparison,
-        grid,
-        {**clusters_setting(clusters), **dialect_settings(runs)},
-        (*doubts_of(runs), *unnamed_clusters(runs[0], clusters), *grid.notes()),
-    )
-
-
-def effects_of_comparison(
-    comparison: Comparison,
-    grid: SettingsGrid,
-    settings: Mapping[str, object],
-    notes: Iterable[str],
-) -> MainEffects:
-    """The effects that a comparison of averages shows, metric by metric.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        Each pair of levels of the grid, with the averages over all other settings.
-    grid : SettingsGrid
-        The pipelines by their settings.
-    settings : mapping of str to object
-        What else belongs into the signature.
-    notes : iterable of str
-        What goes before the notes of the comparison.
-    """
-    labels = {pair.names[1]: pair for pair in grid.level_pairs()}
-    # By metric: the question is which setting matters for it.
-    order = {name: place for place, name in enumerate(dict.fromkeys(comparison.frame["metric"]))}
-    frame = comparison.frame.sort_values(
-        "metric", key=lambda names: names.map(order), kind="stable"
-    )
-    frame = frame.reset_index(drop=True)
+    title = f"Effects of {join_names([*grid.levels])}"
+    comparison = compare_pairings(title, tuple(pairings), plan, correction=correction)
+    frame = comparison.frame
     for place, column in enumerate(("factor", "reference", "level")):
-        values = [str(getattr(labels[name], column)) for name in frame["candidate"]]
-        frame.insert(place, column, values)
+        frame.insert(place, column, [labels[name][place] for name in frame["candidate"]])
+    # By metric: the question is which setting matters for it.
+    order = {name: place for place, name in enumerate(dict.fromkeys(frame["metric"]))}
+    by_metric = frame["metric"].map(order).sort_values(kind="stable").index
+    notes = (*doubts_of(runs), *unnamed_clusters(runs[0], clusters), *grid.notes())
     return MainEffects(
-        comparison.title,
-        frame,
-        {**comparison.settings, **settings},
+        title,
+        frame.loc[by_metric].reset_index(drop=True),
+        {**comparison.settings, **clusters_setting(clusters), **dialect_settings(runs)},
         (*notes, *comparison.notes),
         headline=_HEADLINE,
         pairings=comparison.pairings,
         plan=comparison.plan,
-        grid=grid if isinstance(grid, Grid) else None,
+        grid=grid,
     )
 
 
-@dataclass(frozen=True)
-class LevelPair:
-    """A level of a factor beside its first level.
-
-    Parameters
-    ----------
-    factor : str
-        The setting.
-    reference, level : str, int, float, bool or None
-        The first value of the setting, and another one.
-    """
-
-    factor: str
-    reference: SettingValue
-    level: SettingValue
-
-    @property
-    def chosen(self) -> tuple[dict[str, SettingValue], dict[str, SettingValue]]:
-        """The setting of the pipelines whose average is the baseline, and of the others."""
-        return {self.factor: self.reference}, {self.factor: self.level}
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """The names of both averages, such as "top_k=5"."""
-        first, second = (_words(chosen, tuple(chosen.values())) for chosen in self.chosen)
-        return first, second
-
-
 @dataclass(frozen=True, eq=False)
-class SettingsGrid:
+class Grid:
     """Pipelines by their settings, every combination once.
 
     Parameters
@@ -279,21 +211,23 @@ class SettingsGrid:
         The values of each factor, in the order of the pipelines.
     cells : dict of tuple to Scored
         Each pipeline under its settings, in the order of `levels`.
+    ids : Index
+        The queries that all pipelines have.
     """
 
     levels: dict[str, tuple[SettingValue, ...]]
     cells: dict[Cell, Scored]
+    ids: pd.Index
 
     @classmethod
-    def of_settings(
-        cls, runs: Sequence[Scored], factors: str | Iterable[str] | None = None
-    ) -> SettingsGrid:
-        """The grid of these pipelines, whatever their queries are.
+    def of(cls, runs: Sequence[Scored], factors: str | Iterable[str] | None = None) -> Grid:
+        """The grid of these pipelines.
 
         Raises
         ------
         DataError
-            If no setting differs, or a combination of settings is missing or repeated.
+            If no setting differs, a combination of settings is missing or repeated, or no query
+            is in all of them.
         """
         configs = {run.name: _settings_of(run) for run in runs}
         names = _factors(configs, factors)
@@ -307,83 +241,21 @@ class SettingsGrid:
             if cell in cells:
                 raise DataError(
                     f"{run.name!r} and {cells[cell].name!r} have the same settings: "
-                    f"{_words(names, cell)}; leave one out, or name all factors: factors=[...]"
+                    f"{_words(zip(names, cell, strict=True))}; leave one out, or name all factors: "
+                    "factors=[...]"
                 )
             cells[cell] = run
-        missing = [_words(names, cell) for cell in product(*levels.values()) if cell not in cells]
+        missing = [
+            _words(zip(names, cell, strict=True))
+            for cell in product(*levels.values())
+            if cell not in cells
+        ]
         if missing:
             raise DataError(
-                f"evaluations must have every combination of {_listed(names)}; "
+                f"evaluations must have every combination of {join_names(names)}; "
                 f"{len(missing)} of {len(missing) + len(cells)} are missing: {named(missing)}. If "
                 "these are not the settings that were varied, name those: factors=[...]"
             )
-        return SettingsGrid(levels, cells)
-
-    @property
-    def title(self) -> str:
-        """The title of the table of effects."""
-        return f"Effects of {_listed(self.levels)}"
-
-    def level_pairs(self) -> Iterator[LevelPair]:
-        """Each level of each factor beside its first level."""
-        for factor, (first, *others) in self.levels.items():
-            for level in others:
-                yield LevelPair(factor, first, level)
-
-    def select(self, chosen: Mapping[str, SettingValue]) -> list[Scored]:
-        """The pipelines with these settings."""
-        places = {name: place for place, name in enumerate(self.levels)}
-        return [
-            run
-            for cell, run in self.cells.items()
-            if all(cell[places[name]] == level for name, level in chosen.items())
-        ]
-
-    def notes_on_sizes(self, n_common: int, sizes: Iterable[int]) -> Iterator[str]:
-        """How many pipelines there are, and the queries that not all of them have.
-
-        Parameters
-        ----------
-        n_common : int
-            The number of queries that all pipelines have.
-        sizes : iterable of int
-            The number of queries of each.
-        """
-        shape = " x ".join(f"{len(values)} of {name}" for name, values in self.levels.items())
-        yield f"{len(self.cells)} pipelines: {shape}, every combination once"
-        lost = {size - n_common for size in sizes} - {0}
-        if lost:
-            yield (
-                f"{n_common} queries are in all pipelines; up to {max(lost)} of a pipeline "
-                "are left out"
-            )
-
-
-@dataclass(frozen=True, eq=False)
-class Grid(SettingsGrid):
-    """Pipelines in memory by their settings, every combination once.
-
-    Parameters
-    ----------
-    levels, cells
-        As in `SettingsGrid`.
-    ids : Index
-        The queries that all pipelines have.
-    """
-
-    ids: pd.Index
-
-    @classmethod
-    def of(cls, runs: Sequence[Scored], factors: str | Iterable[str] | None = None) -> Grid:
-        """The grid of these pipelines.
-
-        Raises
-        ------
-        DataError
-            If no setting differs, a combination of settings is missing or repeated, or no query
-            is in all of them.
-        """
-        settings = cls.of_settings(runs, factors)
         ids = runs[0].scores.index
         for run in runs[1:]:
             ids = ids.intersection(run.scores.index, sort=False)
@@ -391,47 +263,37 @@ class Grid(SettingsGrid):
             raise DataError(
                 "evaluations must be on the same queries; no query id is in all of them"
             )
-        return cls(settings.levels, settings.cells, ids)
+        return cls(levels, cells, ids)
 
     @cached_property
-    def scales(self) -> dict[str, Metric]:
-        """Each metric with the kind and the bounds that hold for all pipelines that have it.
-
-        Raises
-        ------
-        DataError
-            If two pipelines disagree on the direction or the scale of a metric.
-        """
-        cells = self.cells.values()
+    def _scales(self) -> dict[str, Metric]:
+        """Each metric with the kind and the bounds that hold for all pipelines that have it."""
         scales = {}
-        for name in dict.fromkeys(name for run in cells for name in run.metrics):
-            runs = [run for run in cells if name in run.metrics]
-            [[scale, *_]] = on_one_scale(runs, [tuple(run.metrics[name] for run in runs)])
-            scales[name] = scale
+        for name in dict.fromkeys(name for run in self.cells.values() for name in run.metrics):
+            runs = [run for run in self.cells.values() if name in run.metrics]
+            [[scales[name], *_]] = on_one_scale(runs, [tuple(run.metrics[name] for run in runs)])
         return scales
-
-    def _metric_of(self, run: Scored, name: str) -> Metric:
-        scale = self.scales[name]
-        return replace(run.metrics[name], kind=scale.kind, bounds=scale.bounds)
 
     def average(self, chosen: Mapping[str, SettingValue]) -> EvaluationSubset:
         """The mean of each query over all pipelines with these settings."""
-        runs = self.select(chosen)
+        places = {list(self.levels).index(name): level for name, level in chosen.items()}
+        runs = [
+            run
+            for cell, run in self.cells.items()
+            if all(cell[place] == level for place, level in places.items())
+        ]
         names = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
-        # skipna: the mean of fewer pipelines would be one of other settings.
-        frames = [run.scores.loc[self.ids, names] for run in runs]
-        total = frames[0]
-        for frame in frames[1:]:
-            total = total + frame
-        metrics = {
-            name: averaged_metric(self._metric_of(runs[0], name), len(runs)) for name in names
-        }
-        return EvaluationSubset(
-            _words(chosen, tuple(chosen.values())),
-            total / len(runs),
-            self._details(runs, names),
-            metrics,
-        )
+        # Without skipping NaN: the mean of fewer pipelines would be one of other settings.
+        total = sum(run.scores.loc[self.ids, names] for run in runs[1:])
+        total = runs[0].scores.loc[self.ids, names] + total
+        metrics = {}
+        for name in names:
+            scale = self._scales[name]
+            # A mean of several 0 and 1 is a share.
+            kind = "proportion" if scale.kind == "binary" and len(runs) > 1 else scale.kind
+            metrics[name] = replace(runs[0].metrics[name], kind=kind, bounds=scale.bounds)
+        details = self._details(runs, names)
+        return EvaluationSubset(_words(chosen.items()), total / len(runs), details, metrics)
 
     def effect_pairs(
         self, first: str, second: str
@@ -439,20 +301,26 @@ class Grid(SettingsGrid):
         """The effect of each level of the second factor, at two levels of the first."""
         (reference, *others), (start, *ends) = self.levels[first], self.levels[second]
         for other, end in product(others, ends):
-            yield (
-                self._effect({first: reference}, second, start, end),
-                self._effect({first: other}, second, start, end),
+            before, after = (
+                self._effect({first: level}, second, start, end) for level in (reference, other)
             )
+            yield before, after
 
     def notes(self) -> Iterator[str]:
         """How many pipelines there are, and the queries that not all of them have."""
-        return self.notes_on_sizes(len(self.ids), (len(run.scores) for run in self.cells.values()))
+        shape = " x ".join(f"{len(values)} of {name}" for name, values in self.levels.items())
+        yield f"{len(self.cells)} pipelines: {shape}, every combination once"
+        most = max(len(run.scores) for run in self.cells.values()) - len(self.ids)
+        if most:
+            yield (
+                f"{len(self.ids)} queries are in all pipelines; up to {most} of a pipeline are "
+                "left out"
+            )
 
     def _details(self, runs: Sequence[Scored], names: Sequence[str]) -> pd.DataFrame:
         """The details of the first run, with the states of averages: what applies to no run."""
         first = runs[0].details.loc[self.ids]
-        own = [name for name in first if state_column_kind(str(name), names) is None]
-        details = first[own]
+        details = first[[name for name in first if state_column_kind(str(name), names) is None]]
         for name in names:
             applies = np.zeros(len(self.ids), dtype=bool)
             for run in runs:
@@ -467,11 +335,14 @@ class Grid(SettingsGrid):
         self, at: Mapping[str, SettingValue], factor: str, start: SettingValue, end: SettingValue
     ) -> EvaluationSubset:
         before, after = (self.average({**at, factor: level}) for level in (start, end))
-        place = _words(at, tuple(at.values()))
-        metrics = {name: _of_differences(metric) for name, metric in after.metrics.items()}
-        return EvaluationSubset(
-            f"{factor}={end} at {place}", after.scores - before.scores, after.details, metrics
-        )
+        metrics = {}
+        for name, metric in after.metrics.items():
+            # A difference lies within the width of the bounds on both sides.
+            width = None if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
+            bounds = None if width is None else (-width, width)
+            metrics[name] = replace(metric, kind="real", bounds=bounds)
+        label = f"{factor}={end} at {_words(at.items())}"
+        return EvaluationSubset(label, after.scores - before.scores, after.details, metrics)
 
 
 def _settings_of(run: Scored) -> dict[str, SettingValue]:
@@ -489,9 +360,11 @@ def _factors(
 ) -> list[str]:
     """The names of the factors, each with a value in every pipeline."""
     known = list(dict.fromkeys(name for config in configs.values() for name in config))
-    if factors is None:
-        chosen = [name for name in known if _n_values(name, configs) > 1]
-    else:
+    varied = [
+        name for name in known if len({repr(config.get(name)) for config in configs.values()}) > 1
+    ]
+    chosen = varied
+    if factors is not None:
         chosen = [factors] if isinstance(factors, str) else list(factors)
     for name in chosen:
         lacking = [run for run, config in configs.items() if name not in config]
@@ -500,42 +373,18 @@ def _factors(
                 f"factors: {name!r} is not in the config of {named(lacking)}; the settings that "
                 f"are: {named(known, 12) or 'none'}"
             )
-        if _n_values(name, configs) < 2:
+        if name not in varied:
             raise DataError(f"factors: {name!r} has one value in all evaluations; it has no effect")
-    if not chosen:
-        raise DataError(
-            "evaluations must differ in a setting of their config, such as "
-            f"RAGPipelineEvaluation(name, data, config={{'top_k': 5}}); theirs: {named(known)}"
-            if known
-            else "evaluations must have their settings in config, such as "
-            "RAGPipelineEvaluation(name, data, config={'top_k': 5}); they have none"
-        )
-    return chosen
+    if chosen:
+        return chosen
+    if not known:
+        raise DataError(f"evaluations must have their settings in config, such as {_HOW}")
+    raise DataError(
+        f"evaluations must differ in a setting of their config, such as {_HOW}; theirs: "
+        f"{named(known)}"
+    )
 
 
-def _n_values(name: str, configs: Mapping[str, Mapping[str, SettingValue]]) -> int:
-    return len({repr(config.get(name)) for config in configs.values()})
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Names as in a sentence: top_k, reranker and chunk_size."""
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
-
-
-def _words(names: Iterable[str], cell: Cell) -> str:
+def _words(settings: Iterable[tuple[str, SettingValue]]) -> str:
     """Settings as text: top_k=5, reranker=on."""
-    return ", ".join(f"{name}={value}" for name, value in zip(names, cell, strict=True))
-
-
-def averaged_metric(metric: Metric, n: int) -> Metric:
-    """The metric of a mean over pipelines: a mean of several 0 and 1 is a share."""
-    return replace(metric, kind="proportion") if metric.kind == "binary" and n > 1 else metric
-
-
-def _of_differences(metric: Metric) -> Metric:
-    """The metric of an effect: a difference lies within the width of the bounds on both sides."""
-    if metric.bounds is None:
-        return replace(metric, kind="real")
-    low, high = metric.bounds
-    return replace(metric, kind="real", bounds=(low - high, high - low))
+    return ", ".join(f"{name}={value}" for name, value in settings)

@@ -1,4 +1,4 @@
-"""Witnesses: SciPy 1.17 (permutation_test, bootstrap), arithmetic by hand, and `compare`."""
+"""Tests of weighted scores, margins and dominance; witnesses: SciPy 1.17, arithmetic by hand, compare."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap, permutation_test
 
-from rageval_report import RAGPipelineEvaluation, compare, rank
-from rageval_report.analysis.ranking.objectives import Objective
-from rageval_report.analysis.ranking.one_run import weighted_score
+from rageval_report import RAGPipelineEvaluation, rank
+from rageval_report.analysis.objectives import Objective
 from rageval_report.errors import DataError, UnknownNameError
 
 N = 40
+
 WEIGHTS = {"faithfulness": 2, "recall@5": 1}
 
 
@@ -44,9 +44,6 @@ def pair_of(result):
     return row
 
 
-# -- the weighted score
-
-
 def test_a_weighted_mean_is_tested_query_by_query(two):
     row = pair_of(rank(*two).weighted(WEIGHTS))
     by_query = [
@@ -68,13 +65,6 @@ def test_a_weighted_mean_is_tested_query_by_query(two):
     ).confidence_interval
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high), abs=0.006)
     assert (row["n"], row["test"]) == (N, "sign-flip")
-
-
-def test_a_score_of_one_metric_says_what_compare_says(two):
-    row = pair_of(rank(*two).weighted({"faithfulness": 1}))
-    one = compare(*two, metrics="faithfulness").frame.iloc[0]
-    for name in ("difference", "ci_low", "ci_high", "pvalue"):
-        assert row[name] == pytest.approx(one[name])
 
 
 def test_a_metric_without_a_score_on_some_queries_weighs_the_others_more():
@@ -171,14 +161,6 @@ def test_a_percentile_needs_five_queries_beyond_it():
         assert any(told in str(text) for text in front.frame["verdict"]) != is_tested
 
 
-def test_a_percentile_of_one_run_is_part_of_its_weighted_score():
-    run = pipeline("mine", **scores_of(1))
-    result = weighted_score(run, {"faithfulness": 1, "p90(latency_ms)": 1})
-    values = result.frame.set_index("objective")["value"]
-    latency = np.quantile(run.scores["latency_ms"], 0.9)
-    assert values["p90(latency_ms)"] == pytest.approx(1 - latency / 30_000)
-
-
 def test_a_mean_beyond_the_worst_that_counts_is_no_mean_over_queries():
     dear = pipeline("dear", cost_usd=np.linspace(0.05, 0.25, 20))
     cheap = pipeline("cheap", cost_usd=np.linspace(0.0, 0.05, 20))
@@ -192,18 +174,15 @@ def test_what_is_not_shown_cannot_be_told_apart():
     result = rank(*runs).weighted(WEIGHTS)
     row = pair_of(result)
     assert not row["is_shown"]
-    assert "are not distinguishable by their weighted scores: difference" in row["verdict"]
-    assert " distinguishable from that of " in result.sentences[0]
+    assert row["verdict"].startswith("no difference of the weighted scores of")
+    assert " may be as good: " in result.sentences[0]
     assert set(result.frame["standing"]) == {"best", "may be best"}
 
 
 def test_what_is_shown_says_against_whom_and_how(two):
     better = pipeline("best", **scores_of(3, 0.2))
     result = rank(*two, better).weighted(WEIGHTS)
-    assert (
-        "shown to be higher than that of new and old (Holm-adjusted p < 0.001)"
-        in (result.sentences[0])
-    )
+    assert "higher than that of new and old (Holm-adjusted p < 0.001)" in (result.sentences[0])
     assert result.frame["standing"].tolist()[0] == "best"
     assert result.pairs.frame["pvalue_adjusted"].max() >= result.pairs.frame["pvalue"].max()
 
@@ -214,9 +193,6 @@ def test_few_queries_show_nothing():
     assert "too few queries for a test" in result.sentences[0]
     assert "too few queries for a test" in result.pairs.frame["verdict"][0]
     assert not result.pairs.frame["is_shown"].any()
-
-
-# -- margins
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +213,7 @@ def test_a_millisecond_is_no_better_standing_beyond_a_margin(a_millisecond):
     assert frame["letters"].tolist() == ["a", "a"]
     assert frame[["beats", "beaten_by"]].to_numpy().tolist() == [[0, 0], [0, 0]]
     assert ranking.groups("latency_ms") == [("one", "two")]
-    assert frame["verdict"][0].endswith("is not shown to be better than two by more than 50.0")
+    assert frame["verdict"][0].endswith("but two may be as good within the margin of 50.0")
     row = ranking.pairs.frame.set_index("metric").loc["latency_ms"]
     assert (row["margin"], row["pvalue"], row["is_shown"]) == (50.0, 1.0, False)
     other = ranking.pairs.frame.set_index("metric").loc["faithfulness"]
@@ -260,16 +236,6 @@ def test_the_leaderboard_says_of_one_metric_what_its_weighted_score_says(two):
         assert row["margin"] == weighted["margin"] == margin
 
 
-def test_a_margin_never_makes_a_p_value_smaller(two):
-    third = pipeline("third", **scores_of(3, -0.03))
-    before = rank(*two, third).pairs.frame
-    for margin in (0.001, 0.02, 0.1):
-        after = rank(*two, third, margins={"faithfulness": margin}).pairs.frame
-        assert (after["pvalue"] >= before["pvalue"] - 1e-12).all()
-        others = before["metric"] != "faithfulness"
-        assert after.loc[others, "pvalue"].tolist() == before.loc[others, "pvalue"].tolist()
-
-
 def test_a_difference_beyond_a_margin_is_shown_and_says_so():
     low = scores_of(1)
     runs = pipeline("old", **low), pipeline("new", **scores_of(2, 0.2))
@@ -287,7 +253,7 @@ def test_a_difference_beyond_a_margin_is_shown_and_says_so():
     )
     assert row["pvalue"] == pytest.approx(2 * witness.pvalue, abs=2e-4)
     verdict = ranking.frame["verdict"][0]
-    assert verdict.endswith("is shown to be better than old by more than 0.050")
+    assert verdict.endswith("and beats old by more than 0.050")
     without = rank(*runs, metrics="faithfulness").pairs.frame.iloc[0]
     gap = row["min_detectable_difference"] - without["min_detectable_difference"]
     assert gap == pytest.approx(0.05)
@@ -326,21 +292,11 @@ def test_a_millisecond_wins_nothing_beyond_a_margin(a_millisecond):
     frame = result.frame.set_index("pipeline")
     assert frame["share_of_resamples"].to_dict() == {"one": 0.5, "two": 0.5}
     assert frame["standing"].to_dict() == {"one": "best", "two": "may be best"}
-    assert "not distinguishable from that of two beyond the margin" in result.sentences[0]
+    assert "but two may be as good within the margin" in result.sentences[0]
     # Two objectives have data, retrieval 0.15, latency 0.05 and faithfulness 0.20: 1/8 of the score
     # is latency, and 50 ms are 1/600 of its scale.
     assert result.pairs.frame["margin"][0] == pytest.approx(0.125 * 50 / 30_000)
     assert result.settings["margins"] == {"latency_ms": 50.0}
-
-
-def test_a_millisecond_dominates_nothing_beyond_a_margin(a_millisecond):
-    objectives = ["recall@5", "latency_ms"]
-    strict = rank(*a_millisecond).pareto(objectives)
-    assert strict.frame.set_index("pipeline")["standing"]["two"] == "dominated"
-    lenient = rank(*a_millisecond).pareto(objectives, margins={"latency_ms": 50})
-    assert lenient.frame.set_index("pipeline")["standing"]["two"] == "may be on the front"
-    assert not lenient.dominance["dominates"].any()
-    assert "margins, beyond which a difference matters: latency_ms 50.0" in lenient.notes
 
 
 def test_a_margin_of_the_score_itself(two):
@@ -378,9 +334,6 @@ def test_a_margin_never_makes_more_dominance(seed, margin, gain):
     assert not (free["dominates"] & ~free["is_ahead"]).any()
 
 
-# -- dominance
-
-
 def test_dominance_is_shown_on_every_objective_or_not_at_all():
     """A is better on quality for sure and faster by chance: that B is slower is not shown."""
     rng = np.random.default_rng(4)
@@ -396,21 +349,6 @@ def test_dominance_is_shown_on_every_objective_or_not_at_all():
     # The largest of the one-sided p-values decides; that of latency is the one of the resamples.
     table = front.dominance.set_index(["pipeline", "other"])
     assert table.loc[("a", "b"), "pvalue"] > 0.05
-
-
-def test_noise_alone_dominates_rarely():
-    """40 pairs of equal pipelines: none is shown to dominate, though most often one is ahead."""
-    n_shown = n_ahead = 0
-    for seed in range(40):
-        runs = pipeline("a", **scores_of(seed)), pipeline("b", **scores_of(seed + 500))
-        front = rank(*runs, n_resamples=99).pareto(["faithfulness", "recall@5"])
-        n_ahead += bool(front.dominance["is_ahead"].any())
-        n_shown += bool(front.dominance["dominates"].any())
-    assert n_ahead > 10
-    assert n_shown <= 1
-
-
-# -- the weights
 
 
 def test_the_share_of_weights_under_which_a_difference_is_shown():
@@ -431,9 +369,6 @@ def test_the_share_of_weights_under_which_a_difference_is_shown():
     assert row["share_of_weights_reversed"] == shown["b"]
 
 
-# -- properties
-
-
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000))
 def test_swapped_pipelines_flip_the_sign_and_shuffled_rows_move_nothing(seed):
@@ -451,15 +386,3 @@ def test_swapped_pipelines_flip_the_sign_and_shuffled_rows_move_nothing(seed):
     again = pair_of(rank(*mixed).weighted(WEIGHTS))
     for name in ("difference", "ci_low", "ci_high", "pvalue", "pvalue_adjusted"):
         assert again[name] == pytest.approx(row[name])
-
-
-# -- one run
-
-
-def test_one_run_has_a_weighted_score(two):
-    result = two[0].weighted(WEIGHTS)
-    assert result.frame["value"][0] == pytest.approx(
-        (2 * two[0].scores["faithfulness"].mean() + two[0].scores["recall@5"].mean()) / 3
-    )
-    assert result.frame.equals(weighted_score(two[0], WEIGHTS).frame)
-    assert not any("told apart" in note or "tested" in note for note in result.notes)

@@ -1,15 +1,21 @@
-"""Witnesses: the worked scores of the ragbench seed (state B), arithmetic by hand."""
+"""Objectives, how they are written, and scores made of them; witnesses: ragbench, arithmetic by hand."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from rageval_report.analysis.ranking.leaderboard import rank
-from rageval_report.analysis.ranking.objectives import Objective
-from rageval_report.analysis.ranking.weighted import simplex_shares, winning_shares
+from rageval_report.analysis.objectives import (
+    OBJECTIVES,
+    Objective,
+    check_weights,
+    objective_of,
+    parse_named_objectives,
+    parse_objective,
+)
+from rageval_report.analysis.rank import rank
+from rageval_report.analysis.weighted import WHOLE, simplex_shares, weighted_score, winning_shares
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.render.text_table import table_of
 
 PERFECT = {
     **dict.fromkeys(["recall@1", "recall@3", "recall@5", "recall@10", "mrr", "ndcg@10"], [1.0] * 3),
@@ -23,6 +29,7 @@ PERFECT = {
     "latency_ms": [0.0] * 3,
     "cost_usd": [0.0] * 3,
 }
+
 # Both error rates at 1 and the accuracy of refusals at 0, as in the seed.
 REFUSES_WRONGLY = {
     **PERFECT,
@@ -82,12 +89,6 @@ def test_the_notes_say_what_counts_as_0_and_as_1_where_no_bounds_do(runs_of):
     assert "mean of recall@5)" in told
 
 
-def test_the_parts_of_a_weighted_score_are_headed_as_such(runs_of):
-    runs = runs_of(a={"faithfulness": [1, 0]}, b={"faithfulness": [0, 0]})
-    table = table_of(rank(*runs).weighted())
-    assert [column.heading for column in table.columns][-1] == "from faithfulness"
-
-
 def test_a_cost_that_is_not_known_is_missing_and_never_free(runs_of):
     nan = float("nan")
     runs = runs_of(
@@ -96,12 +97,6 @@ def test_a_cost_that_is_not_known_is_missing_and_never_free(runs_of):
     )
     weighted = rank(*runs).weighted()
     assert scores_of(weighted) == pytest.approx({"a": 0.55, "b": 0.45})
-    assert any("cost (cost_usd is missing in b)" in note for note in weighted.notes)
-
-
-def test_a_cost_column_that_one_pipeline_lacks_is_missing(runs_of):
-    runs = runs_of(a={"faithfulness": [0.5], "cost_usd": [0.05]}, b={"faithfulness": [0.4]})
-    weighted = rank(*runs).weighted()
     assert any("cost (cost_usd is missing in b)" in note for note in weighted.notes)
 
 
@@ -144,16 +139,6 @@ def test_an_objective_of_ones_own(three):
     assert scores_of(weighted)["hybrid"] == pytest.approx(0.538)
 
 
-def test_the_interval_is_a_bootstrap_of_the_score(noisy):
-    ranking = rank(*noisy, n_resamples=99)
-    found = ranking.weighted({"exact_match": 1}, n_resamples=9999).frame.set_index("pipeline")
-    scores = noisy[0].scores["exact_match"]
-    error = 1.96 * scores.std(ddof=0) / np.sqrt(len(scores))
-    row = found.loc["p0"]
-    assert row["ci_low"] == pytest.approx(scores.mean() - error, abs=0.02)
-    assert row["ci_high"] == pytest.approx(scores.mean() + error, abs=0.02)
-
-
 def test_shares_add_up_and_the_best_by_far_wins_everywhere(noisy, runs_of):
     frame = rank(*noisy, n_resamples=99).weighted().frame
     assert frame["share_of_resamples"].sum() == pytest.approx(1)
@@ -181,10 +166,6 @@ def test_two_objectives_are_weighed_exactly_as_dirichlet_weights_say():
     np.testing.assert_allclose(
         simplex_shares(values), winning_shares(weights @ values.T), atol=0.005
     )
-
-
-def test_three_pipelines_each_best_at_one_thing_share_the_simplex():
-    np.testing.assert_allclose(simplex_shares(np.eye(3), n_draws=60_000), [1 / 3] * 3, atol=0.01)
 
 
 def test_twins_share_what_they_win():
@@ -238,7 +219,126 @@ def test_latency_and_cost_have_the_scale_of_the_default_objectives(three):
     assert any("0 at 30000, 1 at 0" in note for note in weighted.notes)
 
 
-@pytest.mark.parametrize("options", [{"worst": 1.0, "best": 1.0}, {"statistic": "mode"}])
-def test_an_objective_that_makes_no_sense_is_refused(options):
-    with pytest.raises((DataError, UnknownNameError)):
-        Objective("recall", **options)
+@pytest.mark.parametrize(
+    ("text", "objective"),
+    [
+        ("recall@5", Objective("recall@5")),
+        (" recall@5 , ndcg@10", Objective(("recall@5", "ndcg@10"))),
+        ("p95(latency_ms)", Objective("latency_ms", statistic="p95")),
+        ("median( f1 , recall@5 )", Objective(("f1", "recall@5"), statistic="median")),
+        (
+            "p99.5(latency_ms), worst=5e3, best=0",
+            Objective("latency_ms", statistic="p99.5", worst=5000.0, best=0.0),
+        ),
+        ("stars,best=5", Objective("stars", best=5.0)),
+        # Brackets in the name of a metric are no statistic.
+        ("f1(macro)", Objective("f1(macro)")),
+    ],
+)
+def test_a_text_is_an_objective(text, objective):
+    assert parse_objective(text) == objective
+    assert objective_of(text) == objective
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "told"),
+    [
+        ("", DataError, "must be metrics, or one statistic of metrics"),
+        ("recall@5,", DataError, "must be metrics, or one statistic"),
+        ("worst=5", DataError, "must be metrics, or one statistic"),
+        ("p95(latency_ms), recall@5", DataError, "one statistic of metrics"),
+        ("p95()", DataError, "one statistic of metrics"),
+        ("stars, best=five", DataError, "worst and best must be numbers; got 'five'"),
+        ("stars, best=nan", DataError, "worst and best must be numbers"),
+        ("stars, best=5, worst=5", DataError, "best and worst must differ"),
+        ("p0(latency_ms)", DataError, "a percentile must be between 0 and 100"),
+    ],
+)
+def test_another_text_is_refused(text, error, told):
+    with pytest.raises(error, match=told):
+        parse_objective(text)
+
+
+def test_names_of_metrics_are_an_objective():
+    assert objective_of(["recall@5", "ndcg@10"]) == Objective(("recall@5", "ndcg@10"))
+    assert objective_of(["p95(latency_ms)"]) == Objective("latency_ms", statistic="p95")
+    with pytest.raises(DataError, match="at least one metric"):
+        objective_of([])
+    with pytest.raises(UnknownNameError, match='statistic must be "mean", "median" or "p95"'):
+        Objective("latency_ms", statistic="average")
+
+
+def test_a_name_stands_before_the_first_equals_sign():
+    assert parse_named_objectives(["speed=p95(latency_ms),worst=9,best=1", "faithfulness"]) == {
+        "speed": Objective("latency_ms", statistic="p95", worst=9.0, best=1.0),
+        "faithfulness": Objective("faithfulness"),
+    }
+    named = parse_named_objectives(["q=f1", "latency"])
+    assert named == {"q": Objective("f1"), "latency": OBJECTIVES["latency"]}
+    assert parse_named_objectives(["stars,worst=1,best=5"]) == {
+        "stars,worst=1,best=5": Objective("stars", worst=1.0, best=5.0)
+    }
+    assert parse_named_objectives(["faithfulness", "p95(latency_ms)"]) == [
+        "faithfulness",
+        "p95(latency_ms)",
+    ]
+    assert parse_named_objectives([]) is None
+    for text in ("=f1", "f1="):
+        with pytest.raises(DataError, match="write NAME=METRIC,METRIC"):
+            parse_named_objectives([text])
+
+
+COLUMNS = {"faithfulness": [1.0, 0.5], "recall@5": [0.5, 0.0], "latency_ms": [3000.0, 9000.0]}
+
+
+@pytest.fixture
+def rows(runs_of):
+    """The rows of the weighted score of one run, by objective."""
+
+    def make(columns=COLUMNS, **settings):
+        [run] = runs_of(rag=columns)
+        return weighted_score(run, **settings).frame.set_index("objective")
+
+    return make
+
+
+def test_the_whole_is_the_mean_of_the_parts_by_weight(rows):
+    found = rows(weights={"faithfulness": 2, "recall@5": 1})
+    assert found.loc[WHOLE, "value"] == pytest.approx((2 * 0.75 + 0.25) / 3)
+    parts = found.drop(index=WHOLE)
+    assert parts["contribution"].sum() == pytest.approx(found.loc[WHOLE, "value"])
+    assert found.loc[WHOLE, "ci_low"] < found.loc[WHOLE, "value"] < found.loc[WHOLE, "ci_high"]
+
+
+def test_an_objective_of_ones_own_stands_in_the_place_of_a_default_one(rows):
+    fast = {"latency": "p75(latency_ms), worst=10000, best=0"}
+    by_percentile = rows(objectives=fast, weights={"latency": 1})
+    latency = np.quantile(COLUMNS["latency_ms"], 0.75)
+    assert by_percentile.loc["latency", "value"] == pytest.approx(1 - latency / 10_000)
+    found = rows(objectives={"retrieval": ["recall@5"]}, weights={"retrieval": 1, "latency": 1})
+    assert found.loc["retrieval", "value"] == pytest.approx(0.25)
+    assert found.loc["latency", "value"] == pytest.approx(1 - 6000 / 30000)
+
+
+def test_an_objective_without_data_is_listed_and_weighs_nothing(rows):
+    found = rows()
+    assert found.loc["cost", "effective_weight"] == 0.0
+    assert found["effective_weight"].sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "told"),
+    [
+        ({"acuracy": 1}, UnknownNameError, "Did you mean 'accuracy'"),
+        ({"accuracy": -1}, DataError, ">= 0"),
+        ({"accuracy": float("inf")}, DataError, ">= 0"),
+        ({"accuracy": 0, "cost": 0}, DataError, "are all 0"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused_without_scores(weights, error, told):
+    with pytest.raises(error, match=told):
+        check_weights(weights)
+
+
+def test_weights_may_name_objectives_and_rubrics_of_ones_own():
+    check_weights({"speed": 1, "tone_q": 2}, {"speed": "latency_ms"}, ["tone_q"])

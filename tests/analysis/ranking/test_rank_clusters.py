@@ -111,7 +111,7 @@ def test_five_clusters_distinguish_nothing():
     ranking = rank(*runs(gain=0.15), clusters=five)
     assert set(ranking.frame["letters"]) == {"a"}
     assert ranking.pairs.frame[["pvalue", "ci_low", "ci_high"]].isna().all(axis=None)
-    assert any("too few clusters to distinguish pipelines: 5" in note for note in ranking.notes)
+    assert any("too few clusters for a test: 5" in note for note in ranking.notes)
     assert ranking.settings["family_size"] == 0
     assert ranking.settings["clusters"] == "given"
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rageval_report.analysis.ranking.leaderboard import rank
-from rageval_report.analysis.ranking.pareto import dominance_matrix
+from rageval_report.analysis.pareto import dominance_matrix
+from rageval_report.analysis.rank import rank
 from rageval_report.errors import DataError
 
 N = 12

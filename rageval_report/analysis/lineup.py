@@ -1,7 +1,12 @@
-"""Several runs side by side: the queries and the metrics that all of them have."""
+"""Several runs side by side: the queries and the metrics that all have, and one block per metric.
+
+A `ScoreBlock` has what a ranking needs of a metric: its `columns`. Those in memory are
+`MatrixColumns`; scans have others, with counts, and a lineup of their own with the same names.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +18,6 @@ from rageval_report.analysis.arguments import Clusters, resolve_units, unnamed_c
 from rageval_report.analysis.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
-    Pairing,
     check_evaluations,
     notes_on_bounds,
     on_one_scale,
@@ -21,7 +25,6 @@ from rageval_report.analysis.pairing import (
     require_bounds,
     twin_of,
 )
-from rageval_report.analysis.ranking.ranked_columns import MatrixColumns
 from rageval_report.errors import (
     MOST_NAMED,
     AlignmentError,
@@ -36,29 +39,144 @@ from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_all
 from rageval_report.stats.columns import Column
-from rageval_report.stats.units import QUERIES, Units
+from rageval_report.stats.many_pairs import (
+    FriedmanResult,
+    count_alone_best,
+    friedman_test,
+    pairs_of_columns,
+    rounding_tie,
+)
+from rageval_report.stats.pairs import Pairs
+from rageval_report.stats.units import (
+    QUERIES,
+    ClusteredStandardError,
+    Units,
+    clustered_standard_error,
+)
 from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
+
+
+class RankedColumns(ABC):
+    """The scores of one metric on the queries that every pipeline scored: one column a pipeline."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> list[Column]:
+        """The scores of each pipeline."""
+
+    @property
+    @abstractmethod
+    def pairs(self) -> list[Pairs]:
+        """All pairs by independent unit, in the order of `AllPairs`."""
+
+    @property
+    @abstractmethod
+    def are_clusters(self) -> bool:
+        """Whether queries belong together."""
+
+    @abstractmethod
+    def error(self, place: int) -> ClusteredStandardError | None:
+        """The standard error of the mean of a column by clusters; None if nothing is scored."""
+
+    @abstractmethod
+    def alone_best(self, *, greater_is_better: bool) -> IntArray:
+        """On how many queries each column is better than all others."""
+
+    @abstractmethod
+    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
+        """Friedman's test, on the sums of the units."""
+
+    @property
+    def n(self) -> int:
+        """The number of these queries."""
+        return self.columns[0].n if self.columns else 0
+
+    @property
+    def n_units(self) -> int:
+        """The number of their independent units."""
+        return self.pairs[0].n if self.pairs else 0
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """The mean of each column."""
+        return np.array([column.mean for column in self.columns])
+
+    @property
+    def tie(self) -> float:
+        """The largest difference between two scores that is only rounding."""
+        return rounding_tie(max(max(-each.minimum, each.maximum) for each in self.columns))
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixColumns(RankedColumns):
+    """Columns in memory: scores of shape (n_queries, n_pipelines), none missing.
+
+    Examples
+    --------
+    >>> columns = MatrixColumns(np.array([[0.5, 1.0], [0.0, 1.0], [1.0, 1.0]]))
+    >>> columns.means, columns.alone_best(greater_is_better=True)
+    (array([0.5, 1. ]), array([0, 2]))
+    """
+
+    scores: FloatArray
+    units: Units = QUERIES
+
+    @property
+    def n(self) -> int:
+        """The number of queries."""
+        return len(self.scores)
+
+    @property
+    def n_units(self) -> int:
+        """The number of independent units."""
+        return self.units.count(len(self.scores))
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The scores of each pipeline."""
+        return [Column.of(column) for column in self.scores.T]
+
+    @property
+    def pairs(self) -> list[Pairs]:
+        """All pairs; not kept, because those of all metrics may be large."""
+        return pairs_of_columns(self.scores, units=self.units)
+
+    @property
+    def are_clusters(self) -> bool:
+        """Whether queries belong together."""
+        return self.units.are_clusters
+
+    def error(self, place: int) -> ClusteredStandardError | None:
+        """The standard error of the mean of a column by clusters."""
+        return clustered_standard_error(self.scores[:, place], np.asarray(self.units.codes))
+
+    def alone_best(self, *, greater_is_better: bool) -> IntArray:
+        """On how many queries each column is better than all others."""
+        return count_alone_best(self.scores, greater_is_better=greater_is_better)
+
+    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
+        """Friedman's test; of clusters, on their sums, which are independent."""
+        return friedman_test(self.units.sums(self.scores), greater_is_better=greater_is_better)
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreBlock:
-    """The scores of one metric, one row per common query, one column per pipeline.
+    """The scores of one metric: one row per common query, one column per pipeline.
 
     Parameters
     ----------
     metric : Metric
-        The metric as the first pipeline knows it.
+        As the first pipeline knows it.
     names : tuple of str
         The columns: the pipelines that have any score.
     values : ndarray of shape (n_queries, n_pipelines)
         A row that is left out, because a pipeline has no score there, is all NaN.
     unscored : ndarray of int
-        The number of common queries that each of these pipelines did not score, of those to which
-        the metric applies.
+        The common queries that each of them did not score, though the metric applies.
     empty : tuple of str
         The pipelines without any score, which are left out.
     n_not_applicable : int
-        The number of common queries to which the metric applies in no pipeline.
+        The common queries to which the metric applies in no pipeline.
     units : Units
         The independent units of the queries.
     """
@@ -100,7 +218,7 @@ class Lineup:
     Parameters
     ----------
     runs : tuple of Scored
-        At least two, of different names.
+        The pipelines, of different names.
     ids : Index
         The queries that all have, in the order of the first run.
     rows : tuple of ndarray, or None
@@ -119,7 +237,7 @@ class Lineup:
     ids: pd.Index
     rows: tuple[IndexArray | None, ...]
     metrics: dict[str, tuple[Metric, ...]]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     missing: MissingTreatment = "drop"
     units: Units = QUERIES
 
@@ -137,25 +255,18 @@ class Lineup:
         """The scores of one metric, one column per pipeline, NaN if unscored."""
         # Column-major, because each column is written, and later read, as a whole.
         matrix = np.empty((len(self.ids), len(self.runs)), order="F")
-        for column, (run, rows, metric) in enumerate(
-            zip(self.runs, self.rows, self.metrics[name], strict=True)
-        ):
+        for column, (run, rows, metric) in enumerate(self._sides(name)):
             values = run.scores[metric.name].to_numpy()
             matrix[:, column] = values if rows is None else values.take(rows)
         return matrix
 
     def extreme_means(self, metric: Metric, pipeline: str) -> tuple[float, float]:
-        """The mean of all common queries if missing scores were as low, or high, as they can be.
-
-        Parameters
-        ----------
-        metric : Metric
-            As the first run knows it.
-        pipeline : str
-            The name of the run.
-        """
+        """The mean of all common queries if missing scores were as low, or high, as they can be."""
         scores = self.scores(metric.name)[:, self.names.index(pipeline)]
-        low, high = (Column.of(column).mean for column in filled_with_bounds(scores, metric))
+        low, high = (
+            Column.of(np.where(np.isnan(scores), bound, scores)).mean
+            for bound in require_bounds(metric)
+        )
         return low, high
 
     def block(self, name: str) -> ScoreBlock:
@@ -163,90 +274,43 @@ class Lineup:
 
         A pipeline without any score is left out; else no query would be scored by all.
         """
-        scores = self.scores(name)
-        applies = self._applies(name) if np.isnan(scores).any() else None
+        scores, applies = self.scores(name), None
+        if np.isnan(scores).any():
+            applies = np.zeros(len(self.ids), dtype=bool)
+            for run, rows, metric in self._sides(name):
+                does_not = not_applicable(run.scores[metric.name], run.details, metric.name)
+                applies |= ~(does_not if rows is None else does_not.take(rows))
         return self.block_of(self.metrics[name][0], scores, applies)
-
-    def _applies(self, name: str) -> BoolArray:
-        """Whether a metric applies to each common query, by the states of any pipeline."""
-        applies = np.zeros(len(self.ids), dtype=bool)
-        for run, rows, metric in zip(self.runs, self.rows, self.metrics[name], strict=True):
-            does_not = not_applicable(run.scores[metric.name], run.details, metric.name)
-            applies |= ~(does_not if rows is None else does_not.take(rows))
-        return applies
 
     def block_of(
         self, metric: Metric, scores: FloatArray, applies: BoolArray | None = None
     ) -> ScoreBlock:
-        """The same for scores that are not a column of the pipelines.
-
-        Parameters
-        ----------
-        metric : Metric
-            The metric of the scores.
-        scores : ndarray of shape (n_queries, n_pipelines)
-            NaN where unscored.
-        applies : ndarray of bool, optional
-            Whether the metric applies to each query; to all if omitted.
-        """
+        """The same for scores that are not a column of the pipelines, NaN where unscored."""
         is_missing = np.isnan(scores)
         has_any: BoolArray = np.any(~is_missing, axis=0)
         is_unscored = is_missing if applies is None else is_missing & applies[:, None]
-        unscored = is_unscored.sum(axis=0)[has_any]
-        with_scores = scores[:, has_any] if not has_any.all() else scores
+        if not has_any.all():
+            scores, is_missing = scores[:, has_any], is_missing[:, has_any]
+        if is_missing.any():
+            if self.missing == "worst":
+                worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
+                scores = np.where(is_unscored[:, has_any], worst, scores)
+            else:
+                scores = scores.copy(order="F")
+                scores[is_missing.any(axis=1)] = np.nan
         names = list(zip(self.names, has_any.tolist(), strict=True))
         return ScoreBlock(
             metric,
             tuple(pipeline for pipeline, is_scored in names if is_scored),
-            treat_missing(with_scores, metric, self.missing, applies),
-            unscored,
+            scores,
+            is_unscored.sum(axis=0)[has_any],
             tuple(pipeline for pipeline, is_scored in names if not is_scored),
             0 if applies is None else int((~applies).sum()),
             self.units,
         )
 
-
-def treat_missing(
-    scores: FloatArray,
-    metric: Metric,
-    missing: MissingTreatment,
-    applies: BoolArray | None = None,
-) -> FloatArray:
-    """The scores with missing ones as the worst possible, or with their rows left out.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_queries, n_pipelines)
-        NaN where unscored.
-    metric : Metric
-        What decides the worst score.
-    missing : {"drop", "worst", "bounds"}
-        The treatment.
-    applies : ndarray of bool, optional
-        Whether the metric applies to each query; to all if omitted.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_pipelines)
-        A row that is left out is all NaN.
-    """
-    is_missing = np.isnan(scores)
-    if not is_missing.any():
-        return scores
-    if missing == "worst":
-        worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
-        fills = is_missing if applies is None else is_missing & applies[:, None]
-        return np.where(fills, worst, scores)
-    complete = scores.copy(order="F")
-    complete[is_missing.any(axis=1)] = np.nan
-    return complete
-
-
-def filled_with_bounds(scores: FloatArray, metric: Metric) -> tuple[FloatArray, FloatArray]:
-    """The scores with missing ones as low, and as high, as they can be."""
-    is_missing = np.isnan(scores)
-    low, high = (np.where(is_missing, bound, scores) for bound in require_bounds(metric))
-    return low, high
+    def _sides(self, name: str) -> Iterator[tuple[Scored, IndexArray | None, Metric]]:
+        return zip(self.runs, self.rows, self.metrics[name], strict=True)
 
 
 def line_up(
@@ -256,18 +320,7 @@ def line_up(
     on: str | None = None,
     clusters: Clusters | None = None,
 ) -> Lineup:
-    """Put runs side by side.
-
-    Parameters
-    ----------
-    evaluations : iterable of Scored
-        At least two, each with its own name.
-    missing : {"drop", "worst", "bounds"}
-        The treatment of an unscored query.
-    on : str, optional
-        A column of texts that matches queries with those of the first run.
-    clusters : str, Series or mapping, optional
-        A detail column of the first run, or labels by query id.
+    """Put runs side by side; the keywords are those of `rank`.
 
     Raises
     ------
@@ -275,91 +328,53 @@ def line_up(
         If there are fewer than two, two have the same name, or one is not an evaluation.
     AlignmentError
         If they share no query, or no metric.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> ours = RAGPipelineEvaluation("a", {"query_id": ["q1", "q2"], "f1": [0.5, 1], "mrr": [1, 1]})
-    >>> theirs = RAGPipelineEvaluation("b", {"query_id": ["q2", "q3"], "f1": [0.25, 1]})
-    >>> both = line_up([ours, theirs])
-    >>> both.scores("f1")
-    array([[1.  , 0.25]])
-    >>> both.notes[1]
-    "metrics that not every pipeline has are left out: 'mrr'"
     """
-    runs = tuple(evaluations)
-    _check_runs(runs)
+    runs = check_evaluations(tuple(evaluations), "rank(*runs)")
+    check_several([run.name for run in runs])
     check_choice("missing", missing, MISSING_TREATMENTS)
     first = runs[0]
     others = list(runs[1:]) if on is None else match_all(first, runs[1:], on)
+    runs = (first, *others)
     pairings = [pair_rows(first, run) for run in others]
-    ids, moved = _common_ids(first, pairings)
-    metrics = common_metrics((first, *others))
-    is_common = np.asarray(first.scores.index.isin(ids), dtype=bool)
-    units = resolve_units(first, clusters, is_common)
-    hints = unnamed_clusters(first, clusters)
-    return Lineup(
-        runs=(first, *others),
-        ids=ids,
-        rows=moved,
-        metrics=metrics,
-        notes=(*doubts_of((first, *others)), *hints, *_notes((first, *others), ids, metrics)),
-        missing=missing,
-        units=units.select(is_common),
-    )
+    ids = first.scores.index
+    is_common = np.ones(len(ids), dtype=bool)
+    for pairing in pairings:
+        if pairing.alignment.baseline_rows is not None:
+            is_common &= np.isin(np.arange(len(ids)), pairing.alignment.baseline_rows)
+    rows: tuple[IndexArray | None, ...] = (None,) * len(runs)
+    # None stands for all rows in order: runs over one file of queries need no look-up.
+    if any(pairing.alignment.baseline_rows is not None for pairing in pairings):
+        ids = ids[is_common]
+        rows = tuple(find_rows(run.scores.index, ids) for run in runs)
+    if not len(ids):
+        raise AlignmentError(_NOTHING_SHARED.format("query", len(runs), first.name))
+    metrics = common_metrics(runs)
+    notes = [*doubts_of(runs), *unnamed_clusters(first, clusters)]
+    if any(len(run.scores) > len(ids) for run in runs):
+        alone = dict.fromkeys(i for run in runs for i in run.scores.index.difference(ids))
+        notes.append(note_on_lone_queries([*alone], len(alone)))
+    notes += [*note_on_lone_metrics(runs, metrics), *notes_on_bounds(runs, metrics.values())]
+    units = resolve_units(first, clusters, is_common).select(is_common)
+    return Lineup(runs, ids, rows, metrics, tuple(notes), missing, units)
 
 
-def _check_runs(runs: tuple[Scored, ...]) -> None:
-    check_evaluations(runs, "rank(*runs)")
-    check_several([run.name for run in runs])
+_NOTHING_SHARED = (
+    "no {} is in all {} pipelines, though each shares some with {!r}; rank fewer of them, or "
+    "compare them two by two"
+)
 
 
 def check_several(names: Sequence[str]) -> None:
-    """Refuse fewer than two pipelines.
-
-    Raises
-    ------
-    DataError
-        If there are fewer.
-    """
+    """Refuse fewer than two pipelines."""
     if len(names) < 2:
         got = f"only {names[0]!r}" if names else "none"
         raise DataError(f"rank needs at least two pipelines; got {got}")
-
-
-def _common_ids(
-    first: Scored, pairings: list[Pairing]
-) -> tuple[pd.Index, tuple[IndexArray | None, ...]]:
-    ids = first.scores.index
-    # None stands for all rows in order: runs over one file of queries need no look-up.
-    if all(pairing.alignment.baseline_rows is None for pairing in pairings):
-        return ids, (None,) * (len(pairings) + 1)
-    in_all = np.ones(len(ids), dtype=bool)
-    for pairing in pairings:
-        rows = pairing.alignment.baseline_rows
-        if rows is not None:
-            in_pair = np.zeros(len(ids), dtype=bool)
-            in_pair[rows] = True
-            in_all &= in_pair
-    common = ids[in_all]
-    if not len(common):
-        raise AlignmentError(
-            f"no query is in all {len(pairings) + 1} pipelines, though each shares some with "
-            f"{first.name!r}; rank fewer of them, or compare them two by two"
-        )
-    indexes = [first.scores.index, *(pairing.candidate.scores.index for pairing in pairings)]
-    return common, tuple(find_rows(index, common) for index in indexes)
 
 
 def common_metrics(runs: Sequence[Scored]) -> dict[str, tuple[Metric, ...]]:
     """The metrics that all pipelines have, by the first one's name, as each pipeline knows them.
 
     Each has the kind and the bounds that hold for all pipelines.
-
-    Parameters
-    ----------
-    runs : sequence of Scored
-        The pipelines.
 
     Raises
     ------
@@ -375,32 +390,12 @@ def common_metrics(runs: Sequence[Scored]) -> dict[str, tuple[Metric, ...]]:
     ]
     shared = [metrics for metrics in known if len(metrics) == len(runs)]
     if not shared:
-        raise AlignmentError(
-            f"no metric is in all {len(runs)} pipelines, though each shares some with "
-            f"{first.name!r}; rank fewer of them, or compare them two by two"
-        )
+        raise AlignmentError(_NOTHING_SHARED.format("metric", len(runs), first.name))
     return {metrics[0].name: metrics for metrics in on_one_scale(runs, shared)}
 
 
-def _notes(
-    runs: tuple[Scored, ...], ids: pd.Index, metrics: dict[str, tuple[Metric, ...]]
-) -> Iterable[str]:
-    if any(len(run.scores) > len(ids) for run in runs):
-        alone = dict.fromkeys(i for run in runs for i in run.scores.index.difference(ids))
-        yield note_on_lone_queries([*alone], len(alone))
-    yield from note_on_lone_metrics(runs, metrics)
-    yield from notes_on_bounds(runs, metrics.values())
-
-
 def note_on_lone_queries(ids: Sequence[str], n: int) -> str:
-    """The note on queries that not every pipeline has.
-
-    Parameters
-    ----------
-    ids : sequence of str
-        The ids, or the first of them.
-    n : int
-        Their number.
+    """The note on n queries that not every pipeline has, from the first ids of them.
 
     Examples
     --------
@@ -419,15 +414,10 @@ def note_on_lone_metrics(
 ) -> Iterator[str]:
     """The note on metrics that not every pipeline has, if there are any."""
     shared = [{known[place].name for known in metrics.values()} for place in range(len(runs))]
-    alone_in = [
-        name
-        for run, known in zip(runs, shared, strict=True)
-        for name in run.metrics
-        if name not in known
-    ]
-    if alone_in:
-        names = named(dict.fromkeys(alone_in), 10)
-        yield f"metrics that not every pipeline has are left out: {names}"
+    sides = zip(runs, shared, strict=True)
+    alone = dict.fromkeys(name for run, known in sides for name in run.metrics if name not in known)
+    if alone:
+        yield f"metrics that not every pipeline has are left out: {named(alone, 10)}"
 
 
 def choose_shared_metrics(
@@ -435,16 +425,7 @@ def choose_shared_metrics(
     shared: Mapping[str, tuple[Metric, ...]],
     metrics: str | Iterable[str] | None,
 ) -> list[str]:
-    """The metrics by any of their names; all that the pipelines share if `metrics` is None.
-
-    Parameters
-    ----------
-    first : mapping of str to Metric
-        The metrics of the first pipeline.
-    shared : mapping of str to tuple of Metric
-        Those that every pipeline has.
-    metrics : str or iterable of str, optional
-        What the caller chose.
+    """The shared metrics by any of their names; all of them if `metrics` is None.
 
     Raises
     ------
@@ -453,8 +434,8 @@ def choose_shared_metrics(
     """
     if metrics is None:
         return list(shared)
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
     resolve = resolver(first)
+    names = [metrics] if isinstance(metrics, str) else metrics
     chosen = list(dict.fromkeys(resolve(name) for name in names))
     for name in chosen:
         if name not in shared:

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank, read_scores
-from rageval_report.analysis.headlines.ranking_headline import (
+from rageval_report.analysis.verdicts import comparison_verdicts
+from rageval_report.reports.ranking_sentences import (
     RankedPipelines,
-    both_pair_texts,
-    pair_verdicts,
     ranking_headline,
 )
-from rageval_report.analysis.verdicts import comparison_verdicts
+from rageval_report.reports.views.pair_matrix import both_pair_texts, pair_verdicts
 
 N = 60
 QUERIES = [f"q{place}" for place in range(N)]
@@ -38,7 +37,7 @@ def noisy(name, seed, **metrics):
 def test_a_leader_alone():
     runs = [pipeline("a", recall=0.0), pipeline("bb", recall=0.1), pipeline("ccc", recall=0.2)]
     told = ranking_headline(rank(*runs))
-    assert told.text == "ccc is best: shown to be better than all others on recall."
+    assert told.text == "ccc is best: better than all others on recall."
     assert told.details[0] == "Best mean on 1 of 1 metric."
 
 
@@ -49,7 +48,7 @@ def test_a_leader_alone_on_some_of_the_metrics():
         pipeline("bb", recall=0.1, faithfulness=0.1),
     ]
     told = ranking_headline(rank(first, *others))
-    assert told.text == "ccc is best: shown to be better than all others on 1 of 2 metrics."
+    assert told.text == "ccc is best: better than all others on 1 of 2 metrics."
 
 
 def test_a_leader_with_others_that_may_be_as_good():
@@ -57,8 +56,7 @@ def test_a_leader_with_others_that_may_be_as_good():
     told = ranking_headline(rank(pipeline("a", recall=0.0), *close))
     assert told.text.endswith(" leads, but 2 others may be as good.")
     assert told.details[1] == (
-        "2 of the other 3 are not distinguishable from the best on any metric; 1 is shown to be "
-        "worse on at least one."
+        "2 of the other 3 may be as good; 1 is worse than the best on at least one metric."
     )
 
 
@@ -98,7 +96,7 @@ def test_nothing_is_shown():
     assert ranking_headline(rank(*runs[:2])).text == (
         "Neither of 2 pipelines is shown to be better than another."
     )
-    assert told.details[0].startswith("With 60 queries, only differences beyond about 0.")
+    assert told.details[0].startswith("60 queries can detect only differences above about 0.")
 
 
 def test_too_few_queries():
@@ -147,7 +145,7 @@ def test_unscored_queries_are_in_the_basis():
     frame.loc[frame["query_id"] == "q3", "recall"] = math.nan
     told = ranking_headline(rank(RAGPipelineEvaluation("a", frame), second))
     assert told.basis == (
-        "2 pipelines · 59 queries · 1 metric · every pair compared · up to 1 unscored on a metric"
+        "2 pipelines · 59 queries · 1 metric · every pair compared · up to 1 scores missing per metric"
     )
 
 
@@ -175,6 +173,5 @@ def test_nine_real_pipelines(real_data):
     told = ranking_headline(rank(*runs))
     assert told.text == "top_k=3 · chunk_size=128 leads, but 5 others may be as good."
     assert told.details[1] == (
-        "5 of the other 8 are not distinguishable from the best on any metric; 3 are shown to be "
-        "worse on at least one."
+        "5 of the other 8 may be as good; 3 are worse than the best on at least one metric."
     )

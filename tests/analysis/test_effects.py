@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.main_effects import MainEffects, main_effects
+from rageval_report.analysis.effects import MainEffects, main_effects
 from rageval_report.errors import DataError
 
 GRID = {"top_k": (5, 10), "reranker": ("off", "on"), "chunk_size": (128, 256, 512)}

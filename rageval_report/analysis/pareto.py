@@ -1,0 +1,276 @@
+"""The pipelines that no other one dominates, and how certain that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING, Unpack
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.objectives import QUALITY, Aim, Aims
+from rageval_report.analysis.weighted import Figure, Term, margin_of, percent, share_terms
+from rageval_report.errors import explain_keywords_of
+from rageval_report.plots import plot
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
+from rageval_report.reports.sentences import (
+    correction_text,
+    join_names,
+    number,
+    pvalue_text,
+)
+from rageval_report.results import Result
+from rageval_report.stats.corrections import adjust_pvalues
+from rageval_report.types import BoolArray, FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The standing of a pipeline: no other is ahead; one is ahead, which may be chance; it is dominated.
+ON_FRONT, MAY_BE_ON_FRONT, DOMINATED = "on the front", "may be on the front", "dominated"
+
+
+@explain_keywords_of
+@dataclass(frozen=True, eq=False, repr=False)
+class ParetoFront(Result):
+    """One row per pipeline, those on the front first.
+
+    Parameters
+    ----------
+    title, frame, settings, notes, headline, grouped_by
+        As in `Result`.
+    axes : tuple of Figure
+        The objectives.
+    dominance : DataFrame
+        One row per ordered pair: pipeline, other, is_ahead (it dominates the other on these
+        queries), probability (the share of the resamples in which it does), pvalue,
+        pvalue_adjusted, dominates (it is shown to).
+    """
+
+    axes: tuple[Figure, ...] = ()
+    dominance: pd.DataFrame | None = None
+
+    @property
+    def front(self) -> tuple[str, ...]:
+        """The pipelines on the front of these queries; see the column standing, too."""
+        return tuple(self.frame.loc[self.frame["on_front"], "pipeline"])
+
+    def plot(
+        self,
+        kind: FrontPlot | Plot = "pareto",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
+        """Draw the front; parameters as in `Ranking.plot`."""
+        return plot(self, kind, *args, ax=ax, **options)
+
+
+def pareto_front(aims: Aims, *, as_quality: bool) -> ParetoFront:
+    """The pipelines that no other one dominates; see `Ranking.pareto`."""
+    names, settings = aims.lineup.names, aims.settings
+    axes = tuple(_figures(aims, as_quality=as_quality))
+    deciding = [axis for axis in axes if not axis.is_constant]
+    observed, drawn = _dominance_matrices(deciding, len(names))
+    dominance = _dominance_table(aims, deciding, observed, drawn)
+    on_front: BoolArray = ~np.any(observed, axis=0)
+    frame = _front_frame(names, axes, on_front, dominance, settings.confidence_level)
+    if deciding:
+        frame["probability_on_front"] = (~drawn.any(axis=1)).mean(axis=0)
+    order = np.lexsort((-axes[0].turned, ~on_front))
+    frame = frame.iloc[order].reset_index(drop=True)
+    sentences = _sentences(frame, dominance, deciding, settings.stepwise)
+    return ParetoFront(
+        f"Pareto front over {join_names([axis.name for axis in axes])}",
+        frame.assign(verdict=pd.Series([*sentences], dtype=object)),
+        aims.shown_settings(objectives={axis.name: axis.made_of for axis in axes}),
+        (*aims.lineup.notes, *_notes(aims, axes, deciding)),
+        headline=("pipeline", "standing", "probability_on_front", *(axis.name for axis in axes)),
+        axes=axes,
+        dominance=dominance,
+    )
+
+
+def dominance_matrix(values: FloatArray, tie: FloatArray) -> BoolArray:
+    """Whether each pipeline dominates each other one: better somewhere, worse nowhere.
+
+    Parameters
+    ----------
+    values : ndarray of shape (..., n_pipelines, n_objectives)
+        Higher is better.
+    tie : ndarray of shape (n_objectives,)
+        The largest difference per objective that is only rounding.
+
+    Examples
+    --------
+    >>> dominance_matrix(np.array([[1.0, 2.0], [1.0, 1.0], [0.0, 3.0]]), np.zeros(2)).astype(int)
+    array([[0, 1, 0],
+           [0, 0, 0],
+           [0, 0, 0]])
+    """
+    size = values.shape[-2]
+    result = np.zeros((*values.shape[:-2], size, size), dtype=bool)
+    # One pipeline at a time: all pairs on all resamples at once would take k times the memory.
+    for row in range(size):
+        ahead = values[..., row : row + 1, :] - values
+        result[..., row, :] = (ahead >= -tie).all(axis=-1) & (ahead > tie).any(axis=-1)
+    return result
+
+
+def _figures(aims: Aims, *, as_quality: bool) -> Iterator[Figure]:
+    """One figure per objective; or one for quality as a whole, if there is also cost or latency."""
+
+    def figure(
+        name: str,
+        sides: tuple[FloatArray, FloatArray],
+        terms: tuple[Term, ...],
+        made_of: str,
+        *,
+        greater_is_better: bool = True,
+    ) -> Figure:
+        margin, seed = margin_of(name, terms, aims.margins), aims.settings.seed
+        return Figure(name, *sides, greater_is_better, terms, margin, seed, made_of)
+
+    spent = [aim for aim in aims.with_data if _is_spent(aim)]
+    quality = [aim for aim in aims.with_data if not _is_spent(aim)]
+    if as_quality and spent and len(quality) > 1:
+        total = np.sum([aim.weight for aim in quality])
+        weighed = [(aim, float(aim.weight / total)) for aim in quality]
+        parts = [(aim.shares[0] * weight, aim.shares[1] * weight) for aim, weight in weighed]
+        observed, drawn = (np.asarray(sum(side)) for side in zip(*parts, strict=True))
+        terms = tuple(term for aim, weight in weighed for term in share_terms(aim, weight))
+        made_of = (f"{weight:.3f} {aim.name} ({aim.description})" for aim, weight in weighed)
+        yield figure(QUALITY, (observed, drawn), terms, " + ".join(made_of))
+    else:
+        spent = aims.with_data
+    for aim in spent:
+        part, *others = aim.parts
+        if others:
+            yield figure(aim.name, aim.shares, share_terms(aim, 1.0), aim.description)
+            continue
+        # A single metric stands in its own unit.
+        yield figure(
+            *(aim.name, (part.observed, part.drawn), (Term(part, 1.0, is_share=False),)),
+            aim.description,
+            greater_is_better=part.greater_is_better,
+        )
+
+
+def _is_spent(aim: Aim) -> bool:
+    return all(part.block.metric.group == "performance" for part in aim.parts)
+
+
+def _dominance_matrices(figures: Sequence[Figure], size: int) -> tuple[BoolArray, BoolArray]:
+    """Whether the row dominates the column, on the queries and on each resample."""
+    if not figures:
+        return np.zeros((size, size), dtype=bool), np.zeros((0, size, size), dtype=bool)
+    tie = np.array([figure.tie for figure in figures])
+    signs = np.array([1.0 if figure.greater_is_better else -1.0 for figure in figures])
+    values = np.stack([figure.values for figure in figures], axis=-1)
+    drawn = np.stack([figure.drawn for figure in figures], axis=-1)
+    return dominance_matrix(values * signs, tie), dominance_matrix(drawn * signs, tie)
+
+
+def _dominance_table(
+    aims: Aims, figures: Sequence[Figure], observed: BoolArray, drawn: BoolArray
+) -> pd.DataFrame:
+    """One row per ordered pair; see `ParetoFront`."""
+    names = aims.lineup.names
+    share = drawn.mean(axis=0) if len(drawn) else np.zeros(observed.shape)
+    frame = pd.DataFrame(
+        {
+            "pipeline": names[i],
+            "other": names[j],
+            "is_ahead": bool(observed[i, j]),
+            "probability": float(share[i, j]),
+            # Without an advantage on these queries there is nothing to test.
+            "pvalue": _dominance_pvalue(figures, i, j) if observed[i, j] else 1.0,
+        }
+        for i, j in permutations(range(len(names)), 2)
+    )
+    adjusted = adjust_pvalues(frame["pvalue"].to_numpy(), aims.settings.stepwise)
+    return frame.assign(pvalue_adjusted=adjusted, dominates=adjusted <= aims.settings.alpha)
+
+
+def _dominance_pvalue(figures: Sequence[Figure], first: int, second: int) -> float:
+    """The p-value that the first pipeline dominates the second, beyond the margins."""
+    differing = [figure for figure in figures if not figure.is_identical(second, first)]
+    if not differing:
+        return 1.0
+    not_worse = max(figure.pvalue_better(second, first) for figure in differing)
+    with_margin = [figure for figure in differing if figure.margin]
+    if len(with_margin) < len(differing):
+        # Better without a margin on one of them, which is among the claims already.
+        return not_worse
+    beyond = min(figure.pvalue_better(second, first, figure.margin) for figure in with_margin)
+    return min(1.0, max(not_worse, len(with_margin) * beyond))
+
+
+def _front_frame(
+    names: Sequence[str],
+    axes: Sequence[Figure],
+    on_front: BoolArray,
+    dominance: pd.DataFrame,
+    level: float,
+) -> pd.DataFrame:
+    shown = dominance[dominance["dominates"]]
+    above, below = (
+        [", ".join(shown.loc[shown[side] == name, other]) for name in names]
+        for side, other in (("other", "pipeline"), ("pipeline", "other"))
+    )
+    behind = np.where(np.array(above) != "", DOMINATED, MAY_BE_ON_FRONT)
+    columns: dict[str, object] = {
+        "pipeline": list(names),
+        "standing": np.where(on_front, ON_FRONT, behind),
+        "on_front": on_front,
+        "probability_on_front": 1.0,
+    }
+    for axis in axes:
+        columns[axis.name] = axis.values
+        columns[f"{axis.name}_ci_low"], columns[f"{axis.name}_ci_high"] = axis.mean_limits(level)
+    return pd.DataFrame({**columns, "dominated_by": above, "dominates": below})
+
+
+def _sentences(
+    frame: pd.DataFrame, dominance: pd.DataFrame, figures: Sequence[Figure], correction: str
+) -> Iterator[str | None]:
+    """The sentence on the front, and one on each pipeline that another one is ahead of."""
+    front = join_names(list(frame.loc[frame["on_front"], "pipeline"]))
+    nobody = "no objective distinguishes the pipelines: all are on the front"
+    yield f"on the front: {front}" if figures else nobody
+    short = next((figure for figure in figures if figure.too_few), None)
+    beyond = " beyond the margins" if any(figure.margin for figure in figures) else ""
+    for name, standing in frame[["pipeline", "standing"]].iloc[1:].itertuples(index=False):
+        if standing == ON_FRONT:
+            yield None
+            continue
+        rivals = dominance[(dominance["other"] == name) & dominance["is_ahead"]]
+        rival = rivals.sort_values(["pvalue_adjusted", "probability"], ascending=[True, False])
+        other, pvalue, share = rival[["pipeline", "pvalue_adjusted", "probability"]].iloc[0]
+        test = f"{correction_text(correction)} p {pvalue_text(float(pvalue))}"
+        resamples = f"in {percent(share)} of the resamples of the queries"
+        if standing == DOMINATED:
+            yield f"{name} is dominated by {other} ({test}), and {resamples}"
+            continue
+        why = f"too few {short.units.word} for a test: {short.too_few}" if short else test
+        yield (
+            f"{name} may be on the front: {other} is ahead of it on these queries, but is not "
+            f"shown to be better on every objective{beyond} ({why}, {resamples})"
+        )
+
+
+def _notes(aims: Aims, axes: Sequence[Figure], deciding: Sequence[Figure]) -> Iterable[str]:
+    for axis in axes:
+        yield f"{axis.name}: {axis.made_of}{'' if axis.greater_is_better else ', lower is better'}"
+    yield from aims.notes()
+    constant = [axis.name for axis in axes if axis not in deciding]
+    if constant:
+        yield f"equal for all pipelines, so that it decides nothing: {', '.join(constant)}"
+    if len(deciding) == 1:
+        yield "only one objective decides: the front is the best pipeline on it"
+    margins = [f"{axis.name} {number(axis.margin)}" for axis in deciding if axis.margin]
+    if margins:
+        yield f"margins, beyond which a difference matters: {', '.join(margins)}"

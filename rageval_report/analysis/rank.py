@@ -1,0 +1,1038 @@
+"""Several pipelines in order, metric by metric: the best, and those that may be as good."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from string import ascii_letters
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from rageval_report.analysis.arguments import (
+    Clusters,
+    EvaluationInput,
+    RankingReportKeywords,
+    Scanned,
+    check_count,
+    clusters_setting,
+    engine_setting,
+    interval_of_mean,
+    read_evaluations,
+    scans_among,
+)
+from rageval_report.analysis.cluster_means import interval_of_clusters
+from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
+from rageval_report.analysis.lineup import Lineup, ScoreBlock, choose_shared_metrics, line_up
+from rageval_report.analysis.objectives import (
+    Aims,
+    ObjectivesArgument,
+    RankSettings,
+    check_margins,
+    choose_objectives,
+)
+from rageval_report.analysis.pairing import MissingTreatment
+from rageval_report.analysis.pareto import ParetoFront, pareto_front
+from rageval_report.analysis.report_files import REPORTS
+from rageval_report.analysis.weighted import (
+    BEST,
+    MAY_BE_BEST,
+    WORSE,
+    WeightedScores,
+    weighted_scores,
+)
+from rageval_report.errors import (
+    MOST_NAMED,
+    DataError,
+    check_options,
+    explain_keywords,
+    explain_keywords_of,
+    is_doubt,
+)
+from rageval_report.plots import plot
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
+from rageval_report.reports.ranking_sentences import (
+    MOST_NOTES,
+    RankedPipelines,
+    basis_of_ranking,
+    printed_ranking,
+    ranking_answer,
+    standing_sentence,
+)
+from rageval_report.reports.sentences import (
+    filled_notes,
+    group_notes,
+    join_names,
+    number,
+    pvalue_text,
+)
+from rageval_report.results import Result
+from rageval_report.scores import Metric, resolver
+from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
+from rageval_report.stats.base import Interval
+from rageval_report.stats.corrections import WESTFALL_YOUNG, shared_flips, uses_midp
+from rageval_report.stats.many_pairs import AllPairs, run_all_tests
+from rageval_report.stats.pairs import Pairs, interval_of_test, paired_interval
+from rageval_report.stats.planning import PlannedTest
+from rageval_report.stats.pooling import gain_of_noise
+from rageval_report.stats.units import fewest_units
+from rageval_report.types import BoolArray, FloatArray, IndexArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from rageval_report.reports.report import Report
+
+_HEADLINE = (
+    *("rank", "pipeline", "standing", "letters", "n", "mean", "ci_low", "ci_high"),
+    *("average_rank", "wins", "beats"),
+)
+_PAIR_HEADLINE = (
+    *("baseline", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),
+    *("ci_low", "ci_high", "pvalue_adjusted", "wins", "ties", "losses"),
+)
+
+
+@dataclass(frozen=True)
+class RankPlan(RankSettings):
+    """The checked settings of a ranking; see `rank`."""
+
+    test: str = "auto"
+    missing: MissingTreatment = "drop"
+    tried: int = 1
+    on: str | None = None
+    clusters: str | None = None
+    weights: Mapping[str, float] | None = None
+    objectives: ObjectivesArgument = None
+    margins: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("tried", self.tried)
+
+    def shown(self, correction: str, family_size: int) -> dict[str, object]:
+        """The settings of a result."""
+        return {
+            "test": self.test,
+            "correction": correction,
+            "family_size": family_size,
+            "confidence_level": self.confidence_level,
+            "missing": self.missing,
+            "n_resamples": self.n_resamples,
+            "seed": self.seed,
+            **({} if self.on is None else {"on": self.on}),
+        }
+
+
+@explain_keywords_of
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking(Result):
+    """Pipelines in order: one row per metric and pipeline, the best of each metric first.
+
+    Parameters
+    ----------
+    title, frame, settings, notes, headline, grouped_by
+        As in `Result`.
+    lineup : Lineup
+        The runs side by side.
+    blocks : dict of str to ScoreBlock
+        The scores by which the pipelines are ranked, for each metric.
+    tests : dict of str to AllPairs
+        The tests of all pairs on each metric; none for a metric that cannot be ranked.
+    levels : dict of str to float
+        For each metric with tests the level that the correction leaves to a pair not shown.
+    plan : RankPlan
+        The settings, and the defaults of `weighted` and `pareto`.
+    key_notes : tuple of str
+        The notes that are printed.
+
+    Examples
+    --------
+    >>> from rageval_report.demo import demo_evaluations
+    >>> ranking = rank(*demo_evaluations(), metrics=["recall@5", "latency_ms"])
+    >>> ranking.metrics, round(ranking.alpha, 3)
+    (('recall@5', 'latency_ms'), 0.05)
+    >>> ranking.summary
+    'No single winner: hybrid leads on recall@5, bm25 on latency_ms.'
+    >>> ranking.pairs.frame[["metric", "difference", "is_shown"]].round(3)
+           metric  difference  is_shown
+    0    recall@5       0.126      True
+    1  latency_ms     320.247      True
+    >>> ranking.friedman.frame["metric"].tolist()
+    ['recall@5', 'latency_ms']
+    """
+
+    lineup: Lineup | None = None
+    blocks: Mapping[str, ScoreBlock] = field(default_factory=dict)
+    tests: Mapping[str, AllPairs] = field(default_factory=dict)
+    levels: Mapping[str, float] = field(default_factory=dict)
+    plan: RankPlan = field(default_factory=RankPlan)
+    key_notes: tuple[str, ...] = ()
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics, in order."""
+        return tuple(dict.fromkeys(self.frame["metric"]))
+
+    @property
+    def alpha(self) -> float:
+        """The error rate that belongs to the confidence level."""
+        return self.plan.alpha
+
+    @property
+    def summary(self) -> str:
+        """Which pipeline is best, or which others may be as good, in one plain sentence."""
+        return ranking_answer(self) if len(self.frame) else ""
+
+    def printed(self) -> Result:
+        """The answer, one table that ends with verdicts, and at most three notes."""
+        if not len(self.frame):
+            return self
+        ranked = RankedPipelines.of(self)
+        doubts = [note for note in self.notes if is_doubt(note)]
+        n_notes = max(0, MOST_NOTES - len(doubts))
+        return printed_ranking(self, ranked, [*doubts, *self.key_notes[:n_notes]])
+
+    def best(self, metric: str) -> tuple[str, ...]:
+        """The pipelines with the best mean; several if their means are equal.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> rank(*demo_evaluations(), metrics="recall@5").best("recall@5")
+        ('hybrid',)
+        """
+        rows = self.of(metric)
+        return tuple(rows.loc[rows["is_best"], "pipeline"])
+
+    def of(self, metric: str) -> pd.DataFrame:
+        """The rows of one metric, by any of its names, the best pipeline first.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> ranking = rank(*demo_evaluations(), metrics="recall@5")
+        >>> ranking.of("recall@5")[["pipeline", "mean", "letters"]].round(3)
+          pipeline   mean letters
+        0   hybrid  0.856       a
+        1     bm25  0.730       b
+        """
+        name = resolver({name: self.blocks[name].metric for name in self.metrics})(metric)
+        return self.frame[self.frame["metric"] == name].reset_index(drop=True)
+
+    def groups(self, metric: str) -> list[tuple[str, ...]]:
+        """The pipelines that share a letter, the best first; one group per letter.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> rank(*demo_evaluations(), metrics="recall@5").groups("recall@5")
+        [('hybrid',), ('bm25',)]
+        """
+        name = str(self.of(metric)["metric"].iloc[0])
+        if name not in self.tests:
+            return []
+        standing = Standing(self.blocks[name], self.tests[name], self.alpha)
+        names = [self.blocks[name].names[place] for place in standing.order]
+        return [tuple(names[place] for place in group) for group in groups_of(standing.differs)]
+
+    @cached_property
+    def pairs(self) -> Result:
+        """Every pair on every metric: difference with its interval, p before and after correction.
+
+        One row per metric and pair: metric, baseline, candidate, n, baseline_mean, candidate_mean,
+        difference, ci_low, ci_high, test, margin, pvalue, pvalue_adjusted, wins, ties, losses,
+        min_detectable_difference, is_shown. The intervals belong to the tests, and are not
+        adjusted. With a margin the p-value is that of a difference beyond it, and the smallest
+        detectable difference is that much larger. It is that of the level that the correction
+        leaves to a pair that is not shown.
+        """
+        blocks = (
+            (self.blocks[name], pairs, self.levels[name]) for name, pairs in self.tests.items()
+        )
+        rows = [row for each in blocks for row in _pair_rows(*each, self.plan)]
+        which, family = f"these {len(rows)} pairs", len(rows)
+        if "tried" in self.settings:
+            family = int(str(self.settings["family_size"]))
+            which = f"{family} pairs of all that were tried"
+        correction = self.settings["correction"]
+        note = f"p-values are adjusted ({correction}) over {which}; the intervals are not"
+        return Result(
+            "All pairs of pipelines",
+            pd.DataFrame(rows),
+            self.settings,
+            (note,) if correction != "none" and family > 1 else (),
+            headline=_PAIR_HEADLINE,
+            grouped_by="metric" if len(self.tests) > 1 else "",
+        )
+
+    @cached_property
+    def friedman(self) -> Result:
+        """Friedman's test by metric: metric, n, k, statistic, pvalue, concordance."""
+        rows = []
+        for name in self.tests:
+            block = self.blocks[name]
+            up, k = block.metric.greater_is_better, len(block.names)
+            test = block.columns.friedman(greater_is_better=up)
+            differ = "differ" if test.pvalue <= self.alpha else "are not shown to differ"
+            rows.append(
+                {
+                    "metric": name,
+                    "n": test.n,
+                    "k": k,
+                    "statistic": test.statistic,
+                    "degrees_of_freedom": test.degrees_of_freedom,
+                    "pvalue": test.pvalue,
+                    "concordance": test.concordance,
+                    "verdict": f"the ranks of the {k} pipelines {differ} on {name} "
+                    f"(p {pvalue_text(test.pvalue)}, concordance {number(test.concordance)}, "
+                    f"{test.n} {block.units.word})",
+                }
+            )
+        note = (
+            "the test is about ranks within queries, not about means; on metrics with many ties "
+            "it has little power"
+        )
+        settings = {"test": "friedman", "alpha": self.alpha}
+        return Result("Friedman's test", pd.DataFrame(rows), settings, (note,))
+
+    def weighted(
+        self,
+        weights: Mapping[str, float] | None = None,
+        objectives: ObjectivesArgument = None,
+        *,
+        margins: Mapping[str, float] | None = None,
+        n_resamples: int | None = None,
+        seed: int | None = None,
+        confidence_level: float | None = None,
+    ) -> WeightedScores:
+        """One score per pipeline from weighted objectives, and how much the order depends on them.
+
+        Parameters
+        ----------
+        weights : mapping of str to float, optional
+            By objective, or by metric; if omitted, those of the ranking, else the default ones.
+        objectives : mapping, optional
+            What each objective is made of: an `Objective`, the names of metrics, or a text such as
+            "p95(latency_ms), worst=5000, best=0"; see `rageval_report.analysis.objectives`.
+        margins : mapping of str to float, optional
+            Differences that are too small to matter, by metric (in its own unit), by objective
+            (between 0 and 1), or "score" for the weighted score and "quality" for that of a front;
+            if omitted, those of the ranking.
+        n_resamples, seed, confidence_level : optional
+            As in `rank`; if omitted, those of the ranking.
+
+        Returns
+        -------
+        WeightedScores
+            Columns: rank, pipeline, standing ("best", "may be best": not shown to be worse than the
+            best, "worse"), score, ci_low, ci_high, share_of_resamples and share_of_weights (in
+            which the pipeline has the highest score; ties, and differences up to the margin, are
+            shared), share_of_weights_shown (under which it is shown to be better than every other),
+            and the contribution of each objective under its name.
+
+        Notes
+        -----
+        The score is the weighted mean of the objectives that have data in every pipeline. If every
+        objective is a mean over queries, each query contributes to the score, and a difference is
+        tested as in `rageval_report.compare`. With a median, a percentile, or a mean beyond the
+        worst value that counts, the test and the interval come from paired bootstrap resamples.
+        `share_of_weights` takes all weights to be equally likely (uniform on the simplex): exact
+        for one and two objectives, from random weights for more.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> ranking = rank(*demo_evaluations(), metrics=["recall@5", "faithfulness"])
+        >>> scores = ranking.weighted({"recall@5": 1, "faithfulness": 2}, n_resamples=99)
+        >>> scores.frame["pipeline"].tolist()
+        ['hybrid', 'bm25']
+        """
+        return weighted_scores(
+            self._aims(objectives, weights, margins, (n_resamples, seed, confidence_level))
+        )
+
+    def pareto(
+        self,
+        objectives: ObjectivesArgument = None,
+        weights: Mapping[str, float] | None = None,
+        *,
+        margins: Mapping[str, float] | None = None,
+        n_resamples: int | None = None,
+        seed: int | None = None,
+        confidence_level: float | None = None,
+    ) -> ParetoFront:
+        """The pipelines that no other one dominates, and how certain that is.
+
+        One dominates another if it is better on at least one objective and worse on none. It is
+        said to dominate only where each of these claims is shown [1]_.
+
+        Parameters
+        ----------
+        objectives : mapping or iterable of str, optional
+            The objectives. If omitted: quality (accuracy, faithfulness, citation and retrieval,
+            weighted), cost and latency; the parts of quality one by one if not every pipeline has
+            cost or latency.
+        weights : mapping of str to float, optional
+            What quality is made of.
+        margins, n_resamples, seed, confidence_level : optional
+            As in `weighted`.
+
+        Returns
+        -------
+        ParetoFront
+            Columns: pipeline, standing ("on the front"; "may be on the front": another pipeline is
+            ahead on these queries, which is not shown to be more than chance; "dominated": that is
+            shown), on_front (on these queries), probability_on_front (the share of resamples), each
+            objective with ``{objective}_ci_low`` and ``_high``, and the names of those that are
+            shown to dominate it and to be dominated by it, dominated_by and dominates.
+
+        References
+        ----------
+        .. [1] Berger (1982). Multiparameter hypothesis testing and acceptance sampling.
+           Technometrics 24(4).
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> front = rank(*demo_evaluations(), n_resamples=99).pareto()
+        >>> front.frame["pipeline"].tolist()
+        ['hybrid', 'bm25']
+        """
+        settings = n_resamples, seed, confidence_level
+        aims = self._aims(objectives, weights, margins, settings)
+        is_default = objectives is None and (weights is not None or self.plan.objectives is None)
+        return pareto_front(aims, as_quality=is_default)
+
+    def plot(
+        self,
+        kind: RankingPlot | Plot = "leaderboard",
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
+        """Draw the ranking; see `rageval_report.plots`.
+
+        Parameters
+        ----------
+        kind : str or Plot
+            "heat", "leaderboard", "groups", "pareto", or an entry of
+            ``rageval_report.plots.PLOTS``.
+        *args : str or iterable of str
+            The metrics, by any of their names.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if omitted.
+        **options
+            The options of the plot.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from rageval_report.demo import demo_evaluations
+        >>> ranking = rank(*demo_evaluations(), metrics="recall@5")
+        >>> ranking.plot("leaderboard", ax=Figure().subplots()).get_title()
+        'hybrid, bm25: Recall@5'
+        """
+        return plot(self, kind, *args, ax=ax, **options)
+
+    def report(self, **options: Unpack[RankingReportKeywords]) -> Report:
+        """The report file: the leaderboard, what quality costs, every pair, and every query.
+
+        Parameters
+        ----------
+        **options
+            ``title``, ``by``, ``correct``, ``k``, ``pictures`` and ``longest_text``, as in
+            `rageval_report.reports.report_ranking`.
+
+        Returns
+        -------
+        rageval_report.reports.Report
+            Its ``save("report.html")`` writes the page.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> rank(*demo_evaluations(), metrics="recall@5").report(pictures=False)
+        Report('Ranking of bm25 and hybrid', 2 verdicts, 4 sections, 202 queries)
+        """
+        check_options("Ranking.report()", options, RankingReportKeywords.__annotations__)
+        return REPORTS["ranking"](self, **options)
+
+    def _aims(
+        self,
+        objectives: ObjectivesArgument,
+        weights: Mapping[str, float] | None,
+        margins: Mapping[str, float] | None,
+        settings: tuple[int | None, int | None, float | None],
+    ) -> Aims:
+        """The objectives of a call; what it does not say is that of the ranking."""
+        plan = self.plan
+        if self.lineup is None:
+            raise DataError("this Ranking has no scores; create it with rank()")
+        if weights is None and objectives is None:
+            weights, objectives = plan.weights, plan.objectives
+        names = ("n_resamples", "seed", "confidence_level")
+        own = dict(zip(names, settings, strict=True))
+        given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        return Aims.of(
+            self.lineup,
+            replace(plan, correction=str(self.settings["correction"]), **given),
+            objectives,
+            weights,
+            plan.margins if margins is None else margins,
+        )
+
+
+@explain_keywords
+def rank(
+    *evaluations: EvaluationInput | Scanned,
+    metrics: str | Iterable[str] | None = None,
+    weights: Mapping[str, float] | None = None,
+    objectives: ObjectivesArgument = None,
+    correction: str = "holm",
+    confidence_level: float = 0.95,
+    missing: MissingTreatment = "drop",
+    n_resamples: int = 9999,
+    seed: int = 0,
+    on: str | None = None,
+    test: str = "auto",
+    margins: Mapping[str, float] | None = None,
+    clusters: Clusters | None = None,
+    tried: int = 1,
+) -> Ranking:
+    """Rank several pipelines, metric by metric.
+
+    Parameters
+    ----------
+    *evaluations : RAGPipelineEvaluation, str or PathLike; or scans
+        At least two. A path, a folder, a glob or an address stands for all evaluations that
+        `rageval_report.read_scores` reads from it: ``rank("runs/")``. Scans are those of
+        `RAGPipelineEvaluation.scan`.
+    metrics : str or iterable of str, optional
+        The metrics; all that every pipeline has if omitted.
+    weights, objectives : mapping, optional
+        The defaults of `Ranking.weighted` and `Ranking.pareto`; checked here.
+    correction : str
+        "holm" over all pairs of all quality metrics, and over those of latency, cost and tokens;
+        "westfall-young" (all pairs share the sign flips), "bh", "by", "hochberg", "bonferroni",
+        "none".
+    confidence_level : float
+        The level of the intervals; one minus it is the error rate of the comparisons.
+    missing : {"drop", "worst", "bounds"}
+        "drop" leaves out, for all, a query that a pipeline did not score; "worst" gives it the
+        worst possible score; "bounds" leaves it out, and ``mean_lowest`` and ``mean_highest`` say
+        how far such queries could move the mean.
+    n_resamples, seed : int
+        For whatever draws at random: "westfall-young", intervals of unbounded metrics below 500
+        queries, and the resamples of `Ranking.weighted` and `Ranking.pareto`.
+    on : str, optional
+        A column of texts, such as "question", that matches the queries if the ids differ.
+    test : str
+        "auto" as in `compare`; else a name of the table ``rageval_report.stats.TESTS``.
+    margins : mapping of str to float, optional
+        Differences that are too small to matter, such as ``{"latency_ms": 50}``: pipelines are
+        shown to differ only beyond them, here, in `Ranking.pairs`, and in `Ranking.weighted` and
+        `Ranking.pareto`, of which they are the default. With margins "westfall-young" is Holm's.
+    clusters : str, Series or mapping, optional
+        A detail column of the first pipeline, or labels by query id: queries with the same label
+        are not independent, and count together in every test, interval and resample.
+    tried : int
+        The number of pipelines that were tried on these queries, if only the best of them are
+        ranked. The correction then counts the pairs of all of them; "westfall-young" is Holm's.
+
+    Returns
+    -------
+    Ranking
+        Columns: metric, pipeline, rank, n, n_unscored, mean, ci_low, ci_high, letters, is_best,
+        standing ("best", "may be best": not shown to be worse, "worse"), average_rank
+        (within queries, 1 is best), wins (queries on which it alone is best), beats and beaten_by
+        (the number of pipelines it is shown to be better, worse than), ci_method, and the verdict
+        of the metric beside its best pipeline; then gain_of_noise, by which noise alone is expected
+        to lift the mean of the best of as many equal pipelines.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two pipelines, two have the same name, or a setting makes no sense.
+    AlignmentError
+        If no query, or no metric, is in all of them.
+    UnknownNameError
+        If a metric, an objective or a setting is not known.
+
+    Notes
+    -----
+    A metric is ranked on the queries that all pipelines scored. Fewer than six of them, or of their
+    clusters, are not tested: they are too few. Of two pipelines that share a letter no difference
+    is shown, which does not make them equal. Each interval is that of one mean alone; the letters
+    say whether two pipelines differ.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> easy = [0.31, 0.52, 0.13, 0.94, 0.45, 0.26, 0.77, 0.68, 0.05, 0.88]
+    >>> runs = [
+    ...     RAGPipelineEvaluation(name, {"query_id": list("abcdefghij"), "recall": scores})
+    ...     for name, scores in {
+    ...         "bm25": easy,
+    ...         "dense": [score + 0.04 for score in easy],
+    ...         "hybrid": [score + 0.05 - 0.01 * (score > 0.2) for score in easy],
+    ...     }.items()
+    ... ]
+    >>> ranking = rank(*runs)
+    >>> ranking.frame[["pipeline", "rank", "letters"]].values.tolist()
+    [['hybrid', 1, 'a'], ['dense', 2, 'a'], ['bm25', 3, 'b']]
+    """
+    shown_clusters = None if clusters is None else str(clusters_setting(clusters)["clusters"])
+    plan = RankPlan(
+        *(confidence_level, n_resamples, seed, correction, test, missing, tried, on),
+        *(shown_clusters, weights, objectives),
+    )
+    lineup: Any  # of scans, it has the same names
+    runs: Sequence[Any]
+    read_notes: tuple[str, ...] = ()
+    if runs := scans_among(evaluations, "rank()"):
+        lineup = runs[0].line_up(runs, metrics, missing, clusters, on)
+    else:
+        runs, read_notes = read_evaluations(evaluations)  # type: ignore[arg-type]
+        lineup = line_up(runs, missing=missing, on=on, clusters=clusters)
+    names = choose_shared_metrics(lineup.runs[0].metrics, lineup.metrics, metrics)
+    if (weights, objectives, margins) != (None, None, None):
+        # A mistake in weights, objectives or margins is reported now, not later.
+        _, chosen = choose_objectives(lineup.runs, objectives, weights)
+        known = {name: known_as[0] for name, known_as in lineup.metrics.items()}
+        plan = replace(plan, margins=check_margins(margins, known, chosen))
+    family = CorrectionFamily.of(
+        replace(metric, name=name) for name in names for metric in lineup.metrics[name]
+    )
+    ranking = _rank_blocks({name: lineup.block(name) for name in names}, lineup, plan, family)
+    return replace(
+        ranking,
+        settings={**ranking.settings, **dialect_settings(runs), **engine_setting(runs[0])},
+        notes=(*note_on_dialects(runs), *read_notes, *lineup.notes, *ranking.notes),
+    )
+
+
+def _rank_blocks(
+    blocks: dict[str, ScoreBlock], lineup: Lineup, plan: RankPlan, family: CorrectionFamily
+) -> Ranking:
+    """Test all pairs, correct them together, and put the pipelines in order."""
+    rankable = {
+        name: block
+        for name, block in blocks.items()
+        if len(block.names) > 1 and block.columns.n > 0
+    }
+    margins = {name: plan.margins[name] for name in rankable if name in plan.margins}
+    n = len(lineup.names)
+    tried = max(plan.tried, n)
+    # The pairs with pipelines that are not ranked, for each pair that is.
+    hidden = tried * (tried - 1) / (n * (n - 1)) - 1.0
+    # The flips of signs that all pairs share belong to differences of 0, not of a margin, and
+    # there are none of pipelines that are not ranked.
+    method = plan.stepwise if margins or tried > n else plan.correction
+    tests = {
+        name: _test_pairs(block, margins.get(name, 0.0), plan) for name, block in rankable.items()
+    }
+    members = [pairs.pvalue for name, pairs in tests.items() if name in family.members]
+    n_tests = sum(int(np.isfinite(pvalue).sum()) for pvalue in members)
+    settings = {
+        **plan.shown(method, round(n_tests * (1.0 + hidden))),
+        **({"tried": tried} if tried > n else {}),
+        **({"margins": margins} if margins else {}),
+        **({} if plan.clusters is None else {"clusters": plan.clusters}),
+    }
+    tests, levels = _correct(tests, blocks, family, replace(plan, correction=method), hidden)
+    tables = (
+        _metric_rows(block, tests.get(name), lineup, settings, plan)
+        for name, block in blocks.items()
+    )
+    listed = f"{n} pipelines" if n > 3 else join_names(lineup.names)
+    rows = pd.DataFrame(chain.from_iterable(tables))
+    basis = basis_of_ranking(rows, settings, family.outside, blocks)
+    key_notes = (basis, *_notes_on_luck(blocks, tests, settings))
+    return Ranking(
+        f"Ranking of {listed}",
+        rows,
+        settings,
+        (*_notes(blocks, tests, lineup, plan), *key_notes),
+        headline=_HEADLINE,
+        grouped_by="metric" if len(blocks) > 1 else "",
+        lineup=lineup,
+        blocks=blocks,
+        tests=tests,
+        levels=levels,
+        plan=plan,
+        key_notes=key_notes,
+    )
+
+
+def _test_pairs(block: ScoreBlock, margin: float, plan: RankPlan) -> AllPairs:
+    """The tests of all pairs on one metric; p is NaN if there are too few units for a test."""
+    columns = block.columns
+    is_too_few = columns.n_units < fewest_units(plan.alpha)
+    pairs = run_all_tests(
+        columns.pairs,
+        test=plan.test,
+        margin=0.0 if is_too_few else margin,
+        n_resamples=plan.n_resamples,
+        seed=plan.seed,
+    )
+    if not is_too_few:
+        return pairs
+    pvalue = np.where((pairs.wins == 0) & (pairs.losses == 0), 1.0, np.nan)
+    return replace(pairs, pvalue=pvalue, pvalue_adjusted=pvalue, tests=("none",) * pvalue.size)
+
+
+def _correct(
+    tests: dict[str, AllPairs],
+    blocks: Mapping[str, ScoreBlock],
+    family: CorrectionFamily,
+    plan: RankPlan,
+    hidden: float,
+) -> tuple[dict[str, AllPairs], dict[str, float]]:
+    """The tests with adjusted p-values, and the level that is left to the pairs of each metric."""
+    if not tests:
+        return tests, {}
+    names = [name for name, pairs in tests.items() for _ in range(pairs.pvalue.size)]
+    raw = np.concatenate([pairs.pvalue for pairs in tests.values()])
+
+    def adjust(positions: IndexArray) -> FloatArray:
+        if plan.correction != WESTFALL_YOUNG:
+            return adjust_with_hidden(raw[positions], plan.correction, hidden)
+        chosen = list(dict.fromkeys(names[i] for i in positions))
+        # With the rows that are left out, as NaN: metrics must have the same queries to share
+        # flips. They are drawn, but no adjusted p-value is below the raw one; NaN is no test.
+        drawn = shared_flips(
+            [blocks[name].values for name in chosen],
+            units=blocks[chosen[0]].units,
+            half_ties=[uses_midp(test) for name in chosen for test in tests[name].tests],
+            n_resamples=plan.n_resamples,
+            seed=plan.seed,
+        )
+        return np.asarray(np.maximum(np.concatenate(drawn), raw[positions]))
+
+    adjusted = family.correct(names, raw, adjust)
+    levels = levels_left(family, names, raw, plan.correction, plan.alpha, hidden=hidden)
+    ends = np.cumsum([pairs.pvalue.size for pairs in tests.values()])[:-1]
+    split = zip(tests.items(), np.split(adjusted, ends), strict=True)
+    return (
+        {name: replace(pairs, pvalue_adjusted=pvalues) for (name, pairs), pvalues in split},
+        dict(zip(names, levels.tolist(), strict=True)),
+    )
+
+
+# -- the order on one metric
+
+
+class Standing:
+    """The order of the pipelines on one metric, and which pairs are shown to differ.
+
+    ``order`` has the columns, the best first; ``ranks`` those of each column, where equal means
+    share one; ``beats`` whether the pipeline of the row is shown to be better than the column's.
+    """
+
+    def __init__(self, block: ScoreBlock, tests: AllPairs, alpha: float) -> None:
+        columns, sign = block.columns, 1.0 if block.metric.greater_is_better else -1.0
+        means, tie = sign * columns.means, columns.tie
+        ahead = means[:, np.newaxis] - means > tie
+        # Means that differ by rounding alone get the same key and keep the order of the caller.
+        self.order: list[int] = np.argsort(-np.round(means / tie) * tie, kind="stable").tolist()
+        self.ranks = 1 + ahead.sum(axis=0)
+        is_shown = tests.matrix(tests.pvalue_adjusted <= alpha, diagonal=False)
+        self.beats: BoolArray = is_shown & ahead
+
+    @property
+    def differs(self) -> BoolArray:
+        """Whether each two pipelines are shown to differ, in order, the best first."""
+        either = self.beats | self.beats.T
+        return np.asarray(either[np.ix_(self.order, self.order)])
+
+    def word(self, place: int) -> str:
+        """The standing of a column: "best", "may be best", or "worse" if shown to be worse."""
+        if self.ranks[place] == 1:
+            return BEST
+        return WORSE if self.beats[self.order[0], place] else MAY_BE_BEST
+
+
+def groups_of(differs: npt.ArrayLike) -> list[tuple[int, ...]]:
+    """The groups within which no difference is shown, by inserting and absorbing.
+
+    Two members share a group if and only if no difference between them is shown. All start in one
+    group; each difference splits every group that contains both, and a group that another one
+    contains is absorbed.
+
+    References
+    ----------
+    .. [1] Piepho (2004). An algorithm for a letter-based representation of all-pairwise
+       comparisons. Journal of Computational and Graphical Statistics 13(2).
+    .. [2] Gramm et al. (2007). Algorithms for compact letter displays: comparison and evaluation.
+       Computational Statistics & Data Analysis 52(2).
+
+    Examples
+    --------
+    >>> groups_of([[False, False, True], [False, False, False], [True, False, False]])
+    [(0, 1), (1, 2)]
+    """
+    matrix: BoolArray = np.asarray(differs, dtype=bool)
+    groups = [frozenset(range(len(matrix)))]
+    for first, second in zip(*np.nonzero(np.triu(matrix, 1)), strict=True):
+        both = {first, second}
+        apart = {group - {one} for group in groups if both <= group for one in both}
+        split = apart | {group for group in groups if not both <= group}
+        groups = []
+        # Largest first, so that a group can only be part of one that comes before it.
+        for group in sorted(split, key=len, reverse=True):
+            if not any(group <= larger for larger in groups):
+                groups.append(group)
+    return sorted(tuple(sorted(int(member) for member in group)) for group in groups)
+
+
+def letters_of(differs: npt.ArrayLike) -> list[str]:
+    """The letters of each member, the best first; beyond 52 groups numbers in brackets.
+
+    Examples
+    --------
+    >>> letters_of([[False, False, True], [False, False, False], [True, False, False]])
+    ['a', 'ab', 'b']
+    """
+    letters = [""] * len(np.asarray(differs))
+    for place, group in enumerate(groups_of(differs)):
+        for member in group:
+            letters[member] += ascii_letters[place] if place < 52 else f"({place + 1})"
+    return letters
+
+
+# -- the tables
+
+
+def _metric_rows(
+    block: ScoreBlock,
+    tests: AllPairs | None,
+    lineup: Lineup,
+    settings: Mapping[str, object],
+    plan: RankPlan,
+) -> Iterator[dict[str, object]]:
+    """The rows of one metric: the pipelines in order, then those that are not ranked."""
+    unscored = dict(zip(block.names, block.unscored.tolist(), strict=True))
+
+    def row(name: str, **ranked: object) -> dict[str, object]:
+        """A row of the table, of a pipeline that is not ranked as far as nothing else is said."""
+        nothing = {"rank": math.nan, "n": 0, "n_unscored": unscored.get(name, lineup.n_queries)}
+        nothing |= dict.fromkeys(("mean", "ci_low", "ci_high"), math.nan)
+        nothing |= {"letters": "", "is_best": False, "standing": "not ranked"}
+        nothing |= {"average_rank": math.nan, "wins": 0, "beats": 0, "beaten_by": 0}
+        nothing |= {"ci_method": "none", "title": block.metric.title}
+        nothing |= {"greater_is_better": block.metric.greater_is_better}
+        nothing |= {"verdict": None, "gain_of_noise": math.nan}
+        if lineup.missing == "bounds":
+            ends = lineup.extreme_means(block.metric, name)
+            nothing |= dict(zip(("mean_lowest", "mean_highest"), ends, strict=True))
+        return {"metric": block.metric.name, "pipeline": name, **nothing, **ranked}
+
+    if tests is None:
+        yield from map(row, lineup.names)
+        return
+    standing, columns = Standing(block, tests, plan.alpha), block.columns
+    up, order, beats = block.metric.greater_is_better, standing.order, standing.beats
+    intervals = _mean_intervals(block, plan)
+    average, wins = _average_ranks(tests, up), columns.alone_best(greater_is_better=up)
+    lift = _gain_of_noise(tests, settings, len(block.names))
+    for place, letters in zip(order, letters_of(standing.differs), strict=True):
+        interval, is_first = intervals[place], place == order[0]
+        sentence = standing_sentence(block, standing, interval, settings) if is_first else None
+        yield row(
+            block.names[place],
+            rank=int(standing.ranks[place]),
+            n=columns.n,
+            mean=interval.estimate,
+            ci_low=interval.low,
+            ci_high=interval.high,
+            letters=letters,
+            is_best=bool(standing.ranks[place] == 1),
+            standing=standing.word(place),
+            average_rank=float(average[place]),
+            wins=int(wins[place]),
+            beats=int(beats[place].sum()),
+            beaten_by=int(beats[:, place].sum()),
+            ci_method=interval.method,
+            verdict=sentence,
+            gain_of_noise=lift,
+        )
+    yield from map(row, block.empty)
+
+
+def _mean_intervals(block: ScoreBlock, plan: RankPlan) -> list[Interval]:
+    """The interval of the mean of each pipeline."""
+    columns, level = block.columns, plan.confidence_level
+    if not columns.are_clusters:
+        return [
+            interval_of_mean(
+                block.metric,
+                column,
+                confidence_level=level,
+                n_resamples=plan.n_resamples,
+                seed=plan.seed,
+            )
+            for column in columns.columns
+        ]
+    intervals = []
+    for place, column in enumerate(columns.columns):
+        error, lowest = columns.error(place), column.minimum
+        interval = interval_of_clusters(block.metric, lowest, error, confidence_level=level)
+        intervals.append(replace(interval, estimate=column.mean))
+    return intervals
+
+
+def _average_ranks(tests: AllPairs, greater_is_better: bool) -> FloatArray:
+    """One more than the number of those ahead, a tie counting half: from the pairs alone."""
+    second_ahead = (tests.wins if greater_is_better else tests.losses) + tests.ties / 2
+    ranks = np.ones(int(tests.second.max()) + 1)
+    np.add.at(ranks, tests.first, second_ahead / tests.n)
+    np.add.at(ranks, tests.second, (tests.n - second_ahead) / tests.n)
+    return ranks
+
+
+def _gain_of_noise(tests: AllPairs, settings: Mapping[str, object], n: int) -> float:
+    """By how much noise alone lifts the mean of the best of as many equal pipelines.
+
+    What the pipelines share cannot be chosen, and half the variance of a difference is each
+    pipeline's own. In simulated sets of 2, 4, 8 and 16 equal pipelines the best was lifted by 0.4,
+    0.75, 1.0 and 1.3 standard errors of a difference; this says 0.40, 0.73, 1.01 and 1.25.
+    """
+    largest = float(tests.standard_deviation.max(initial=0.0))
+    if not largest > 0.0:
+        return math.nan
+    own_variance = float(np.mean((tests.standard_deviation / largest) ** 2)) / 2.0
+    error = largest * math.sqrt(own_variance / tests.n_units)
+    return gain_of_noise(error, int(str(settings.get("tried", n))))
+
+
+def _pair_rows(
+    block: ScoreBlock, tests: AllPairs, level: float, plan: RankPlan
+) -> Iterator[dict[str, object]]:
+    metric, margin = block.metric, plan.margins.get(block.metric.name, 0.0)
+    is_tested = block.columns.n_units >= fewest_units(plan.alpha)
+    wins, losses = tests.wins.tolist(), tests.losses.tolist()
+    if not metric.greater_is_better:  # the tests count larger scores, a table of wins better ones
+        wins, losses = losses, wins
+    for place, (i, j, both) in enumerate(
+        zip(tests.first.tolist(), tests.second.tolist(), block.columns.pairs, strict=True)
+    ):
+        low = high = detectable = math.nan
+        if is_tested:
+            low, high = _difference_limits(both, metric, plan)
+            planned = PlannedTest.of(both.units, tests.tests[place])
+            detectable = margin + planned.detectable(both.n, alpha=level)
+        yield {
+            "metric": metric.name,
+            "baseline": block.names[i],
+            "candidate": block.names[j],
+            "n": tests.n,
+            "baseline_mean": both.side_means[0],
+            "candidate_mean": both.side_means[1],
+            "difference": float(tests.difference[place]),
+            "ci_low": low,
+            "ci_high": high,
+            "test": tests.tests[place],
+            "margin": margin,
+            "pvalue": float(tests.pvalue[place]),
+            "pvalue_adjusted": float(tests.pvalue_adjusted[place]),
+            "wins": wins[place],
+            "ties": int(tests.ties[place]),
+            "losses": losses[place],
+            "min_detectable_difference": detectable,
+            "is_shown": bool(tests.pvalue_adjusted[place] <= plan.alpha),
+        }
+
+
+def _difference_limits(pairs: Pairs, metric: Metric, plan: RankPlan) -> tuple[float, float]:
+    """The interval of the difference, within the metric's range."""
+    interval = paired_interval(
+        pairs,
+        method=interval_of_test(plan.test),
+        confidence_level=plan.confidence_level,
+        n_resamples=plan.n_resamples,
+        seed=plan.seed,
+    )
+    widest = math.inf if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
+    return max(interval.low, -widest), min(interval.high, widest)
+
+
+# -- notes
+
+
+def _notes(
+    blocks: Mapping[str, ScoreBlock],
+    tests: Mapping[str, AllPairs],
+    lineup: Lineup,
+    plan: RankPlan,
+) -> Iterator[str]:
+    """What was left out of each metric, and the margins."""
+    on_metrics = (
+        (name, note)
+        for name, block in blocks.items()
+        for note in _block_notes(block, lineup, plan.alpha)
+    )
+    yield from group_notes(on_metrics, len(blocks))
+    margins = [f"{name} {number(plan.margins[name])}" for name in tests if name in plan.margins]
+    if margins:
+        yield f"margins, beyond which a difference matters: {', '.join(margins)}"
+
+
+def _notes_on_luck(
+    blocks: Mapping[str, ScoreBlock],
+    tests: Mapping[str, AllPairs],
+    settings: Mapping[str, object],
+) -> Iterator[str]:
+    """That the best was chosen on these queries, and what luck alone gives to it."""
+    tests = {name: own for name, own in tests.items() if np.isfinite(own.pvalue).any()}
+    if not tests:
+        return
+    sizes = {name: len(blocks[name].names) for name in tests}
+    lifts = {name: _gain_of_noise(pairs, settings, sizes[name]) for name, pairs in tests.items()}
+    known = [f"{number(lift)} on {name}" for name, lift in lifts.items() if lift > 0.0]
+    tried = int(str(settings.get("tried", max(sizes.values()))))
+    note = "the best was chosen on these queries, so its mean is too favourable"
+    if known:
+        note += (
+            f": by luck alone, the best of {tried} equal pipelines would look better by about "
+            f"{known[0]}"
+        )
+    if tried > 2:
+        note += f"; to compare it with a baseline, use tried={tried} or new queries"
+    yield note
+
+
+def _block_notes(block: ScoreBlock, lineup: Lineup, alpha: float) -> Iterator[str]:
+    n_common = lineup.n_queries
+    n, n_units = n_common - block.n_not_applicable, block.columns.n_units
+    if block.n_not_applicable:
+        yield f"does not apply to {block.n_not_applicable} of {n_common} common queries"
+    if block.empty:
+        are = "is" if len(block.empty) == 1 else "are"
+        yield f"not scored at all by {', '.join(block.empty)}, which {are} not ranked"
+    left_out = n - block.columns.n
+    if len(block.names) > 1 and left_out == n:
+        yield f"no query is scored by all of {', '.join(block.names)}; not ranked"
+    elif left_out and block.names:
+        order = np.argsort(-block.unscored, kind="stable")
+        counted = [f"{block.names[p]}: {block.unscored[p]}" for p in order if block.unscored[p]]
+        n_more = len(counted) - MOST_NAMED
+        more = f" and {n_more} more pipelines" if n_more > 0 else ""
+        yield (
+            f"{left_out} of {n} common queries are left out, as some pipeline did not "
+            f"score them ({', '.join(counted[:MOST_NAMED])}{more})"
+        )
+    fewest = fewest_units(alpha)
+    if 0 < n_units < fewest and len(block.names) > 1:
+        yield (
+            f"too few {block.units.word} for a test: {n_units} that all scored; at least {fewest} "
+            "are needed"
+        )
+    if not left_out and lineup.missing == "worst" and block.unscored.any():
+        yield from filled_notes(int(block.unscored.sum()))

@@ -1,1 +1,0 @@
-"""Several pipelines in order: leaderboard, groups, weighted score, Pareto front."""
