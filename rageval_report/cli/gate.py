@@ -17,8 +17,8 @@ from rageval_report.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.gates.columns import GateMissing
-    from rageval_report.analysis.gates.result import UndecidedPolicy
+    from rageval_report.analysis.gate import UndecidedPolicy
+    from rageval_report.analysis.gate_figures import GateMissing
     from rageval_report.stats.equivalence import MarginMethod
 
 

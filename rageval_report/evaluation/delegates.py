@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from rageval_report.analysis.comparing.answer_outcomes import outcome_table as outcome_table
     from rageval_report.analysis.comparing.comparison import compare as compare
-    from rageval_report.analysis.gates.gate import gate as gate
+    from rageval_report.analysis.gate import gate as gate
     from rageval_report.analysis.haystack_reports import aggregated_report as aggregated_report
     from rageval_report.analysis.haystack_reports import (
         comparative_detailed_report as comparative_detailed_report,

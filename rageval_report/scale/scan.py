@@ -24,11 +24,10 @@ from rageval_report.analysis.comparing.comparison import Comparison, compare
 from rageval_report.analysis.comparing.keywords import ComparisonKeywords
 from rageval_report.analysis.comparing.pairing import MISSING_TREATMENTS, MissingTreatment
 from rageval_report.analysis.evaluation_subset import EvaluationSubset
-from rageval_report.analysis.gates.columns import GateSettings, RunGateKeywords
-from rageval_report.analysis.gates.gate import gate
-from rageval_report.analysis.gates.grammar import Rule
-from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gate import GateResult, gate
+from rageval_report.analysis.gate_figures import GateSettings, RunGateKeywords
 from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat, report_of_means
+from rageval_report.analysis.rules import Rule
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, UnscoredQueries, evaluation_report
 from rageval_report.analysis.thresholds import FailureCounts, failures_of_rows, find_thresholds

@@ -6,8 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rageval_report.analysis.gates.figures import FIGURES
-from rageval_report.analysis.gates.pair_figures import PAIR_FIGURES
+from rageval_report.analysis.gate_figures import FIGURES, PAIR_FIGURES
 
 GOOD, BAD = "unscored(faithfulness) <= 20%", "mean(recall@5) >= 0.9"
 PAGE = Path(__file__).parents[2] / "docs" / "ci.md"

@@ -9,9 +9,15 @@ import pytest
 from click.testing import CliRunner
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.gates.figures import FIGURES, GateColumn, GateFigure, Measurement
-from rageval_report.analysis.gates.grammar import RuleError
-from rageval_report.analysis.gates.pair_figures import PAIR_FIGURES, ComparedPair
+from rageval_report.analysis.gate_figures import (
+    FIGURES,
+    PAIR_FIGURES,
+    ComparedPair,
+    GateColumn,
+    GateFigure,
+    Measurement,
+)
+from rageval_report.analysis.rules import RuleError
 from rageval_report.cli import rageval_report
 
 SCORES = {"query_id": ["a", "b", "c", "d"], "recall@5": [0.25, 1.0, None, 0.75]}

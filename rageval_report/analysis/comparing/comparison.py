@@ -49,11 +49,10 @@ from rageval_report.analysis.comparing.verdicts import (
     verdict,
 )
 from rageval_report.analysis.family import CorrectionFamily, family_of_pairings, levels_left
-from rageval_report.analysis.gates.gate import gate_comparison
-from rageval_report.analysis.gates.grammar import Rule
-from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gate import GateResult, gate_comparison
 from rageval_report.analysis.headlines.comparison_headline import comparison_answer
 from rageval_report.analysis.report_files import REPORTS
+from rageval_report.analysis.rules import Rule
 from rageval_report.analysis.sentence_parts import correction_note, group_notes
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.errors import (
@@ -258,7 +257,7 @@ class Comparison(Result):
         ----------
         *rules : str
             Such as "no_regression(faithfulness, margin=0.02)", "losses(exact_match) <= 5", and all
-            rules on an evaluation; `rageval_report.analysis.gates.gate.gate_comparison` lists the
+            rules on an evaluation; `rageval_report.analysis.gate.gate_comparison` lists the
             figures.
         correct : see `rageval_report.scores.correctness`, optional
             What a correct answer is; each candidate's own rule if omitted.

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.gates.figures import FIGURES
-from rageval_report.analysis.gates.grammar import RuleError
+from rageval_report.analysis.gate_figures import FIGURES
+from rageval_report.analysis.rules import RuleError
 from rageval_report.errors import DataError, GateError, UnknownNameError
 from rageval_report.stats import mean_interval, quantile_interval
 from rageval_report.stats.units import clustered_interval
@@ -499,7 +499,7 @@ def test_a_cost_is_never_gated_below_zero():
 
 def test_a_share_beyond_all_possible_scores_is_refused():
     problem = refused("share_below(faithfulness, 1.5) <= 0.1").problem
-    assert problem.startswith("faithfulness is from 0 to 1, so a cut at 1.5 decides nothing.")
+    assert problem.startswith("faithfulness is from 0 to 1, so a threshold of 1.5 decides nothing.")
 
 
 # -- clusters

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.gates.grammar import RuleError
-from rageval_report.analysis.gates.pair_figures import PAIR_FIGURES
+from rageval_report.analysis.gate_figures import PAIR_FIGURES
+from rageval_report.analysis.rules import RuleError
 from rageval_report.errors import DataError, UnknownNameError, UnknownValueError
 from rageval_report.render import render
 from rageval_report.render.pull_request import pull_request_comment

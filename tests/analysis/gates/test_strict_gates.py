@@ -8,10 +8,9 @@ import pytest
 import scipy.stats
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.gates.apply import apply_gates
-from rageval_report.analysis.gates.gate import gate
-from rageval_report.analysis.gates.gates_file import read_gates
-from rageval_report.analysis.gates.grammar import RuleError
+from rageval_report.analysis.gate import gate
+from rageval_report.analysis.gates_file import read_gates
+from rageval_report.analysis.rules import RuleError
 from rageval_report.errors import ReaderError
 from rageval_report.stats import equivalence_test
 
@@ -139,7 +138,7 @@ def test_a_file_of_gates_names_the_method(tmp_path):
     path.write_text(
         'rules = ["no_regression(faithfulness, margin=0.1)"]\nmargin_method = "strict"\n'
     )
-    result = apply_gates(read_gates(path), NEW, OLD)
+    result = read_gates(path).check(NEW, OLD)
     assert result.frame["margin_method"].tolist() == ["strict"]
     assert "margin_method:strict" in result.signature
 
@@ -147,7 +146,7 @@ def test_a_file_of_gates_names_the_method(tmp_path):
 def test_without_a_baseline_the_method_is_not_used(tmp_path):
     path = tmp_path / "gates.toml"
     path.write_text('rules = ["mean(faithfulness) >= 0.1"]\nmargin_method = "strict"\n')
-    assert apply_gates(read_gates(path), NEW).passed
+    assert read_gates(path).check(NEW).passed
 
 
 def test_an_unknown_method_in_a_file_is_named_with_its_line(tmp_path):

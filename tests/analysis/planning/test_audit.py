@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rageval_report.analysis.planning.audit import audit
+from rageval_report.analysis.plan import audit
 from rageval_report.errors import DataError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.planning.plan import plan
+from rageval_report.analysis.plan import plan
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.stats import paired_test
 from rageval_report.stats.planning import ClusterVariance, PlannedTest, binary_queries_needed

@@ -4,9 +4,14 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.stopping.decision import StopPlan, decide, open_looks
-from rageval_report.analysis.stopping.looks import planned_looks, rejected_at_looks
-from rageval_report.analysis.stopping.rules import parse_stop_rules
+from rageval_report.analysis.stopping import (
+    StopPlan,
+    decide,
+    open_looks,
+    parse_stop_rules,
+    planned_looks,
+    rejected_at_looks,
+)
 from rageval_report.errors import DataError
 from rageval_report.stats.sequential import SizeBets, look_levels, mean_evalues, mean_sequence
 from rageval_report.stats.sign_flips import sign_flip_pvalue

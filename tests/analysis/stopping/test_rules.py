@@ -2,10 +2,15 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.gates.grammar import RuleError
-from rageval_report.analysis.stopping.decision import StopPlan, decide
-from rageval_report.analysis.stopping.evidence import MeanClaim
-from rageval_report.analysis.stopping.rules import STOP_RULES, Width, parse_stop_rules
+from rageval_report.analysis.rules import RuleError
+from rageval_report.analysis.stopping import (
+    STOP_RULES,
+    MeanClaim,
+    StopPlan,
+    Width,
+    decide,
+    parse_stop_rules,
+)
 from rageval_report.errors import DataError, UnknownNameError
 
 IDS = [f"q{n}" for n in range(40)]

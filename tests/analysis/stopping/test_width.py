@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.stopping.decision import StopPlan, decide
-from rageval_report.analysis.stopping.rules import parse_stop_rules
+from rageval_report.analysis.stopping import StopPlan, decide, parse_stop_rules
 from rageval_report.stats import mean_interval
 
 SCORES = np.random.default_rng(0).beta(8, 2, 200)
