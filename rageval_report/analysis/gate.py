@@ -12,9 +12,6 @@ import pandas as pd
 
 from rageval_report.analysis import arguments
 from rageval_report.analysis.arguments import Clusters, ScoredOrScanned, is_scan
-from rageval_report.analysis.comparing.margins import interval_name
-from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
-from rageval_report.analysis.comparing.pairing import check_evaluations
 from rageval_report.analysis.gate_figures import (
     MARGIN_METHOD,
     GatedRun,
@@ -22,9 +19,11 @@ from rageval_report.analysis.gate_figures import (
     GateSettings,
     Measurement,
 )
+from rageval_report.analysis.paired_metric import ComparisonLike, interval_name
+from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.analysis.rules import Rule, RuleRequest, Subject, parse_rule, resolve_rule
-from rageval_report.analysis.sentence_parts import filled_notes, number, pvalue_text, rounded_count
 from rageval_report.errors import DataError, GateError, check_choice, doubts_of
+from rageval_report.reports.sentences import filled_notes, number, pvalue_text, rounded_count
 from rageval_report.results import Result
 from rageval_report.scores import Correct, normalise_name, states, texts
 from rageval_report.scores.catalogue import dialects

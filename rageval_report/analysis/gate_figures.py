@@ -32,9 +32,8 @@ from rageval_report.analysis.arguments import (
     is_scan,
 )
 from rageval_report.analysis.cluster_means import cluster_intervals
-from rageval_report.analysis.comparing.margins import compare_with_margin
-from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
-from rageval_report.analysis.comparing.pairing import Pairing, require_bounds
+from rageval_report.analysis.paired_metric import ComparisonLike, compare_with_margin
+from rageval_report.analysis.pairing import Pairing, require_bounds
 from rageval_report.analysis.summary import UnscoredQueries
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, check_choice

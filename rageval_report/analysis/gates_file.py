@@ -24,7 +24,7 @@ from typing import Any, Unpack, cast
 
 from rageval_report._registry import import_yaml
 from rageval_report.analysis.arguments import ScoredOrScanned
-from rageval_report.analysis.comparing.comparison import compare
+from rageval_report.analysis.compare import compare
 from rageval_report.analysis.gate import GateResult, gate
 from rageval_report.analysis.gate_figures import GATE_MISSING, GateKeywords
 from rageval_report.analysis.rules import Rule, parse_rule

@@ -13,10 +13,10 @@ import pandas as pd
 from rageval_report.analysis import arguments
 from rageval_report.analysis.agreement.judges import votes_of
 from rageval_report.analysis.arguments import Clusters, check_count
-from rageval_report.analysis.comparing.pairing import twin_of
+from rageval_report.analysis.pairing import twin_of
 from rageval_report.analysis.repeating.shared_runs import shared_metrics
-from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
 from rageval_report.errors import AlignmentError, DataError, explain_keywords
+from rageval_report.reports.sentences import number, pvalue_text, rounded_count
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored
 from rageval_report.scores.states import VOTES

@@ -22,9 +22,8 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from rageval_report.analysis import gate_figures as gf
-from rageval_report.analysis.comparing.margins import what_strict_lacks
-from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
-from rageval_report.analysis.comparing.pairing import Pairing
+from rageval_report.analysis.paired_metric import ComparisonLike, what_strict_lacks
+from rageval_report.analysis.pairing import Pairing
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.equivalence import STRICT, EquivalenceResult

@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.gate_figures import difference_range
+from rageval_report.analysis.pairing import twin_of
 from rageval_report.analysis.rules import Rule, Word, bind_arguments, find_metric, parse_rule
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result

@@ -23,9 +23,9 @@ from rageval_report.analysis.arguments import (
     unnamed_clusters,
 )
 from rageval_report.analysis.cluster_means import interval_of_clusters
-from rageval_report.analysis.sentence_parts import number
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import check_options
+from rageval_report.reports.sentences import number
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings, percentile_method

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.breakdown import (
         retrieval_by_generation as retrieval_by_generation,
     )
-    from rageval_report.analysis.comparing.answer_outcomes import outcome_table as outcome_table
-    from rageval_report.analysis.comparing.comparison import compare as compare
+    from rageval_report.analysis.compare import compare as compare
     from rageval_report.analysis.gate import gate as gate
     from rageval_report.analysis.haystack_reports import aggregated_report as aggregated_report
     from rageval_report.analysis.haystack_reports import (
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     )
     from rageval_report.analysis.haystack_reports import detailed_report as detailed_report
     from rageval_report.analysis.haystack_reports import report_of_means as report_of_means
+    from rageval_report.analysis.outcomes import outcome_table as outcome_table
     from rageval_report.analysis.ranking.one_run import weighted_score as weighted_score
     from rageval_report.analysis.slices import slice_summary as slice_summary
     from rageval_report.analysis.summary import aggregated_scores as aggregated_scores

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from rageval_report.analysis.agreement.rating_scale import ScaleArgument
     from rageval_report.analysis.agreement.ratings import LabelColumns, People
     from rageval_report.analysis.arguments import Clusters
-    from rageval_report.analysis.comparing.comparison import Comparison
-    from rageval_report.analysis.comparing.metric_comparison import Margin
-    from rageval_report.analysis.comparing.pairing import MissingTreatment
+    from rageval_report.analysis.compare import Comparison
     from rageval_report.analysis.gate import GateResult
     from rageval_report.analysis.gate_figures import GateMissing
     from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat
+    from rageval_report.analysis.paired_metric import Margin
+    from rageval_report.analysis.pairing import MissingTreatment
     from rageval_report.analysis.ranking.one_run import ObjectiveMapping
     from rageval_report.analysis.rules import Rule
     from rageval_report.analysis.summary import EvaluationReport

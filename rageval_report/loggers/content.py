@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.compare import Comparison
 from rageval_report.analysis.gate import PASSED, UNDECIDED, GateResult
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.render.pull_request import pull_request_comment

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from rageval_report.analysis.arguments import Clusters, scans_among
-from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.trends import History, trends
+from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
 from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path

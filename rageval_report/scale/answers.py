@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.arguments import EvaluationSubset
 from rageval_report.analysis.breakdown import CauseCounts, failure_causes
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.gate import RowsBehind
 from rageval_report.analysis.gate_figures import GatedRun
 from rageval_report.analysis.summary import UnscoredQueries

@@ -13,6 +13,7 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import (
     Clusters,
+    EvaluationSubset,
     MeanKeywords,
     check_count,
     choose_metrics,
@@ -20,13 +21,11 @@ from rageval_report.analysis.arguments import (
     threshold_value,
 )
 from rageval_report.analysis.breakdown import CauseCounts, breakdown, check_cause
-from rageval_report.analysis.comparing.comparison import Comparison, compare
-from rageval_report.analysis.comparing.keywords import ComparisonKeywords
-from rageval_report.analysis.comparing.pairing import MISSING_TREATMENTS, MissingTreatment
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.compare import Comparison, ComparisonKeywords, compare
 from rageval_report.analysis.gate import GateResult, gate
 from rageval_report.analysis.gate_figures import GateSettings, RunGateKeywords
 from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat, report_of_means
+from rageval_report.analysis.pairing import MISSING_TREATMENTS, MissingTreatment
 from rageval_report.analysis.rules import Rule
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, UnscoredQueries, evaluation_report

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.slice_pooling import SliceMean, pool_slices
+from rageval_report.analysis.slices import SliceMean, pool_slices
 from rageval_report.stats import partial_pooling
 from rageval_report.stats.units import clustered_standard_error
 

@@ -13,8 +13,8 @@ from rageval_report.analysis.agreement.means import JudgeMeans, rare_corrections
 from rageval_report.analysis.agreement.measures import JUDGE_AND_PEOPLE, AgreementFigure
 from rageval_report.analysis.agreement.rating_scale import RatingScale
 from rageval_report.analysis.agreement.ratings import Ratings
-from rageval_report.analysis.sentence_parts import number, pvalue_text
 from rageval_report.errors import named
+from rageval_report.reports.sentences import number, pvalue_text
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import states_frame
 from rageval_report.stats.prediction_powered import ENOUGH_TO_TUNE

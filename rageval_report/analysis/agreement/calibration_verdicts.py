@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rageval_report.analysis.agreement.means import BIAS, CORRECTED, JudgeMeans
 from rageval_report.analysis.agreement.measures import JUDGE_AND_PEOPLE, AgreementFigure
-from rageval_report.analysis.sentence_parts import number
+from rageval_report.reports.sentences import number
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval
 

@@ -11,8 +11,8 @@ import pandas as pd
 from rageval_report.analysis.agreement.means import CORRECTED, LABELLED, NAIVE, rare_corrections
 from rageval_report.analysis.agreement.measures import IntervalSettings
 from rageval_report.analysis.agreement.ratings import Ratings
-from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import AlignmentError
+from rageval_report.reports.sentences import number
 from rageval_report.results import Result
 from rageval_report.scores import Metric
 from rageval_report.scores.align import align

@@ -14,8 +14,6 @@ from typing import Any, Self
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, engine_setting, is_scan, unnamed_clusters
-from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
-from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.history.run_pairs import LoadedPair, PairedRuns
 from rageval_report.analysis.history.watched_scores import (
     BatchClusters,
@@ -27,6 +25,8 @@ from rageval_report.analysis.history.watched_scores import (
     clusters_in_memory,
     reference_of,
 )
+from rageval_report.analysis.paired_metric import ComparisonPlan
+from rageval_report.analysis.pairing import twin_of
 from rageval_report.analysis.summary import summarise
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.results import Result

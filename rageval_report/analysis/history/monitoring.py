@@ -14,7 +14,6 @@ from rageval_report.analysis.arguments import (
     Clusters,
     clusters_setting,
 )
-from rageval_report.analysis.comparing.pairing import require_bounds
 from rageval_report.analysis.history.changes import DatedRun
 from rageval_report.analysis.history.watched_scores import (
     ALL,
@@ -24,6 +23,7 @@ from rageval_report.analysis.history.watched_scores import (
     WatchedBets,
     WatchedName,
 )
+from rageval_report.analysis.pairing import require_bounds
 from rageval_report.errors import DataError, explain_keywords_of, named
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot

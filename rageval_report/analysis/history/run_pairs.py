@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 
-from rageval_report.analysis.arguments import Clusters, resolve_units
-from rageval_report.analysis.comparing.metric_comparison import (
-    ComparisonPlan,
-    MetricComparison,
-    PairedMetric,
-)
-from rageval_report.analysis.comparing.pairing import Pairing, compared_rows
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.arguments import Clusters, EvaluationSubset, resolve_units
+from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparison, PairedMetric
+from rageval_report.analysis.pairing import Pairing, compared_rows
 from rageval_report.scores import Metric
 from rageval_report.scores.align import align
 from rageval_report.scores.run_file import query_set

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from rageval_report.analysis.arguments import Clusters
-from rageval_report.analysis.comparing.metric_comparison import (
-    ComparisonPlan,
-    MetricComparison,
-)
-from rageval_report.analysis.comparing.verdicts import AdjustedPvalues, MetricFinding, verdict
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family
 from rageval_report.analysis.history.changes import (
     DatedRun,
     FieldChange,
     measurement_changes,
 )
+from rageval_report.analysis.paired_metric import AdjustedPvalues, ComparisonPlan, MetricComparison
+from rageval_report.reports.sentences import TestWords, verdict_sentence
 from rageval_report.scores import Metric
 
 BETTER, WORSE, NONE_SHOWN = "better", "worse", "none shown"
@@ -41,8 +39,10 @@ class HistoryStep:
     row : MetricComparison or None
         The test over the queries that are the same in both; None if it would compare two different
         things, or if there is no such query.
-    finding : MetricFinding, optional
-        The facts for the verdict, with the adjusted p-values of the table.
+    cells : dict of str to object, optional
+        The row of a table of comparisons, with the adjusted p-values of the history.
+    words : TestWords, optional
+        What its sentence says of the tests.
     """
 
     before: DatedRun
@@ -50,7 +50,8 @@ class HistoryStep:
     gold_set: str
     changes: list[FieldChange]
     row: MetricComparison | None
-    finding: MetricFinding | None = None
+    cells: dict[str, Any] | None = None
+    words: TestWords | None = None
 
     @property
     def differs(self) -> str:
@@ -71,35 +72,25 @@ class HistoryStep:
     @property
     def outcome(self) -> str:
         """The result of the test, in a word or two."""
-        finding = self.finding
-        if finding is None or finding.test.n == 0:
+        if self.cells is None or not self.cells["n"]:
             return NOT_COMPARED
-        if finding.is_identical:
-            return IDENTICAL
-        if finding.is_shown:
-            return BETTER if (finding.test.difference > 0) == finding.greater_is_better else WORSE
-        return NONE_SHOWN if finding.is_tested else TOO_FEW
+        word = self.cells["verdict"]
+        return word if word in (IDENTICAL, BETTER, WORSE, TOO_FEW) else NONE_SHOWN
 
     @property
     def numbers(self) -> dict[str, float]:
         """Pairs, mean difference with its interval, p-values; NaN if nothing was tested."""
-        if self.row is None or self.finding is None:
-            names = ("difference", "ci_low", "ci_high", "pvalue", "pvalue_adjusted")
+        names = ("difference", "ci_low", "ci_high", "pvalue", "pvalue_adjusted")
+        if self.cells is None:
             return {"n": 0, **dict.fromkeys(names, float("nan"))}
-        return {
-            "n": self.finding.test.n,
-            "difference": self.finding.test.difference,
-            "ci_low": self.finding.interval.low,
-            "ci_high": self.finding.interval.high,
-            "pvalue": self.finding.test.pvalue,
-            "pvalue_adjusted": self.finding.adjusted.pvalue,
-        }
+        n = self.cells.get("n_clusters", self.cells["n"])
+        return {"n": n, **{name: self.cells[name] for name in names}}
 
     def sentence(self, metric: Metric) -> str:
         """The verdict, as a sentence that names the later run."""
-        if self.finding is None:
+        if self.cells is None or self.words is None:
             return f"{metric.name} of {self.after.name}: {self._why_not_compared()}"
-        sentence = verdict(self.finding)
+        sentence = verdict_sentence(self.cells, self.words)
         return sentence if self.after.name in sentence else f"{self.after.name}: {sentence}"
 
     def _why_not_compared(self) -> str:
@@ -236,8 +227,9 @@ def _adjust_steps(
     sizes = family.sizes(names, pvalues)
     adjusted_steps = {}
     for (key, step), pvalue, size in zip(steps.items(), corrected.tolist(), sizes, strict=True):
-        # A history has no margin, so equivalence is not tested.
-        adjusted = AdjustedPvalues(pvalue, float("nan"), correction, size)
-        finding = None if step.row is None else step.row.finding(adjusted, plan)
-        adjusted_steps[key] = replace(step, finding=finding)
+        if step.row is not None:  # a history has no margin
+            level = plan.alpha if correction == "none" else plan.alpha / max(1, size)
+            cells = step.row.row(AdjustedPvalues(pvalue, size, level), plan)
+            step = replace(step, cells=cells, words=plan.words(correction, size))
+        adjusted_steps[key] = step
     return HistoryTests(adjusted_steps, family.size(names, pvalues), plan)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Unpack, cast
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, clusters_setting
-from rageval_report.analysis.comparing.metric_comparison import DEFAULT_PLAN, ComparisonPlan
 from rageval_report.analysis.history.changes import DatedRun, fields_of, is_of_measurement, run_row
 from rageval_report.analysis.history.history_notes import doubts_of_runs, history_notes
 from rageval_report.analysis.history.steps import (
@@ -20,11 +19,12 @@ from rageval_report.analysis.history.steps import (
     HistorySteps,
     run_tests,
 )
-from rageval_report.analysis.sentence_parts import number
+from rageval_report.analysis.paired_metric import DEFAULT_PLAN, ComparisonPlan
 from rageval_report.errors import DataError, UnknownNameError, explain_keywords_of
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import HistoryPlot, MetricNames, PlotOptions
+from rageval_report.reports.sentences import number
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.corrections import CORRECTIONS

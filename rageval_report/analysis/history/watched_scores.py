@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rageval_report.analysis.arguments import Clusters, cluster_labels
-from rageval_report.analysis.comparing.pairing import twin_of
+from rageval_report.analysis.pairing import twin_of
 from rageval_report.analysis.tables import PipelineTable, table_of, text_labels
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric, Scored

@@ -15,7 +15,7 @@ from rageval_report.analysis.history.changes import (
 )
 from rageval_report.analysis.history.run_pairs import query_set_change
 from rageval_report.analysis.repeating.shared_runs import common_queries_note
-from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
+from rageval_report.reports.sentences import number, pvalue_text, rounded_count
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.components import VarianceComponents
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from rageval_report.analysis.arguments import choose_metrics
-from rageval_report.analysis.comparing.pairing import on_one_scale, twin_of
+from rageval_report.analysis.pairing import on_one_scale, twin_of
 from rageval_report.errors import AlignmentError, named
 from rageval_report.scores import Metric, Scored
 

@@ -10,7 +10,7 @@ import scipy.stats
 from statsmodels.stats.power import TTestPower
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
+from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.errors import DataError
 from rageval_report.stats import paired_test
 
