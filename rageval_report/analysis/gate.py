@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, TypeAlias, get_args
@@ -23,14 +24,21 @@ from rageval_report.analysis.paired_metric import ComparisonLike, interval_name
 from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.analysis.rules import Rule, RuleRequest, Subject, parse_rule, resolve_rule
 from rageval_report.errors import DataError, GateError, check_choice, doubts_of
-from rageval_report.reports.sentences import filled_notes, number, pvalue_text, rounded_count
-from rageval_report.results import Result
-from rageval_report.scores import Correct, normalise_name, states, texts
+from rageval_report.reports.sentences import (
+    counted,
+    filled_notes,
+    number,
+    pvalue_text,
+    rounded_count,
+)
+from rageval_report.results import Answer, Result
+from rageval_report.scores import Catalogue, Correct, normalise_name, states, texts
 from rageval_report.scores.catalogue import dialects
 from rageval_report.scores.correct_notion import declare_counts, find_notion
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.stats.equivalence import EquivalenceResult
+from rageval_report.stats.units import FEWEST_UNITS
 
 PASSED, FAILED, NOT_EVALUATED = "passed", "failed", "not evaluated"
 # Neither shown to hold nor shown not to hold: more queries would decide.
@@ -42,6 +50,7 @@ UNDECIDED_POLICIES: tuple[UndecidedPolicy, ...] = get_args(UndecidedPolicy)
 EXIT_UNDECIDED = 3  # not 2, which is wrong use
 # More queries than this are not a plan.
 _MOST_QUERIES_NAMED = 1_000_000
+_MOST_NOTES = 3
 _HEADLINE = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored", "state")
 
 _PHRASES = {">=": "at least", ">": "above", "<=": "at most", "<": "below", "==": "equal to"}
@@ -71,6 +80,21 @@ class Outcome:
     def passed(self) -> bool:
         """Whether the rule holds; one that could not be evaluated does not."""
         return self.state == PASSED
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether there is a value to judge by."""
+        return not math.isnan(self.measurement.value)
+
+    @property
+    def few_queries(self) -> str:
+        """How few queries a value that passes is of, if they say little about others."""
+        measured, figure = self.measurement, self.request.figure
+        n, word = measured.n_clusters or measured.n, "cluster" if measured.n_clusters else "query"
+        is_known = self.request.limit or figure.of == "pair" or figure.queries in (None, "unscored")
+        if not self.passed or is_known or n >= FEWEST_UNITS:
+            return ""
+        return f"only {counted(n, word, 'clusters' if measured.n_clusters else 'queries')}"
 
     @property
     def why(self) -> str:
@@ -107,7 +131,10 @@ class Outcome:
             straddles = low < threshold < high
         state = PASSED if passed else UNDECIDED if is_open else FAILED
         if measured.too_few or math.isnan(measured.value):
-            state, straddles = NOT_EVALUATED, False
+            # Too few queries are undecided, and their value is no answer.
+            few = measured.n > 0 and not measured.is_impossible
+            state, straddles = UNDECIDED if few else NOT_EVALUATED, False
+            measured = replace(measured, value=math.nan)
         # A claim is tested on one side, so its interval has twice the error rate.
         level = round(1 - (2 if request.is_claim else 1) * alpha, 12)
         level = math.nan if math.isnan(low) and math.isnan(high) else level
@@ -148,14 +175,12 @@ class Outcome:
         if is_filled and not request.figure.counts_missing:
             what = request.name if metric is None else metric.name
             yield from (f"{what}: {note}" for note in filled_notes(measured.n_unscored))
-        if request.limit and request.name == "mean" and self.subject.comparison and metric:
-            # A limit means the same with and without a baseline, which may surprise.
-            difference = f"{request.limit}(difference({metric.name}))"
-            limit = f"{request.text} is a limit of {self.subject.name}'s mean"
-            yield f"{limit}; the limit of the difference is {difference}"
         if arguments.is_percentile(request.name):
             method = dialects.percentile_method(evaluation)
             yield from dialects.note_on_percentiles(evaluation, method)
+        if self.few_queries:
+            advice = f"say little about others; at least {FEWEST_UNITS} are needed"
+            yield f"{request.text}: {self.few_queries}, which {advice}"
         if self.straddles:
             interval = f"{number(measured.low)} to {number(measured.high)}"
             firmer = ""
@@ -163,16 +188,20 @@ class Outcome:
                 end = "ci_low" if ">" in request.operator else "ci_high"
                 inner = metric.name if request.name == "mean" else request.text
                 rule = f"{end}({inner}) {request.operator} {threshold}"
-                firmer = f"; {rule} would rule that out"
-            yield (
-                f"{request.text}: the interval {interval} contains the threshold {threshold}, so "
-                f"other queries might decide otherwise{firmer}"
-            )
+                firmer = f"; stricter: {rule}"
+            other = f"another sample could {'fail' if self.passed else 'pass'}"
+            contains = f"the interval {interval} contains the threshold {threshold}"
+            yield f"{request.text}: {contains}, so {other}{firmer}"
         if metric is not None and request.figure.queries == "scores":
             way = "higher" if request.rises else "lower"
             if request.operator[0] == ("<" if request.rises else ">"):
                 yield f"{request.rule.text}: {way} {metric.name} is better"
         yield from (f"{request.text}: {note}" for note in measured.notes)
+        if request.limit and request.name == "mean" and self.subject.comparison and metric:
+            # A limit means the same with and without a baseline, which may surprise.
+            difference = f"{request.limit}(difference({metric.name}))"
+            limit = f"{request.text} is a limit of {self.subject.name}'s mean"
+            yield f"{limit}; the limit of the difference is {difference}"
 
 
 def holds(value: float, operator: str, threshold: float) -> bool:
@@ -209,12 +238,12 @@ def _sentence(outcome: Outcome) -> str:
     where = "" if metric is None else f" on {metric.name}"
     n, n_unscored = measured.n, measured.n_unscored
     unscored = f", {n_unscored} {'left out' if is_pair else 'unscored'}" if n_unscored else ""
-    if outcome.state == NOT_EVALUATED:
+    if not outcome.is_evaluated:
         few = "1 score gives" if n == 1 else f"{n} scores give"
         nothing = "no query is scored in both runs" if is_pair else "nothing is scored"
         reason = f"{few} no such value{where}" if n else f"{nothing}{where}{unscored}"
-        reason = measured.too_few or (measured.notes[0] if measured.notes and n else reason)
-        return f"{request.text} is not evaluated: {reason}"
+        reason = measured.notes[0] if measured.is_impossible else measured.too_few or reason
+        return f"{request.text} is {outcome.state}: {reason}"
     clusters = f" in {measured.n_clusters} clusters" if measured.n_clusters else ""
     basis = f"{n} {'paired' if is_pair else 'scored'}{clusters}{unscored}"
     if not (math.isnan(measured.low) or math.isnan(measured.high) or request.limit):
@@ -235,22 +264,25 @@ def _sentence(outcome: Outcome) -> str:
     sentence = f"{request.text} is {value}, {negation}{phrase} {limit} ({basis})"
     if is_undecided:
         return f"not enough queries to tell: {sentence}; {_more_to_decide(outcome)}"
-    return sentence + ("; the interval contains the threshold" if outcome.straddles else "")
+    few = f"; {outcome.few_queries}" if outcome.few_queries else ""
+    return f"{sentence}{'; the interval contains the threshold' if outcome.straddles else ''}{few}"
 
 
 def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
     test, margin = outcome.test, number(outcome.request.numbers["margin"])
-    how_much = f"more than {margin}" if test is not None and test.is_below else f"{margin} or more"
-    verb = "is shown not to be" if outcome.passed else "is"
-    claim = f"{outcome.subject.name} {verb} worse{where} by {how_much}"
-    found = f"difference {number(outcome.measurement.value)} ({basis})"
+    name, found = outcome.subject.name, f"difference {number(outcome.measurement.value)} ({basis})"
     if test is not None and test.untestable:
+        claim = f"{name} is worse{where} by {margin} or more"
         return f"the queries do not tell whether {claim}: {found}; {test.untestable}"
     kind = f"Holm-adjusted over {outcome.n_claims} rules p" if outcome.n_claims > 1 else "p"
-    sentence = f"{claim}: {found}, {kind} {pvalue_text(outcome.pvalue)}"
-    if outcome.state != UNDECIDED:
-        return sentence
-    return f"not enough queries to tell whether {sentence}; {_more_to_decide(outcome)}"
+    found = f"{found}, {kind} {pvalue_text(outcome.pvalue)}"
+    if outcome.state == UNDECIDED:
+        loss = f"the true loss of {name}{where} may be above or below {margin}"
+        return f"too few queries: {loss}: {found}; {_more_to_decide(outcome)}"
+    if outcome.passed:
+        change = "loses less than" if outcome.request.rises else "rises by less than"
+        return f"{name} {change} {margin}{where}: {found}"
+    return f"{name} is worse{where} by more than {margin}: {found}"
 
 
 def _more_to_decide(outcome: Outcome) -> str:
@@ -357,10 +389,7 @@ def failing_queries(outcome: Outcome) -> Result | None:
     reference if the details have them. None if the rule holds, or if no query is to blame more than
     another, as for a standard deviation. Of a scan the table has the worst 1,000.
     """
-    request, subject, is_evaluated = (
-        *(outcome.request, outcome.subject),
-        outcome.state != NOT_EVALUATED,
-    )
+    request, subject, is_evaluated = outcome.request, outcome.subject, outcome.is_evaluated
     if outcome.passed or (request.figure.queries is None and is_evaluated):
         return None
     behind = RowsBehind(request, is_evaluated)
@@ -444,6 +473,49 @@ class GateResult(Result):
         if self.state == UNDECIDED:
             return EXIT_UNDECIDED if undecided == "fail" else 0
         return int(self.state == FAILED)
+
+    @property
+    def summary(self) -> str:
+        """How many gates fail, and which."""
+        frame, n, parts = self.frame, len(self.frame), []
+        is_one = len(set(frame["pipeline"])) == 1
+        who, passes, fails = (
+            (frame["pipeline"].iloc[0], "passes", "fails")
+            if is_one
+            else ("The candidates", "pass", "fail")
+        )
+        if self.passed:
+            return f"{who} {passes} {f'all {n} gates' if n > 1 else 'the gate'}."
+        for state in (FAILED, NOT_EVALUATED, UNDECIDED):
+            rules = list(dict.fromkeys(frame["rule"][frame["state"] == state]))
+            named = f" ({', '.join(rules[:3])}{', ...' if len(rules) > 3 else ''})"
+            if frame["passed"].sum() == n - 1:
+                named = f": {frame['why'][frame['state'] == state].item()}" if rules else ""
+            k = int((frame["state"] == state).sum())
+            count = f"{k} of {n} gates" if n > 1 else "the gate"
+            if k:
+                is_failed, verb = state == FAILED, "is" if k == 1 else "are"
+                parts.append(f"{who} {fails} {count}" if is_failed else f"{count} {verb} {state}")
+                parts[-1] += named
+        sentence = "; ".join(parts)
+        return f"{sentence[0].upper()}{sentence[1:]}." if not is_one else f"{sentence}."
+
+    def printed(self) -> Result:
+        """The answer, one table whose last column is the state, and at most three notes."""
+        order = self.frame["state"].map(STATES.index).sort_values(kind="stable").index
+        return Answer(
+            "",
+            self.frame.loc[order].reset_index(drop=True),
+            self.settings,
+            self.notes[:_MOST_NOTES],
+            headline=_HEADLINE,
+            grouped_by=self.grouped_by,
+            answer=self.summary,
+        )
+
+    def with_notes(self, *notes: str) -> Self:
+        """The same result with more notes, but for those on metrics that no rule is about."""
+        return super().with_notes(*_notes_on(notes, self.outcomes))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -649,9 +721,8 @@ def _check_rules(
         tried = 1 if comparison is None else comparison.plan.tried
         # NumPy's minimum keeps NaN, which means: not tested.
         outcomes.append(Outcome.of(*found, float(np.minimum(1.0, tried * pvalue)), n_claims))
-    if n_claims > 1:
-        family = f"p-values of no_regression are adjusted (holm) over the {n_claims} such rules"
-        notes = (*notes, family)
+    family = f"p-values of no_regression are adjusted (holm) over the {n_claims} such rules"
+    own = dict.fromkeys(note for outcome in outcomes for note in outcome.notes())
     return GateResult(
         title,
         pd.DataFrame([outcome.row() for outcome in outcomes]),
@@ -663,8 +734,27 @@ def _check_rules(
             **arguments.clusters_setting(settings.clusters),
             **dialects.dialect_settings([subject.run.evaluation for subject in subjects]),
         },
-        (*notes, *dict.fromkeys(note for outcome in outcomes for note in outcome.notes())),
+        (*_notes_on(notes, outcomes), *own, *([family] if n_claims > 1 else [])),
         headline=_HEADLINE,
         grouped_by="pipeline" if len(subjects) > 1 else "",
         outcomes=tuple(outcomes),
     )
+
+
+def _notes_on(notes: Iterable[str], outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """The notes, but for those whose first subject is a metric that no rule is about."""
+    about, others, known = set[str](), set[str](), Catalogue()
+    for outcome in outcomes:
+        names = set(outcome.subject.metrics)
+        about |= names if outcome.request.metric is None else {outcome.request.metric.name}
+        others |= names
+    others -= about
+    # A name that is a plain word may stand in any sentence, so it counts in quotes alone.
+    words = [re.escape(n) if known.find(n) or not n.isalpha() else f"'{n}'" for n in others | about]
+    pattern = re.compile(
+        rf"(?<![\w@.-])({'|'.join(sorted(words, key=len, reverse=True))})(?![\w@])"
+    )
+    for note in notes:
+        first = pattern.search(note)
+        if first is None or first[1].strip("'") in about:
+            yield note

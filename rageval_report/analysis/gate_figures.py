@@ -37,7 +37,7 @@ from rageval_report.analysis.pairing import Pairing, require_bounds
 from rageval_report.analysis.summary import UnscoredQueries
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, check_choice
-from rageval_report.scores import Correct, Metric, Scored, correctness
+from rageval_report.scores import Catalogue, Correct, Metric, Scored, correctness
 from rageval_report.scores.catalogue.dialects import percentile_method
 from rageval_report.scores.correct import HOW_TO_SAY
 from rageval_report.scores.correct_notion import (
@@ -131,6 +131,8 @@ class Measurement:
         What the interval is around, if `value` is a limit of it.
     without_spread : str
         What is equal, such as "scores", if that is why the interval has no width; else empty.
+    is_impossible : bool
+        Whether there is no interval, however many scores there are; the first note says why.
     """
 
     value: float
@@ -143,6 +145,7 @@ class Measurement:
     n_clusters: int = 0
     estimate: float = math.nan
     without_spread: str = ""
+    is_impossible: bool = False
 
     def marked(self, values: str) -> Measurement:
         """The same; if its interval has no width, because these values are all equal."""
@@ -188,12 +191,19 @@ class GateColumn:
         self, value: float, low: float = math.nan, high: float = math.nan
     ) -> Measurement:
         """A value of this column, with its interval if there is one."""
-        return Measurement(value, low, high, self.n, self.n_unscored, n_clusters=self.n_clusters)
+        metric, notes = self.metric, tuple[str, ...]()
+        if metric.bounds is not None and is_share_elsewhere(metric) and self.scores.maximum <= 1.0:
+            bounds = f"its bounds are {metric.bounds[0]:g} to {metric.bounds[1]:g}"
+            hint = "if the scores are shares, leave the bounds out"
+            notes = (f"{bounds}, but no score is above 1; {hint}",)
+        measured = Measurement(value, low, high, self.n, self.n_unscored, notes)
+        return replace(measured, n_clusters=self.n_clusters)
 
     def measurement_of(self, interval: Interval) -> Measurement:
         """The estimate of an interval of this column, with the interval and its notes."""
         measured = self.measurement(interval.estimate, interval.low, interval.high)
-        return replace(measured, notes=interval.notes if self.scores.n else ()).marked("scores")
+        notes = interval.notes if self.scores.n else ()
+        return replace(measured, notes=(*measured.notes, *notes)).marked("scores")
 
     @cached_property
     def n_clusters(self) -> int:
@@ -462,6 +472,24 @@ def difference_range(metric: Metric) -> ValueRange | None:
     return -width, width
 
 
+def is_share_elsewhere(metric: Metric) -> bool:
+    """Whether a metric has scores on a larger scale, such as 0 to 100, that others have as shares.
+
+    Examples
+    --------
+    >>> is_share_elsewhere(Metric("faithfulness", bounds=(0, 100)))
+    True
+    >>> is_share_elsewhere(Metric("faithfulness", bounds=(0, 1)))
+    False
+    """
+    if metric.bounds is None or metric.bounds[1] <= 1.0:
+        return False
+    known = Catalogue().find(metric.known_as)
+    if known is None:
+        return metric.bounds == (0.0, 100.0)
+    return known.kind in ("binary", "proportion")
+
+
 @dataclass(frozen=True, slots=True)
 class GateFigure:
     """A figure that a rule may ask for.
@@ -514,7 +542,8 @@ def _share_above(column: GateColumn, threshold: float) -> Measurement:
 def _share_unscored(column: GateColumn) -> Measurement:
     measurement = column.measurement_of(column.unscored_interval())
     n = column.n_not_applicable
-    return replace(measurement, notes=(f"{n} more are not applicable",)) if n else measurement
+    more = (f"{n} more are not applicable",) if n else ()
+    return replace(measurement, notes=(*measurement.notes, *more))
 
 
 def _share_correct(run: GatedRun) -> Measurement:
@@ -528,7 +557,7 @@ def _percentile(column: GateColumn, percentile: float) -> Measurement:
         return column.measurement(value)
     if column.n_clusters:
         note = "the interval of a percentile assumes independent queries, not clusters"
-        return replace(column.measurement(value), notes=(note,))
+        return replace(column.measurement(value), notes=(note,), is_impossible=True)
     level = column.settings.confidence_level
     interval = quantile_interval(column.scores, percentile / 100, confidence_level=level)
     return column.measurement(value, interval.low, interval.high)

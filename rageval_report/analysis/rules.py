@@ -458,6 +458,8 @@ def resolve_rule(rule: Rule, subject: Subject) -> RuleRequest:
     possible = request.figure.value_range(metric if metric is not None else Metric("run"))
     written = Word("%" if rule.is_in_percent else "", rule.threshold_place)
     threshold = _in_unit(rule, written, rule.threshold, possible, request.text)
+    if metric is not None:
+        _check_unit(rule, written, threshold, possible, metric)
     _check_range(rule, written.place, threshold, possible, request.text, *hints)
     return replace(request, operator=rule.operator, threshold=threshold)
 
@@ -492,6 +494,7 @@ def _resolve_call(rule: Rule, call: Call, subject: Subject) -> RuleRequest:
             possible = metric.bounds if key != "margin" else gf.difference_range(metric)
             numbers[key] = _in_unit(rule, word, rule.number(word), possible, metric.name)
             if key == "threshold":
+                _check_unit(rule, word, numbers[key], possible, metric)
                 _check_range(rule, word.place, numbers[key], possible, metric.name)
     if name == gf.NO_REGRESSION:
         margin = _check_margin(rule, words, numbers.get("margin"), metric, subject, chosen)
@@ -560,10 +563,37 @@ def _check_margin(
 def _in_unit(
     rule: Rule, word: Word, value: float, possible: gf.ValueRange | None, what: str
 ) -> float:
-    """A number of a rule in the unit of what it is compared with."""
-    if word.text.endswith("%") and (possible is None or math.isinf(possible[1])):
+    """A number of a rule in the unit of what it is compared with: 80 % of 0 to 100 is 80."""
+    if not word.text.endswith("%"):
+        return value
+    if possible is None or math.isinf(possible[1]):
         rule.refuse(f"{what} is not a share, so write a number in its unit", word.place)
-    return value
+    low, high = possible
+    if low > 0.0:
+        problem = f"{what} runs from {low:g} to {high:g}, where a percentage has two meanings"
+        rule.refuse(f"{problem}; write a number in its unit, such as {high - 1:g}", word.place)
+    # Rounded, because 0.29 * 100 is 28.999999999999996.
+    return value if high == 1.0 else round(value * high, 12)
+
+
+def _check_unit(
+    rule: Rule, word: Word, value: float, possible: gf.ValueRange | None, metric: Metric
+) -> None:
+    """Refuse a bare number that only fits a scale from 0 to 1, of scores on a larger one."""
+    if possible is None or word.text.endswith("%") or not gf.is_share_elsewhere(metric):
+        return
+    low, high = metric.bounds or (0.0, 1.0)
+    size, of_scores = abs(value), possible == metric.bounds
+    # One of 100 is a difference that somebody may mean; a mean of 1 is of either scale.
+    is_odd = 0.0 < size < 1.0 or (of_scores and size == 1.0 and low == 0.0)
+    if not is_odd or not (of_scores or (high >= 100.0 and possible[0] < 0.0)):
+        return
+    right = f"a number from {low:g} to {high:g}"
+    if low == 0.0:
+        same = f"{100 * value / high:g}%"
+        right = f"{high * value:g} or {100 * value:g}%; for {value:g} of {high:g} write {same}"
+    scales = f"runs from {low:g} to {high:g}, and {value:g} only fits a scale from 0 to 1"
+    rule.refuse(f"{metric.name} {scales}. Write {right}", word.place)
 
 
 def _check_range(
@@ -574,7 +604,7 @@ def _check_range(
         return
     low, high = possible
     ends = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
-    problem = f"{what} is {ends}, so a threshold of {value:g} decides nothing."
+    problem = f"{what} is {ends}, so {value:g} cannot be right."
     parts = (problem, _percent_hint(value, possible), *hints)
     rule.refuse(" ".join(filter(None, parts)), place)
 

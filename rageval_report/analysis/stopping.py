@@ -267,7 +267,7 @@ def _mean_beyond(request: StopRequest, *, side: Alternative) -> MeanClaim:
     bounds, limit, name = request.metric.bounds, request.rule.threshold, request.metric.name
     if bounds is not None and not bounds[0] <= limit <= bounds[1]:
         ends = f"from {bounds[0]:g} to {bounds[1]:g}"
-        problem = f"{name} is {ends}, so a threshold of {limit:g} decides nothing"
+        problem = f"{name} is {ends}, so {limit:g} cannot be right"
         request.rule.refuse(problem, request.rule.threshold_place)
     return MeanClaim(request.scores, bounds, limit, side, request.n_planned, share=0.5)
 

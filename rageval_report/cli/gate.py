@@ -98,6 +98,9 @@ class GateArguments(CorrectOption, EngineOptions, LoadingOptions, OutputOptions)
         help="Number of resamples, for intervals that resample; 9999 if omitted.",
     )
     seed: int | None = option("--seed", help="Seed of the random numbers; 0 if omitted.")
+    verbose: bool = option(
+        "--verbose", help="Print a sentence per rule, all notes and the settings, too."
+    )
 
 
 gate = Command(

@@ -46,7 +46,8 @@ def gate(options: GateArguments) -> int:
     check_files(options.junit, options.comment, force=options.force)
     with _showing_the_place():
         result = _evaluate(options, _request(options))
-    output.write({result.title: result})
+    is_brief = output.is_page_of_text and not options.verbose
+    output.write({result.title: result.printed() if is_brief else result})
     # Made at most once, and only if the comment or GitHub needs it.
     comment = functools.cache(lambda: pull_request_comment(result, result.failing_queries()))
     if options.junit is not None:

@@ -4,15 +4,20 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
+from rageval_report.analysis.rules import RuleError
 from rageval_report.analysis.stopping import (
+    STOP_RULES,
+    MeanClaim,
     StopPlan,
+    Width,
     decide,
     open_looks,
     parse_stop_rules,
     planned_looks,
     rejected_at_looks,
 )
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.stats import mean_interval
 from rageval_report.stats.sequential import SizeBets, look_levels, mean_evalues, mean_sequence
 from rageval_report.stats.sign_flips import sign_flip_pvalue
 
@@ -198,3 +203,197 @@ def test_queries_that_look_like_clusters_are_said():
     assert "40 queries come from 8 documents; stopping rules assume" in clustered.notes[0]
     del data["document"]
     assert decide(plan, RAGPipelineEvaluation("rag", data)).result.notes == ()
+
+
+# -- the rules
+
+IDS = [f"q{n}" for n in range(40)]
+
+
+def evaluation_of(name, **scores):
+    return RAGPipelineEvaluation(name, {"query_id": IDS, **scores})
+
+
+def goal_of(text, candidate, baseline=None, n_planned=40):
+    [rule] = parse_stop_rules(text, has_baseline=baseline is not None)
+    return rule.kind.goal(rule.request(candidate, baseline, n_planned))
+
+
+@pytest.fixture
+def runs():
+    rng = np.random.default_rng(0)
+    before, after = rng.random((2, 40))
+    times = {"before": rng.uniform(100, 900, 40), "after": rng.uniform(100, 900, 40)}
+    return (
+        evaluation_of("old", recall=before, latency_ms=times["before"]),
+        evaluation_of("new", recall=after, latency_ms=times["after"]),
+    )
+
+
+def test_better_is_a_claim_on_the_side_of_the_metric_that_is_better(runs):
+    old, new = runs
+    higher = goal_of("better(recall)", new, old)
+    lower = goal_of("better(latency_ms)", new, old)
+    assert (higher.alternative, higher.limit, higher.share) == ("greater", 0.0, 0.5)
+    assert (lower.alternative, lower.bounds) == ("less", None)
+    np.testing.assert_allclose(higher.values, new.scores["recall"] - old.scores["recall"])
+    assert goal_of("worse(recall)", new, old).alternative == "less"
+    assert goal_of("different(recall)", new, old).alternative == "two-sided"
+
+
+def test_pairs_meet_by_id_and_a_missing_side_is_no_value(runs):
+    old, new = runs
+    shuffled = RAGPipelineEvaluation(
+        "old", {"query_id": IDS[:0:-1], "recall": old.scores["recall"].to_numpy()[:0:-1]}
+    )
+    claim = goal_of("better(recall)", new, shuffled)
+    assert np.isnan(claim.values[0])
+    np.testing.assert_allclose(claim.values[1:], goal_of("better(recall)", new, old).values[1:])
+    assert claim.n == 39
+
+
+def test_no_regression_is_one_sided_at_the_margin(runs):
+    old, new = runs
+    claim = goal_of("no_regression(recall, margin=5%)", new, old)
+    assert (claim.alternative, claim.limit, claim.share) == ("greater", -0.05, 1.0)
+    slower = goal_of("no_regression(latency_ms, margin=50)", new, old)
+    assert (slower.alternative, slower.limit) == ("less", 50.0)
+
+
+def test_limits_of_the_mean_need_no_baseline(runs):
+    _, new = runs
+    low = goal_of("ci_low(recall) >= 0.4", new)
+    high = goal_of("ci_high(recall) <= 40%", new)
+    assert (low.alternative, low.limit, low.bounds) == ("greater", 0.4, (0.0, 1.0))
+    assert (high.alternative, high.limit) == ("less", 0.4)
+    assert goal_of("ci_width(recall) <= 0.1", new).widest == 0.1
+
+
+def test_an_effect_chooses_the_stakes(runs):
+    old, new = runs
+    claim = goal_of("better(recall, effect=0.1)", new, old)
+    assert claim.bets().describe() == "hedged over 239, 106 and 47 queries"
+    assert goal_of("better(recall)", new, old, 90).bets().describe() == (
+        "hedged over 90, 40 and 18 queries"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("better(recall) >= 0.1", "better is complete without an operator"),
+        ("ci_low(recall) <= 0.1", "ci_low needs >= and a threshold"),
+        ("ci_low(recall)", "ci_low needs >= and a threshold"),
+        ("no_regression(recall)", "no_regression needs a margin"),
+        ("no_regression(recall, margin=-1)", "margin must be a number above 0"),
+        ("better(recall, effect=0)", "effect must be a number above 0"),
+        ("better()", "better needs a metric"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused_with_its_place(text, message):
+    with pytest.raises(RuleError, match=message):
+        parse_stop_rules(text, has_baseline=True)
+
+
+def test_an_unknown_rule_names_the_nearest_and_a_rule_may_need_a_baseline():
+    with pytest.raises(UnknownNameError, match="better"):
+        parse_stop_rules("beter(recall)", has_baseline=True)
+    with pytest.raises(RuleError, match="better needs a baseline"):
+        parse_stop_rules("better(recall)", has_baseline=False)
+    with pytest.raises(DataError, match="stop_when must be a rule"):
+        parse_stop_rules([], has_baseline=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ci_low(recall) >= 80", "so 80 cannot be right"),
+        ("no_regression(recall, margin=2)", "no difference of recall is larger than 1"),
+        ("ci_width(latency_ms) <= 5", "ci_width needs a metric with bounds"),
+        ("ci_width(recall) <= 0", "a width must be a number above 0"),
+    ],
+)
+def test_what_the_metric_contradicts_is_refused(runs, text, message):
+    old, new = runs
+    with pytest.raises(RuleError, match=message):
+        goal_of(text, new, old)
+
+
+def test_a_baseline_without_the_metric_is_refused(runs):
+    _, new = runs
+    with pytest.raises(RuleError, match="the baseline has no scores of recall"):
+        goal_of("better(recall)", new, evaluation_of("old", mrr=[0.5] * 40))
+
+
+def test_every_rule_has_a_description_and_a_goal(runs):
+    old, new = runs
+    texts = {
+        "better": "better(recall)",
+        "worse": "worse(recall)",
+        "different": "different(recall)",
+        "no_regression": "no_regression(recall, margin=0.02)",
+        "ci_low": "ci_low(recall) >= 0.5",
+        "ci_high": "ci_high(recall) <= 0.5",
+        "ci_width": "ci_width(recall) <= 0.5",
+    }
+    assert set(texts) == set(STOP_RULES)
+    for name, text in texts.items():
+        assert STOP_RULES[name].description
+        assert isinstance(goal_of(text, new, old), MeanClaim | Width)
+
+
+def test_a_metric_without_a_score_shows_nothing(runs):
+    old, _ = runs
+    empty = evaluation_of("new", recall=[np.nan] * 40)
+    plan = StopPlan(parse_stop_rules("better(recall)", has_baseline=True), 40)
+    row = decide(plan, empty, old).result.frame.iloc[0]
+    assert (row["n"], row["evidence"], row["holds"]) == (0, 0.0, False)
+
+
+# -- ci_width: the interval of the mean is looked at after every twentieth query
+
+SCORES = np.random.default_rng(0).beta(8, 2, 200)
+
+
+def row_after(n, text="ci_width(faithfulness) <= 0.1", scores=SCORES):
+    rows = {"query_id": [f"q{i}" for i in range(n)], "faithfulness": scores[:n]}
+    run = RAGPipelineEvaluation("new", rows, metrics=["faithfulness"])
+    plan = StopPlan(parse_stop_rules(text, has_baseline=False), 200)
+    return decide(plan, run).result.frame.iloc[0]
+
+
+def width_of(n):
+    interval = mean_interval(SCORES[:n], method="gaffke", bounds=(0, 1))
+    return interval.high - interval.low
+
+
+def test_it_holds_at_the_first_twentieth_query_at_which_gaffkes_interval_is_narrow_enough():
+    first = next(n for n in range(20, 201, 20) if width_of(n) <= 0.1)
+    assert not row_after(first - 20)["holds"]
+    row = row_after(first)
+    assert row["holds"]
+    assert row["decided_at"] == first
+    assert row["evidence"] == pytest.approx(width_of(first))
+    assert row["needed"] == 0.1
+
+
+def test_between_two_looks_the_earlier_one_counts():
+    assert row_after(79)["evidence"] == row_after(60)["evidence"] == pytest.approx(width_of(60))
+
+
+def test_it_is_not_part_of_the_family_of_claims():
+    old = RAGPipelineEvaluation(
+        "old", {"query_id": [f"q{i}" for i in range(200)], "faithfulness": SCORES / 2}
+    )
+    new = RAGPipelineEvaluation(
+        "new", {"query_id": [f"q{i}" for i in range(200)], "faithfulness": SCORES}
+    )
+    texts = ["better(faithfulness)", "ci_width(faithfulness) <= 0.1"]
+    alone = decide(StopPlan(parse_stop_rules(texts[0], has_baseline=True), 200), new, old)
+    both = decide(StopPlan(parse_stop_rules(texts, has_baseline=True), 200), new, old)
+    assert both.result.frame["evidence"].iloc[0] == alone.result.frame["evidence"].iloc[0]
+
+
+def test_without_a_score_it_does_not_hold():
+    assert not row_after(15)["holds"]
+    assert not row_after(40, scores=np.full(200, np.nan))["holds"]
