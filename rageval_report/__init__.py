@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rageval_report.analysis.agreement.calibration import calibrate as calibrate
     from rageval_report.analysis.compare import Comparison as Comparison
     from rageval_report.analysis.compare import compare as compare
-    from rageval_report.analysis.gates.gates_file import read_gates as read_gates
+    from rageval_report.analysis.gates_file import read_gates as read_gates
     from rageval_report.analysis.objectives import Objective as Objective
     from rageval_report.analysis.rank import Ranking as Ranking
     from rageval_report.analysis.rank import rank as rank

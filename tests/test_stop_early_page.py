@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.stopping.rules import STOP_RULES
+from rageval_report.analysis.stopping import STOP_RULES
 from rageval_report.cli import rageval_report
 
 pytestmark = pytest.mark.docs

@@ -13,8 +13,7 @@ from generated import GeneratedPages, markdown_table
 
 import rageval_report
 from rageval_report._registry import resolve
-from rageval_report.analysis.gates.figures import FIGURES
-from rageval_report.analysis.gates.pair_figures import PAIR_FIGURES
+from rageval_report.analysis.gate_figures import FIGURES, PAIR_FIGURES
 from rageval_report.datasets import DATASETS
 from rageval_report.judges import CHATS, JUDGES
 from rageval_report.plots import PLOTS

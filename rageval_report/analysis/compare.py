@@ -25,9 +25,7 @@ from rageval_report.analysis.arguments import (
     unnamed_clusters,
 )
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family, levels_left
-from rageval_report.analysis.gates.gate import gate_comparison
-from rageval_report.analysis.gates.grammar import Rule
-from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gate import GateResult, gate_comparison
 from rageval_report.analysis.paired_metric import (
     DEFAULT_PLAN,
     AdjustedPvalues,
@@ -45,6 +43,7 @@ from rageval_report.analysis.pairing import (
     pair_runs,
 )
 from rageval_report.analysis.report_files import REPORTS
+from rageval_report.analysis.rules import Rule
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.analysis.verdicts import (
     NOT_WORSE,
@@ -324,7 +323,7 @@ class Comparison(Result):
         ----------
         *rules : str
             Such as "no_regression(faithfulness, margin=0.02)", "losses(exact_match) <= 5", and all
-            rules on an evaluation; `rageval_report.analysis.gates.gate.gate_comparison` lists the
+            rules on an evaluation; `rageval_report.analysis.gate.gate_comparison` lists the
             figures.
         correct : see `rageval_report.scores.correctness`, optional
             What a correct answer is; each candidate's own rule if omitted.

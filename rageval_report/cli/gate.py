@@ -17,8 +17,8 @@ from rageval_report.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.gates.columns import GateMissing
-    from rageval_report.analysis.gates.result import UndecidedPolicy
+    from rageval_report.analysis.gate import UndecidedPolicy
+    from rageval_report.analysis.gate_figures import GateMissing
     from rageval_report.stats.equivalence import MarginMethod
 
 
@@ -98,6 +98,9 @@ class GateArguments(CorrectOption, EngineOptions, LoadingOptions, OutputOptions)
         help="Number of resamples, for intervals that resample; 9999 if omitted.",
     )
     seed: int | None = option("--seed", help="Seed of the random numbers; 0 if omitted.")
+    verbose: bool = option(
+        "--verbose", help="Print a sentence per rule, all notes and the settings, too."
+    )
 
 
 gate = Command(

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from rageval_report.analysis.gates.apply import apply_gates, with_settings
-from rageval_report.analysis.gates.columns import GateKeywords
-from rageval_report.analysis.gates.gates_file import Gates, read_gates
-from rageval_report.analysis.gates.grammar import Call, Rule, RuleError, parse_rule
-from rageval_report.analysis.gates.result import GateResult
-from rageval_report.analysis.gates.rule_outcomes import UNDECIDED
-from rageval_report.analysis.gates.rule_resolution import IN_PYTHON
+from rageval_report.analysis.gate import UNDECIDED, GateResult
+from rageval_report.analysis.gate_figures import GateKeywords
+from rageval_report.analysis.gates_file import Gates, read_gates
+from rageval_report.analysis.rules import IN_PYTHON, Call, Rule, RuleError, parse_rule
 from rageval_report.cli.gate import GateArguments
 from rageval_report.cli.github import report_to_github
 from rageval_report.cli.notes import note
@@ -49,7 +46,8 @@ def gate(options: GateArguments) -> int:
     check_files(options.junit, options.comment, force=options.force)
     with _showing_the_place():
         result = _evaluate(options, _request(options))
-    output.write({result.title: result})
+    is_brief = output.is_page_of_text and not options.verbose
+    output.write({result.title: result.printed() if is_brief else result})
     # Made at most once, and only if the comment or GitHub needs it.
     comment = functools.cache(lambda: pull_request_comment(result, result.failing_queries()))
     if options.junit is not None:
@@ -81,7 +79,7 @@ def _request(options: GateArguments) -> Gates:
     }
     settings = {name: value for name, value in overrides.items() if value is not None}
     all_gates = replace(gates, rules=(*gates.rules, *rules))
-    return with_settings(all_gates, **cast("GateKeywords", settings))
+    return all_gates.with_settings(**cast("GateKeywords", settings))
 
 
 def _evaluate(options: GateArguments, gates: Gates) -> GateResult:
@@ -90,7 +88,7 @@ def _evaluate(options: GateArguments, gates: Gates) -> GateResult:
     scans = ScanLoading(options, loading).open(files)
     runs: Sequence[RAGPipelineEvaluation | EvaluationScan] = scans or loading.load_all(files)
     *baseline, evaluation = runs
-    result = apply_gates(gates, evaluation, *baseline)
+    result = gates.check(evaluation, *baseline)
     return result.with_notes(*notes_of(runs))
 
 

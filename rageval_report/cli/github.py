@@ -15,7 +15,7 @@ import click
 from rageval_report.cli.notes import note
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.gates.result import GateResult, UndecidedPolicy
+    from rageval_report.analysis.gate import GateResult, UndecidedPolicy
 
 UNDECIDED = "undecided"
 _OF_UNDECIDED = {"fail": "error", "warn": "warning", "pass": "notice"}

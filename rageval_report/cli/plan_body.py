@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rageval_report.analysis.planning.audit import audit as audit_claim
-from rageval_report.analysis.planning.plan import plan as plan_queries
+from rageval_report.analysis.plan import audit as audit_claim
+from rageval_report.analysis.plan import plan as plan_queries
 from rageval_report.cli.output import Output
 from rageval_report.cli.plan import AuditArguments, PlanArguments
 from rageval_report.cli.sources import Loading

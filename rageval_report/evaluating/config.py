@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from rageval_report.analysis.gates.gates_file import Gates, read_gates
-from rageval_report.analysis.gates.grammar import Rule, parse_rule
+from rageval_report.analysis.gates_file import Gates, read_gates
 from rageval_report.analysis.objectives import Objective, objective_of
+from rageval_report.analysis.rules import Rule, parse_rule
 from rageval_report.errors import (
     DataError,
     MissingDependencyError,

@@ -11,8 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Unpack
 
-from rageval_report.analysis.gates.apply import apply_gates
-from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gate import GateResult
 from rageval_report.analysis.weighted import weighted_score
 from rageval_report.errors import DataError, UnknownNameError, explain_keywords, is_doubt
 from rageval_report.evaluating.amounts import StepSeconds, costs_result, timings_result
@@ -103,7 +102,7 @@ def evaluate(
         Rules such as "better(recall@5)", "no_regression(faithfulness, margin=0.02)" or
         "ci_low(mrr) >= 0.5". The queries are asked in a random order, and as soon as a rule holds
         no more are asked. The error rate of all rules together is 5 %, whenever one holds. See
-        `rageval_report.analysis.stopping.rules`.
+        `rageval_report.analysis.stopping`.
     baseline : str, Path or RAGPipelineEvaluation
         The earlier run that these rules compare with, query by query.
     looks : int
@@ -370,7 +369,7 @@ def _with_rule(
 def _gates(evaluation: RAGPipelineEvaluation, config: EvalConfig) -> GateResult | None:
     if config.gates is None:
         return None
-    return apply_gates(config.gates, evaluation)
+    return config.gates.check(evaluation)
 
 
 def _weighted(evaluation: RAGPipelineEvaluation, config: EvalConfig, log: _Log) -> Result | None:

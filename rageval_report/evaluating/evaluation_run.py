@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gate import GateResult
 from rageval_report.errors import DataError
 from rageval_report.evaluating.judge_setup import judges_results, noise_results
 from rageval_report.evaluation import RAGPipelineEvaluation

@@ -14,7 +14,7 @@ from rageval_report.judges.panels import chats_of
 from rageval_report.runner.settings import read_yaml
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.gates.gates_file import Gates
+    from rageval_report.analysis.gates_file import Gates
     from rageval_report.analysis.objectives import Objective
     from rageval_report.judges.chats.base import Chat
     from rageval_report.metrics.performance import Prices

@@ -10,10 +10,14 @@ from typing import Any, cast
 
 import pandas as pd
 
-from rageval_report.analysis.gates.rule_resolution import find_metric
-from rageval_report.analysis.stopping.decision import StopDecision, StopPlan, decide
-from rageval_report.analysis.stopping.looks import ENOUGH_FOR_A_LOOK
-from rageval_report.analysis.stopping.rules import parse_stop_rules
+from rageval_report.analysis.rules import find_metric
+from rageval_report.analysis.stopping import (
+    ENOUGH_FOR_A_LOOK,
+    StopDecision,
+    StopPlan,
+    decide,
+    parse_stop_rules,
+)
 from rageval_report.errors import DataError, is_doubt
 from rageval_report.evaluating.config import EvalConfig
 from rageval_report.evaluating.eval_queries import QuerySource

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.stopping.decision import StopDecision, decide
+from rageval_report.analysis.stopping import StopDecision, decide
 from rageval_report.errors import DataError
 from rageval_report.evaluating.scoring import Tell
 from rageval_report.evaluating.staged_scoring import (

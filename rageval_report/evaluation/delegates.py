@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         retrieval_by_generation as retrieval_by_generation,
     )
     from rageval_report.analysis.compare import compare as compare
-    from rageval_report.analysis.gates.gate import gate as gate
+    from rageval_report.analysis.gate import gate as gate
     from rageval_report.analysis.haystack_reports import aggregated_report as aggregated_report
     from rageval_report.analysis.haystack_reports import (
         comparative_detailed_report as comparative_detailed_report,

@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from rageval_report.analysis.agreement.ratings import LabelColumns, People
     from rageval_report.analysis.arguments import Clusters
     from rageval_report.analysis.compare import Comparison
-    from rageval_report.analysis.gates.columns import GateMissing
-    from rageval_report.analysis.gates.grammar import Rule
-    from rageval_report.analysis.gates.result import GateResult
+    from rageval_report.analysis.gate import GateResult
+    from rageval_report.analysis.gate_figures import GateMissing
     from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat
     from rageval_report.analysis.objectives import ObjectiveMapping
     from rageval_report.analysis.paired_metric import Margin
     from rageval_report.analysis.pairing import MissingTreatment
+    from rageval_report.analysis.rules import Rule
     from rageval_report.analysis.summary import EvaluationReport
     from rageval_report.plots.kinds import Plot
     from rageval_report.plots.options import EvaluationPlot, MetricNames, PlotOptions
@@ -958,7 +958,7 @@ class RAGPipelineEvaluation:
         ----------
         *rules : str
             Such as "ci_low(recall@5) >= 0.7" or "share_below(faithfulness, 0.5) <= 5%";
-            `rageval_report.analysis.gates.gate.gate` has the list of figures.
+            `rageval_report.analysis.gate.gate` has the list of figures.
         missing : {"drop", "worst"}
             What to do with unscored queries: leave them out, or give them the worst score.
         confidence_level, n_resamples, seed

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from rageval_report.analysis.compare import Comparison
-from rageval_report.analysis.gates.result import GateResult
-from rageval_report.analysis.gates.rule_outcomes import PASSED, UNDECIDED
+from rageval_report.analysis.gate import PASSED, UNDECIDED, GateResult
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.render.pull_request import pull_request_comment
 from rageval_report.results import Result

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rageval_report._registry import load
 from rageval_report.analysis.compare import Comparison
-from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gate import GateResult
 from rageval_report.errors import explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.loggers.content import RunContent, content_of

@@ -20,7 +20,7 @@ from rageval_report._registry import Registry, lazy_face
 from rageval_report.pytest.options import gates_path, is_requested
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.gates.gates_file import Gates
+    from rageval_report.analysis.gates_file import Gates
     from rageval_report.evaluation import RAGPipelineEvaluation
     from rageval_report.pytest.assertions import assert_gates as assert_gates
 else:

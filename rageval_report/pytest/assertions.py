@@ -7,11 +7,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
-from rageval_report.analysis.gates.apply import apply_gates, with_settings
-from rageval_report.analysis.gates.columns import GateKeywords
-from rageval_report.analysis.gates.gates_file import Gates, read_gates
-from rageval_report.analysis.gates.grammar import Rule, parse_rule
-from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gate import GateResult
+from rageval_report.analysis.gate_figures import GateKeywords
+from rageval_report.analysis.gates_file import Gates, read_gates
+from rageval_report.analysis.rules import Rule, parse_rule
 from rageval_report.errors import GateError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.pytest.failure_text import failure_text
@@ -68,7 +67,7 @@ def assert_gates(
       1 query below 0.7 on mrr: 'q1'
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    result = apply_gates(with_settings(_gates(gates), **options), evaluation, baseline)
+    result = _gates(gates).with_settings(**options).check(evaluation, baseline)
     if not result.passed:
         raise GateError(_message(result))
     return result

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from rageval_report.analysis.gates.failing_queries import failing_queries
-from rageval_report.analysis.gates.rule_outcomes import Outcome
+from rageval_report.analysis.gate import Outcome, failing_queries
 from rageval_report.errors import named
 from rageval_report.render.display import clean
 from rageval_report.reports.sentences import number
@@ -58,7 +57,7 @@ def outcome_properties(outcome: Outcome) -> list[tuple[str, object]]:
         "value": measurement.value,
         "ci_low": measurement.low,
         "ci_high": measurement.high,
-        "threshold": outcome.threshold,
+        "threshold": outcome.request.threshold,
         "n": measurement.n,
         "n_unscored": measurement.n_unscored,
     }

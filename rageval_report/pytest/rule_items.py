@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report.analysis.gates.apply import apply_gates
-from rageval_report.analysis.gates.gates_file import GATES_SUFFIXES, Gates, read_gates
-from rageval_report.analysis.gates.rule_outcomes import Outcome
+from rageval_report.analysis.gate import Outcome
+from rageval_report.analysis.gates_file import GATES_SUFFIXES, Gates, read_gates
 from rageval_report.errors import RagevalError, RagevalWarning, is_doubt
 from rageval_report.pytest.failure_text import failure_text, outcome_properties
 from rageval_report.pytest.options import file_named, gates_path, require_file
@@ -96,7 +95,7 @@ class GatesFile(pytest.File):
 
     def _evaluate(self) -> None:
         files = score_files(self.config)
-        result = apply_gates(self._gates, files.evaluation, files.baseline)
+        result = self._gates.check(files.evaluation, files.baseline)
         self._outcomes = result.outcomes
         for doubt in filter(is_doubt, result.notes):
             self.warn(RagevalWarning(doubt))

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import pytest
 
-from rageval_report.analysis.gates.gates_file import Gates, read_gates
-from rageval_report.analysis.gates.rule_resolution import IN_PYTHON
+from rageval_report.analysis.gates_file import Gates, read_gates
+from rageval_report.analysis.rules import IN_PYTHON
 from rageval_report.cli.sources import Loading
 from rageval_report.errors import RagevalError
 from rageval_report.evaluation import RAGPipelineEvaluation

@@ -16,8 +16,8 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import EvaluationSubset
 from rageval_report.analysis.breakdown import CauseCounts, failure_causes
-from rageval_report.analysis.gates.columns import GatedRun
-from rageval_report.analysis.gates.failing_queries import RowsBehind
+from rageval_report.analysis.gate import RowsBehind
+from rageval_report.analysis.gate_figures import GatedRun
 from rageval_report.analysis.summary import UnscoredQueries
 from rageval_report.scale.tables import (
     MOST_WORST,
@@ -223,7 +223,7 @@ class ScannedRun(GatedRun):
 
         if not isinstance(select, RowsBehind):
             return None
-        metric, by, descending = select.metric, None, False
+        metric, by, descending = select.request.metric, None, False
         table, settings = self.evaluation.table, self.settings
         if metric is None:
             notion = self.notion()
@@ -235,7 +235,7 @@ class ScannedRun(GatedRun):
             is_wrong = ~right.fillna(value=True) if select.is_evaluated else right.isna()
             condition = combined.condition(is_wrong.to_numpy(bool))
             n = int(combined.n[is_wrong.to_numpy(bool)].sum())
-        elif select.queries == "unscored" or not select.is_evaluated:
+        elif select.are_unscored:
             condition = nw.col(metric.name).is_null()
             n = self.column(metric).n_unscored
         else:

@@ -22,12 +22,11 @@ from rageval_report.analysis.arguments import (
 )
 from rageval_report.analysis.breakdown import CauseCounts, breakdown, check_cause
 from rageval_report.analysis.compare import Comparison, ComparisonKeywords, compare
-from rageval_report.analysis.gates.columns import GateSettings, RunGateKeywords
-from rageval_report.analysis.gates.gate import gate
-from rageval_report.analysis.gates.grammar import Rule
-from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.gate import GateResult, gate
+from rageval_report.analysis.gate_figures import GateSettings, RunGateKeywords
 from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat, report_of_means
 from rageval_report.analysis.pairing import MISSING_TREATMENTS, MissingTreatment
+from rageval_report.analysis.rules import Rule
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.summary import EvaluationReport, UnscoredQueries, evaluation_report
 from rageval_report.analysis.thresholds import FailureCounts, failures_of_rows, find_thresholds

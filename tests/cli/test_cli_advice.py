@@ -20,7 +20,7 @@ from rageval_report import (
     score,
     score_rankings,
 )
-from rageval_report.analysis.planning.plan import plan
+from rageval_report.analysis.plan import plan
 from rageval_report.analysis.repeating.stability import stability
 from rageval_report.cli.notes import ADVICE, complain, for_command_line
 from rageval_report.errors import DataError, RagevalError

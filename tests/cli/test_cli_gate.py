@@ -6,8 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rageval_report.analysis.gates.figures import FIGURES
-from rageval_report.analysis.gates.pair_figures import PAIR_FIGURES
+from rageval_report.analysis.gate_figures import FIGURES, PAIR_FIGURES
 
 GOOD, BAD = "unscored(faithfulness) <= 20%", "mean(recall@5) >= 0.9"
 PAGE = Path(__file__).parents[2] / "docs" / "ci.md"
@@ -34,9 +33,8 @@ def test_undecided_gates_end_with_3_or_as_asked(gate):
     rule = "ci_low(recall@5) >= 0.5"
     result = gate("old.csv", "--rule", rule, "--junit", "gates.xml")
     assert result.exit_code == 3, result.stdout
-    assert "UNDECIDED: not enough queries to tell: ci_low(recall@5)" in " ".join(
-        result.stdout.split()
-    )
+    shown = " ".join(result.stdout.split())
+    assert "the gate is undecided: not enough queries to tell: ci_low(recall@5)" in shown
     assert "undecided rules count as failed: exit code 3" in " ".join(result.stderr.split())
     assert ET.parse("gates.xml").getroot().get("skipped") == "1"
     for policy in ("warn", "pass"):
@@ -60,20 +58,22 @@ def test_undecided_gates_are_annotated_as_the_policy_says(gate, monkeypatch, pol
 def test_gates_that_hold_end_with_0(gate):
     result = gate("old.csv", "--rule", GOOD)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "passed: unscored(faithfulness) is 0.125" in result.stdout
+    assert "old passes the gate." in result.stdout
 
 
 def test_a_gate_that_fails_ends_with_1_and_says_why(gate):
     result = gate("old.csv", "--rule", GOOD, "--rule", BAD)
     assert result.exit_code == 1
-    assert "FAILED: mean(recall@5) is 0.625, not at least 0.9" in result.stdout
+    assert result.stdout.startswith(
+        "old fails 1 of 2 gates: mean(recall@5) is 0.625, not at least 0.9"
+    )
 
 
 def test_what_is_not_evaluated_ends_with_1(gate, folder):
     (folder / "empty.csv").write_text("query_id,recall@5,mrr\nq1,,1\nq2,,1\n")
     result = gate("empty.csv", "--rule", "mean(recall@5) >= 0")
     assert result.exit_code == 1
-    assert "NOT EVALUATED: " in result.stdout
+    assert "the gate is not evaluated: " in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,38 @@ def test_a_rule_of_a_file_is_pointed_at_with_its_line(gate, folder):
     (folder / "gates.toml").write_text('rules = [\n  "mean(recal@5) >= 0.9",\n]\n')
     last = gate("old.csv", "--gates", "gates.toml").stderr.splitlines()[-1]
     assert last.startswith("rageval-report: gates.toml, line 2: no metric is named 'recal@5'")
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_too_few_queries_end_with_3_and_no_value(gate, folder, n):
+    for name, scores in (("before", (0.1, 0.2)), ("after", (0.4, 0.3))):
+        rows = "".join(f"q{i},{scores[i % 2]},{scores[i % 2]}\n" for i in range(n))
+        (folder / f"{name}.csv").write_text(f"query_id,recall@5,mrr\n{rows}")
+    for rule in ("difference(mrr) >= 0", "no_regression(mrr, margin=0.5)", "pvalue(mrr) <= 1"):
+        result = gate("after.csv", "--baseline", "before.csv", "--rule", rule)
+        assert result.exit_code == 3, result.output
+        row = next(line for line in result.stdout.splitlines() if line.startswith(rule))
+        assert row.removeprefix(rule).split()[0] == "–"
+    result = gate("after.csv", "--rule", "std(mrr) <= 1")
+    assert result.exit_code == (3 if n == 1 else 0)
+
+
+def test_the_scale_of_the_scores_decides_about_percentages(gate, folder):
+    rows = "".join(f"q{i},{20 + 4 * i}.77\n" for i in range(8))
+    (folder / "percent.csv").write_text(f"query_id,faithfulness\n{rows}")
+    assert gate("percent.csv", "--rule", "mean(faithfulness) >= 80%").exit_code == 1
+    result = gate("percent.csv", "--rule", "mean(faithfulness) >= 0.8", "--strict")
+    assert result.exit_code == 2
+    assert "runs from 0 to 100, and 0.8 only fits a scale from 0 to 1" in result.stderr
+    bounds = ("--bounds", "recall@5=0:100")
+    result = gate("old.csv", *bounds, "--rule", "mean(recall@5) <= 80%")
+    assert "its bounds are 0 to 100, but no score is above 1" in " ".join(result.stdout.split())
+
+
+def test_verbose_prints_every_sentence(gate):
+    result = gate("old.csv", "--rule", GOOD, "--rule", BAD, "--verbose")
+    assert "- FAILED: mean(recall@5) is 0.625, not at least 0.9" in result.stdout
+    assert "confidence_level:0.95" in result.stdout
 
 
 # -- what is asked

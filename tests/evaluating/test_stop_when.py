@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, evaluate
-from rageval_report.analysis.gates.grammar import RuleError
+from rageval_report.analysis.rules import RuleError
 from rageval_report.errors import DataError
 from rageval_report.evaluating.stopped_judging import judge_until
 from rageval_report.judges import JUDGES, FunctionChat, Rubric

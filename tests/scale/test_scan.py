@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.gates.failing_queries import failing_queries
+from rageval_report.analysis.gate import failing_queries
 from rageval_report.errors import DataError
 from rageval_report.results import Result
 from rageval_report.scale import sides, tables

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.gates.gates_file import read_gates
-from rageval_report.analysis.gates.grammar import RuleError
+from rageval_report.analysis.gates_file import read_gates
+from rageval_report.analysis.rules import RuleError
 from rageval_report.errors import MissingDependencyError, ReaderError
 
 TOML = """\

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.analysis.gates.figures import FIGURES
-from rageval_report.analysis.gates.grammar import RuleError
+from rageval_report.analysis.gate_figures import FIGURES
+from rageval_report.analysis.rules import RuleError
 from rageval_report.errors import DataError, GateError, UnknownNameError
 from rageval_report.stats import mean_interval, quantile_interval
 from rageval_report.stats.units import clustered_interval
@@ -192,7 +192,7 @@ def test_a_value_just_beside_the_threshold_is_not_told_as_equal():
 def test_a_mean_whose_interval_holds_the_threshold_gets_a_note():
     [note] = evaluation().gate("mean(faithfulness) >= 0.6").notes
     assert "contains the threshold 0.6" in note
-    assert "ci_low(faithfulness) >= 0.6 would rule that out" in note
+    assert note.endswith("so another sample could fail; stricter: ci_low(faithfulness) >= 0.6")
 
 
 def test_a_mean_far_from_the_threshold_gets_none():
@@ -220,8 +220,9 @@ def test_how_many_are_scored_is_known_even_where_none_is():
 
 
 def test_one_score_has_no_spread():
-    found = row("std(recall) <= 1", of=evaluation(recall=[0.5]))
-    assert (found["state"], found["passed"]) == ("not evaluated", False)
+    result = evaluation(recall=[0.5]).gate("std(recall) <= 1")
+    assert (result.state, result.exit_code()) == ("undecided", 3)
+    assert math.isnan(result.frame["value"][0])
 
 
 def test_queries_that_a_metric_is_not_about_do_not_count_as_unscored():
@@ -249,7 +250,7 @@ def test_the_worst_score_goes_by_the_direction():
 
 def test_counting_as_the_worst_is_told():
     result = evaluation().gate("min(faithfulness) >= 0.1", missing="worst")
-    assert "faithfulness: 2 unscored queries count as the worst possible score" in result.notes
+    assert "faithfulness: 2 missing scores count as the worst possible" in result.notes
 
 
 def test_the_share_of_unscored_stays_what_it_is():
@@ -319,9 +320,16 @@ def test_json_says_whether_all_hold():
 
 
 def test_the_printed_result_says_what_failed_first():
-    told = str(evaluation().gate("n(faithfulness) >= 8", "n(faithfulness) >= 9"))
-    assert told.index("- FAILED: ") < told.index("- passed: ")
-    assert max(map(len, told.splitlines())) <= 100
+    result = evaluation().gate("n(faithfulness) >= 8", "n(faithfulness) >= 9")
+    shown = str(result).splitlines()
+    assert (
+        shown[0]
+        == "v1 fails 1 of 2 gates: n(faithfulness) is 8, not at least 9 (8 scored, 2 unscored)."
+    )
+    assert shown[4].endswith("failed")
+    assert shown[5].endswith("passed")
+    assert max(map(len, shown)) <= 100
+    assert result.sentences[0].startswith("FAILED: n(faithfulness) is 8")
 
 
 def test_the_signature_has_the_settings():
@@ -367,10 +375,10 @@ def test_a_note_can_be_added():
         ("losses(faithfulness) <= 5", 0, "losses needs a baseline"),
         ("no_regression(faithfulness, margin=0.1)", 0, "no_regression needs a baseline"),
         ("ci_low(difference(faithfulness)) >= 0", 7, "difference needs a baseline"),
-        ("unscored(faithfulness) <= 2", 26, "decides nothing. Did you mean 2%?"),
+        ("unscored(faithfulness) <= 2", 26, "so 2 cannot be right. Did you mean 2%?"),
         ("share_below(faithfulness, 0.5) <= 5", 34, "Did you mean 5%?"),
         ("mean(faithfulness) >= 80", 22, "Did you mean 80%? If its scale is another"),
-        ("mean(faithfulness) >= -0.1", 22, "from 0 to 1, so a threshold of -0.1 decides nothing"),
+        ("mean(faithfulness) >= -0.1", 22, "from 0 to 1, so -0.1 cannot be right"),
         ("ci_low(faithfulness) >= -0.1", 24, "write ci_low(difference(faithfulness))"),
         ("n(faithfulness) >= -1", 19, "is at least 0"),
         ("p95(latency_ms) <= 5%", 19, "is not a share, so write a number in its unit"),
@@ -499,7 +507,7 @@ def test_a_cost_is_never_gated_below_zero():
 
 def test_a_share_beyond_all_possible_scores_is_refused():
     problem = refused("share_below(faithfulness, 1.5) <= 0.1").problem
-    assert problem.startswith("faithfulness is from 0 to 1, so a cut at 1.5 decides nothing.")
+    assert problem.startswith("faithfulness is from 0 to 1, so 1.5 cannot be right.")
 
 
 # -- clusters
@@ -586,3 +594,97 @@ def test_a_rule_on_a_limit_is_undecided_if_the_threshold_is_inside_the_interval(
 def test_one_rule_that_fails_makes_all_fail():
     v1 = RAGPipelineEvaluation("v1", {"query_id": range(40), "f1": np.tile([0.2, 0.8], 20)})
     assert v1.gate("ci_low(f1) >= 0.5", "mean(f1) >= 0.9").state == "failed"
+
+
+# -- units: no gate passes by one
+
+
+PERCENT = RAGPipelineEvaluation(
+    "v1", {"query_id": range(8), "faithfulness": [31.77, 20, 40, 25, 38, 59, 12, 28]}
+)
+
+
+def test_a_percentage_is_read_on_the_scale_of_the_metric():
+    result = PERCENT.gate("mean(faithfulness) >= 80%", "share_below(faithfulness, 29%) <= 50%")
+    assert result.frame["threshold"].tolist() == [80, 0.5]  # a share runs from 0 to 1
+    assert result.frame["value"].tolist() == pytest.approx([31.72125, 4 / 8])
+    assert result.frame["passed"].tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("rule", "place", "told"),
+    [
+        ("mean(faithfulness) >= 0.8", 22, "Write 80 or 80%; for 0.8 of 100 write 0.8%"),
+        ("ci_low(faithfulness) >= 1", 24, "1 only fits a scale from 0 to 1"),
+        ("p5(faithfulness) >= 0.25", 20, "faithfulness runs from 0 to 100"),
+        ("share_below(faithfulness, 0.5) <= 20%", 26, "Write 50 or 50%"),
+    ],
+)
+def test_a_number_that_fits_another_scale_is_refused_and_both_are_named(rule, place, told):
+    error = refused(rule, PERCENT)
+    assert told in error.problem
+    assert error.place == place
+
+
+def test_a_number_in_percent_or_zero_is_as_it_was_written():
+    result = PERCENT.gate("min(faithfulness) >= 0.8%", "min(faithfulness) >= 0")
+    assert result.frame["threshold"].tolist() == [0.8, 0]
+
+
+def test_marks_from_1_to_5_take_no_percentage():
+    of = evaluation(faithfulness=[1.0, 2.5, 5.0, 4.0, 3.5, 4.5])
+    assert "where a percentage has two meanings" in refused("mean(faithfulness) >= 80%", of).problem
+    assert "Write a number from 1 to 5" in refused("mean(faithfulness) >= 0.8", of).problem
+    assert of.gate("mean(faithfulness) >= 3").passed
+
+
+def test_a_number_without_a_known_scale_is_taken_as_it_is():
+    of = evaluation(seconds=[0.2, 30.5, 0.6, 99.0])
+    assert of.gate("min(seconds) >= 0.1").passed
+
+
+def test_bounds_that_no_score_comes_near_are_told():
+    scores = {"query_id": range(6), "faithfulness": [0.2, 0.5, 0.9, 0.4, 0.7, 0.6]}
+    wide = {"faithfulness": {"bounds": (0, 100)}}
+    result = RAGPipelineEvaluation("v1", scores, metrics=wide).gate("mean(faithfulness) <= 80%")
+    assert any("its bounds are 0 to 100, but no score is above 1" in note for note in result.notes)
+    assert RAGPipelineEvaluation("v1", scores).gate("mean(faithfulness) <= 80%").notes[1:] == ()
+
+
+# -- few queries, and notes
+
+
+def test_two_queries_pass_no_gate_on_a_mean_without_a_word():
+    result = evaluation(recall=[0.9, 0.8]).gate("mean(recall) >= 0.1", "n(recall) >= 2")
+    assert result.passed
+    assert result.frame["why"][0].endswith("; only 2 queries")
+    assert not result.frame["why"][1].endswith("only 2 queries")
+    [note] = result.notes
+    assert note.startswith("mean(recall): only 2 queries, which say little about others")
+    six = evaluation(recall=[0.9, 0.8, 0.7, 0.9, 0.8, 0.7]).gate("mean(recall) >= 0.1")
+    assert six.notes == ()
+
+
+def test_notes_are_on_the_metrics_of_the_rules():
+    result = (
+        evaluation()
+        .gate("mean(faithfulness) >= 0.1")
+        .with_notes(
+            "v1: the scores of 'own_score' are read as percent",
+            "Doubt: v1: latency_ms is 5 for all 10 scored queries, while faithfulness varies",
+            "v1: the scores of 'faithfulness' are read as percent",
+            "v1: 2 rows were left out",
+        )
+    )
+    assert result.notes == (
+        "v1: the scores of 'faithfulness' are read as percent",
+        "v1: 2 rows were left out",
+    )
+
+
+def test_the_printed_gates_are_an_answer_of_twenty_lines():
+    figures = ("mean", "median", "min", "max", "p90", "ci_low", "ci_high", "p10")
+    rules = [f"{name}(faithfulness) >= 0.{place}" for place, name in enumerate(figures, 1)]
+    shown = str(evaluation().gate(*rules)).splitlines()
+    assert len(shown) <= 20
+    assert shown[0].startswith("v1 fails 2 of 8 gates (min(faithfulness) >= 0.3, p10(")

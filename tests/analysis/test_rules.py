@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.analysis.gates.grammar import (
+from rageval_report.analysis.rules import (
     LONGEST_RULE,
     OPERATORS,
     RuleError,

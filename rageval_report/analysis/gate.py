@@ -1,0 +1,760 @@
+"""Check an evaluation, or a comparison, against rules: whether each holds, and why."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis import arguments
+from rageval_report.analysis.arguments import Clusters, ScoredOrScanned, is_scan
+from rageval_report.analysis.gate_figures import (
+    MARGIN_METHOD,
+    GatedRun,
+    GateMissing,
+    GateSettings,
+    Measurement,
+)
+from rageval_report.analysis.paired_metric import ComparisonLike, interval_name
+from rageval_report.analysis.pairing import check_evaluations
+from rageval_report.analysis.rules import Rule, RuleRequest, Subject, parse_rule, resolve_rule
+from rageval_report.errors import DataError, GateError, check_choice, doubts_of
+from rageval_report.reports.sentences import (
+    counted,
+    filled_notes,
+    number,
+    pvalue_text,
+    rounded_count,
+)
+from rageval_report.results import Answer, Result
+from rageval_report.scores import Catalogue, Correct, normalise_name, states, texts
+from rageval_report.scores.catalogue import dialects
+from rageval_report.scores.correct_notion import declare_counts, find_notion
+from rageval_report.stats.base import TIE_TOLERANCE
+from rageval_report.stats.corrections import adjust_pvalues
+from rageval_report.stats.equivalence import EquivalenceResult
+from rageval_report.stats.units import FEWEST_UNITS
+
+PASSED, FAILED, NOT_EVALUATED = "passed", "failed", "not evaluated"
+# Neither shown to hold nor shown not to hold: more queries would decide.
+UNDECIDED = "undecided"
+# The worst first, as a reader looks at them.
+STATES = (FAILED, NOT_EVALUATED, UNDECIDED, PASSED)
+UndecidedPolicy: TypeAlias = Literal["fail", "warn", "pass"]
+UNDECIDED_POLICIES: tuple[UndecidedPolicy, ...] = get_args(UndecidedPolicy)
+EXIT_UNDECIDED = 3  # not 2, which is wrong use
+# More queries than this are not a plan.
+_MOST_QUERIES_NAMED = 1_000_000
+_MOST_NOTES = 3
+_HEADLINE = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored", "state")
+
+_PHRASES = {">=": "at least", ">": "above", "<=": "at most", "<": "below", "==": "equal to"}
+_OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The outcome of one rule on one pipeline.
+
+    ``test`` is that of a claim of non-inferiority, ``pvalue`` its p-value after correction for all
+    ``n_claims`` claims. ``level`` is that of the interval around the value, NaN if there is none.
+    ``straddles`` says that the threshold of a rule on a value lies inside this interval.
+    """
+
+    request: RuleRequest
+    subject: Subject
+    measurement: Measurement
+    test: EquivalenceResult | None
+    pvalue: float
+    n_claims: int
+    state: str
+    level: float
+    straddles: bool
+
+    @property
+    def passed(self) -> bool:
+        """Whether the rule holds; one that could not be evaluated does not."""
+        return self.state == PASSED
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether there is a value to judge by."""
+        return not math.isnan(self.measurement.value)
+
+    @property
+    def few_queries(self) -> str:
+        """How few queries a value that passes is of, if they say little about others."""
+        measured, figure = self.measurement, self.request.figure
+        n, word = measured.n_clusters or measured.n, "cluster" if measured.n_clusters else "query"
+        is_known = self.request.limit or figure.of == "pair" or figure.queries in (None, "unscored")
+        if not self.passed or is_known or n >= FEWEST_UNITS:
+            return ""
+        return f"only {counted(n, word, 'clusters' if measured.n_clusters else 'queries')}"
+
+    @property
+    def why(self) -> str:
+        """One sentence: the value, the threshold, and the scores behind it."""
+        return _sentence(self)
+
+    @classmethod
+    def of(
+        cls,
+        request: RuleRequest,
+        subject: Subject,
+        measured: Measurement,
+        test: EquivalenceResult | None,
+        pvalue: float,
+        n_claims: int,
+    ) -> Self:
+        """What becomes of a rule, once the p-values of all claims are adjusted."""
+        # Rounded, because 1 - 0.95 is 0.050000000000000044.
+        alpha = round(1.0 - subject.run.settings.confidence_level, 12)
+        low, high, operator, threshold = (
+            *(measured.low, measured.high),
+            *(request.operator, request.threshold),
+        )
+        passed, is_open, straddles = holds(measured.value, operator, threshold), False, False
+        if request.is_claim:
+            passed, is_open = pvalue <= alpha, not (test is not None and test.is_below)
+        elif request.limit and measured.without_spread:
+            # No interval of zero width opens a gate: equal values do not show how others differ.
+            passed, is_open = False, passed
+        elif request.limit:
+            is_open = holds(high if request.limit == "ci_low" else low, operator, threshold)
+        else:
+            # A rule on a value, such as a mean, asks for that of these queries, which is known.
+            straddles = low < threshold < high
+        state = PASSED if passed else UNDECIDED if is_open else FAILED
+        if measured.too_few or math.isnan(measured.value):
+            # Too few queries are undecided, and their value is no answer.
+            few = measured.n > 0 and not measured.is_impossible
+            state, straddles = UNDECIDED if few else NOT_EVALUATED, False
+            measured = replace(measured, value=math.nan)
+        # A claim is tested on one side, so its interval has twice the error rate.
+        level = round(1 - (2 if request.is_claim else 1) * alpha, 12)
+        level = math.nan if math.isnan(low) and math.isnan(high) else level
+        return cls(request, subject, measured, test, pvalue, n_claims, state, level, straddles)
+
+    def row(self) -> dict[str, object]:
+        """The row of the table."""
+        request, measured = self.request, self.measurement
+        return {
+            "rule": request.rule.text,
+            "figure": request.figure_label,
+            "metric": None if request.metric is None else request.metric.name,
+            "value": measured.value,
+            "ci_low": measured.low,
+            "ci_high": measured.high,
+            "operator": request.operator,
+            "threshold": request.threshold,
+            "n": measured.n,
+            "n_unscored": measured.n_unscored,
+            "passed": self.passed,
+            "why": self.why,
+            "state": self.state,
+            "pipeline": self.subject.name,
+            "confidence_level": self.level,
+        }
+
+    def notes(self) -> Iterator[str]:
+        """What a reader of the table must know of this rule."""
+        request, measured, run = self.request, self.measurement, self.subject.run
+        metric, evaluation = request.metric, run.evaluation
+        threshold = f"{request.threshold:g}"
+        if request.name == "correct":
+            sample = run.sample
+            notion = find_notion(sample, run.settings.correct)
+            if notion is not None:
+                yield declare_counts(sample, notion, run.count_correct(notion))
+        is_filled = run.settings.missing == "worst" and request.figure.of != "pair"
+        if is_filled and not request.figure.counts_missing:
+            what = request.name if metric is None else metric.name
+            yield from (f"{what}: {note}" for note in filled_notes(measured.n_unscored))
+        if arguments.is_percentile(request.name):
+            method = dialects.percentile_method(evaluation)
+            yield from dialects.note_on_percentiles(evaluation, method)
+        if self.few_queries:
+            advice = f"say little about others; at least {FEWEST_UNITS} are needed"
+            yield f"{request.text}: {self.few_queries}, which {advice}"
+        if self.straddles:
+            interval = f"{number(measured.low)} to {number(measured.high)}"
+            firmer = ""
+            if request.operator != "==" and metric:
+                end = "ci_low" if ">" in request.operator else "ci_high"
+                inner = metric.name if request.name == "mean" else request.text
+                rule = f"{end}({inner}) {request.operator} {threshold}"
+                firmer = f"; stricter: {rule}"
+            other = f"another sample could {'fail' if self.passed else 'pass'}"
+            contains = f"the interval {interval} contains the threshold {threshold}"
+            yield f"{request.text}: {contains}, so {other}{firmer}"
+        if metric is not None and request.figure.queries == "scores":
+            way = "higher" if request.rises else "lower"
+            if request.operator[0] == ("<" if request.rises else ">"):
+                yield f"{request.rule.text}: {way} {metric.name} is better"
+        yield from (f"{request.text}: {note}" for note in measured.notes)
+        if request.limit and request.name == "mean" and self.subject.comparison and metric:
+            # A limit means the same with and without a baseline, which may surprise.
+            difference = f"{request.limit}(difference({metric.name}))"
+            limit = f"{request.text} is a limit of {self.subject.name}'s mean"
+            yield f"{limit}; the limit of the difference is {difference}"
+
+
+def holds(value: float, operator: str, threshold: float) -> bool:
+    """Whether a value is on the right side of a threshold; a rounding difference does not decide.
+
+    Examples
+    --------
+    >>> holds(0.1 + 0.2, "<=", 0.3), holds(0.1 + 0.2, ">", 0.3), holds(0.31, "<=", 0.3)
+    (True, False, False)
+    """
+    if abs(value - threshold) <= TIE_TOLERANCE * max(1.0, abs(value), abs(threshold)):
+        return "=" in operator
+    return value > threshold if operator[0] == ">" else operator[0] == "<" and value < threshold
+
+
+def distinct(value: float, threshold: float) -> tuple[str, str]:
+    """Both numbers in as few digits as distinguish them.
+
+    Examples
+    --------
+    >>> distinct(0.7996, 0.8), distinct(0.79996, 0.8), distinct(3.0, 5.0)
+    (('0.7996', '0.8'), ('0.79996', '0.8'), ('3', '5'))
+    """
+    digits = (d for d in range(4, 17) if f"{value:.{d}g}" != f"{threshold:.{d}g}")
+    return f"{value:.{next(digits, 4)}g}", f"{threshold:g}"
+
+
+# -- in words
+
+
+def _sentence(outcome: Outcome) -> str:
+    request, measured = outcome.request, outcome.measurement
+    metric, test, is_pair = request.metric, outcome.test, request.figure.of == "pair"
+    where = "" if metric is None else f" on {metric.name}"
+    n, n_unscored = measured.n, measured.n_unscored
+    unscored = f", {n_unscored} {'left out' if is_pair else 'unscored'}" if n_unscored else ""
+    if not outcome.is_evaluated:
+        few = "1 score gives" if n == 1 else f"{n} scores give"
+        nothing = "no query is scored in both runs" if is_pair else "nothing is scored"
+        reason = f"{few} no such value{where}" if n else f"{nothing}{where}{unscored}"
+        reason = measured.notes[0] if measured.is_impossible else measured.too_few or reason
+        return f"{request.text} is {outcome.state}: {reason}"
+    clusters = f" in {measured.n_clusters} clusters" if measured.n_clusters else ""
+    basis = f"{n} {'paired' if is_pair else 'scored'}{clusters}{unscored}"
+    if not (math.isnan(measured.low) or math.isnan(measured.high) or request.limit):
+        level = outcome.level
+        name = f"{100 * level:g} % CI" if test is None else interval_name(test, level)
+        basis += f"; {name} {number(measured.low)} to {number(measured.high)}"
+    if request.is_claim:
+        return _claim_sentence(outcome, where, basis)
+    is_undecided, phrase = outcome.state == UNDECIDED, _PHRASES[request.operator]
+    if is_undecided and measured.without_spread:
+        return (
+            f"the queries do not tell whether {request.text} is {phrase} {request.threshold:g}: "
+            f"all {measured.without_spread} are {number(measured.value)} ({basis}), so the "
+            "interval has no width and does not show how much others may differ"
+        )
+    value, limit = distinct(measured.value, request.threshold)
+    negation = "" if outcome.passed else "not "
+    sentence = f"{request.text} is {value}, {negation}{phrase} {limit} ({basis})"
+    if is_undecided:
+        return f"not enough queries to tell: {sentence}; {_more_to_decide(outcome)}"
+    few = f"; {outcome.few_queries}" if outcome.few_queries else ""
+    return f"{sentence}{'; the interval contains the threshold' if outcome.straddles else ''}{few}"
+
+
+def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
+    test, margin = outcome.test, number(outcome.request.numbers["margin"])
+    name, found = outcome.subject.name, f"difference {number(outcome.measurement.value)} ({basis})"
+    if test is not None and test.untestable:
+        claim = f"{name} is worse{where} by {margin} or more"
+        return f"the queries do not tell whether {claim}: {found}; {test.untestable}"
+    kind = f"Holm-adjusted over {outcome.n_claims} rules p" if outcome.n_claims > 1 else "p"
+    found = f"{found}, {kind} {pvalue_text(outcome.pvalue)}"
+    if outcome.state == UNDECIDED:
+        loss = f"the true loss of {name}{where} may be above or below {margin}"
+        return f"too few queries: {loss}: {found}; {_more_to_decide(outcome)}"
+    if outcome.passed:
+        change = "loses less than" if outcome.request.rises else "rises by less than"
+        return f"{name} {change} {margin}{where}: {found}"
+    return f"{name} is worse{where} by more than {margin}: {found}"
+
+
+def _more_to_decide(outcome: Outcome) -> str:
+    """How many more queries would decide if the value stays as it is.
+
+    The reach of an interval shrinks with the root of the number of queries, until the threshold is
+    outside it.
+    """
+    measured, threshold = outcome.measurement, outcome.request.threshold
+    value = measured.estimate if outcome.request.limit else measured.value
+    gap = abs(value - threshold)
+    reach = value - measured.low if value > threshold else measured.high - value
+    if not (gap > 0.0 and math.isfinite(reach)):
+        return "no number of queries decides if the value stays at the threshold"
+    more = measured.n * ((reach / gap) ** 2 - 1.0)
+    if more <= 0.0:
+        return "without the correction for the other rules it would pass"
+    if more > _MOST_QUERIES_NAMED:
+        return "over a million more queries would decide if the value stays"
+    return f"about {rounded_count(max(1, math.ceil(more)))} more queries would decide"
+
+
+# -- the queries behind a rule that failed
+
+
+@dataclass(frozen=True, eq=False)
+class FailingRows:
+    """The queries behind a rule, all of them (``n``) or the worst, with columns that go first."""
+
+    n: int
+    frame: pd.DataFrame
+    first: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RowsBehind:
+    """Selects the queries behind a rule that failed, of a run or of a part of its queries."""
+
+    request: RuleRequest
+    is_evaluated: bool
+
+    @property
+    def cut(self) -> float:
+        """The score at which the wrong side begins."""
+        # A share of scores has its cut in the brackets; the threshold of its rule is a share.
+        return self.request.numbers.get("threshold", self.request.threshold)
+
+    @property
+    def are_unscored(self) -> bool:
+        """Whether they are those without a score."""
+        return self.request.figure.queries == "unscored" or not self.is_evaluated
+
+    def unwanted_side(self) -> str | None:
+        """The side of the cut on which the rule wants fewer scores; None if it wants one value."""
+        operator, queries = self.request.operator, self.request.figure.queries
+        # A small share below the cut is spoilt by the queries below it, a large one by the others.
+        if operator != "==" and queries in ("scores below", "scores above"):
+            inside, outside = ("<", ">=") if queries == "scores below" else (">", "<=")
+            return inside if operator[0] == "<" else outside
+        return _OPPOSITE.get(operator)
+
+    @property
+    def description(self) -> str:
+        """What they have in common; empty if no query is to blame more than another."""
+        metric, side = self.request.metric, self.unwanted_side()
+        if metric is None:
+            wrong = "answer is not correct" if self.is_evaluated else "correctness is unknown"
+            return f"whose {wrong}" if self.request.figure.queries == "wrong answers" else ""
+        if self.are_unscored:
+            return f"unscored on {metric.name}"
+        return "" if side is None else f"{_PHRASES[side]} {self.cut:g} on {metric.name}"
+
+    def __call__(self, run: GatedRun) -> FailingRows:
+        """Those of a run, the worst first."""
+        scores, details, metric = run.evaluation.scores, run.evaluation.details, self.request.metric
+        columns, side = {}, self.unwanted_side() or "<"
+        if metric is None:
+            answers = run.is_correct()
+            chosen = ~answers.fillna(value=True) if self.is_evaluated else answers.isna()
+        elif self.are_unscored:
+            state = states.states_frame(scores[[metric.name]], details)[metric.name]
+            reason = states.unscored_reasons(details, metric.name)
+            columns = {"state": state, "reason": reason.where(reason.notna(), None)}
+            chosen = scores[metric.name].isna() & (state != states.NOT_APPLICABLE)
+        else:
+            columns = {metric.name: scores[metric.name]}
+            compare = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[side]
+            chosen = getattr(scores[metric.name], compare)(self.cut)
+        rest = details[[name for name in details.columns if name not in columns]]
+        frame = pd.concat([pd.DataFrame(columns, index=scores.index), rest], axis=1)
+        frame, first = frame[chosen.to_numpy(bool)], tuple(columns)
+        if first == ("state", "reason"):
+            is_explained = frame["reason"].notna().any() or (frame["state"] != states.MISSING).any()
+            first = first if is_explained else ()
+        elif first:
+            frame = frame.sort_values(first[0], ascending=side[0] == "<", kind="stable")
+        return FailingRows(len(frame), frame, first)
+
+
+def failing_queries(outcome: Outcome) -> Result | None:
+    """The queries to look at if a rule failed, worst first.
+
+    Index ``query_id``; the score, or both scores and their difference; then question, answer and
+    reference if the details have them. None if the rule holds, or if no query is to blame more than
+    another, as for a standard deviation. Of a scan the table has the worst 1,000.
+    """
+    request, subject, is_evaluated = outcome.request, outcome.subject, outcome.is_evaluated
+    if outcome.passed or (request.figure.queries is None and is_evaluated):
+        return None
+    behind = RowsBehind(request, is_evaluated)
+    description, rows = behind.description, None
+    if request.figure.of != "pair":
+        rows = subject.run.select_rows(behind) if description else None
+    elif request.metric is not None and subject.comparison is not None:
+        frame = subject.comparison.regressions(request.metric.name, subject.name)
+        description = f"worse on {request.metric.name}"
+        # The comparison of scans gives the largest ones, and the number of all.
+        n = int(frame.attrs.get("n", len(frame)))
+        rows = FailingRows(n, frame, tuple(map(str, frame.columns[:3])))
+    if rows is None or not rows.n:
+        return None
+    known = (*texts.QUESTION, *texts.ANSWER, *texts.REFERENCE)
+    shown = [
+        column
+        for column in rows.frame.columns
+        if column not in rows.first
+        and any(f"_{normalise_name(str(column))}".endswith(f"_{text}") for text in known)
+    ]
+    return Result(
+        f"{rows.n} {'query' if rows.n == 1 else 'queries'} {description}",
+        rows.frame[[*rows.first, *shown]],
+        {"rule": request.rule.text, "of": subject.name},
+        (f"the table has the {len(rows.frame)} worst",) if len(rows.frame) < rows.n else (),
+    )
+
+
+# -- the result
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GateResult(Result):
+    """Whether a pipeline passes its gates: one row per rule.
+
+    Parameters
+    ----------
+    title, frame, settings, notes, headline, grouped_by
+        As in `Result`. The frame's columns: ``rule``, ``figure``, ``metric``, ``value``,
+        ``ci_low``, ``ci_high``, ``operator``, ``threshold``, ``n``, ``n_unscored``, ``passed``,
+        ``why``, ``state`` ("passed", "failed", "undecided", "not evaluated"), ``pipeline``, and
+        ``confidence_level`` (of the interval; rules may differ in it). With a baseline also
+        ``pvalue``, ``pvalue_adjusted`` and ``margin_method`` of the no_regression rules.
+    outcomes : tuple of Outcome
+        The outcome of each rule, with the scores behind it.
+
+    Notes
+    -----
+    As a truth value it is `passed`, so that ``assert evaluation.gate(...)`` means what it says.
+    """
+
+    outcomes: tuple[Outcome, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether every rule holds; one that could not be evaluated does not."""
+        return bool(self.frame["passed"].all())
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    @property
+    def state(self) -> str:
+        """In a word: "passed", "undecided" if some rules are and no other fails, or "failed"."""
+        states_of_rules = set(self.frame["state"])
+        if states_of_rules & {FAILED, NOT_EVALUATED}:
+            return FAILED
+        return UNDECIDED if UNDECIDED in states_of_rules else PASSED
+
+    def exit_code(self, undecided: UndecidedPolicy = "fail") -> int:
+        """The exit code of a command: 0 if the gates let pass, 1 if they fail, 3 if undecided.
+
+        Parameters
+        ----------
+        undecided : {"fail", "warn", "pass"}
+            What to do with rules that are neither shown to hold nor shown not to hold: "fail" gives
+            3, the others give 0.
+        """
+        check_choice("undecided", undecided, UNDECIDED_POLICIES)
+        if self.state == UNDECIDED:
+            return EXIT_UNDECIDED if undecided == "fail" else 0
+        return int(self.state == FAILED)
+
+    @property
+    def summary(self) -> str:
+        """How many gates fail, and which."""
+        frame, n, parts = self.frame, len(self.frame), []
+        is_one = len(set(frame["pipeline"])) == 1
+        who, passes, fails = (
+            (frame["pipeline"].iloc[0], "passes", "fails")
+            if is_one
+            else ("The candidates", "pass", "fail")
+        )
+        if self.passed:
+            return f"{who} {passes} {f'all {n} gates' if n > 1 else 'the gate'}."
+        for state in (FAILED, NOT_EVALUATED, UNDECIDED):
+            rules = list(dict.fromkeys(frame["rule"][frame["state"] == state]))
+            named = f" ({', '.join(rules[:3])}{', ...' if len(rules) > 3 else ''})"
+            if frame["passed"].sum() == n - 1:
+                named = f": {frame['why'][frame['state'] == state].item()}" if rules else ""
+            k = int((frame["state"] == state).sum())
+            count = f"{k} of {n} gates" if n > 1 else "the gate"
+            if k:
+                is_failed, verb = state == FAILED, "is" if k == 1 else "are"
+                parts.append(f"{who} {fails} {count}" if is_failed else f"{count} {verb} {state}")
+                parts[-1] += named
+        sentence = "; ".join(parts)
+        return f"{sentence[0].upper()}{sentence[1:]}." if not is_one else f"{sentence}."
+
+    def printed(self) -> Result:
+        """The answer, one table whose last column is the state, and at most three notes."""
+        order = self.frame["state"].map(STATES.index).sort_values(kind="stable").index
+        return Answer(
+            "",
+            self.frame.loc[order].reset_index(drop=True),
+            self.settings,
+            self.notes[:_MOST_NOTES],
+            headline=_HEADLINE,
+            grouped_by=self.grouped_by,
+            answer=self.summary,
+        )
+
+    def with_notes(self, *notes: str) -> Self:
+        """The same result with more notes, but for those on metrics that no rule is about."""
+        return super().with_notes(*_notes_on(notes, self.outcomes))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """One sentence per rule, those that do not hold first and in capitals."""
+        rows = sorted(self.frame[["state", "why"]].values, key=lambda row: STATES.index(row[0]))
+        return tuple(f"{s if s == PASSED else s.upper()}: {why}" for s, why in rows)
+
+    def check(self) -> Self:
+        """Return this result, or raise a `GateError` that says why a rule does not hold."""
+        if self.passed:
+            return self
+        broken = self.frame[~self.frame["passed"]]
+        reasons = "; ".join(broken["why"])
+        raise GateError(f"{len(broken)} of {len(self.frame)} gates do not hold: {reasons}")
+
+    def failing_queries(self) -> tuple[Result, ...]:
+        """The queries to look at for each rule that does not hold, worst first."""
+        results = map(failing_queries, self.outcomes)
+        return tuple(result for result in results if result is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain dicts, with ``passed`` for all rules together."""
+        return {**super().to_dict(), "passed": self.passed}
+
+
+# -- the gates
+
+
+def gate(
+    evaluation: ScoredOrScanned,
+    *rules: str | Rule,
+    missing: GateMissing = "drop",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    seed: int = 0,
+    correct: Correct | None = None,
+    clusters: Clusters | None = None,
+) -> GateResult:
+    """Check a pipeline against rules.
+
+    Parameters
+    ----------
+    evaluation : RAGPipelineEvaluation, or EvaluationScan
+        A pipeline's scores.
+    *rules : str
+        Such as "ci_low(recall@5) >= 0.7". Figures: mean, median, p95 and every other percentile,
+        min, max, std, n, unscored, share_below(metric, t), share_above(metric, t), correct; ci_low
+        and ci_high of a metric's mean, or of another figure, as in ci_high(p95(latency_ms)); and
+        what was added to ``rageval_report.analysis.gate_figures.FIGURES``. Operators:
+        >= > <= < ==; numbers such as 0.8 or 80%.
+    missing : {"drop", "worst"}
+        An unscored query is left out, or takes the worst possible score. Queries to which a metric
+        does not apply are left out in either case.
+    confidence_level : float
+        The level of the intervals.
+    n_resamples, seed : int
+        For intervals that resample.
+    correct : see `correctness`, optional
+        What a correct answer is; the evaluation's own rule if omitted.
+    clusters : str, Series or mapping, optional
+        A detail column, or labels by query id: queries with the same label are not independent.
+        The intervals of means and shares are then those of CR2, and a percentile has none.
+
+    Returns
+    -------
+    GateResult
+        One row per rule; a rule on a metric without a score is "not evaluated" and does not hold.
+
+    Raises
+    ------
+    RuleError
+        If a rule makes no sense; the message points at the character.
+    DataError
+        If there is no rule, or a setting makes no sense.
+
+    Notes
+    -----
+    ``unscored`` is a share of the queries to which the metric applies. A value that differs from
+    the threshold only by rounding, 1e-12, equals it.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> scores = {"query_id": list("abcd"), "faithfulness": [0.9, 0.6, None, 0.9]}
+    >>> result = gate(
+    ...     RAGPipelineEvaluation("v1", scores),
+    ...     "mean(faithfulness) >= 0.75",
+    ...     "unscored(faithfulness) <= 20%",
+    ... )
+    >>> result.passed, result.frame["value"].round(2).tolist()
+    (False, [0.8, 0.25])
+    """
+    run: Any
+    [run] = arguments.scans_among((evaluation,), "gate()") or check_evaluations(
+        (evaluation,), "gate(evaluation, *rules)"
+    )
+    settings = GateSettings(missing, confidence_level, n_resamples, seed, correct, clusters)
+    gated = (
+        run.gated(settings)
+        if is_scan(run)
+        else GatedRun(run, settings, arguments.resolve_units(run, clusters))
+    )
+    notes = (*doubts_of((run,)), *arguments.unnamed_clusters(run, clusters))
+    result = _check_rules(f"Gates of {run.name}", [Subject(gated)], rules, settings, notes)
+    return replace(result, settings={**result.settings, **arguments.engine_setting(run)})
+
+
+def gate_comparison(
+    comparison: ComparisonLike, *rules: str | Rule, correct: Correct | None = None
+) -> GateResult:
+    """Check the candidates of a comparison against rules.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Its settings apply here too: confidence level, treatment of missing scores, clusters, seed.
+    *rules : str
+        Such as "no_regression(faithfulness, margin=0.02)". Besides the figures of `gate`, which
+        describe each candidate: no_regression(metric, margin=), difference, pvalue,
+        pvalue_adjusted, wins, losses, ties; ci_low and ci_high of a difference, as in
+        ci_low(difference(recall@5)).
+    correct : see `correctness`, optional
+        What a correct answer is; each candidate's own rule if omitted.
+
+    Returns
+    -------
+    GateResult
+        One row per rule and candidate, with ``pvalue``, ``pvalue_adjusted`` and
+        ``margin_method`` of the no_regression rules.
+
+    Raises
+    ------
+    RuleError
+        If a rule makes no sense; the message points at the character.
+
+    Notes
+    -----
+    no_regression holds if a test of non-inferiority shows that the candidate is not worse by the
+    margin or more; the p-values of all such rules of one call are Holm-adjusted. The margin is an
+    amount of the metric, whose direction decides which way is worse. The method of the test is that
+    of the rule, no_regression(faithfulness, margin=0.02, margin_method=strict), or else that of the
+    comparison. On fewer than six queries, or clusters, a rule on a difference is not evaluated.
+
+    Examples
+    --------
+    >>> from rageval_report.demo import demo_evaluations
+    >>> from rageval_report import compare
+    >>> result = gate_comparison(
+    ...     compare(*demo_evaluations()), "no_regression(recall@5, margin=2%)", "losses(mrr) <= 90"
+    ... )
+    >>> result.frame["passed"].tolist()
+    [True, True]
+    """
+    plan, pairings, subjects = comparison.plan, comparison.pairings, []
+    # "bounds" leaves unscored queries out too; its bounds are not part of a figure.
+    missing: GateMissing = "worst" if plan.missing == "worst" else "drop"
+    common = (plan.confidence_level, plan.n_resamples, plan.seed, correct)
+    settings = GateSettings(missing, *common)
+    for pairing in pairings:
+        run: Any = pairing.candidate
+        gated = (
+            run.gated(settings, with_clusters=plan.units.are_clusters)
+            if is_scan(run)
+            else GatedRun(run, settings, pairing.units_of_candidate(plan.units))
+        )
+        subjects.append(Subject(gated, comparison, pairing))
+    runs = [run for pairing in pairings for run in (pairing.baseline, pairing.candidate)]
+    hints = arguments.unnamed_clusters(runs[0], comparison.settings.get("clusters"))
+    choice = () if plan.tried == 1 else (f"corrected for the best of {plan.tried} variants",)
+    notes = (*dict.fromkeys(doubts_of(runs)), *hints, *choice)
+    result = _check_rules(f"Gates of {comparison.title}", subjects, rules, settings, notes)
+    outcomes = result.outcomes
+    claims: dict[str, list[Any]] = {
+        "pvalue": [o.test.pvalue if o.test else math.nan for o in outcomes],
+        "pvalue_adjusted": [outcome.pvalue for outcome in outcomes],
+        MARGIN_METHOD: [outcome.test and outcome.test.method for outcome in outcomes],
+    }
+    kept = {k: v for k, v in comparison.settings.items() if k in ("clusters", "engine")}
+    family = {"no_regression_family": outcomes[0].n_claims}
+    settings_of_all = {**plan.settings(), **result.settings, **kept, **family}
+    return replace(result, frame=result.frame.assign(**claims), settings=settings_of_all)
+
+
+def _check_rules(
+    title: str,
+    subjects: list[Subject],
+    rules: Iterable[str | Rule],
+    settings: GateSettings,
+    notes: tuple[str, ...],
+) -> GateResult:
+    parsed = [parse_rule(rule) for rule in rules]
+    if not parsed:
+        raise DataError(
+            'rules must hold at least one rule, such as "mean(faithfulness) >= 0.8"; got none'
+        )
+    # All rules are resolved before the first is measured: a misspelt one fails at once.
+    requests = [(resolve_rule(rule, subject), subject) for subject in subjects for rule in parsed]
+    measured = [(*pair, pair[0].measure(pair[1]), pair[0].test(pair[1])) for pair in requests]
+    pvalues = [math.nan if test is None else test.pvalue for *_, test in measured]
+    n_claims, outcomes = int(np.isfinite(pvalues).sum()), []
+    for found, pvalue in zip(measured, adjust_pvalues(pvalues, method="holm"), strict=True):
+        comparison = found[1].comparison
+        tried = 1 if comparison is None else comparison.plan.tried
+        # NumPy's minimum keeps NaN, which means: not tested.
+        outcomes.append(Outcome.of(*found, float(np.minimum(1.0, tried * pvalue)), n_claims))
+    family = f"p-values of no_regression are adjusted (holm) over the {n_claims} such rules"
+    own = dict.fromkeys(note for outcome in outcomes for note in outcome.notes())
+    return GateResult(
+        title,
+        pd.DataFrame([outcome.row() for outcome in outcomes]),
+        {
+            "missing": settings.missing,
+            "confidence_level": settings.confidence_level,
+            "n_resamples": settings.n_resamples,
+            "seed": settings.seed,
+            **arguments.clusters_setting(settings.clusters),
+            **dialects.dialect_settings([subject.run.evaluation for subject in subjects]),
+        },
+        (*_notes_on(notes, outcomes), *own, *([family] if n_claims > 1 else [])),
+        headline=_HEADLINE,
+        grouped_by="pipeline" if len(subjects) > 1 else "",
+        outcomes=tuple(outcomes),
+    )
+
+
+def _notes_on(notes: Iterable[str], outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """The notes, but for those whose first subject is a metric that no rule is about."""
+    about, others, known = set[str](), set[str](), Catalogue()
+    for outcome in outcomes:
+        names = set(outcome.subject.metrics)
+        about |= names if outcome.request.metric is None else {outcome.request.metric.name}
+        others |= names
+    others -= about
+    # A name that is a plain word may stand in any sentence, so it counts in quotes alone.
+    words = [re.escape(n) if known.find(n) or not n.isalpha() else f"'{n}'" for n in others | about]
+    pattern = re.compile(
+        rf"(?<![\w@.-])({'|'.join(sorted(words, key=len, reverse=True))})(?![\w@])"
+    )
+    for note in notes:
+        first = pattern.search(note)
+        if first is None or first[1].strip("'") in about:
+            yield note

@@ -1,0 +1,237 @@
+"""A file of gates, TOML or YAML: the rules and the settings of the gate, and how it is applied.
+
+::
+
+    rules = [
+      "ci_low(recall@5) >= 0.7",
+      "no_regression(faithfulness, margin=0.02)",   # checked if there is a baseline
+    ]
+    missing = "worst"
+    correct = { faithfulness = 0.8 }
+    clusters = "document"                           # questions on one document count together
+    margin_method = "strict"                        # no_regression also counts losses not sampled
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Unpack, cast
+
+from rageval_report._registry import import_yaml
+from rageval_report.analysis.arguments import ScoredOrScanned
+from rageval_report.analysis.compare import compare
+from rageval_report.analysis.gate import GateResult, gate
+from rageval_report.analysis.gate_figures import GATE_MISSING, GateKeywords
+from rageval_report.analysis.rules import Rule, parse_rule
+from rageval_report.errors import (
+    ReaderError,
+    UnknownNameError,
+    check_options,
+    explain_keywords,
+    quoted_choices,
+)
+from rageval_report.stats.equivalence import EQUIVALENCE_METHODS
+
+GATES_SUFFIXES = (".toml", ".yaml", ".yml")
+_LARGEST = 1_000_000
+
+
+@dataclass(frozen=True)
+class Gates:
+    """The content of a file of gates.
+
+    Parameters
+    ----------
+    rules : tuple of Rule
+        The parsed rules, each with its place in the file.
+    settings : GateKeywords
+        The other arguments of `rageval_report.analysis.gate.gate`.
+    """
+
+    rules: tuple[Rule, ...]
+    settings: GateKeywords = field(default_factory=GateKeywords)
+
+    def with_settings(self, **settings: Unpack[GateKeywords]) -> Gates:
+        """The gates with some settings replaced.
+
+        Examples
+        --------
+        >>> Gates((), {"seed": 1, "missing": "worst"}).with_settings(seed=2).settings
+        {'seed': 2, 'missing': 'worst'}
+        """
+        check_options("a gate", settings, GateKeywords.__annotations__)
+        return replace(self, settings={**self.settings, **settings})
+
+    def check(
+        self, evaluation: ScoredOrScanned, baseline: ScoredOrScanned | None = None
+    ) -> GateResult:
+        """Check an evaluation, alone or against a baseline, which some rules need.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> bm25, hybrid = demo_evaluations()
+        >>> Gates((parse_rule("wins(mrr) >= 1"),), {"seed": 1}).check(hybrid, bm25).passed
+        True
+        """
+        settings = cast("dict[str, Any]", dict(self.settings))
+        if baseline is None:
+            settings.pop("margin_method", None)  # it needs a baseline
+            return gate(evaluation, *self.rules, **settings)
+        correct = settings.pop("correct", None)  # a comparison has no rule of its own
+        return compare(baseline, evaluation, **settings).gate(*self.rules, correct=correct)
+
+
+@explain_keywords
+def read_gates(path: str | Path) -> Gates:
+    r"""Read the rules and settings of a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Ends in .toml, .yaml or .yml; YAML needs the extra ``yaml``. ``rules`` is a list of texts;
+        ``missing``, ``confidence_level``, ``n_resamples``, ``seed``, ``correct`` and ``clusters``
+        (the name of a column) are those of `rageval_report.analysis.gate.gate`, and
+        ``margin_method`` is that of `compare`.
+
+    Raises
+    ------
+    ReaderError
+        If the file cannot be read, or contains anything else; it names the line.
+    RuleError
+        If a rule cannot be read; it names the line and points at the character.
+    MissingDependencyError
+        If it is YAML, and the extra is not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "gates.toml")
+    ...     _ = path.write_text('rules = ["mean(mrr) >= 0.5"]\nmissing = "worst"\n')
+    ...     gates = read_gates(path)
+    >>> gates.rules[0].text, gates.settings
+    ('mean(mrr) >= 0.5', {'missing': 'worst'})
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in GATES_SUFFIXES:
+        raise ReaderError(f"the name of a gates file must end in {', '.join(GATES_SUFFIXES)}", path)
+    text = _read_text(path)
+    document = (_parse_toml if suffix == ".toml" else _parse_yaml)(text, path)
+    if not isinstance(document, Mapping):
+        found = _describe(document)
+        raise ReaderError(f'expected rules = ["mean(faithfulness) >= 0.8"]; got {found}', path)
+    for key, value in document.items():
+        line = _line_of(
+            rf"^\s*[\"']?{re.escape(key)}[\"']?\s*[=:]|^\s*\[+\s*{re.escape(key)}", text
+        )
+        if key not in _KEYS:
+            raise ReaderError(str(UnknownNameError("setting of gates", key, _KEYS)), path, line)
+        expected, is_valid = _KEYS[key]
+        if not is_valid(value):
+            raise ReaderError(f"{key} must be {expected}; got {_describe(value)}", path, line)
+    settings = {key: value for key, value in document.items() if key != "rules"}
+    # The names and the types of the settings are checked above.
+    rules = _parse_rules(document.get("rules") or [], text, path)
+    return Gates(rules, cast("GateKeywords", settings))
+
+
+def _read_text(path: str | Path) -> str:
+    try:
+        data = Path(path).read_bytes()
+    except OSError as exc:
+        raise ReaderError(f"cannot be read: {exc.strerror or exc}", path) from exc
+    if len(data) > _LARGEST:
+        raise ReaderError(f"must have at most {_LARGEST:,} bytes; it has {len(data):,}", path)
+    try:
+        # Editors on Windows may begin a file with a byte order mark.
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as exc:
+        raise ReaderError("expected UTF-8", path, data.count(b"\n", 0, exc.start) + 1) from exc
+
+
+def _parse_toml(text: str, path: str | Path) -> object:
+    try:
+        return tomllib.loads(text)
+    except (RecursionError, ValueError) as exc:  # also nested too deeply, or an integer too long
+        place = re.search(r"\(at line (\d+)", str(exc))
+        problem, line = str(exc).partition(" (at ")[0], int(place[1]) if place else None
+        raise ReaderError(f"not TOML: {problem}", path, line) from exc
+
+
+def _parse_yaml(text: str, path: str | Path) -> object:
+    yaml = import_yaml()
+    try:
+        # The nodes keep what loading loses: repeated keys, and the line of each key.
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        document: object = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError) as exc:  # also a date that is none
+        mark = getattr(exc, "problem_mark", None)
+        problem = getattr(exc, "problem", None) or str(exc).partition("\n")[0]
+        raise ReaderError(f"not YAML: {problem}", path, mark and mark.line + 1) from exc
+    seen: set[str] = set()
+    for key, _ in root.value if isinstance(root, yaml.MappingNode) else ():
+        # As in TOML; YAML would silently keep the last one.
+        if str(key.value) in seen:
+            raise ReaderError(f"{key.value!r} appears twice", path, key.start_mark.line + 1)
+        seen.add(str(key.value))
+    return {str(key): document[key] for key in document} if isinstance(document, dict) else document
+
+
+# True is an int in Python, but not a number in a file.
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_integer(value: object) -> bool:
+    return _is_number(value) and isinstance(value, int)
+
+
+def _is_correct(value: object) -> bool:
+    is_table = isinstance(value, Mapping) and all(map(_is_number, value.values()))
+    return isinstance(value, str) or is_table
+
+
+_KEYS: dict[str, tuple[str, Callable[[object], bool]]] = {
+    "rules": ("a list of rules", lambda value: isinstance(value, list)),
+    "missing": (quoted_choices(GATE_MISSING), lambda value: value in GATE_MISSING),
+    "confidence_level": ("a number, such as 0.95", _is_number),
+    "n_resamples": ("an integer", _is_integer),
+    "seed": ("an integer", _is_integer),
+    "correct": ("the name of a metric, or a table of thresholds", _is_correct),
+    "clusters": ("the name of a column", lambda value: isinstance(value, str)),
+    "margin_method": (quoted_choices(EQUIVALENCE_METHODS), lambda v: v in EQUIVALENCE_METHODS),
+}
+
+
+def _parse_rules(rules: list[object], text: str, path: str | Path) -> tuple[Rule, ...]:
+    if not rules:
+        raise ReaderError('expected rules = ["mean(faithfulness) >= 0.8"]; there is no rule', path)
+    n_before: Counter[str] = Counter()
+    parsed = []
+    for position, rule in enumerate(rules, start=1):
+        if not isinstance(rule, str):
+            line = _line_of(r"^\s*[\"']?rules", text)
+            raise ReaderError(f"rule {position} must be a text; got {_describe(rule)}", path, line)
+        line = _line_of(re.escape(rule), text, n_before[rule])
+        n_before[rule] += 1
+        place = f"rule {position}" if line is None or not rule.strip() else f"line {line}"
+        parsed.append(parse_rule(rule, f"{path}, {place}"))
+    return tuple(parsed)
+
+
+def _line_of(pattern: str, text: str, skipped: int = 0) -> int | None:
+    """The line of a pattern; None if it is written differently, for example with escapes."""
+    for count, match in enumerate(re.finditer(pattern, text, re.MULTILINE)):
+        if count == skipped:
+            return text.count("\n", 0, match.end() - len(match[0].lstrip())) + 1
+    return None
+
+
+def _describe(value: object) -> str:
+    return "nothing" if value is None else f"{value!r}"[:80]

@@ -1,0 +1,725 @@
+"""How many queries an evaluation needs, and what somebody's claim can show without its scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis import arguments
+from rageval_report.analysis.agreement.judges import votes_of
+from rageval_report.analysis.arguments import Clusters, check_count
+from rageval_report.analysis.pairing import twin_of
+from rageval_report.analysis.repeating.shared_runs import shared_metrics
+from rageval_report.errors import AlignmentError, DataError, explain_keywords
+from rageval_report.reports.sentences import number, pvalue_text, rounded_count
+from rageval_report.results import Result
+from rageval_report.scores import METRICS, Metric, Scored
+from rageval_report.scores.states import VOTES
+from rageval_report.stats.base import check_integer, check_level, check_positive, check_probability
+from rageval_report.stats.columns import Column
+from rageval_report.stats.components import CrossedComponents, crossed_components
+from rageval_report.stats.pairs import paired_interval, paired_test
+from rageval_report.stats.planning import (
+    ClusterVariance,
+    PlannedTest,
+    binary_queries_needed,
+    mcnemar_power,
+)
+from rageval_report.stats.units import FEWEST_UNITS, Units
+
+# The correlation of two pipelines' scores of one query. In 45 pairs of pipelines of public
+# evaluations the quartiles were 0.31, 0.51 and 0.76, the tenth and ninetieth percentiles 0.15 and
+# 0.80.
+USUAL_CORRELATION = 0.5
+_CORRELATIONS = (0.8, 0.2)
+# Differences that people ask about, as shares of the metric's scale.
+_USUAL_DIFFERENCES = (0.02, 0.05, 0.1)
+# The spread between fewer clusters than this is known to a third at best.
+_FEW_CLUSTERS = 20
+_HEADLINE = (
+    *("metric", "difference", "repeats", "judges", "n_needed", "n_needed_low", "n_needed_high"),
+    *("n_no_regression", "n", "power"),
+)
+_CLUSTER_HEADLINE = (
+    *("metric", "difference", "repeats", "judges", "n_clusters_needed", "n_needed"),
+    *("n_needed_low", "n_needed_high", "n_no_regression", "n", "n_clusters", "cluster_size"),
+    *("share_between", "power"),
+)
+_AUDIT_HEADLINE = ("case", "difference", "ci_low", "ci_high", "pvalue", "is_shown", "n_needed")
+
+
+@explain_keywords
+def plan(
+    *evaluations: Scored,
+    metrics: str | Iterable[str] | None = None,
+    differences: float | Iterable[float] | None = None,
+    candidate: Scored | None = None,
+    mean: float | None = None,
+    sd: float | None = None,
+    n: int | None = None,
+    correlation: float | None = None,
+    repeats: int | Iterable[int] = 1,
+    judges: int | Iterable[int] = 1,
+    n_tests: int | None = None,
+    power: float = 0.8,
+    confidence_level: float = 0.95,
+    clusters: Clusters | None = None,
+) -> Result:
+    """How many queries show a difference that matters: from a baseline, a mean or nothing.
+
+    Parameters
+    ----------
+    *evaluations : RAGPipelineEvaluation, optional
+        The baseline; several runs of it also show what repeats of each query gain. Without any, the
+        plan is made from `mean` and `sd`, or for scores of 0 and 1 with the mean 0.5, which vary
+        most.
+    metrics : str or iterable of str, optional
+        The metrics; all of the baseline if omitted. Without a baseline, one name.
+    differences : float or iterable of float, optional
+        The differences that matter, in the unit of the metric; if omitted, 2, 5 and 10 % of its
+        range, or of the mean of a metric without bounds, such as latency.
+    candidate : RAGPipelineEvaluation, optional
+        A pilot run of the candidate on the same queries. Then paired differences are measured, and
+        nothing is assumed on the correlation.
+    mean, sd : float, optional
+        A published mean, and the standard deviation of its scores; without `sd` the scores are
+        planned for as 0 and 1.
+    n : int, optional
+        The queries of the set; those of the baseline if omitted.
+    correlation : float, optional
+        The correlation of the two pipelines' scores of a query, between -1 and 1; if omitted 0.5,
+        and the plan shows what 0.8 and 0.2 would need.
+    repeats, judges : int or iterable of int
+        Runs of each query and judges of each answer; other numbers than 1 need a baseline that was
+        run several times, or judged by several judges.
+    n_tests : int, optional
+        The tests that will be corrected together; the number of metrics if omitted.
+    power : float
+        The probability with which the difference should be shown.
+    confidence_level : float
+        One minus the level of significance.
+    clusters : str, Series or mapping, optional
+        Queries of the baseline that belong together and are not independent: the name of a details
+        column or a cluster label by query id. Then clusters are counted, of as many queries as
+        those of the baseline, and vary as those do.
+
+    Returns
+    -------
+    Result
+        One row per metric, difference, repeats and judges: ``metric``, ``title``, ``difference``,
+        ``repeats``, ``judges``, ``sd_difference`` (of a query's paired difference), ``n_needed`` to
+        show the difference, ``n_needed_low`` and ``n_needed_high`` (for correlations of 0.8 and
+        0.2; NaN if the correlation is known), ``n_no_regression`` (queries with which a pipeline
+        that is no worse passes ``no_regression`` with this margin), ``n`` (queries of the set),
+        ``power`` with these, ``smallest_pvalue`` that they can give, ``verdict``. With clusters
+        also ``n_clusters_needed``, ``n_clusters`` (of the set), ``cluster_size`` (queries of a
+        cluster, on average) and ``share_between`` (of the variance, between clusters); all numbers
+        of queries are then those of whole clusters.
+
+    Raises
+    ------
+    DataError
+        If a setting makes no sense, no metric varies, a query has no cluster, or all are in one.
+    AlignmentError
+        If the candidate has no scored query or metric in common with the baseline.
+    UnknownNameError
+        If a metric is not known.
+
+    Notes
+    -----
+    The tests are those of `compare`: the sign-flip test (see
+    `rageval_report.stats.planning`), McNemar's mid-p test for scores of 0 and 1. The level of
+    each test is one minus the confidence level over `n_tests`, as for the first step of Holm's
+    correction. Never fewer than 6 queries, or clusters.
+
+    With clusters the test flips whole clusters, also for scores of 0 and 1. How much the pipelines'
+    differences vary between clusters is known from a pilot run alone; without one the share is
+    taken that the baseline's scores have, by the mean squares between and within clusters.
+
+    Examples
+    --------
+    >>> frame = plan(mean=0.85, differences=0.05, n=100).frame
+    >>> int(frame["n_needed"][0]), round(float(frame["power"][0]), 2)
+    (343, 0.3)
+    """
+    level = check_level(confidence_level)
+    check_probability("power", power)
+    if correlation is not None and not -1.0 < correlation < 1.0:
+        raise DataError(f"correlation must lie between -1 and 1; got {correlation}")
+    shared = USUAL_CORRELATION if correlation is None else float(correlation)
+    n_planned = None if n is None else check_count("n", n)
+    if evaluations:
+        if mean is not None or sd is not None:
+            raise DataError("mean and sd are for a plan without a baseline; its scores have both")
+        units = arguments.resolve_units(evaluations[0], clusters)
+        known = [
+            found if n_planned is None else replace(found, n=n_planned)
+            for own in shared_metrics(evaluations, metrics)
+            if (found := _learn(evaluations, own, shared, candidate, units)) is not None
+        ]
+        if not known:
+            raise DataError("nothing to plan: no metric has two different scores")
+    else:
+        for name, value in (("candidate", candidate), ("clusters", clusters)):
+            if value is not None:
+                raise DataError(f"{name} needs a baseline: plan(baseline, {name}=...)")
+        known = [_assume(metrics, mean, sd, n_planned, shared)]
+    tests = check_count("n_tests", n_tests) if n_tests is not None else len(known)
+    is_guessed = correlation is None and candidate is None
+    rows = [
+        _Design(found, difference, *design, (1.0 - level) / tests, power).row(is_guessed)
+        for found in known
+        for difference in _differences_of(found, differences)
+        for design in _designs(found, repeats, judges)
+    ]
+    source = "" if mean is None else f", from a mean of {mean:g}"
+    source = f", from {evaluations[0].name}" if evaluations else source
+    hints = arguments.unnamed_clusters(evaluations[0], clusters) if evaluations else ()
+    return Result(
+        f"Queries needed{source}",
+        pd.DataFrame(rows),
+        {
+            "confidence_level": level,
+            "correlation": "measured" if candidate is not None else known[0].correlation,
+            "n_tests": tests,
+            "power": power,
+            **arguments.clusters_setting(clusters),
+        },
+        (*_notes(known, tests, is_guessed=is_guessed, is_assumed=not evaluations), *hints),
+        headline=_HEADLINE if clusters is None else _CLUSTER_HEADLINE,
+    )
+
+
+def _differences_of(known: _Known, differences: float | Iterable[float] | None) -> list[float]:
+    if differences is None:
+        scale = arguments.scale_of(known.metric, known.mean, known.sd)
+        return [share * scale for share in _USUAL_DIFFERENCES]
+    values = [differences] if isinstance(differences, int | float) else list(differences)
+    for value in values:
+        if not (math.isfinite(value) and value > 0):
+            raise DataError(f"differences must be numbers above 0, such as 0.05; got {value}")
+    return [float(value) for value in values]
+
+
+def _designs(
+    known: _Known, repeats: int | Iterable[int], judges: int | Iterable[int]
+) -> Iterator[tuple[int, int]]:
+    runs, voices = ([n] if isinstance(n, int) else list(n) for n in (repeats, judges))
+    for n_runs in runs:
+        for n_judges in voices:
+            design = check_count("repeats", n_runs), check_count("judges", n_judges)
+            if known.noise is None and design != (1, 1):
+                raise DataError(
+                    "repeats and judges above 1 need a baseline that was run several times, or "
+                    "judged by several judges: plan(first_run, second_run, repeats=[1, 2, 3])"
+                )
+            yield design
+
+
+# -- what is known of a metric
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known or assumed of one metric.
+
+    ``sd`` and ``mean`` are of the baseline, over queries, one run and one judge; ``correlation`` is
+    that of two pipelines' scores of a query, NaN if differences were measured: then
+    ``sd_difference`` is their standard deviation and ``changed`` their mean square, which for 0 and
+    1 is the share of queries that one pipeline alone gets right.
+    """
+
+    metric: Metric
+    mean: float
+    sd: float
+    correlation: float
+    is_binary: bool
+    n: int | None = None
+    sd_difference: float = math.nan
+    changed: float = math.nan
+    noise: CrossedComponents | None = None
+    clusters: ClusterVariance | None = None
+
+    def sd_of_differences(self, repeats: int, judges: int) -> float:
+        """The standard deviation of a query's difference between two pipelines.
+
+        The query's own part is shared by the pipelines to the extent of their correlation; noise is
+        not. How much a judge differs from others cancels out, as the same judges score both.
+        """
+        own = 2.0 * (1.0 - self.correlation)
+        if not math.isnan(self.sd_difference):
+            return self.sd_difference
+        if self.noise is None:
+            return self.sd * math.sqrt(own)
+        part = self.noise.variance_of
+        of_runs, of_judges = part("query x run") / repeats, part("query x judge") / judges
+        noise = of_runs + of_judges + part("residual") / (repeats * judges)
+        return math.sqrt(own * part("query") + 2.0 * noise)
+
+    def planned_test(self, sd: float) -> PlannedTest:
+        """The test of queries, or of whole clusters, whose differences have this deviation.
+
+        Clusters differ in their differences to the extent to which they differ in the baseline's
+        scores, unless differences were measured. Noise from run to run, or from judge to judge, is
+        within clusters.
+        """
+        if self.clusters is None:
+            return PlannedTest(sd)
+        share = self.clusters.share_between
+        if self.noise is not None:
+            share = min(1.0, 2.0 * (1.0 - self.correlation) * self.clusters.between / sd**2)
+        return self.clusters.planned_test(sd**2, share)
+
+    def discordant(self, difference: float) -> tuple[float, float] | None:
+        """The shares of queries that only the baseline, only the candidate gets right.
+
+        For a gain of this size, or a loss if a gain cannot be; None if neither can.
+        """
+        if not math.isnan(self.changed):
+            changed = min(max(self.changed, difference), 1.0)
+            return (changed - difference) / 2.0, (changed + difference) / 2.0
+        before = self.mean
+        after = before + difference if before + difference <= 1.0 + 1e-12 else before - difference
+        if after < -1e-12:
+            return None
+        after = min(max(after, 0.0), 1.0)
+        shared = self.correlation * math.sqrt(before * (1 - before) * after * (1 - after))
+        both = min(before * after + shared, before, after)
+        return min(before, after) - both, max(before, after) - both
+
+
+def _assume(
+    metrics: str | Iterable[str] | None,
+    mean: float | None,
+    sd: float | None,
+    n: int | None,
+    correlation: float,
+) -> _Known:
+    """What a published mean says, or nothing: scores of 0 and 1 vary most, with a mean of 0.5."""
+    names = [metrics] if isinstance(metrics, str) else list(metrics or ["score"])
+    if len(names) != 1:
+        raise DataError(f"metrics must be one name if there is no baseline; got {len(names)}")
+    known = METRICS[names[0]] if names[0] in METRICS else Metric(names[0], bounds=(0.0, 1.0))
+    if sd is not None:
+        check_positive("sd", sd)
+        own_mean = math.nan if mean is None else mean
+        return _Known(known, own_mean, sd, correlation, is_binary=False, n=n)
+    mean = 0.5 if mean is None else mean
+    if not 0.0 < mean < 1.0:
+        raise DataError(
+            f"mean must lie between 0 and 1 if sd is not given; got {mean}. For another scale, or "
+            "a mean at an end, give the standard deviation of the scores: sd=0.2"
+        )
+    return _Known(known, mean, math.sqrt(mean * (1.0 - mean)), correlation, is_binary=True, n=n)
+
+
+def _learn(
+    runs: Sequence[Scored],
+    own: Sequence[Metric],
+    correlation: float,
+    candidate: Scored | None,
+    units: Units,
+) -> _Known | None:
+    """What the scores of a baseline, and of a pilot run, show; None if they do not vary."""
+    baseline, metric = runs[0], own[0]
+
+    def column_and_clusters(by_query: pd.Series) -> tuple[Column, ClusterVariance | None]:
+        values = by_query.to_numpy(dtype=np.float64)
+        codes = units.select(baseline.scores.index.get_indexer(by_query.index)).codes
+        column = Column.of(values)
+        if codes is None or not column.std > 0.0:
+            return column, None
+        return column, ClusterVariance.of(values, codes)
+
+    column, clusters = column_and_clusters(baseline.scores[metric.name].dropna())
+    if not column.std > 0.0:  # NaN for fewer than two scores
+        return None
+    known = _Known(
+        *(metric, column.mean, column.std, correlation, metric.kind == "binary", column.n),
+        noise=_noise(runs, own) if candidate is None else None,
+        clusters=clusters,
+    )
+    if candidate is None:
+        return known
+    twin = twin_of(metric, candidate)
+    if twin is None:
+        raise AlignmentError(f"{candidate.name} has no metric {metric.name!r}")
+    # pandas pairs them by query id.
+    differences = (candidate.scores[twin.name] - baseline.scores[metric.name]).dropna()
+    if differences.empty:
+        names = f"{baseline.name} and {candidate.name}"
+        raise AlignmentError(f"no query has a score of {metric.name!r} in both {names}")
+    column, clusters = column_and_clusters(differences)
+    changed = float(np.square(differences.to_numpy(dtype=np.float64)).mean())
+    known = replace(known, n=column.n, clusters=clusters, correlation=math.nan)
+    measured = replace(known, sd_difference=column.std, changed=changed)
+    return measured if column.std > 0.0 else None
+
+
+def _noise(runs: Sequence[Scored], own: Sequence[Metric]) -> CrossedComponents | None:
+    """The sources of noise, if there are several runs, or judges."""
+    tables = []
+    for position, (run, metric) in enumerate(zip(runs, own, strict=True)):
+        votes = run.scores[[metric.name]].set_axis(["judge"], axis=1)
+        if f"{metric.name}{VOTES}" in run.details:
+            votes = votes_of(run, metric)
+        cells = votes.melt(ignore_index=False, var_name="judge", value_name="score")
+        tables.append(cells.assign(run=position, query=cells.index.astype(str)))
+    cells = pd.concat(tables)
+    if len(runs) < 2 and cells["judge"].nunique() < 2:
+        return None
+    return crossed_components(*(cells[name].to_numpy() for name in _NOISE_COLUMNS))
+
+
+_NOISE_COLUMNS = ("score", "query", "run", "judge")
+
+
+# -- what a difference needs
+
+
+@dataclass(frozen=True)
+class _Design:
+    """A difference to show, with runs and judges of each query, a level and a power."""
+
+    known: _Known
+    difference: float
+    repeats: int
+    judges: int
+    alpha: float
+    power: float
+
+    def _test(self, known: _Known) -> PlannedTest | tuple[float, float] | None:
+        """The test of the differences, or the shares that McNemar's takes; None if none can be."""
+        sd = known.sd_of_differences(self.repeats, self.judges)
+        if not known.is_binary:
+            return known.planned_test(sd)
+        shares = known.discordant(self.difference)
+        if shares is None or known.clusters is None:
+            return shares
+        # Of scores of 0 and 1 the variance follows from the shares that change.
+        variance = sum(shares) - self.difference**2
+        return known.planned_test(math.sqrt(variance)) if variance > 0.0 else None
+
+    def units_needed(self, known: _Known) -> float:
+        """The units that show the difference; NaN if none or more than ten million do."""
+        test = self._test(known)
+        if isinstance(test, PlannedTest):
+            return test.needed(self.difference, self.power, alpha=self.alpha)
+        if test is None or test[0] == test[1]:
+            return math.nan
+        return binary_queries_needed(*test, self.power, alpha=self.alpha)
+
+    def power_of(self, units: float) -> float:
+        """The probability that so many units show the difference; NaN without a set."""
+        if not units >= 2:
+            return math.nan if math.isnan(units) else 0.0
+        test = self._test(self.known)
+        if isinstance(test, PlannedTest):
+            return test.power(self.difference, int(units), alpha=self.alpha)
+        return math.nan if test is None else mcnemar_power(*test, int(units), alpha=self.alpha)
+
+    def row(self, is_guessed: bool) -> dict[str, object]:
+        """The row of the table."""
+        known, sd = self.known, self.known.sd_of_differences(self.repeats, self.judges)
+        clusters, size = known.clusters, known.clusters.size if known.clusters else 1.0
+        units = math.nan if known.n is None else known.n
+        if clusters is not None and known.n is not None:
+            units = max(1, round(known.n / size))
+        others = (replace(known, correlation=r) for r in _CORRELATIONS)
+        low, high = (self.units_needed(k) if is_guessed else math.nan for k in others)
+        needed = self.units_needed(known)
+        # A gate has a test of its own, one-sided and without correction for other metrics.
+        of_gate = known.planned_test(sd).needed_for_margin(self.difference, self.power)
+
+        def queries(count: float) -> float:
+            return count if math.isnan(count) else math.ceil(count * size - 1e-9)
+
+        row = {
+            "metric": known.metric.name,
+            "title": known.metric.title,
+            "difference": self.difference,
+            "repeats": self.repeats,
+            "judges": self.judges,
+            "sd_difference": sd,
+            "n_needed": queries(needed),
+            "n_needed_low": queries(low),
+            "n_needed_high": queries(high),
+            "n_no_regression": queries(of_gate),
+            "n": math.nan if known.n is None else known.n,
+            "power": self.power_of(units),
+            "smallest_pvalue": 2.0 ** (1 - units),
+        }
+        if clusters is not None:
+            row |= {
+                "n_clusters_needed": needed,
+                "n_clusters": units,
+                "cluster_size": size,
+                "share_between": clusters.share_between,
+            }
+        return row | {"verdict": self._verdict(row)}
+
+    def _verdict(self, row: dict[str, Any]) -> str:
+        what = f"{row['metric']}: a difference of {number(self.difference)}"
+        if math.isnan(row["n_needed"]):
+            return (
+                f"{what} cannot be resolved: the mean cannot move so far, or no set is large enough"
+            )
+        in_clusters, needed = "n_clusters" in row, f"{rounded_count(int(row['n_needed']))} queries"
+        if in_clusters:
+            n_clusters = rounded_count(int(row["n_clusters_needed"]))
+            size = f"{row['cluster_size']:.3g}"
+            needed = f"{n_clusters} clusters of {size} queries, {needed} in all"
+        sentence = f"{what} needs about {needed}"
+        if (self.repeats, self.judges) != (1, 1):
+            runs = f"{self.repeats} run{'s' if self.repeats > 1 else ''}"
+            judges = f"{self.judges} judge{'s' if self.judges > 1 else ''}"
+            sentence += f" with {runs} and {judges} of each"
+        if not math.isnan(row["n_needed_low"]):
+            low, high = (_count_or_many(row[name]) for name in ("n_needed_low", "n_needed_high"))
+            unit = " queries" if in_clusters else ""
+            sentence += f" ({low} to {high}{unit} if the pipelines' scores are more or less alike)"
+        if math.isnan(row["n"]):
+            return sentence
+        n = int(row["n_clusters"] if in_clusters else row["n"])
+        counted = f"the {n}{' clusters' if in_clusters else ''} of this set"
+        if n < FEWEST_UNITS:
+            word = "clusters" if in_clusters else "queries"
+            return f"{sentence}; {n} {word} are too few for any test"
+        chance = f"would show it in {100 * row['power']:.0f} % of the comparisons"
+        if row["n"] >= row["n_needed"]:
+            return f"{sentence}; {counted} are enough"
+        # Below one half, most of the evaluations would miss the difference.
+        if row["power"] < 0.5:
+            return f"{sentence}; it cannot be resolved with {counted}, which {chance}"
+        return f"{sentence}; {counted} {chance}"
+
+
+def _count_or_many(count: float) -> str:
+    return "more than ten million" if math.isnan(count) else rounded_count(int(count))
+
+
+def _notes(
+    known: Sequence[_Known], tests: int, *, is_guessed: bool, is_assumed: bool
+) -> Iterator[str]:
+    if is_guessed:
+        yield (
+            "the correlation of the two pipelines' scores of a query is taken as "
+            f"{USUAL_CORRELATION:g}, the median of public evaluations; the range shows 0.8 and "
+            "0.2. Give correlation=, or a pilot run as candidate="
+        )
+    if is_assumed and known[0].is_binary:
+        yield (
+            "without the standard deviation of the scores they are taken as 0 and 1, which vary "
+            "most; give sd= if they do not"
+        )
+    counts = [found.clusters.sizes.size for found in known if found.clusters is not None]
+    if counts and any(math.isnan(found.sd_difference) for found in known):
+        yield (
+            "clusters are taken to differ as much in the pipelines' differences as in the "
+            "baseline's scores; a pilot run as candidate= measures it"
+        )
+    if counts and min(counts) < _FEW_CLUSTERS:
+        yield (
+            f"how much clusters differ was measured on {min(counts)} clusters only, so the plan is "
+            "rough"
+        )
+    if tests > 1:
+        yield f"the level is that of {tests} tests corrected together (n_tests=)"
+    shifted = [k.metric.name for k in known if k.noise and k.noise.variance_of("run") > 0.0]
+    if shifted:
+        yield (
+            f"{', '.join(shifted)}: whole runs are shifted against each other, which no number of "
+            "queries removes; compare several runs, and see variance()"
+        )
+
+
+# -- somebody's claim
+
+
+@explain_keywords
+def audit(
+    baseline_mean: float,
+    candidate_mean: float,
+    *,
+    n: int,
+    sd: float | None = None,
+    power: float = 0.8,
+    confidence_level: float = 0.95,
+) -> Result:
+    """What two published means can show, whatever the scores behind them are.
+
+    Parameters
+    ----------
+    baseline_mean, candidate_mean : float
+        The means, of one metric on the same queries.
+    n : int
+        The number of queries, at least 2.
+    sd : float, optional
+        The standard deviation of a query's scores. If omitted, the means are read as shares of
+        right answers; if they cannot be shares of `n`, as scores from 0 to 1 that vary as much as
+        possible.
+    power : float
+        For the number of queries that the difference needs.
+    confidence_level : float
+        One minus the level of significance.
+
+    Returns
+    -------
+    Result
+        One row per case, the best for the claim first: ``case``, ``difference``, ``ci_low``,
+        ``ci_high``, ``pvalue``, ``is_shown``, ``n_needed`` (queries with which a difference of this
+        size is shown with the power), ``verdict``.
+
+    Raises
+    ------
+    DataError
+        If a number makes no sense.
+
+    Notes
+    -----
+    Shares of right answers: the scores are not published, so the number of queries that only one
+    side gets right is unknown. The first case has as few of them as the means allow, which is the
+    best for the claim, the last as many as possible. McNemar's mid-p test and its
+    interval. Other scores: the paired t test for correlations of 0.9, 0.5 and 0 of both sides'
+    scores. Fewer than 6 queries show nothing.
+
+    Examples
+    --------
+    >>> result = audit(0.70, 1.00, n=10)
+    >>> result.frame["case"][0], bool(result.frame["is_shown"][0])
+    ('3 queries won, 0 lost (best case)', False)
+    >>> round(float(result.frame["pvalue"][0]), 3)
+    0.125
+    """
+    check_integer("n", n, 2)
+    means = (float(baseline_mean), float(candidate_mean))
+    for name, mean in zip(("baseline_mean", "candidate_mean"), means, strict=True):
+        if not math.isfinite(mean):
+            raise DataError(f"{name} must be a finite number; got {mean}")
+    alpha = 1.0 - check_level(confidence_level)
+    check_probability("power", power)
+    if means[0] == means[1]:
+        raise DataError("the means are equal: there is no difference to audit")
+    counts = _counts_of(means, n) if sd is None else None
+    cases = (
+        _score_cases(n, means, sd, alpha, power)
+        if counts is None
+        else _count_cases(n, counts, alpha, power)
+    )
+    rows: list[dict[str, Any]] = [
+        {
+            "case": case,
+            "difference": means[1] - means[0],
+            # Fewer than six queries show nothing.
+            **dict(
+                zip(("ci_low", "ci_high", "pvalue"), test if is_test else _NO_TEST, strict=True)
+            ),
+            "is_shown": is_test and test[2] <= alpha,
+            "n_needed": needed,
+        }
+        for case, test, needed in cases
+        for is_test in [n >= FEWEST_UNITS]
+    ]
+    what = f"{number(means[0])} to {number(means[1])} on {n} queries"
+    return Result(
+        f"Audit: {what}",
+        pd.DataFrame([rows[0] | {"verdict": f"{what}: {_verdict_on(rows, n)}"}, *rows[1:]]),
+        {"confidence_level": confidence_level, "n": n, "power": power},
+        tuple(_audit_notes(n, sd, is_share=counts is not None)),
+        headline=_AUDIT_HEADLINE,
+    )
+
+
+_Case = tuple[str, tuple[float, float, float], float]
+_NO_TEST = (math.nan, math.nan, math.nan)
+
+
+def _counts_of(means: tuple[float, float], n: int) -> tuple[int, int] | None:
+    """The right answers of both sides, if the means can be shares of n."""
+    before, after = (round(n * mean) for mean in means)
+    # Means are published with two decimals or more.
+    near = max(0.005, 0.5e-2 / n) + 1e-9
+    for mean, count in zip(means, (before, after), strict=True):
+        if not 0.0 <= mean <= 1.0 or abs(count / n - mean) > near:
+            return None
+    # Equal counts with unequal means: the means are not shares of n.
+    return None if before == after else (before, after)
+
+
+def _count_cases(n: int, counts: tuple[int, int], alpha: float, power: float) -> Iterator[_Case]:
+    """Right and wrong answers: from the fewest changed queries to the most."""
+    before, after = counts
+    fewest, most = max(0, before - after), min(before, n - after)
+    for lost in sorted({fewest, (fewest + most) // 2, most}):
+        won, both = lost + after - before, before - lost
+        ends = {fewest: " (best case)", most: " (worst case)"}
+        if fewest == most:
+            ends = {most: " (best case)" if 0 in (won, lost) else ""}
+        times = [won, lost, both, n - won - lost - both]
+        baseline, candidate = (np.repeat(row, times) for row in ([0.0, 1, 1, 0], [1.0, 0, 1, 0]))
+        interval = paired_interval(baseline, candidate, confidence_level=1.0 - alpha)
+        pvalue = paired_test(baseline, candidate, test="mcnemar-midp").pvalue
+        needed = binary_queries_needed(lost / n, won / n, power, alpha=alpha)
+        case = f"{won} queries won, {lost} lost{ends.get(lost, '')}"
+        yield case, (interval.low, interval.high, pvalue), needed
+
+
+def _score_cases(
+    n: int, means: tuple[float, float], sd: float | None, alpha: float, power: float
+) -> Iterator[_Case]:
+    """Scores: for correlations of both sides from high to low."""
+    from scipy import special
+
+    if sd is not None:
+        spread = check_positive("sd", sd)
+    elif all(0.0 <= mean <= 1.0 for mean in means):
+        # The largest standard deviation that scores from 0 to 1 with these means can have.
+        spread = math.sqrt(sum(mean * (1.0 - mean) for mean in means) / 2.0)
+    else:
+        between = f"needed for means that are not between 0 and 1; got {means[0]} and {means[1]}"
+        raise DataError(f"sd is {between}")
+    difference = means[1] - means[0]
+    # Two pipelines on the same queries: nearly the same, as alike as usual, independent.
+    for correlation in (0.9, USUAL_CORRELATION, 0.0):
+        deviation = spread * math.sqrt(2.0 * (1.0 - correlation))
+        error = deviation / math.sqrt(n)
+        reach = error * float(special.stdtrit(n - 1, 1.0 - alpha / 2.0))
+        pvalue = 2.0 * float(special.stdtr(n - 1, -abs(difference) / error))
+        needed = PlannedTest(deviation).needed(difference, power, alpha=alpha)
+        limits = (difference - reach, difference + reach)
+        yield f"correlation {correlation:g}", (*limits, pvalue), needed
+
+
+def _verdict_on(rows: list[dict[str, Any]], n: int) -> str:
+    if n < FEWEST_UNITS:
+        return f"too few queries for any test; at least {FEWEST_UNITS} are needed"
+    shown, best, worst = [row["is_shown"] for row in rows], rows[0], rows[-1]
+    values = f"p {pvalue_text(best['pvalue'])} at best"
+    if len(rows) > 1:
+        values += f", {pvalue_text(worst['pvalue']).removeprefix('= ')} at worst"
+    if all(shown):
+        return f"a difference is shown in every case ({values})"
+    if any(shown):
+        return f"whether a difference is shown depends on the unpublished scores ({values})"
+    needed = _count_or_many(best["n_needed"])
+    more = "" if math.isnan(best["n_needed"]) else " or more"
+    return (
+        f"no difference is shown, whatever the scores are ({values}); a difference of this size "
+        f"needs {needed} queries{more}"
+    )
+
+
+def _audit_notes(n: int, sd: float | None, *, is_share: bool) -> Iterator[str]:
+    if is_share:
+        yield "the means are read as shares of right answers; for other scores give sd="
+    elif sd is None:
+        yield (
+            f"the means are not shares of {n} queries, so the scores are taken to vary as much as "
+            "scores from 0 to 1 can; give sd= if they vary less"
+        )
+    yield "the claim is of one metric; if it is the best of several, it shows less"

@@ -1,0 +1,613 @@
+"""A rule, such as "ci_low(recall@5) >= 0.7": its grammar, and what it asks of a pipeline.
+
+::
+
+    rule      = call [operator number]
+    call      = figure [ "(" [argument {"," argument}] ")" ]
+    argument  = [keyword "="] (call | name | number)
+    operator  = ">=" | ">" | "<=" | "<" | "=="
+    number    = as in Python, optionally followed by "%"
+    name      = anything without ( ) , = < > and quotes, or anything in quotes
+
+Blanks are free. An error points at the place in the rule.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from rageval_report.analysis import gate_figures as gf
+from rageval_report.analysis.paired_metric import ComparisonLike, what_strict_lacks
+from rageval_report.analysis.pairing import Pairing
+from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.scores import Metric, resolver
+from rageval_report.stats.equivalence import STRICT, EquivalenceResult
+
+OPERATORS = (">=", ">", "<=", "<", "==")
+LONGEST_RULE = 1000
+_DEEPEST = 2  # a figure of a figure, as ci_low(difference(recall@5))
+
+_BARE = re.compile(r"""[^()<>=,"']+""")
+_QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
+_OPERATOR = re.compile(r"[<>=!≤≥]+")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_MEANT = {"=": "==", "=>": ">=", "=<": "<=", "≥": ">=", "≤": "<="}
+
+
+class RuleError(DataError):
+    """A rule that makes no sense, with the place of what is wrong.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong and what to do.
+    rule : str
+        The rule as it was written.
+    place : int
+        The character to which the message points, counted from 0.
+    source : str
+        Where the rule comes from, such as "gates.toml, line 3"; the message begins with it.
+
+    Examples
+    --------
+    >>> print(RuleError("expected a number", "mean(mrr) >= high", 13))
+    expected a number
+      mean(mrr) >= high
+                   ^
+    """
+
+    def __init__(self, problem: str, rule: str, place: int, source: str = ""):
+        self.problem, self.rule, self.place, self.source = problem, rule, place, source
+        # Not super(): `UnknownInRuleError` has another parent, which would build its own message.
+        Exception.__init__(self, "\n  ".join((self.headline, *self.pointer)))
+
+    @property
+    def headline(self) -> str:
+        """Where the rule comes from and what is wrong, on one line."""
+        return f"{self.source}: {self.problem}" if self.source else self.problem
+
+    @property
+    def pointer(self) -> tuple[str, str]:
+        """The rule, and under it a caret below the character that is wrong."""
+        # A line break or a control character would move the caret away from its character.
+        invisible = ("Cc", "Cf", "Zl", "Zp")
+        line = "".join(" " if unicodedata.category(c) in invisible else c for c in self.rule)
+        width = sum(
+            0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
+            for c in line[: self.place]
+        )
+        return line, " " * width + "^"
+
+    # Pickle would call the class with the finished message alone.
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.problem, self.rule, self.place, self.source)
+
+    __str__ = Exception.__str__
+
+
+class UnknownInRuleError(RuleError, UnknownNameError):
+    """A rule names an unknown metric or figure; also an `UnknownNameError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A name or a number in a rule, and its place."""
+
+    text: str
+    place: int
+    is_quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a figure: a word, or another figure; with its keyword if it has one."""
+
+    value: Word | Call
+    keyword: Word | None = None
+
+    @property
+    def place(self) -> int:
+        """The index of its first character."""
+        return self.value.place if self.keyword is None else self.keyword.place
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A figure and its arguments; `arguments` is None if there are no brackets."""
+
+    figure: Word
+    arguments: tuple[Argument, ...] | None
+    end: int
+
+    @property
+    def place(self) -> int:
+        """The index of its first character."""
+        return self.figure.place
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, parsed; ``operator`` is empty and ``threshold`` NaN if the figure is a claim.
+
+    The places are indices of characters; ``source`` is where the rule was read, such as
+    "gates.toml, line 3".
+    """
+
+    text: str
+    call: Call
+    operator: str = ""
+    operator_place: int = 0
+    threshold: float = math.nan
+    threshold_place: int = 0
+    source: str = ""
+
+    @property
+    def is_in_percent(self) -> bool:
+        """Whether the threshold is written with a percent sign."""
+        return bool(self.operator) and self.text.endswith("%")
+
+    def refuse(self, problem: str, place: int) -> NoReturn:
+        """Raise an error that points at a character of this rule."""
+        raise RuleError(problem, self.text, place, self.source)
+
+    def unknown(self, word: Word, error: UnknownNameError) -> UnknownInRuleError:
+        """The error that points at a word that is not a known name."""
+        return UnknownInRuleError(str(error), self.text, word.place, self.source)
+
+    def number(self, word: Word) -> float:
+        """The number that a word is, 0.05 for 5 %; a `RuleError` if it is not a number."""
+        text = word.text.removesuffix("%").rstrip()
+        value = float(text) if _NUMBER.fullmatch(text) and not word.is_quoted else math.nan
+        if not math.isfinite(value):
+            self.refuse(f"expected a number, such as 0.8 or 80%; got {word.text!r}", word.place)
+        return value / 100 if word.text.endswith("%") else value
+
+
+def parse_rule(text: str | Rule, source: str = "") -> Rule:
+    """Parse a rule; one that is parsed already is returned as it is.
+
+    Parameters
+    ----------
+    text : str
+        Such as "ci_low(recall@5) >= 0.7".
+    source : str
+        Where it comes from, for error messages.
+
+    Raises
+    ------
+    RuleError
+        If it cannot be read; the message points at the character.
+    DataError
+        If it is not a text.
+
+    Examples
+    --------
+    >>> rule = parse_rule("share_below('Own Score', 0.5) <= 5%")
+    >>> rule.call.figure.text, rule.operator, rule.threshold
+    ('share_below', '<=', 0.05)
+    >>> parse_rule("mean(mrr => 0.5")
+    Traceback (most recent call last):
+        ...
+    rageval_report.analysis.rules.RuleError: expected "," or ")" here
+      mean(mrr => 0.5
+               ^
+    """
+    if isinstance(text, Rule):
+        return text
+    if not isinstance(text, str):
+        raise DataError(f'a rule must be a text, such as "mean(faithfulness) >= 0.8"; got {text!r}')
+    if len(text.strip()) > LONGEST_RULE:
+        raise DataError(f"a rule has at most {LONGEST_RULE} characters; got {len(text.strip())}")
+    return _Reader(text.strip(), source).rule()
+
+
+class _Reader:
+    """Reads a rule from its first character to its last."""
+
+    def __init__(self, text: str, source: str):
+        self.text, self.source, self.place = text, source, 0
+
+    def rule(self) -> Rule:
+        if not self.text:
+            self.refuse('expected a rule, such as "mean(faithfulness) >= 0.8"; got nothing')
+        call = self.call(self.word("a figure, such as mean(faithfulness),"))
+        rule = Rule(self.text, call, operator_place=self.place, source=self.source)
+        if self.place == len(self.text):
+            return rule
+        operator = self.operator()
+        word = self.word("a number")
+        threshold = rule.number(word)
+        if self.place < len(self.text):
+            self.refuse("expected the end of the rule; write two rules for two thresholds")
+        return Rule(
+            *(self.text, call, operator, rule.operator_place, threshold, word.place, self.source)
+        )
+
+    def call(self, figure: Word, depth: int = 1) -> Call:
+        # The text of a word is without its quotes.
+        end = figure.place + len(figure.text) + 2 * figure.is_quoted
+        if self.peek() != "(":
+            return Call(figure, None, end)
+        if depth > _DEEPEST:
+            self.refuse("a rule cannot be nested deeper than a figure of a figure")
+        self.place += 1
+        arguments: list[Argument] = []
+        while self.peek() != ")":
+            if arguments:
+                if self.peek() != ",":
+                    self.refuse('expected "," or ")" here')
+                self.place += 1
+            arguments.append(self.argument(depth))
+        self.place += 1
+        end = self.place
+        self.peek()
+        return Call(figure, tuple(arguments), end)
+
+    def argument(self, depth: int) -> Argument:
+        word, keyword = self.word("a metric or a number"), None
+        # "=" makes a keyword; an operator inside the brackets is a mistake, found by `call`.
+        is_operator = self.text.startswith(("==", "=>", "=<"), self.place)
+        if self.peek() == "=" and not (word.is_quoted or is_operator):
+            self.place += 1
+            word, keyword = self.word("a value"), word
+        is_call = self.peek() == "(" and not word.is_quoted
+        return Argument(self.call(word, depth + 1) if is_call else word, keyword)
+
+    def word(self, expected: str) -> Word:
+        is_quoted = self.peek() in ('"', "'") and bool(self.peek())
+        match = (_QUOTED if is_quoted else _BARE).match(self.text, self.place)
+        if match is None:
+            self.refuse(
+                "this quotation mark is never closed" if is_quoted else f"expected {expected} here"
+            )
+        place, self.place = self.place, match.end()
+        text = (match[1] if match[1] is not None else match[2]) if is_quoted else match[0].strip()
+        self.peek()
+        return Word(text, place, is_quoted)
+
+    def operator(self) -> str:
+        sign = _OPERATOR.match(self.text, self.place)
+        if sign is None:
+            self.refuse(f"expected one of {' '.join(OPERATORS)} here")
+        if sign[0] not in OPERATORS:
+            meant = _MEANT.get(sign[0])
+            hint = f"; did you mean {meant}?" if meant else f"; known: {' '.join(OPERATORS)}"
+            self.refuse(f"{sign[0]!r} is not an operator{hint}")
+        self.place = sign.end()
+        return sign[0]
+
+    def peek(self) -> str:
+        """The next character that is not a blank; empty at the end."""
+        while self.text[self.place : self.place + 1].isspace():
+            self.place += 1
+        return self.text[self.place : self.place + 1]
+
+    def refuse(self, problem: str) -> NoReturn:
+        raise RuleError(problem, self.text, self.place, self.source)
+
+
+# -- the names in a rule
+
+
+def find_metric(rule: Rule, word: Word, metrics: Mapping[str, Metric]) -> Metric:
+    """The metric that a word of a rule names; a `RuleError` points at the word if none has it."""
+    try:
+        return metrics[resolver(metrics)(word.text)]
+    except UnknownNameError as exc:
+        raise rule.unknown(word, exc) from exc
+    except DataError as exc:
+        rule.refuse(str(exc), word.place)
+
+
+def bind_arguments(rule: Rule, call: Call, parameters: tuple[str, ...]) -> dict[str, Word]:
+    """The words in the brackets by parameter; one whose name ends with "?" may be omitted.
+
+    Raises
+    ------
+    RuleError
+        If an argument is missing, superfluous, repeated or unknown.
+    """
+    names = [name.removesuffix("?") for name in parameters]
+    usage = f"{call.figure.text}({', '.join(names)})" if names else call.figure.text
+    words: dict[str, Word] = {}
+    for position, argument in enumerate(call.arguments or ()):
+        if argument.keyword is not None:
+            name = argument.keyword.text
+            if name not in names:
+                raise rule.unknown(argument.keyword, UnknownNameError("argument", name, names))
+        elif position < len(names):
+            name = names[position]
+        else:
+            rule.refuse(f"too many arguments; write {usage}", argument.place)
+        if name in words:
+            rule.refuse(f"{name!r} is given twice; write {usage}", argument.place)
+        if isinstance(argument.value, Call):
+            problem = "expected a name or a number; only ci_low and ci_high take a figure"
+            rule.refuse(f"{problem}. Quote a name that has brackets", argument.value.place)
+        words[name] = argument.value
+    for name in parameters:
+        if name not in words and not name.endswith("?"):
+            # At the closing bracket, where the argument would go.
+            place = call.end if call.arguments is None else call.end - 1
+            rule.refuse(f"{call.figure.text} needs a {name}: {usage}", place)
+    return words
+
+
+# -- what a rule asks of a pipeline
+
+IN_PYTHON = "compare(baseline, candidate).gate(...)"
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The pipeline that a rule is about, and the comparison in which it is a candidate."""
+
+    run: gf.GatedRun
+    comparison: ComparisonLike | None = None
+    pairing: Pairing | None = None
+
+    @property
+    def name(self) -> str:
+        """The pipeline's name."""
+        return self.run.evaluation.name
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """The metrics of the pipeline."""
+        return self.run.evaluation.metrics
+
+    def pair(self, metric: Metric) -> gf.ComparedPair:
+        """The row of the comparison that a metric has."""
+        if self.comparison is None or self.pairing is None:
+            raise DataError(f"a difference needs a baseline: {IN_PYTHON}")
+        return gf.ComparedPair(self.comparison, self.pairing, metric)
+
+
+@dataclass(frozen=True, eq=False)
+class RuleRequest:
+    """What a rule asks of one pipeline.
+
+    ``metric`` is None if the figure is of the whole run; ``limit`` is "ci_low" or "ci_high" if the
+    rule is on that end of the figure's interval. ``numbers`` and ``words`` are the other arguments.
+    Of a claim, operator and threshold are those that it implies.
+    """
+
+    rule: Rule
+    name: str
+    figure: gf.GateFigure
+    metric: Metric | None = None
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    limit: str = ""
+    operator: str = ""
+    threshold: float = math.nan
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether the rule is a claim of its own, without operator and threshold."""
+        return self.name == gf.NO_REGRESSION and not self.limit
+
+    @property
+    def rises(self) -> bool:
+        """Whether higher is better."""
+        return self.metric is None or self.metric.greater_is_better
+
+    @property
+    def figure_label(self) -> str:
+        """The figure in a table: "mean", "ci_low", "ci_low(difference)"."""
+        if not self.limit:
+            return self.name
+        return self.limit if self.name == "mean" else f"{self.limit}({self.name})"
+
+    @property
+    def text(self) -> str:
+        """The figure with its arguments as written in the rule, with single blanks."""
+        call = self.rule.call
+        return " ".join(self.rule.text[call.place : call.end].split())
+
+    def measure(self, subject: Subject) -> gf.Measurement:
+        """The value that the rule asks for."""
+        target: gf.GatedRun | gf.GateColumn | gf.ComparedPair = subject.run
+        if self.metric is not None:
+            is_pair = self.figure.of == "pair"
+            target = subject.pair(self.metric) if is_pair else subject.run.column(self.metric)
+        measurement = self.figure.measure(target, **self.numbers, **self.words)
+        if not self.limit:
+            return measurement
+        value = measurement.low if self.limit == "ci_low" else measurement.high
+        return replace(measurement, value=value, estimate=measurement.value)
+
+    def test(self, subject: Subject) -> EquivalenceResult | None:
+        """The test of a claim; None of other rules, or if there are too few units."""
+        if not self.is_claim or self.metric is None:
+            return None
+        pair, method = subject.pair(self.metric), self.words.get(gf.MARGIN_METHOD)
+        return pair.non_inferiority(self.numbers["margin"], method)
+
+
+def resolve_rule(rule: Rule, subject: Subject) -> RuleRequest:
+    """The request that a rule is for one pipeline.
+
+    Raises
+    ------
+    RuleError
+        If a name is unknown, an argument is missing or superfluous, or the rule can never fail or
+        never hold; the message points at the character.
+    """
+    request = _resolve_call(rule, rule.call, subject)
+    if request.is_claim:
+        if rule.operator:
+            rule.refuse(f"{request.name} is complete without an operator", rule.operator_place)
+        margin = request.numbers["margin"]
+        operator, threshold = (">", -margin) if request.rises else ("<", margin)
+        return replace(request, operator=operator, threshold=threshold)
+    if not rule.operator:
+        problem = f"expected an operator and a threshold, such as {request.text} >= 0.8"
+        rule.refuse(problem, len(rule.text))
+    metric, hints = request.metric, []
+    if metric is not None and request.limit and request.name == "mean" and rule.threshold < 0:
+        hints.append(f"For a difference, write {request.limit}(difference({metric.name})).")
+    if metric is not None and request.figure.queries == "scores":
+        bounds = f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
+        hints.append(f"If its scale is another, say so: {bounds}")
+    possible = request.figure.value_range(metric if metric is not None else Metric("run"))
+    written = Word("%" if rule.is_in_percent else "", rule.threshold_place)
+    threshold = _in_unit(rule, written, rule.threshold, possible, request.text)
+    if metric is not None:
+        _check_unit(rule, written, threshold, possible, metric)
+    _check_range(rule, written.place, threshold, possible, request.text, *hints)
+    return replace(request, operator=rule.operator, threshold=threshold)
+
+
+def _resolve_call(rule: Rule, call: Call, subject: Subject) -> RuleRequest:
+    name, arguments = call.figure.text.lower(), call.arguments or ()
+    if name in gf.LIMITS:
+        # The end of an interval: of a figure, or of the mean if only a metric is named.
+        if len(arguments) == 1 and isinstance(inner := arguments[0].value, Call):
+            request = _resolve_call(rule, inner, subject)
+            if request.name == gf.NO_REGRESSION or request.limit:
+                rule.refuse(f"{request.figure_label} has no interval of its own", inner.place)
+            return replace(request, limit=name)
+        words = bind_arguments(rule, call, ("metric",))
+        metric = find_metric(rule, words["metric"], subject.metrics)
+        return RuleRequest(rule, "mean", gf.FIGURES["mean"], metric, limit=name)
+    figure = _find_figure(rule, call, subject)
+    words = bind_arguments(rule, call, figure.parameters)
+    if "metric" not in words:
+        numbers = {key: rule.number(word) for key, word in words.items()}
+        return RuleRequest(rule, name, figure, None, numbers)
+    known = subject.metrics
+    if figure.of == "pair" and subject.pairing is not None:
+        known = {ours.name: ours for ours, _ in subject.pairing.metrics}
+    metric, numbers, chosen = find_metric(rule, words["metric"], known), {}, {}
+    for key, word in words.items():
+        if key in figure.choices:
+            if word.text not in figure.choices[key]:
+                raise rule.unknown(word, UnknownNameError(key, word.text, figure.choices[key]))
+            chosen[key] = word.text
+        elif key != "metric":
+            possible = metric.bounds if key != "margin" else gf.difference_range(metric)
+            numbers[key] = _in_unit(rule, word, rule.number(word), possible, metric.name)
+            if key == "threshold":
+                _check_unit(rule, word, numbers[key], possible, metric)
+                _check_range(rule, word.place, numbers[key], possible, metric.name)
+    if name == gf.NO_REGRESSION:
+        margin = _check_margin(rule, words, numbers.get("margin"), metric, subject, chosen)
+        numbers["margin"] = margin
+    return RuleRequest(rule, name, figure, metric, numbers, chosen)
+
+
+def _find_figure(rule: Rule, call: Call, subject: Subject) -> gf.GateFigure:
+    word, name = call.figure, call.figure.text.lower()
+    known = {**gf.FIGURES, **({} if subject.comparison is None else gf.PAIR_FIGURES)}
+    # A word in quotes is a name, so a metric may be called "mean".
+    if name in known and not word.is_quoted:
+        return known[name]
+    try:
+        percentile = gf.percentile_figure(name)
+    except DataError as exc:
+        rule.refuse(str(exc), word.place)
+    if percentile is not None:
+        return percentile
+    if name in gf.PAIR_FIGURES:
+        rule.refuse(f"{name} needs a baseline: {IN_PYTHON}", word.place)
+    names = sorted([*known, *gf.LIMITS, "p95"])
+    try:
+        is_metric = call.arguments is None and bool(resolver(subject.metrics)(word.text))
+    except (UnknownNameError, DataError):
+        is_metric = False
+    if is_metric:
+        example = f"mean({_as_written(word)}). Known: {', '.join(names)}"
+        problem = f"{word.text} is a metric; name one of its figures, such as {example}"
+        rule.refuse(problem, word.place)
+    raise rule.unknown(word, UnknownNameError("figure", word.text, names))
+
+
+def _as_written(word: Word) -> str:
+    return f'"{word.text}"' if word.is_quoted else word.text
+
+
+def _check_margin(
+    rule: Rule,
+    words: Mapping[str, Word],
+    margin: float | None,
+    metric: Metric,
+    subject: Subject,
+    chosen: Mapping[str, str],
+) -> float:
+    """The margin of the rule, or else that of the comparison; positive, and not the whole range."""
+    plan, method = subject.pair(metric).comparison.plan, chosen.get(gf.MARGIN_METHOD)
+    if (method or plan.margin_method) == STRICT and (problem := what_strict_lacks(metric)):
+        rule.refuse(problem, words.get(gf.MARGIN_METHOD, words["metric"]).place)
+    if margin is None:
+        planned = plan.margin_of(metric)
+        if planned is None:
+            usage = f"no_regression({_as_written(words['metric'])}, margin=0.02)"
+            rule.refuse(f"say how much worse would not matter: {usage}", rule.call.end - 1)
+        return planned
+    place, possible = words["margin"].place, gf.difference_range(metric)
+    if not margin > 0:
+        rule.refuse("margin must be a number above 0", place)
+    if possible is not None and margin >= possible[1]:
+        problem = f"no difference of {metric.name} is larger than {possible[1]:g}"
+        hint = _percent_hint(margin, possible)
+        rule.refuse(f"{problem}, so this never fails. {hint}".rstrip(), place)
+    return margin
+
+
+def _in_unit(
+    rule: Rule, word: Word, value: float, possible: gf.ValueRange | None, what: str
+) -> float:
+    """A number of a rule in the unit of what it is compared with: 80 % of 0 to 100 is 80."""
+    if not word.text.endswith("%"):
+        return value
+    if possible is None or math.isinf(possible[1]):
+        rule.refuse(f"{what} is not a share, so write a number in its unit", word.place)
+    low, high = possible
+    if low > 0.0:
+        problem = f"{what} runs from {low:g} to {high:g}, where a percentage has two meanings"
+        rule.refuse(f"{problem}; write a number in its unit, such as {high - 1:g}", word.place)
+    # Rounded, because 0.29 * 100 is 28.999999999999996.
+    return value if high == 1.0 else round(value * high, 12)
+
+
+def _check_unit(
+    rule: Rule, word: Word, value: float, possible: gf.ValueRange | None, metric: Metric
+) -> None:
+    """Refuse a bare number that only fits a scale from 0 to 1, of scores on a larger one."""
+    if possible is None or word.text.endswith("%") or not gf.is_share_elsewhere(metric):
+        return
+    low, high = metric.bounds or (0.0, 1.0)
+    size, of_scores = abs(value), possible == metric.bounds
+    # One of 100 is a difference that somebody may mean; a mean of 1 is of either scale.
+    is_odd = 0.0 < size < 1.0 or (of_scores and size == 1.0 and low == 0.0)
+    if not is_odd or not (of_scores or (high >= 100.0 and possible[0] < 0.0)):
+        return
+    right = f"a number from {low:g} to {high:g}"
+    if low == 0.0:
+        same = f"{100 * value / high:g}%"
+        right = f"{high * value:g} or {100 * value:g}%; for {value:g} of {high:g} write {same}"
+    scales = f"runs from {low:g} to {high:g}, and {value:g} only fits a scale from 0 to 1"
+    rule.refuse(f"{metric.name} {scales}. Write {right}", word.place)
+
+
+def _check_range(
+    rule: Rule, place: int, value: float, possible: gf.ValueRange | None, what: str, *hints: str
+) -> None:
+    """Refuse a number outside the possible values: such a rule never fails, or never holds."""
+    if possible is None or possible[0] <= value <= possible[1]:
+        return
+    low, high = possible
+    ends = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
+    problem = f"{what} is {ends}, so {value:g} cannot be right."
+    parts = (problem, _percent_hint(value, possible), *hints)
+    rule.refuse(" ".join(filter(None, parts)), place)
+
+
+def _percent_hint(value: float, possible: gf.ValueRange) -> str:
+    return f"Did you mean {value:g}%?" if possible[1] <= 1 < value <= 100 else ""

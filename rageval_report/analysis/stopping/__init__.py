@@ -1,1 +1,0 @@
-"""Evaluations that stop when they know: rules, the evidence for them, and when it is enough."""
