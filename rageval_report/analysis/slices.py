@@ -23,6 +23,7 @@ from rageval_report.analysis.differing_groups import (
     differing_groups_note,
 )
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family, family_of_pairings
+from rageval_report.analysis.report import summarise
 from rageval_report.analysis.sentence_parts import false_discovery_notes
 from rageval_report.analysis.slice_pairs import paired_groups
 from rageval_report.analysis.slice_pooling import (
@@ -38,7 +39,6 @@ from rageval_report.analysis.slice_reversals import (
     adjusted_reversals,
     opposed_verdict,
 )
-from rageval_report.analysis.summary import summarise
 from rageval_report.analysis.tables import (
     NO_GROUP,
     GroupedRows,

@@ -16,7 +16,7 @@ from rageval_report.analysis.headlines.comparison_headline import (
     pair_text,
 )
 from rageval_report.analysis.headlines.metric_verdicts import MetricVerdict
-from rageval_report.analysis.summary import evaluation_report
+from rageval_report.analysis.report import evaluation_report
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.reports.common_sections import (
@@ -91,7 +91,7 @@ def report_comparison(
         As in `report_evaluation`; `correct` holds for all pipelines; if omitted, each has its own
         rule, else all have the same column.
     percentiles, interval, confidence_level, n_resamples, seed
-        Of each pipeline's own table of means, as in `rageval_report.analysis.summary.summarise`;
+        Of each pipeline's own table of means, as in `rageval_report.analysis.report.summarise`;
         if `confidence_level` is omitted, it is that of the comparison.
 
     Returns

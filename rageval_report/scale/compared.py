@@ -36,7 +36,6 @@ from rageval_report.analysis.comparing.pairing import (
     require_bounds,
     shared_metrics,
 )
-from rageval_report.analysis.history.run_pairs import query_set_text
 from rageval_report.analysis.ranking.lineup import (
     check_several,
     choose_shared_metrics,
@@ -45,6 +44,7 @@ from rageval_report.analysis.ranking.lineup import (
     note_on_lone_queries,
 )
 from rageval_report.analysis.ranking.ranked_columns import RankedColumns
+from rageval_report.analysis.runs import query_set_text
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
@@ -65,7 +65,7 @@ from rageval_report.types import IntArray
 if TYPE_CHECKING:
     import narwhals as nw
 
-    from rageval_report.analysis.history.changes import DatedRun
+    from rageval_report.analysis.runs import DatedRun
     from rageval_report.scale.scan import EvaluationScan
 
 

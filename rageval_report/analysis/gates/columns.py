@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, interval_of_mean, is_scan
-from rageval_report.analysis.cluster_means import cluster_intervals
 from rageval_report.analysis.comparing.pairing import require_bounds
-from rageval_report.analysis.summary import UnscoredQueries
+from rageval_report.analysis.report import UnscoredQueries, interval_of_clusters
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError
 from rageval_report.scores import Correct, Metric, Scored, correctness
@@ -43,7 +42,12 @@ from rageval_report.stats.means import (
     percentiles_of,
     quantile_interval,
 )
-from rageval_report.stats.units import QUERIES, Units, clustered_interval
+from rageval_report.stats.units import (
+    QUERIES,
+    Units,
+    clustered_interval,
+    clustered_standard_error,
+)
 from rageval_report.types import BoolArray, FloatArray
 
 GateMissing = Literal["drop", "worst"]
@@ -216,10 +220,11 @@ class GateColumn:
         """Their mean with its interval."""
         settings = self.settings
         if self.units.are_clusters and self.values is not None and self.values.size:
-            [interval] = cluster_intervals(
-                [self.metric],
-                [self.values],
-                self.units.select(slice(self.values.size)),
+            codes = np.asarray(self.units.select(slice(self.values.size)).codes)
+            interval = interval_of_clusters(
+                self.metric,
+                float(self.values.min()),
+                clustered_standard_error(self.values, codes),
                 confidence_level=settings.confidence_level,
             )
             # Clusters move no mean, not even by its last digit.

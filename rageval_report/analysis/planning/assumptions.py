@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.agreement.judges import votes_of
+from rageval_report.analysis.agreement import votes_of
 from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.errors import AlignmentError, DataError
 from rageval_report.scores import Metric, Scored

@@ -16,6 +16,7 @@ from rageval_report.analysis.arguments import (
     scale_of,
     unnamed_clusters,
 )
+from rageval_report.analysis.noise import shared_metrics
 from rageval_report.analysis.planning.assumptions import (
     CORRELATIONS,
     USUAL_CORRELATION,
@@ -24,7 +25,6 @@ from rageval_report.analysis.planning.assumptions import (
     learn,
 )
 from rageval_report.analysis.planning.needs import Needs
-from rageval_report.analysis.repeating.shared_runs import shared_metrics
 from rageval_report.analysis.sentence_parts import number, rounded_count
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.results import Result

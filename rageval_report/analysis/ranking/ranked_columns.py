@@ -12,8 +12,8 @@ from typing import Protocol, TypedDict
 import numpy as np
 
 from rageval_report.analysis.arguments import interval_of_mean
-from rageval_report.analysis.cluster_means import interval_of_clusters
 from rageval_report.analysis.comparing.pairing import MissingTreatment
+from rageval_report.analysis.report import interval_of_clusters
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval
 from rageval_report.stats.columns import Column
