@@ -20,7 +20,7 @@ from scipy.stats import ttest_rel
 from timing import cpu_times, markdown, run_both_ways, score_columns, seconds
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.comparing.pairing import pair_runs
+from rageval_report.analysis.pairing import pair_runs
 
 METRICS = [f"metric_{k}" for k in range(10)]
 N_GROUPS = 50

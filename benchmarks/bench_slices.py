@@ -22,7 +22,7 @@ from timing import (
 )
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.compare import Comparison
 
 # Groups, metrics, queries.
 SIZES = [(50, 10, 10_000), (1_000, 2, 100_000)]

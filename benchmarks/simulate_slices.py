@@ -19,7 +19,7 @@ import numpy as np
 from timing import markdown, per_cent
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.compare import Comparison
 from rageval_report.results import Result
 from rageval_report.stats import adjust_pvalues
 

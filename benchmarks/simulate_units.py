@@ -19,7 +19,7 @@ from simulate_coverage import per_cent
 from timing import markdown
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.compare import Comparison
 
 METRICS = ("faithfulness", "answer_relevancy", "context_precision", "context_recall")
 TOPICS = np.array(["law", "tax"])

@@ -27,8 +27,8 @@ from rageval_report._version import __version__ as __version__  # noqa: E402
 
 if TYPE_CHECKING:
     from rageval_report.analysis.calibrate import calibrate as calibrate
-    from rageval_report.analysis.comparing.comparison import Comparison as Comparison
-    from rageval_report.analysis.comparing.comparison import compare as compare
+    from rageval_report.analysis.compare import Comparison as Comparison
+    from rageval_report.analysis.compare import compare as compare
     from rageval_report.analysis.gates.gates_file import read_gates as read_gates
     from rageval_report.analysis.noise import repeats as repeats
     from rageval_report.analysis.ranking.leaderboard import Ranking as Ranking

@@ -79,6 +79,10 @@ class Result:
         """The answer in one plain sentence, shown above the verdicts; empty if there is none."""
         return ""
 
+    def printed(self) -> Result:
+        """What is printed and shown in notebooks: the whole result, or its answer."""
+        return self
+
     def with_notes(self, *notes: str) -> Self:
         """The same result with more notes.
 
@@ -211,16 +215,49 @@ class Result:
         return written
 
     def __str__(self) -> str:
-        return _render(self, "text")
+        return _render(self.printed(), "text")
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return self.to_html()
+        return self.printed().to_html()
 
     def _repr_markdown_(self) -> str:
-        return self.to_markdown()
+        return self.printed().to_markdown()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(Result):
+    """What of a result is printed: a sentence, a table that ends with verdicts, and a few notes.
+
+    Parameters
+    ----------
+    title, frame, settings, notes, headline, grouped_by
+        As in `Result`. The setting "headings" has headings of columns.
+    answer : str
+        The answer in one plain sentence.
+    rows_left_out : int
+        The number of rows that the whole result has besides.
+    """
+
+    answer: str = ""
+    rows_left_out: int = 0
+
+    @property
+    def signature(self) -> str:
+        """Nothing: the settings stand in the whole result."""
+        return ""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Nothing: the verdicts stand in the table."""
+        return ()
+
+    @property
+    def summary(self) -> str:
+        """The answer."""
+        return self.answer
 
 
 class QueryFrame(pd.DataFrame):

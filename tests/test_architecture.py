@@ -30,7 +30,7 @@ FLOORS = (
     {"names"},
     {"http", "scores", "results"},
     {"records"},
-    {"stats", "render", "plots", "rankings"},
+    {"stats", "render", "plots", "rankings", "reports.sentences"},
     {"metrics", "readers", "embeddings", "datasets", "runner"},
     {"sources"},  # they open tables and documents, which readers read
     {"analysis", "judges"},
@@ -117,21 +117,23 @@ def running_nodes_of(path):
 
 
 def room_of(module):
-    return module.partition(".")[0]
+    """The room of a module; sentences stand below the analyses that print them, pages above."""
+    is_text = re.fullmatch(r"reports\.\w*sentences", module)
+    return "reports.sentences" if is_text else module.partition(".")[0]
 
 
 # The few names that a lower floor gives away although a higher one defines them. Each is loaded on
 # first use, so that no import runs upward; whoever adds one states the reason here.
 UPWARD_BY_NAME = {
     ("results", "render"): "a Result prints and saves itself, and renderers take Results",
-    ("analysis.comparing.comparison", "reports"): "a Comparison has report(), as an evaluation has",
+    ("analysis.compare", "reports"): "a Comparison has report(), as an evaluation has",
     ("analysis.ranking.leaderboard", "reports"): "a Ranking has report(), as an evaluation has",
     ("analysis.report_files", "reports"): "it names the functions behind these two methods",
     ("scores.catalogue", "rankings"): "a metric's entry names its function beside its description",
     ("scores.catalogue", "metrics"): "a metric's entry names its function beside its description",
-    ("analysis.comparing.comparison", "loggers"): "a Comparison saves itself as a run of MLflow",
+    ("analysis.compare", "loggers"): "a Comparison saves itself as a run of MLflow",
     ("sources.mlflow", "loggers"): "an evaluation is saved to MLflow with its report",
-    ("analysis.evaluation_inputs", "evaluation"): "rank takes a folder, whose files it reads",
+    ("analysis.arguments", "evaluation"): "rank takes a folder, whose files it reads",
     ("metrics.__init__", "scoring"): "score_traces is a public name of metrics; it gives a Result",
 }
 
@@ -468,7 +470,7 @@ def test_an_evaluation_loads_its_analyses_and_readers_when_they_are_asked():
 NOT_FOR_A_REPORT = HEAVY - {"scipy", "click"}
 NOT_FOR_A_REPORT |= {"scipy.stats", "scipy.optimize", "scipy.fft"}
 NOT_FOR_A_REPORT |= {
-    "rageval_report.analysis.comparing",
+    "rageval_report.analysis.compare",
     *("rageval_report.rankings.inputs", "rageval_report.rankings.trec", "rageval_report.records"),
     *("rageval_report.http.transport", "rageval_report.judges", "rageval_report.datasets"),
     *("rageval_report.scale.scan", "rageval_report.reports.report"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeAlias, TypedDict
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from rageval_report._argument_kinds import describe_kind
+from rageval_report._registry import load
 from rageval_report.errors import ArgumentKindError, DataError, UnknownNameError, named
 from rageval_report.scores import Catalogue, Correct, Metric, Scored, resolver
 from rageval_report.scores.cluster_hint import cluster_hint
@@ -489,3 +492,51 @@ def _threshold_in_scores(
     if not percentiles:
         return scored.mean
     return float(percentiles_of(scored, percentiles, method=method)[0])
+
+
+# -- evaluations that a caller names by a path, and parts of evaluations
+
+# An evaluation, or what `rageval_report.read_scores` reads.
+EvaluationInput = Scored | str | os.PathLike[str]
+
+
+def read_evaluations(
+    inputs: Iterable[EvaluationInput],
+) -> tuple[tuple[Scored, ...], tuple[str, ...]]:
+    """The evaluations, and the notes that all pipelines of a path share.
+
+    Parameters
+    ----------
+    inputs : iterable of RAGPipelineEvaluation, str or PathLike
+        Evaluations, and paths as for `rageval_report.read_scores`, of which every pipeline is
+        taken in its place.
+
+    Raises
+    ------
+    DataError
+        If a path cannot be read.
+    """
+    evaluations: list[Scored] = []
+    notes: dict[str, None] = {}
+    for item in inputs:
+        if not isinstance(item, str | os.PathLike):
+            evaluations.append(item)
+            continue
+        # By name: the evaluation stands above this room, and only paths need it.
+        read_scores: Any = load("rageval_report.evaluation:read_scores")
+        runs: list[Any] = list(read_scores(item).values())
+        evaluations += runs
+        if len(runs) > 1:
+            notes |= {note: None for note in runs[0].notes if all(note in r.notes for r in runs)}
+    return tuple(evaluations), tuple(notes)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationSubset:
+    """Some of the queries of an evaluation; its dialect, in ``config``, holds for a part too."""
+
+    name: str
+    scores: pd.DataFrame
+    details: pd.DataFrame
+    metrics: dict[str, Metric]
+    config: Mapping[str, Any] = field(default_factory=dict)

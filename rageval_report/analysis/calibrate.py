@@ -43,11 +43,11 @@ from rageval_report.analysis.ratings import (
     ratings_of,
     scale_of,
 )
-from rageval_report.analysis.sentence_parts import number, pvalue_text
 from rageval_report.errors import DataError, explain_keywords, explain_keywords_of, named
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import CalibrationPlot, MetricNames, PlotOptions
+from rageval_report.reports.sentences import number, pvalue_text
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.states import states_frame

@@ -1,23 +1,20 @@
-"""The family of a correction: which metrics count, and the p-values of those that do not.
+"""The families of a correction: quality is one table, latency, cost and tokens are another.
 
-A correction for several tests asks more of each finding, the more tests there are. Columns that
-nobody named as metrics, such as a count that a file happens to hold, must not make the findings on
-recall and faithfulness weaker. So metrics that are known or requested are corrected among
-themselves; each of the others is corrected over all tests of the table, so that its own p-value
-holds too.
+A slower pipeline must not raise the bar for its quality, and a table of quality metrics is one
+family whether a metric is known, named or guessed: the chance of any false finding in what a reader
+sees is that of the level.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
 from rageval_report.scores import Metric
 from rageval_report.stats.corrections import adjust_pvalues, level_left
-from rageval_report.types import BoolArray, FloatArray, IndexArray
+from rageval_report.types import FloatArray, IndexArray
 
 # Takes the positions of the tests that are corrected together, and returns their p-values.
 CorrectTests = Callable[[IndexArray], FloatArray]
@@ -25,41 +22,37 @@ CorrectTests = Callable[[IndexArray], FloatArray]
 
 @dataclass(frozen=True)
 class CorrectionFamily:
-    """The metrics whose tests are corrected together, and the metrics that stand outside.
+    """The metrics of a table whose tests are corrected together.
 
     Parameters
     ----------
     members : tuple of str
-        The metrics that count.
+        The quality metrics; if there are none, all metrics.
     outside : tuple of str
-        The metrics that were taken for metrics only because of their cells, and token counts.
+        Latency, cost and tokens beside quality metrics: a family of their own.
     """
 
     members: tuple[str, ...]
     outside: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, metrics: Iterable[Metric], *, are_requested: bool = False) -> CorrectionFamily:
-        """The family among these metrics; all of them if the caller requested them by name.
+    def of(cls, metrics: Iterable[Metric]) -> CorrectionFamily:
+        """The families of these metrics.
 
         Examples
         --------
-        >>> CorrectionFamily.of([Metric("recall"), Metric("n_found", in_family=False)])
-        CorrectionFamily(members=('recall',), outside=('n_found',))
+        >>> CorrectionFamily.of([Metric("recall"), Metric("latency_ms", group="performance")])
+        CorrectionFamily(members=('recall',), outside=('latency_ms',))
         """
-        in_family: dict[str, bool] = {}
-        for metric in metrics:
-            in_family[metric.name] = in_family.get(metric.name, False) or metric.in_family
-        members = tuple(name for name, is_member in in_family.items() if is_member)
-        # If nothing is known, all metrics are the caller's own, and all of them count.
-        if are_requested or not members:
-            return cls(tuple(in_family))
-        return cls(members, tuple(name for name in in_family if name not in members))
+        is_quality = {metric.name: metric.group != "performance" for metric in metrics}
+        members = tuple(name for name, is_member in is_quality.items() if is_member)
+        outside = tuple(name for name, is_member in is_quality.items() if not is_member)
+        return cls(members, outside) if members else cls(outside)
 
     def correct(
         self, names: Sequence[str], pvalues: FloatArray, correct: CorrectTests
     ) -> FloatArray:
-        """The corrected p-values: of the members among themselves, of the others over all.
+        """The corrected p-values, those of each family among themselves.
 
         Parameters
         ----------
@@ -70,86 +63,45 @@ class CorrectionFamily:
         correct : callable
             Takes positions in `pvalues` and returns the corrected p-values of these tests.
         """
-        everything = np.arange(len(pvalues))
-        is_member = self._are_members(names)
-        if is_member.all():
-            return correct(everything)
-        corrected = correct(everything)
-        corrected[is_member] = correct(everything[is_member])
+        corrected = np.full(len(pvalues), np.nan)
+        for family in (self.members, self.outside):
+            places = np.array([i for i, name in enumerate(names) if name in family], dtype=np.intp)
+            if places.size:
+                corrected[places] = correct(places)
         return corrected
 
     def sizes(self, names: Sequence[str], pvalues: FloatArray) -> list[int]:
-        """The number of tests over which each p-value is corrected; NaN p-values are not tests."""
-        is_test, is_member = np.isfinite(pvalues), self._are_members(names)
-        n_members, n_tests = int((is_test & is_member).sum()), int(is_test.sum())
-        return [n_members if member else n_tests for member in is_member]
+        """The number of tests in the family of each; NaN p-values are not tests."""
+        counts = self.correct(
+            names, pvalues, lambda own: np.full(own.size, np.isfinite(pvalues[own]).sum())
+        )
+        return [int(count) for count in counts]
 
     def size(self, names: Sequence[str], pvalues: FloatArray) -> int:
-        """The number of tests of the members."""
-        return int((np.isfinite(pvalues) & self._are_members(names)).sum())
+        """The number of tests of quality metrics."""
+        tested = np.isfinite(pvalues).tolist()
+        return sum(name in self.members and test for name, test in zip(names, tested, strict=True))
 
     def notes(self) -> list[str]:
-        """Which metrics stand outside, and how to take them in."""
+        """Which metrics are corrected apart."""
         if not self.outside:
             return []
-        names = ", ".join(repr(name) for name in self.outside[:5])
-        more = f" and {len(self.outside) - 5} more" if len(self.outside) > 5 else ""
-        verb, pronoun = ("does", "it") if len(self.outside) == 1 else ("do", "them")
-        return [
-            f"{names}{more} {verb} not count among the tests of the other metrics, because nothing "
-            f"but the numbers in the cells says that {pronoun.replace('them', 'they')} "
-            f"{'is a metric' if len(self.outside) == 1 else 'are metrics'}. To count {pronoun}, "
-            "name all metrics: metrics=[...]"
-        ]
-
-    def _are_members(self, names: Sequence[str]) -> BoolArray:
-        members = set(self.members)
-        return np.array([name in members for name in names], dtype=bool)
-
-
-class HasMetricPairs(Protocol):
-    """What a pairing of two runs has of a family's interest."""
-
-    @property
-    def metrics(self) -> list[tuple[Metric, Metric]]:
-        """Each metric as the baseline and as the candidate know it."""
-
-
-def family_of_pairings(
-    pairings: Iterable[HasMetricPairs], *, are_requested: bool = False
-) -> CorrectionFamily:
-    """The family of a comparison: a metric counts if one of the runs says that it is one."""
-    described = (
-        replace(ours, in_family=True) if theirs.in_family and not ours.in_family else ours
-        for pairing in pairings
-        for ours, theirs in pairing.metrics
-    )
-    return CorrectionFamily.of(described, are_requested=are_requested)
+        return [f"{', '.join(self.outside)}: corrected apart from the quality metrics"]
 
 
 def correct_in_family(
-    family: CorrectionFamily,
-    names: Sequence[str],
-    pvalues: FloatArray,
-    method: str,
+    family: CorrectionFamily, names: Sequence[str], pvalues: FloatArray, method: str
 ) -> FloatArray:
     """The corrected p-values by a method of the table ``rageval_report.stats.CORRECTIONS``.
 
     Examples
     --------
-    >>> family = CorrectionFamily(("recall",), ("n_found",))
-    >>> correct_in_family(family, ["recall", "n_found"], np.array([0.04, 0.01]), "holm").tolist()
-    [0.04, 0.02]
+    >>> family = CorrectionFamily(("recall", "f1"), ("latency_ms",))
+    >>> names, pvalues = ["recall", "f1", "latency_ms"], np.array([0.02, 0.5, 0.01])
+    >>> correct_in_family(family, names, pvalues, "holm").tolist()
+    [0.04, 0.5, 0.01]
     """
-    return family.correct(
-        names,
-        pvalues,
-        lambda positions: adjust_pvalues(pvalues[positions], method=method),
-    )
-
-
-# Its factor depends on more than the number of tests; Holm's is never smaller.
-_PLANNED_AS_HOLM = "westfall-young"
+    return family.correct(names, pvalues, lambda own: adjust_pvalues(pvalues[own], method=method))
 
 
 def levels_left(
@@ -165,14 +117,8 @@ def levels_left(
 
     Parameters
     ----------
-    family : CorrectionFamily
-        The metrics whose tests are corrected together.
-    names : sequence of str
-        The metric of each test.
-    pvalues : ndarray of shape (n_tests,)
-        The p-values before correction; NaN where no test was possible.
-    correction : str
-        The name of the correction.
+    family, names, pvalues, correction
+        As above; the p-values are those before correction.
     alpha : float
         The error rate.
     hidden : float
@@ -180,27 +126,24 @@ def levels_left(
 
     Examples
     --------
-    >>> family = CorrectionFamily(("recall", "mrr"), ("n_found",))
-    >>> pvalues = np.array([0.04, 0.01, 0.5])
-    >>> levels_left(family, ["recall", "mrr", "n_found"], pvalues, "bonferroni", 0.05).round(3)
-    array([0.025, 0.025, 0.017])
+    >>> family = CorrectionFamily(("recall", "mrr"), ("latency_ms",))
+    >>> names, pvalues = ["recall", "mrr", "latency_ms"], np.array([0.04, 0.01, 0.5])
+    >>> levels_left(family, names, pvalues, "bonferroni", 0.05).tolist()
+    [0.025, 0.025, 0.05]
     """
-    method = "holm" if correction == _PLANNED_AS_HOLM else correction
+    # Westfall and Young's factor depends on more than the number of tests; Holm's is never smaller.
+    method = "holm" if correction == "westfall-young" else correction
 
-    def level_of(positions: IndexArray) -> FloatArray:
-        adjusted = adjust_with_hidden(pvalues[positions], method, hidden)
+    def level_of(own: IndexArray) -> FloatArray:
+        adjusted = adjust_with_hidden(pvalues[own], method, hidden)
         n_tests, n_shown = int(np.isfinite(adjusted).sum()), int((adjusted <= alpha).sum())
         n_counted = n_tests + round(hidden * n_tests)
-        return np.full(len(positions), level_left(n_counted, n_shown, method, alpha=alpha))
+        return np.full(own.size, level_left(n_counted, n_shown, method, alpha=alpha))
 
     return family.correct(names, pvalues, level_of)
 
 
-def adjust_with_hidden(
-    pvalues: FloatArray,
-    correction: str,
-    hidden: float = 0.0,
-) -> FloatArray:
+def adjust_with_hidden(pvalues: FloatArray, correction: str, hidden: float = 0.0) -> FloatArray:
     """The corrected p-values of tests that were selected from more tests.
 
     Parameters

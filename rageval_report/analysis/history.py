@@ -22,12 +22,12 @@ from rageval_report.analysis.arguments import (
     engine_setting,
     unnamed_clusters,
 )
-from rageval_report.analysis.comparing.metric_comparison import (
+from rageval_report.analysis.family import CorrectionFamily, correct_in_family
+from rageval_report.analysis.paired_metric import (
     DEFAULT_PLAN,
     ComparisonPlan,
     MetricComparison,
 )
-from rageval_report.analysis.family import CorrectionFamily, correct_in_family
 from rageval_report.analysis.report import summarise
 from rageval_report.analysis.runs import (
     UNKNOWN,
@@ -38,7 +38,6 @@ from rageval_report.analysis.runs import (
     measurement_changes,
     pair_of,
 )
-from rageval_report.analysis.sentence_parts import join_names, number, pvalue_text
 from rageval_report.errors import (
     DOUBT,
     DataError,
@@ -49,6 +48,7 @@ from rageval_report.errors import (
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import HistoryPlot, MetricNames, PlotOptions
+from rageval_report.reports.sentences import join_names, number, pvalue_text
 from rageval_report.results import Result
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.corrections import CORRECTIONS

@@ -13,8 +13,8 @@ import pandas as pd
 
 from rageval_report.analysis.agreement import text_columns
 from rageval_report.analysis.ratings import CLOSE, Ratings
-from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
+from rageval_report.reports.sentences import number
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import align

@@ -13,18 +13,14 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import (
     Clusters,
+    EvaluationSubset,
     clusters_setting,
     resolve_units,
     unnamed_clusters,
 )
-from rageval_report.analysis.comparing.comparison import Comparison, compare_pairings
-from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
-from rageval_report.analysis.comparing.pairing import (
-    check_evaluations,
-    on_one_scale,
-    pair_runs,
-)
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.compare import Comparison, compare_pairings
+from rageval_report.analysis.paired_metric import ComparisonPlan
+from rageval_report.analysis.pairing import check_evaluations, on_one_scale, pair_runs
 from rageval_report.errors import DataError, doubts_of, explain_keywords, named
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings
@@ -54,7 +50,7 @@ class MainEffects(Comparison):
     Parameters
     ----------
     title, frame, settings, notes, headline, grouped_by, pairings, plan
-        As in `rageval_report.analysis.comparing.comparison.Comparison`. A baseline is the first
+        As in `rageval_report.analysis.compare.Comparison`. A baseline is the first
         level of a factor, such as "top_k=5", with the means over all other settings.
     grid : Grid
         The pipelines by their settings.

@@ -17,7 +17,7 @@ from rageval_report.analysis.arguments import (
     engine_setting,
     unnamed_clusters,
 )
-from rageval_report.analysis.comparing.pairing import require_bounds, twin_of
+from rageval_report.analysis.pairing import require_bounds, twin_of
 from rageval_report.analysis.runs import DatedRun
 from rageval_report.analysis.tables import PipelineTable, table_of, text_labels
 from rageval_report.errors import DataError, explain_keywords_of, named

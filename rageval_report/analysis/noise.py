@@ -19,10 +19,10 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import check_count, choose_metrics, kind_of_mean
-from rageval_report.analysis.comparing.pairing import on_one_scale, twin_of
+from rageval_report.analysis.pairing import on_one_scale, twin_of
 from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, query_set_change
-from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
 from rageval_report.errors import AlignmentError, DataError, explain_keywords, named
+from rageval_report.reports.sentences import number, pvalue_text, rounded_count
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, join_details
 from rageval_report.scores.correct_notion import answers_by, describe_notions, shared_notions

@@ -25,10 +25,10 @@ from rageval_report.analysis.arguments import (
     scores_of,
     unnamed_clusters,
 )
-from rageval_report.analysis.sentence_parts import number
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import DataError, UnknownNameError, check_choice, check_options
 from rageval_report.files.writing import write_atomically
+from rageval_report.reports.sentences import number
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings, percentile_method

@@ -10,14 +10,13 @@ from typing import Any, Protocol, Self
 
 import pandas as pd
 
-from rageval_report.analysis.arguments import Clusters, is_scan, resolve_units
-from rageval_report.analysis.comparing.metric_comparison import (
+from rageval_report.analysis.arguments import Clusters, EvaluationSubset, is_scan, resolve_units
+from rageval_report.analysis.paired_metric import (
     ComparisonPlan,
     MetricComparison,
     PairedMetric,
 )
-from rageval_report.analysis.comparing.pairing import Pairing, compared_rows, twin_of
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.pairing import Pairing, compared_rows, twin_of
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import align, places_on_two_scales, range_text

@@ -16,8 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rageval_report.analysis.arguments import Clusters, is_scan, resolve_units, scores_of
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.arguments import (
+    Clusters,
+    EvaluationSubset,
+    is_scan,
+    resolve_units,
+    scores_of,
+)
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Metric, Scored
 from rageval_report.stats.columns import Column

@@ -15,11 +15,11 @@ import pandas as pd
 
 from rageval_report.analysis.agreement import votes_of
 from rageval_report.analysis.noise import common_queries, common_queries_note, shared_metrics
-from rageval_report.analysis.sentence_parts import number, rounded_count
 from rageval_report.errors import DataError, check_choice, explain_keywords
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, NoisePlot, PlotOptions
+from rageval_report.reports.sentences import number, rounded_count
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import VOTES

@@ -9,7 +9,7 @@ import click
 import pandas as pd
 
 from rageval_report.analysis.arguments import is_scan
-from rageval_report.analysis.comparing.comparison import compare
+from rageval_report.analysis.compare import compare
 from rageval_report.cli.changed import (
     ImprovementsArguments,
     OutcomesArguments,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rageval_report.analysis import compare as comparing
 from rageval_report.analysis.arguments import is_scan
-from rageval_report.analysis.comparing import comparison as comparing
 from rageval_report.cli.changed import (
     ImprovementsArguments,
     OutcomesArguments,

@@ -8,8 +8,8 @@ from typing import Any
 import click
 import pandas as pd
 
-from rageval_report.analysis.comparing.comparison import Comparison
-from rageval_report.analysis.comparing.pairing import Pairing
+from rageval_report.analysis.compare import Comparison
+from rageval_report.analysis.pairing import Pairing
 from rageval_report.results import Result
 from rageval_report.scores import Metric, normalise_name
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON

@@ -10,7 +10,7 @@ from typing import Protocol
 import click
 
 from rageval_report._registry import EXTRAS, load
-from rageval_report.analysis.comparing.comparison import Comparison, compare
+from rageval_report.analysis.compare import Comparison, compare
 from rageval_report.cli.demo import FOLDER, LIVE_FOLDER, DemoArguments
 from rageval_report.cli.output import Output, write_picture
 from rageval_report.demo import demo_evaluations, write_demo_files

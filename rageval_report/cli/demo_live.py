@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from rageval_report.analysis.comparing.comparison import compare
+from rageval_report.analysis.compare import compare
 from rageval_report.cli.output import Output
 from rageval_report.demo.server import (
     ExtractiveRag,

@@ -18,7 +18,7 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 
 if TYPE_CHECKING:
     from rageval_report.analysis.arguments import MeanKeywords
-    from rageval_report.analysis.comparing.comparison import Comparison
+    from rageval_report.analysis.compare import Comparison
     from rageval_report.reports.report import Report
     from rageval_report.results import Result
     from rageval_report.scale.scan import EvaluationScan

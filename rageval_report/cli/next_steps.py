@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.compare import Comparison
 from rageval_report.cli.terminal_forest import standardised_rows
 
 _PROGRAM = "rageval-report"

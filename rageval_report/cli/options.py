@@ -14,7 +14,7 @@ from rageval_report.render import RENDERERS
 from rageval_report.scale.engines import ENGINES
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.comparing.pairing import MissingTreatment
+    from rageval_report.analysis.pairing import MissingTreatment
     from rageval_report.rankings.inputs import DuplicateDocs
     from rageval_report.rankings.score_tables import NoRelevant
     from rageval_report.records.levels import LevelOption

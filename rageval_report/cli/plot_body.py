@@ -11,7 +11,7 @@ import click
 
 from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.calibrate import calibrate
-from rageval_report.analysis.comparing.comparison import Comparison, compare
+from rageval_report.analysis.compare import Comparison, compare
 from rageval_report.analysis.ranking.leaderboard import Ranking, rank
 from rageval_report.analysis.variance import variance
 from rageval_report.cli.notes import note

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.compare import Comparison
 from rageval_report.render.cell_text import confidence
 from rageval_report.render.display import wrap
 from rageval_report.render.layout import NARROWEST, table_lines

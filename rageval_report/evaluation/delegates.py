@@ -22,9 +22,9 @@ if TYPE_CHECKING:
         retrieval_by_generation as retrieval_by_generation,
     )
     from rageval_report.analysis.calibrate import calibrate as calibrate
-    from rageval_report.analysis.comparing.answer_outcomes import outcome_table as outcome_table
-    from rageval_report.analysis.comparing.comparison import compare as compare
+    from rageval_report.analysis.compare import compare as compare
     from rageval_report.analysis.gates.gate import gate as gate
+    from rageval_report.analysis.outcomes import outcome_table as outcome_table
     from rageval_report.analysis.ranking.one_run import weighted_score as weighted_score
     from rageval_report.analysis.report import aggregated_report as aggregated_report
     from rageval_report.analysis.report import aggregated_scores as aggregated_scores

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
     from rageval_report.analysis.arguments import Clusters
     from rageval_report.analysis.calibrate import Calibration
-    from rageval_report.analysis.comparing.comparison import Comparison
-    from rageval_report.analysis.comparing.metric_comparison import Margin
-    from rageval_report.analysis.comparing.pairing import MissingTreatment
+    from rageval_report.analysis.compare import Comparison
     from rageval_report.analysis.gates.columns import GateMissing
     from rageval_report.analysis.gates.grammar import Rule
     from rageval_report.analysis.gates.result import GateResult
+    from rageval_report.analysis.paired_metric import Margin
+    from rageval_report.analysis.pairing import MissingTreatment
     from rageval_report.analysis.ranking.one_run import ObjectiveMapping
     from rageval_report.analysis.ratings import LabelColumns, People, ScaleArgument
     from rageval_report.analysis.report import EvaluationReport, HaystackReport, OutputFormat

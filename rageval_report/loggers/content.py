@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.compare import Comparison
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.analysis.gates.rule_outcomes import PASSED, UNDECIDED
 from rageval_report.evaluation import RAGPipelineEvaluation

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.compare import Comparison
 from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.loggers.content import RunContent, content_of

@@ -7,7 +7,7 @@ import re
 from typing import Any, Literal
 
 from rageval_report._registry import load
-from rageval_report.analysis.comparing.comparison import Comparison
+from rageval_report.analysis.compare import Comparison
 from rageval_report.analysis.gates.result import GateResult
 from rageval_report.errors import explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from rageval_report.analysis.gates.failing_queries import failing_queries
 from rageval_report.analysis.gates.rule_outcomes import Outcome
-from rageval_report.analysis.sentence_parts import number
 from rageval_report.errors import named
 from rageval_report.render.display import clean
+from rageval_report.reports.sentences import number
 
 
 def failure_text(outcome: Outcome) -> str:

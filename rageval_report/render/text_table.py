@@ -191,7 +191,7 @@ def table_of(
     return TextTable(
         columns=tuple(_text_columns(named, settings, longest)),
         groups=groups,
-        rows_left_out=len(result.frame) - len(order),
+        rows_left_out=len(result.frame) - len(order) + getattr(result, "rows_left_out", 0),
         columns_left_out=len(places) - len(shown),
         names=pipelines,
     )
@@ -242,8 +242,8 @@ def _select_columns(result: Result, names: list[str], columns: Sequence[str] | N
     headline = [names.index(name) for name in result.headline if name in names[n_levels:]]
     if headline:
         places = [*range(n_levels), *(place for place in headline if place >= n_levels)]
-    # Verdicts are sentences above the table, and the groups are its headings.
-    shown_elsewhere = {VERDICT, result.grouped_by or VERDICT}
+    # Verdicts are sentences above the table, unless it has their words; groups are its headings.
+    shown_elsewhere = {result.grouped_by, "" if VERDICT in result.headline else VERDICT}
     return [place for place in places if names[place] not in shown_elsewhere]
 
 
@@ -347,6 +347,9 @@ def column_heading(name: str, settings: Mapping[str, object]) -> str:
     >>> column_heading("retrieval", {"weights": {"retrieval": 2}})
     'from retrieval'
     """
+    headings = settings.get("headings")
+    if isinstance(headings, Mapping) and name in headings:
+        return shorten(str(headings[name]), _LONGEST_HEADING)
     if name == "pvalue_adjusted":
         correction = str(settings.get("correction") or "adjusted")
         label = "uncorrected" if correction == "none" else correction

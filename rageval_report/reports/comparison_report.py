@@ -8,16 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from rageval_report.analysis.arguments import is_scan
-from rageval_report.analysis.comparing.comparison import Comparison
-from rageval_report.analysis.headlines.comparison_headline import (
-    comparison_headline,
-    comparison_verdicts,
-    fewest_of,
-    pair_text,
-)
-from rageval_report.analysis.headlines.metric_verdicts import MetricVerdict
+from rageval_report.analysis.compare import Comparison
 from rageval_report.analysis.report import evaluation_report
 from rageval_report.analysis.tables import table_of
+from rageval_report.analysis.verdicts import (
+    MetricVerdict,
+    by_candidate,
+    comparison_verdicts,
+    pair_text,
+)
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.reports.common_sections import (
     LONGEST_OF_SOME,
@@ -33,6 +32,7 @@ from rageval_report.reports.common_sections import (
     slice_picture,
     without_empty,
 )
+from rageval_report.reports.comparison_headline import comparison_headline
 from rageval_report.reports.parts import (
     ReportVerdict,
     Section,
@@ -172,12 +172,9 @@ def report_comparison(
 
 def strip_section(comparison: Comparison, wording: Wording) -> Section:
     """Every metric: one strip per candidate, and the numbers behind it."""
-    verdicts = comparison_verdicts(comparison, wording.labels)
-    by_candidate: dict[str, list[MetricVerdict]] = {}
-    for verdict in verdicts:
-        by_candidate.setdefault(verdict.candidate, []).append(verdict)
+    groups = by_candidate(comparison_verdicts(comparison, wording.labels))
     metrics = {ours.name: ours for pairing in comparison.pairings for ours, _ in pairing.metrics}
-    are_several = len(by_candidate) > 1
+    are_several, fewest = len(groups) > 1, comparison.plan.fewest_units
     strips = tuple(
         Strip.of(
             own,
@@ -185,10 +182,10 @@ def strip_section(comparison: Comparison, wording: Wording) -> Section:
             wording.names,
             level=comparison.settings["confidence_level"],
             correction=str(comparison.settings["correction"]),
-            heading=pair_text(own, wording.names, fewest_of(comparison)) if are_several else "",
+            heading=pair_text(own, wording.names, fewest) if are_several else "",
         )
         # Those of which most is shown first; equal ones in the order of the caller.
-        for own in sorted(by_candidate.values(), key=_n_open)
+        for own in sorted(groups.values(), key=_n_open)
     )
     return Section(
         "comparison",

@@ -13,7 +13,7 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.breakdown import breakdown, failure_causes
-from rageval_report.analysis.comparing.answer_outcomes import outcome_table
+from rageval_report.analysis.outcomes import outcome_table
 from rageval_report.analysis.report import EvaluationReport
 from rageval_report.errors import DataError
 from rageval_report.render.cell_text import confidence, interval, number

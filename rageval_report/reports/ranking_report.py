@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from rageval_report.analysis.arguments import is_scan
-from rageval_report.analysis.headlines.metric_verdicts import MetricVerdict
 from rageval_report.analysis.headlines.ranking_headline import (
     RankedPipelines,
     pair_verdicts,
@@ -15,6 +14,7 @@ from rageval_report.analysis.main_effects import MainEffects
 from rageval_report.analysis.ranking.leaderboard import Ranking
 from rageval_report.analysis.ranking.lineup import ScoreBlock
 from rageval_report.analysis.ranking.ranked_columns import RankedLineup
+from rageval_report.analysis.verdicts import MetricVerdict
 from rageval_report.errors import DataError, explain_keywords
 from rageval_report.reports.common_sections import (
     LONGEST_OF_SOME,

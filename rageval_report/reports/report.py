@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.headlines.headline import Headline
 from rageval_report.files.writing import check_free, write_atomically
 from rageval_report.reports.parts import ReportVerdict, Section
 from rageval_report.reports.query_table import QueryTable
+from rageval_report.reports.sentences import Headline
 from rageval_report.reports.wording import NO_WORDING, Wording
 
 Form: TypeAlias = Callable[["Report"], str]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis.arguments import EvaluationSubset
 from rageval_report.analysis.breakdown import CauseCounts, failure_causes
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
 from rageval_report.analysis.gates.columns import GatedRun
 from rageval_report.analysis.gates.failing_queries import RowsBehind
 from rageval_report.analysis.report import UnscoredQueries

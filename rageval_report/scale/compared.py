@@ -13,22 +13,18 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, unnamed_clusters
-from rageval_report.analysis.comparing.answer_outcomes import (
+from rageval_report.analysis.outcomes import (
     check_two_names,
     notes_on_notions,
     notions_of,
     outcome_columns,
     outcome_frame,
 )
-from rageval_report.analysis.comparing.comparison import merge_details
-from rageval_report.analysis.comparing.metric_comparison import (
-    ComparisonPlan,
-    MetricComparison,
+from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparison, PairedMetric
+from rageval_report.analysis.pairing import (
     MetricPairs,
-    PairedMetric,
-)
-from rageval_report.analysis.comparing.pairing import (
     MissingTreatment,
+    merge_details,
     note_on_lone_ids,
     notes_on_bounds,
     notes_on_lone_metrics,

@@ -13,6 +13,7 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import (
     Clusters,
+    EvaluationSubset,
     MeanKeywords,
     check_count,
     choose_metrics,
@@ -20,14 +21,12 @@ from rageval_report.analysis.arguments import (
     threshold_value,
 )
 from rageval_report.analysis.breakdown import CauseCounts, breakdown, check_cause
-from rageval_report.analysis.comparing.comparison import Comparison, compare
-from rageval_report.analysis.comparing.keywords import ComparisonKeywords
-from rageval_report.analysis.comparing.pairing import MISSING_TREATMENTS, MissingTreatment
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
+from rageval_report.analysis.compare import Comparison, ComparisonKeywords, compare
 from rageval_report.analysis.gates.columns import GateSettings, RunGateKeywords
 from rageval_report.analysis.gates.gate import gate
 from rageval_report.analysis.gates.grammar import Rule
 from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.pairing import MISSING_TREATMENTS, MissingTreatment
 from rageval_report.analysis.report import (
     EvaluationReport,
     HaystackReport,

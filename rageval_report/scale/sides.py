@@ -17,8 +17,12 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters
-from rageval_report.analysis.comparing.metric_comparison import MetricPairs
-from rageval_report.analysis.comparing.pairing import LoneScores, MissingTreatment, require_bounds
+from rageval_report.analysis.pairing import (
+    LoneScores,
+    MetricPairs,
+    MissingTreatment,
+    require_bounds,
+)
 from rageval_report.analysis.tables import PipelineTable, order_of_groups
 from rageval_report.errors import DataError, named
 from rageval_report.scale.counted import (

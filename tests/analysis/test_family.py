@@ -1,4 +1,4 @@
-"""Which metrics count when p-values are corrected; second witness: Holm by statsmodels."""
+"""Which tests are corrected together; second witness: Holm by statsmodels, and simulation."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from rageval_report import RAGPipelineEvaluation, compare, history, rank
 from rageval_report.analysis.family import CorrectionFamily, levels_left
 from rageval_report.scores import Metric, score_table
 
-RNG = np.random.default_rng(11)
 N = 60
+QUALITY = ["recall", "faithfulness", "pages_opened", "my_quality"]
 
 
-def run(name, shift, *, seed, extra=True, **options):
+def run(name, shift, *, seed, **options):
     rng = np.random.default_rng(seed)
     columns = {
         "recall": np.clip(rng.normal(0.5 + shift, 0.15, N), 0, 1),
         "faithfulness": np.clip(rng.normal(0.6 + shift / 2, 0.2, N), 0, 1),
+        "pages_opened": rng.poisson(4, N),
+        "my_quality": rng.random(N),
+        "latency_ms": rng.lognormal(6 + shift, 0.3, N),
+        "total_tokens": rng.poisson(400, N),
     }
-    if extra:
-        columns |= {"pages_opened": rng.poisson(4, N), "my_quality": rng.random(N)}
     ids = [f"q{i}" for i in range(N)]
     return RAGPipelineEvaluation(name, {"query_id": ids, **columns}, **options)
 
@@ -30,88 +32,67 @@ def both(**options):
     return run("old", 0.0, seed=1, **options), run("new", 0.06, seed=2, **options)
 
 
-def test_guessed_columns_do_not_raise_the_pvalues_of_known_metrics():
-    with_guesses, without = compare(*both()), compare(*both(extra=False))
-    known = with_guesses.frame.set_index("metric").loc[["recall", "faithfulness"]]
-    alone = without.frame.set_index("metric")
-    assert known["pvalue_adjusted"].tolist() == alone["pvalue_adjusted"].tolist()
-    assert with_guesses.settings["family_size"] == 2
-
-
-def test_guessed_columns_are_corrected_over_every_test_of_the_table():
+def test_guessed_and_known_metrics_are_one_family_and_latency_is_another():
     multitest = pytest.importorskip("statsmodels.stats.multitest")
-    frame = compare(*both()).frame.set_index("metric")
-    every = multitest.multipletests(frame["pvalue"], method="holm")[1]
-    own = multitest.multipletests(frame["pvalue"].iloc[:2], method="holm")[1]
-    assert frame["pvalue_adjusted"].to_numpy() == pytest.approx([*own, *every[2:]], rel=1e-12)
-
-
-def test_the_notes_say_which_are_left_out_and_how_to_take_them_in():
-    [note] = [note for note in compare(*both()).notes if "'my_quality'" in note]
-    assert "'pages_opened'" in note
-    assert "metrics=[...]" in note
-
-
-@pytest.mark.parametrize("way", ["compare", "constructor", "roles", "described"])
-def test_a_metric_that_is_named_counts(way):
-    names = ["recall", "faithfulness", "pages_opened", "my_quality"]
-    options = {
-        "compare": {},
-        "constructor": {"metrics": names},
-        "roles": {"roles": dict.fromkeys(names, "metric")},
-        "described": {"metrics": dict.fromkeys(names[2:], "higher")},
-    }[way]
-    result = compare(*both(**options), metrics=names if way == "compare" else None)
-    assert result.settings["family_size"] == 4
-    assert not any("count among the tests" in note for note in result.notes)
-
-
-def test_if_nothing_is_known_everything_counts():
-    rows = {"query_id": list("abcdefgh"), "mine": range(8), "yours": [0.5] * 8}
-    first = RAGPipelineEvaluation("a", rows)
-    second = RAGPipelineEvaluation("b", {**rows, "mine": range(1, 9)})
-    assert compare(first, second).settings["family_size"] == 2
+    comparison = compare(*both())
+    frame = comparison.frame.set_index("metric")
+    quality, rest = frame.loc[QUALITY], frame.loc[["latency_ms", "total_tokens"]]
+    for family in (quality, rest):
+        expected = multitest.multipletests(family["pvalue"], method="holm")[1]
+        assert family["pvalue_adjusted"].to_numpy() == pytest.approx(expected, rel=1e-12)
+    assert comparison.settings["family_size"] == 4
+    assert frame["n_tests"].tolist() == [4] * 4 + [2] * 2
+    assert "latency_ms, total_tokens: corrected apart from the quality metrics" in comparison.notes
 
 
 @pytest.mark.parametrize("correction", ["holm", "bh", "bonferroni", "westfall-young"])
-def test_every_correction_leaves_them_out(correction):
-    with_guesses = compare(*both(), correction=correction, n_resamples=999)
-    without = compare(*both(extra=False), correction=correction, n_resamples=999)
-    known = with_guesses.frame.set_index("metric")["pvalue_adjusted"].iloc[:2].tolist()
-    assert known == without.frame["pvalue_adjusted"].tolist()
-
-
-@pytest.mark.parametrize("correction", ["holm", "westfall-young"])
-def test_a_ranking_leaves_them_out_too(correction):
-    third = run("newest", 0.1, seed=3), run("newest", 0.1, seed=3, extra=False)
+def test_a_slower_pipeline_does_not_raise_the_bar_for_its_quality(correction):
     options = {"correction": correction, "n_resamples": 999}
-    with_guesses = rank(*both(), third[0], **options)
-    without = rank(*both(extra=False), third[1], **options)
-    assert with_guesses.settings["family_size"] == without.settings["family_size"] == 6
-    for metric in ("recall", "faithfulness"):
-        ours, theirs = with_guesses.tests[metric], without.tests[metric]
-        assert ours.pvalue_adjusted.tolist() == theirs.pvalue_adjusted.tolist()
-    assert any("'my_quality'" in note for note in with_guesses.notes)
+    with_latency = compare(*both(), **options).frame.set_index("metric").loc[QUALITY]
+    without = compare(*both(), metrics=QUALITY, **options).frame
+    assert with_latency["pvalue_adjusted"].tolist() == without["pvalue_adjusted"].tolist()
 
 
-def test_slices_and_histories_leave_them_out():
-    comparison = compare(*both())
-    assert CorrectionFamily.of(run("a", 0, seed=1).metrics.values()).outside == (
-        *("pages_opened", "my_quality"),
-    )
-    trends = history(both())
-    assert trends.settings["family_size"] == 2
+def test_naming_the_metrics_changes_no_pvalue():
+    names = [*QUALITY, "latency_ms", "total_tokens"]
+    plain, named = compare(*both()).frame, compare(*both(), metrics=names).frame
+    assert plain["pvalue_adjusted"].tolist() == named["pvalue_adjusted"].tolist()
+
+
+def test_rankings_slices_and_histories_have_the_same_families():
+    assert rank(*both(), run("newest", 0.1, seed=3)).settings["family_size"] == 4 * 3
+    assert history(both()).settings["family_size"] == 4
+    labelled = [
+        RAGPipelineEvaluation(
+            one.name,
+            {"query_id": list(one.scores.index), "topic": ["a", "b"] * (N // 2), **one.scores},
+        )
+        for one in both()
+    ]
+    assert compare(*labelled).slices("topic").settings["family_size"] == 4 * 2
+
+
+def test_if_only_latency_and_cost_are_compared_they_are_the_family():
+    comparison = compare(*both(), metrics=["latency_ms", "total_tokens"])
     assert comparison.settings["family_size"] == 2
+    assert not any("apart" in note for note in comparison.notes)
 
 
-def test_token_counts_are_known_and_do_not_count_unless_requested():
-    assert CorrectionFamily.of([Metric("recall"), Metric("tokens", in_family=False)]).outside == (
-        "tokens",
-    )
-    data = {"query_id": list("abc"), "recall": [1.0, 0.5, 0.2], "total_tokens": [10, 20, 30]}
-    assert not RAGPipelineEvaluation("a", data).metrics["total_tokens"].in_family
-    named = RAGPipelineEvaluation("a", data, metrics=["recall", "total_tokens"])
-    assert named.metrics["total_tokens"].in_family
+def test_a_table_of_metrics_without_a_difference_is_rarely_wrong_whatever_is_guessed():
+    rng, wrong = np.random.default_rng(5), 0
+    for _ in range(200):
+        sides = rng.random((2, 30, 10))
+        names = ["recall", "faithfulness", *(f"mine{i}" for i in range(8))]
+        ids = [f"q{i}" for i in range(30)]
+        runs = [
+            RAGPipelineEvaluation(name, {"query_id": ids, **dict(zip(names, side.T, strict=True))})
+            for name, side in zip("ab", sides, strict=True)
+        ]
+        wrong += compare(*runs, test="t").frame["pvalue_adjusted"].min() <= 0.05
+    assert wrong <= 19  # at most 1 in 1,000 such simulations has more at 5 %
+
+
+# -- what a table of scores calls a metric of its own
 
 
 def test_what_a_format_lists_counts_only_if_it_is_no_bookkeeping():
@@ -132,26 +113,22 @@ def test_what_the_caller_names_counts_although_the_file_leaves_it_out(metrics):
     assert score_table(pd.DataFrame(data), known=known, metrics=metrics).metrics["total"].in_family
 
 
-def test_a_description_of_the_caller_may_leave_a_metric_out():
-    data = {"query_id": list("abc"), "recall": [1.0, 0.5, 0.2], "mine": [0.1, 0.2, 0.3]}
-    table = score_table(
-        pd.DataFrame(data), metrics={"mine": {"in_family": False, "bounds": (0, 1)}}
-    )
-    assert not table.metrics["mine"].in_family
+# -- the level that is left
 
 
 def test_the_level_left_is_that_of_the_family_of_each_metric():
-    family = CorrectionFamily(("recall", "mrr", "f1"), ("n_found",))
-    names = ["recall", "mrr", "f1", "n_found"]
+    family = CorrectionFamily.of(
+        [Metric("recall"), Metric("mrr"), Metric("f1"), Metric("cost_usd", group="performance")]
+    )
+    names = ["recall", "mrr", "f1", "cost_usd"]
     pvalues = np.array([0.001, 0.3, np.nan, 0.4])  # f1 was not tested
     levels = levels_left(family, names, pvalues, "holm", 0.05)
-    # One of two members is shown; among all three tests one of three.
-    assert levels.tolist() == pytest.approx([0.05, 0.05, 0.05, 0.025])
+    # One of two quality metrics is shown; the cost is alone.
+    assert levels.tolist() == pytest.approx([0.05, 0.05, 0.05, 0.05])
 
 
-@pytest.mark.parametrize("correction", ["westfall-young"])
-def test_corrections_that_need_more_than_pvalues_are_planned_as_holms(correction):
+def test_corrections_that_need_more_than_pvalues_are_planned_as_holms():
     family = CorrectionFamily(("recall", "mrr"))
     pvalues = np.array([0.2, 0.3])
-    levels = levels_left(family, ["recall", "mrr"], pvalues, correction, 0.05)
+    levels = levels_left(family, ["recall", "mrr"], pvalues, "westfall-young", 0.05)
     assert levels.tolist() == pytest.approx([0.025, 0.025])

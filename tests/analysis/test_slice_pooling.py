@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.slice_pooling import SliceMean, pool_slices
+from rageval_report.analysis.slices import SliceMean, pool_slices
 from rageval_report.stats import partial_pooling
 from rageval_report.stats.units import clustered_standard_error
 
@@ -202,7 +202,7 @@ def test_seven_lucky_queries_are_no_headline():
 
 def test_a_metric_that_cannot_be_pooled_is_named(scores, topics):
     result = run("a", {"recall": scores, "exact_match": np.ones(100)}, topics).slices("topic")
-    assert any(note.startswith("pooled_mean is the mean of a group moved") for note in result.notes)
+    assert any(note.startswith("pooled_mean is the mean of a group pulled") for note in result.notes)
     assert any(note.startswith("exact_match: not pooled, because") for note in result.notes)
     assert "pooled_mean" in result.headline
 
@@ -222,7 +222,7 @@ def test_the_printed_tables_have_the_pooled_columns_within_100_columns(scores, t
     a, b = run("a", {"recall": scores}, topics), run("b", {"recall": after}, topics)
     for result, heading in (
         (a.slices("topic"), "pooled mean"),
-        (compare(a, b).slices("topic"), "pooled 95 % CI"),
+        (compare(a, b).slices("topic"), "verdict"),
     ):
         text = str(result)
         assert heading in text

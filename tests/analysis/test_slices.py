@@ -180,7 +180,7 @@ def test_a_false_discovery_rate_says_how_many_findings_may_be_noise():
     assert n_shown >= 3
     [note] = [note for note in result.notes if "may be noise" in note]
     assert note.startswith(
-        f"of the slices shown to differ here ({n_shown}), about one in 20 may be noise"
+        f"of the {n_shown} slices that differ here, about one in 20 may be noise"
     )
     assert "groups without common queries" in note
     at_90 = compare(*twelve_topics(), confidence_level=0.9).slices("topic", correction="by")

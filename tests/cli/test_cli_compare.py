@@ -124,7 +124,7 @@ def test_by_group_takes_a_false_discovery_rate(folder, run, correction):
         Path(f"{name}.csv").write_text("\n".join(["query_id,topic,recall", *rows]), "utf-8")
     result = run(f"slices slow.csv fast.csv --by topic --correction {correction}")
     text = " ".join(result.stdout.split())
-    assert "of the slices shown to differ here (6), about one in 20 may be noise" in text
+    assert "of the 6 slices that differ here, about one in 20 may be noise" in text
     assert f"p ({correction})" in text
     assert "pooled 95 % CI" in text
 

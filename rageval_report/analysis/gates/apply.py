@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Unpack, cast
 
 from rageval_report.analysis.arguments import ScoredOrScanned
-from rageval_report.analysis.comparing.comparison import compare
+from rageval_report.analysis.compare import compare
 from rageval_report.analysis.gates.columns import GateKeywords
 from rageval_report.analysis.gates.gate import gate
 from rageval_report.analysis.gates.gates_file import Gates

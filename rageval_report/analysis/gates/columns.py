@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, interval_of_mean, is_scan
-from rageval_report.analysis.comparing.pairing import require_bounds
+from rageval_report.analysis.pairing import require_bounds
 from rageval_report.analysis.report import UnscoredQueries, interval_of_clusters
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError

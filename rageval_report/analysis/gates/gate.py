@@ -21,8 +21,6 @@ from rageval_report.analysis.arguments import (
     scans_among,
     unnamed_clusters,
 )
-from rageval_report.analysis.comparing.metric_comparison import ComparisonLike, ComparisonPlan
-from rageval_report.analysis.comparing.pairing import check_evaluations
 from rageval_report.analysis.gates.columns import (
     GATE_MISSING,
     GatedRun,
@@ -39,8 +37,10 @@ from rageval_report.analysis.gates.pair_figures import (
 from rageval_report.analysis.gates.result import COLUMNS, HEADLINE, GateResult, gate_row
 from rageval_report.analysis.gates.rule_outcomes import Outcome
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject, resolve_rule
-from rageval_report.analysis.sentence_parts import filled_notes
+from rageval_report.analysis.paired_metric import ComparisonLike, ComparisonPlan
+from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.errors import DataError, check_choice, doubts_of
+from rageval_report.reports.sentences import filled_notes
 from rageval_report.scores import Correct
 from rageval_report.scores.catalogue.dialects import (
     dialect_settings,

@@ -9,14 +9,15 @@ from functools import cached_property, partial
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.comparing.margins import (
+from rageval_report.analysis.gates.columns import Measurement, mark_without_spread
+from rageval_report.analysis.gates.figures import GateFigure, QueriesBehind, ValueRange
+from rageval_report.analysis.paired_metric import (
+    ComparisonLike,
+    ComparisonPlan,
     compare_with_margin,
     what_strict_lacks,
 )
-from rageval_report.analysis.comparing.metric_comparison import ComparisonLike, ComparisonPlan
-from rageval_report.analysis.comparing.pairing import NamedRun, Pairing
-from rageval_report.analysis.gates.columns import Measurement, mark_without_spread
-from rageval_report.analysis.gates.figures import GateFigure, QueriesBehind, ValueRange
+from rageval_report.analysis.pairing import NamedRun, Pairing
 from rageval_report.scores import Metric
 from rageval_report.stats.equivalence import (
     EQUIVALENCE_METHODS,

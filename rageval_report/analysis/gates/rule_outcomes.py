@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rageval_report.analysis.comparing.margins import interval_name
 from rageval_report.analysis.gates.columns import Measurement
 from rageval_report.analysis.gates.rule_resolution import RuleRequest, Subject
-from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
+from rageval_report.analysis.paired_metric import interval_name
+from rageval_report.reports.sentences import number, pvalue_text, rounded_count
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.equivalence import EquivalenceResult
 

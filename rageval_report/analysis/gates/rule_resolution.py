@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from rageval_report.analysis.comparing.metric_comparison import ComparisonLike
 from rageval_report.analysis.gates.columns import GatedRun, Measurement
 from rageval_report.analysis.gates.figures import (
     FIGURES,
@@ -24,6 +23,7 @@ from rageval_report.analysis.gates.pair_figures import (
     PlannedPairing,
     problem_of_method,
 )
+from rageval_report.analysis.paired_metric import ComparisonLike
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Metric, resolver
 

@@ -11,18 +11,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.headlines.comparison_headline import pair_text
-from rageval_report.analysis.headlines.headline import Headline
-from rageval_report.analysis.headlines.metric_verdicts import (
-    MetricVerdict,
-    counted,
-    names_with_rest,
-    verdicts_of,
-    with_commas,
-)
 from rageval_report.analysis.ranking.standing import BEST, WORSE
-from rageval_report.analysis.sentence_parts import number
+from rageval_report.analysis.verdicts import MetricVerdict, pair_text, verdicts_of
 from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.reports.sentences import Headline, counted, names_with_rest, number, with_commas
 from rageval_report.scores import Metric
 from rageval_report.stats.units import fewest_units
 

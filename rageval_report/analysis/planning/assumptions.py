@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.agreement import votes_of
-from rageval_report.analysis.comparing.pairing import twin_of
+from rageval_report.analysis.pairing import twin_of
 from rageval_report.errors import AlignmentError, DataError
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import VOTES

@@ -12,8 +12,8 @@ import pandas as pd
 import scipy
 
 from rageval_report.analysis.planning.assumptions import USUAL_CORRELATION
-from rageval_report.analysis.sentence_parts import number, pvalue_text, rounded_count
 from rageval_report.errors import DataError, explain_keywords
+from rageval_report.reports.sentences import number, pvalue_text, rounded_count
 from rageval_report.results import Result
 from rageval_report.stats.base import check_integer, check_level, check_positive, check_probability
 from rageval_report.stats.pairs import paired_interval, paired_test

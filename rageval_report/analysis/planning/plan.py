@@ -25,8 +25,8 @@ from rageval_report.analysis.planning.assumptions import (
     learn,
 )
 from rageval_report.analysis.planning.needs import Needs
-from rageval_report.analysis.sentence_parts import number, rounded_count
 from rageval_report.errors import DataError, explain_keywords
+from rageval_report.reports.sentences import number, rounded_count
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored
 from rageval_report.stats.base import check_level, check_probability

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
 from rageval_report.analysis.arguments import Clusters
-from rageval_report.analysis.comparing.pairing import MissingTreatment
+from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.analysis.ranking.objective_definitions import ObjectivesArgument
 
 

@@ -11,16 +11,17 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import (
     Clusters,
+    EvaluationInput,
     RankingReportKeywords,
     Scanned,
     check_count,
     clusters_setting,
     engine_setting,
+    read_evaluations,
     scans_among,
 )
-from rageval_report.analysis.comparing.pairing import MissingTreatment
-from rageval_report.analysis.evaluation_inputs import EvaluationInput, read_evaluations
 from rageval_report.analysis.headlines.ranking_headline import ranking_answer
+from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.analysis.ranking.letters import groups_of
 from rageval_report.analysis.ranking.lineup import (
     Lineup,
@@ -42,7 +43,6 @@ from rageval_report.analysis.ranking.resampled_objectives import ResamplingSetti
 from rageval_report.analysis.ranking.standing import RankingSettings, Standing, alpha_of
 from rageval_report.analysis.ranking.weighted import WeightedScores, weighted_scores
 from rageval_report.analysis.report_files import REPORTS
-from rageval_report.analysis.sentence_parts import join_names
 from rageval_report.errors import (
     DataError,
     check_options,
@@ -52,6 +52,7 @@ from rageval_report.errors import (
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, PlotOptions, RankingPlot
+from rageval_report.reports.sentences import join_names
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
@@ -510,7 +511,6 @@ def rank(
         {name: lineup.metrics[name] for name in names},
         plan,
         _FlipsInMemory(blocks, n_draws, start),
-        are_requested=metrics is not None,
     )
     return Ranking(
         ranking_title(lineup.names),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, resolve_units, unnamed_clusters
-from rageval_report.analysis.comparing.pairing import (
+from rageval_report.analysis.pairing import (
     MISSING_TREATMENTS,
     MissingTreatment,
     Pairing,

@@ -25,16 +25,16 @@ from rageval_report.analysis.ranking.resampled_objectives import (
     percent,
     resample_objectives,
 )
-from rageval_report.analysis.sentence_parts import (
+from rageval_report.errors import DataError, explain_keywords_of
+from rageval_report.plots import plot
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
+from rageval_report.reports.sentences import (
     correction_text,
     join_names,
     number,
     pvalue_text,
 )
-from rageval_report.errors import DataError, explain_keywords_of
-from rageval_report.plots import plot
-from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
 from rageval_report.results import Result
 from rageval_report.stats.base import TIE_TOLERANCE, check_level, check_resamples, check_seed
 from rageval_report.stats.corrections import adjust_pvalues

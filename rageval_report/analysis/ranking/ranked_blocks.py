@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from rageval_report.analysis.comparing.pairing import MissingTreatment
 from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
+from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.analysis.ranking.figures import stepwise
 from rageval_report.analysis.ranking.ranked_columns import (
     Drawing,
@@ -110,8 +110,6 @@ def rank_blocks(
     metrics: Mapping[str, Sequence[Metric]],
     plan: LeaderboardPlan,
     flips: SharedFlips,
-    *,
-    are_requested: bool,
 ) -> RankedBlocks:
     """Rank pipelines by the scores of some metrics.
 
@@ -127,8 +125,6 @@ def rank_blocks(
         The settings.
     flips : callable
         The correction "westfall-young".
-    are_requested : bool
-        Whether the caller named the metrics.
     """
     rankable = {name: block.columns for name, block in blocks.items() if is_rankable(block)}
     with_margin = {name: plan.margins[name] for name in rankable if name in plan.margins}
@@ -144,8 +140,7 @@ def rank_blocks(
     method = stepwise(plan.correction) if with_margin or is_selection else plan.correction
     hidden = _hidden_pairs(n_pipelines, n_tried)
     family = CorrectionFamily.of(
-        (replace(metric, name=name) for name, known in metrics.items() for metric in known),
-        are_requested=are_requested,
+        replace(metric, name=name) for name, known in metrics.items() for metric in known
     )
     tests = _correct_tests(tests, family, method, flips, hidden=hidden)
     settings = _settings_of(plan, method, _with_hidden(_count_tests(tests, family), hidden))

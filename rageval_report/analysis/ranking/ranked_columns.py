@@ -12,7 +12,7 @@ from typing import Protocol, TypedDict
 import numpy as np
 
 from rageval_report.analysis.arguments import interval_of_mean
-from rageval_report.analysis.comparing.pairing import MissingTreatment
+from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.analysis.report import interval_of_clusters
 from rageval_report.scores import Metric
 from rageval_report.stats.base import Interval

@@ -17,14 +17,14 @@ from rageval_report.analysis.ranking.standing import (
     drawing_of,
     margin_in,
 )
-from rageval_report.analysis.sentence_parts import (
+from rageval_report.errors import MOST_NAMED
+from rageval_report.reports.sentences import (
     correction_note,
     filled_notes,
     group_notes,
     number,
     pvalue_text,
 )
-from rageval_report.errors import MOST_NAMED
 from rageval_report.results import Result
 from rageval_report.stats.many_pairs import AllPairs
 from rageval_report.stats.pairs import Pairs, interval_of_test, paired_interval

@@ -9,9 +9,9 @@ from typing import NotRequired, TypedDict
 
 import numpy as np
 
-from rageval_report.analysis.comparing.pairing import MissingTreatment
+from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.analysis.ranking.ranked_columns import Drawing, RankedBlock
-from rageval_report.analysis.sentence_parts import correction_text, join_names, number
+from rageval_report.reports.sentences import correction_text, join_names, number
 from rageval_report.stats.base import Interval
 from rageval_report.stats.many_pairs import AllPairs
 from rageval_report.types import BoolArray, FloatArray, IntArray

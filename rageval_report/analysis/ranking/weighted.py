@@ -30,8 +30,13 @@ from rageval_report.analysis.ranking.resampled_objectives import (
 )
 from rageval_report.analysis.ranking.standing import BEST, MAY_BE_BEST, WORSE
 from rageval_report.analysis.ranking.weight_draws import shown_shares
-from rageval_report.analysis.sentence_parts import correction_text, join_names, number, pvalue_text
 from rageval_report.errors import DataError
+from rageval_report.reports.sentences import (
+    correction_text,
+    join_names,
+    number,
+    pvalue_text,
+)
 from rageval_report.results import Result
 from rageval_report.scores import Metric
 from rageval_report.stats.base import TIE_TOLERANCE, check_level, check_resamples, check_seed

@@ -20,13 +20,13 @@ from functools import partial
 import numpy as np
 
 from rageval_report._registry import Registry
-from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.gates.grammar import Rule, UnknownInRuleError, Word, parse_rule
 from rageval_report.analysis.gates.rule_resolution import (
     bind_arguments,
     find_metric,
     unknown_name,
 )
+from rageval_report.analysis.pairing import twin_of
 from rageval_report.analysis.stopping.evidence import MeanClaim
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.scores import Metric, Scored

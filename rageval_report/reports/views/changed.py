@@ -13,8 +13,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.comparing.overall_change import overall_changes
-from rageval_report.analysis.comparing.pairing import Pairing
+from rageval_report.analysis.pairing import Pairing, overall_changes
 from rageval_report.names.short_names import ShortNames
 from rageval_report.render.cell_text import number
 from rageval_report.render.display import shorten

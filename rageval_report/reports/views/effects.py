@@ -8,14 +8,14 @@ from typing import ClassVar, TypedDict
 
 import pandas as pd
 
-from rageval_report.analysis.evaluation_subset import EvaluationSubset
-from rageval_report.analysis.headlines.metric_verdicts import verdicts_of
+from rageval_report.analysis.arguments import EvaluationSubset
 from rageval_report.analysis.headlines.ranking_headline import RankedPipelines
 from rageval_report.analysis.main_effects import MainEffects, main_effects
-from rageval_report.analysis.sentence_parts import correction_text
+from rageval_report.analysis.verdicts import verdicts_of
 from rageval_report.errors import DataError
 from rageval_report.names.short_names import NameColumn, ShortNames
 from rageval_report.render.cell_text import number
+from rageval_report.reports.sentences import correction_text
 from rageval_report.reports.views.leaderboard import STEPS
 from rageval_report.reports.views.slice_matrix import MatrixCell, MatrixRow
 from rageval_report.reports.views.strip import hover_text

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import pandas as pd
 
-from rageval_report.analysis.headlines.metric_verdicts import counted
 from rageval_report.analysis.headlines.ranking_headline import RankedPipelines
 from rageval_report.names.short_names import NameColumn, ShortNames
 from rageval_report.render.cell_text import confidence, interval, number
+from rageval_report.reports.sentences import counted
 from rageval_report.reports.views.scales import Scale, own_scale
 from rageval_report.reports.views.strip import Tick
 from rageval_report.scores import Metric

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rageval_report.analysis.headlines.metric_verdicts import MetricVerdict, of_shown
 from rageval_report.analysis.headlines.ranking_headline import RankedPipelines, both_pair_texts
+from rageval_report.analysis.verdicts import MetricVerdict, of_shown
 from rageval_report.reports.page_columns import DIGITS
 from rageval_report.reports.views.changed import view_address
 from rageval_report.reports.views.strip import hover_text

@@ -10,11 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rageval_report.analysis.headlines.metric_verdicts import (
-    SHOWN_IN_ORDER,
-    MetricVerdict,
-    of_shown,
-)
+from rageval_report.analysis.verdicts import SHOWN_IN_ORDER, MetricVerdict, of_shown
 from rageval_report.names.short_names import ShortNames
 from rageval_report.names.widths import display_width
 from rageval_report.render.cell_text import confidence, interval, number, pvalue, signed_number

@@ -25,6 +25,11 @@ def runs(n=200, name="recall", **options):
     return run("a", **{name: before}, **options), run("b", **{name: after}, **options)
 
 
+def first_row(comparison):
+    """The first row, with its sentence."""
+    return comparison.frame.assign(sentence=comparison.sentences).iloc[0]
+
+
 def test_strict_is_the_strict_equivalence_test_with_the_bounds_of_the_metric():
     row = compare(*runs(), margin=0.05, margin_method="strict").frame.iloc[0]
     found = equivalence_test(*near(), 0.05, method="strict", bounds=(0, 1))
@@ -41,41 +46,40 @@ def test_strict_on_whole_losses_is_clopper_pearson():
             margin=0.01,
             margin_method="strict",
         )
-        .frame["verdict"]
-        .iloc[0]
+        .sentences[0]
     )
     low = scipy.stats.beta(58, 3).ppf(0.05) - 1
     assert f"not shown to lie within ±0.010 (strict 90 % CI {low:.3f} to " in sentence
 
 
 def test_a_sentence_names_the_method_unless_it_is_the_default():
-    default = compare(*runs(), margin=0.05).frame.iloc[0]
-    assert "equivalent on recall within ±0.050 (90 % CI -0.00" in default["verdict"]
+    default = first_row(compare(*runs(), margin=0.05))
+    assert "equivalent on recall within ±0.050 (90 % CI -0.00" in default["sentence"]
     assert default["margin_method"] == "sign-flip"
-    strict = compare(*runs(), margin=0.05, margin_method="strict").frame.iloc[0]
-    assert "equivalent on recall within ±0.050 (strict 90 % CI -0.01" in strict["verdict"]
-    by_t = compare(*runs(), margin=0.05, margin_method="t").frame.iloc[0]
-    assert "equivalent on recall within ±0.050 (t 90 % CI -0.00" in by_t["verdict"]
+    strict = first_row(compare(*runs(), margin=0.05, margin_method="strict"))
+    assert "equivalent on recall within ±0.050 (strict 90 % CI -0.01" in strict["sentence"]
+    by_t = first_row(compare(*runs(), margin=0.05, margin_method="t"))
+    assert "equivalent on recall within ±0.050 (t 90 % CI -0.00" in by_t["sentence"]
 
 
 def test_a_shown_difference_within_the_margin_names_the_method_too():
     before, after = near()
     pair = run("a", recall=before), run("b", recall=after + 0.005)
-    default = compare(*pair, margin=0.06).frame["verdict"].iloc[0]
+    default = compare(*pair, margin=0.06).sentences[0]
     assert (
         ", but by less than the margin of 0.060; rare large differences could hide" not in default
     )
     assert default.endswith(", but by less than the margin of 0.060")
-    strict = compare(*pair, margin=0.06, margin_method="strict").frame["verdict"].iloc[0]
+    strict = compare(*pair, margin=0.06, margin_method="strict").sentences[0]
     assert ", but by less than the margin of 0.060 (strict 90 % CI " in strict
 
 
 def test_the_warning_of_the_default_says_that_strict_exists():
     before = np.linspace(0.3, 0.6, 40)
     pair = run("a", recall=before), run("b", recall=before + np.tile([0.001, 0.0], 20))
-    default = compare(*pair, margin=0.05).frame["verdict"].iloc[0]
+    default = compare(*pair, margin=0.05).sentences[0]
     assert default.endswith('without one among these 40; the method "strict" counts such losses')
-    strict = compare(*pair, margin=0.05, margin_method="strict").frame["verdict"].iloc[0]
+    strict = compare(*pair, margin=0.05, margin_method="strict").sentences[0]
     assert "could hide" not in strict
     assert "equivalent" not in strict
     assert "margin" not in strict
@@ -124,7 +128,7 @@ def test_bounds_that_a_caller_sets_are_no_formality():
         run("a", latency_ms=slow, metrics=limited),
         run("b", latency_ms=slow + np.tile([-5.5, 5], 200), metrics=limited),
     )
-    verdict = compare(*pair, margin=50, margin_method="strict").frame["verdict"].iloc[0]
+    verdict = compare(*pair, margin=50, margin_method="strict").sentences[0]
     assert "equivalent on latency_ms within ±50.0 (strict 90 % CI " in verdict
 
 
@@ -147,9 +151,9 @@ def test_an_unknown_method_is_refused():
 def test_equal_differences_without_bounds_are_not_called_small():
     slow = np.linspace(200, 900, 40)
     pair = run("a", latency_ms=slow), run("b", latency_ms=slow + 1)
-    row = compare(*pair, margin=50).frame.iloc[0]
-    assert row["verdict"].startswith("b is worse on latency_ms by 1.000 ")
-    assert row["verdict"].endswith(
+    row = first_row(compare(*pair, margin=50))
+    assert row["sentence"].startswith("b is worse on latency_ms by 1.000 ")
+    assert row["sentence"].endswith(
         "; not shown to lie within ±50.0: all differences are equal, so they do not show how much "
         'others may differ; with bounds of the scores the method "strict" counts that'
     )

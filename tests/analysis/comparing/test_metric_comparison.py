@@ -10,7 +10,7 @@ import scipy.stats
 from statsmodels.stats.power import TTestPower
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.comparing.metric_comparison import ComparisonPlan
+from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.errors import DataError
 from rageval_report.stats import paired_test
 
@@ -26,7 +26,8 @@ def run(name, ids=None, metrics=None, **columns):
 def compared(before, after, name="recall", metrics=None, **options):
     """The first row of two runs with one metric."""
     runs = (run("a", metrics=metrics, **{name: before}), run("b", metrics=metrics, **{name: after}))
-    return compare(*runs, **options).frame.iloc[0]
+    comparison = compare(*runs, **options)
+    return comparison.frame.assign(sentence=comparison.sentences).iloc[0]
 
 
 def notes_of(before, after, name="recall", **options):
@@ -155,7 +156,7 @@ def test_only_clusters_with_a_pair_count():
     row = compared(before, after, clusters=clusters)
     assert row["n"] == 4
     assert row["n_clusters"] == 3  # a, b and d
-    assert "3 in common" in row["verdict"]
+    assert "3 in common" in row["sentence"]
 
 
 def test_the_margin_is_tested_by_cluster():
@@ -169,7 +170,7 @@ def test_the_margin_is_tested_by_cluster():
     signs = np.array(list(itertools.product([1, -1], repeat=10)))
     tails = [np.mean(signs @ moved >= moved.sum() - 1e-9) for moved in (means + 0.06, 0.06 - means)]
     assert row["equivalence_pvalue_adjusted"] == pytest.approx(max(tails))
-    assert "equivalent on recall within ±0.060" in row["verdict"]
+    assert "equivalent on recall within ±0.060" in row["sentence"]
     by_query = compared(before, after, margin=0.06)
     assert by_query["equivalence_pvalue_adjusted"] < row["equivalence_pvalue_adjusted"]
 
@@ -180,7 +181,7 @@ def test_a_cluster_of_one_query_each_changes_no_number():
     alone = compared(before, after, margin=0.1)
     clusters = {f"q{i}": i for i in range(20)}
     clustered = compared(before, after, clusters=clusters, margin=0.1)
-    differing = ["test", "ci_method", "verdict"]  # these name the clusters
+    differing = ["test", "ci_method", "sentence"]  # these name the clusters
     assert clustered["test"] == f"cluster-{alone['test']}"
     assert clustered.drop([*differing, "n_clusters"]).equals(alone.drop(differing))
 
@@ -196,7 +197,7 @@ def test_queries_that_cancel_out_within_their_clusters_are_not_identical():
     before, after = np.tile([0.5, 0.5], 6), np.tile([0.75, 0.25], 6)
     row = compared(before, after, clusters={f"q{i}": i // 2 for i in range(12)})
     assert row["pvalue"] == 1.0
-    assert row["verdict"].startswith("no difference shown on recall")
+    assert row["sentence"].startswith("no difference shown on recall")
 
 
 # -- the interval
@@ -208,8 +209,8 @@ def test_a_gain_that_unseen_losses_could_undo_has_a_note():
     share = 0.1  # 20 queries cannot exclude 13.9 %, but more than one in ten is not rare
     worse = share - (1 - share) * 0.05
     expected = (
-        f"rare large losses could hide: up to {100 * share:.1f} % of queries could lose 1 without "
-        f"one among these 20; b would then be worse by {worse:.3f}"
+        f"20 queries can miss rare failures: up to {100 * share:.1f} % of all queries could drop "
+        f"by 1, and b would then be worse by {worse:.3f}"
     )
     assert [note for note in notes_of(before, after) if "rare" in note] == [f"recall: {expected}"]
     swapped = notes_of(1 - before, 1 - after, name="hallucination")
@@ -236,7 +237,7 @@ def test_a_gain_that_unseen_losing_clusters_could_undo_has_a_note():
     clusters = pd.Series({f"q{i}": f"c{i // 2}" for i in range(20)})
     notes = notes_of(before, after, clusters=clusters)
     # Ten clusters cannot exclude 25.9 %, but more than one in ten is not rare.
-    expected = "recall: rare large losses could hide: up to 10.0 % of clusters could"
+    expected = "recall: 10 clusters can miss rare failures: up to 10.0 % of all clusters"
     assert any(note.startswith(expected) for note in notes)
 
 
@@ -338,7 +339,7 @@ def test_up_to_a_twentieth_of_dropped_queries_needs_no_bounds():
     before, after = np.full(20, 0.5), np.full(20, 0.6)
     after[3] = NAN
     [note] = [note for note in notes_of(before, after) if "left out" in note]
-    assert note.endswith("1 of 20 common queries are left out, unscored in 'a' (0) or 'b' (1)")
+    assert note.endswith("1 of 20 shared queries are left out: no score in 'a' (0) or 'b' (1)")
 
 
 def test_more_dropped_queries_come_with_bounds():
@@ -347,8 +348,8 @@ def test_more_dropped_queries_come_with_bounds():
     [note] = [note for note in notes_of(before, after) if "left out" in note]
     # q3 from 0 to 1 against 0.5, q4 and q5 0.6 against 1 to 0, and 17 gains of 0.1
     low, high = (17 * 0.1 - 0.5 - 0.8) / 20, (17 * 0.1 + 0.5 + 1.2) / 20
-    assert "3 of 20 common queries are left out, unscored in 'a' (2) or 'b' (1); " in note
-    assert note.endswith(f"the difference lies between {low:+.3f} and {high:+.3f}")
+    assert "3 of 20 shared queries are left out: no score in 'a' (2) or 'b' (1); " in note
+    assert note.endswith(f"the difference would be {low:+.3f} or {high:+.3f}")
 
 
 def test_a_query_that_both_lack_is_dropped_once():
@@ -390,7 +391,7 @@ def test_the_ratio_of_a_latency_is_that_of_geometric_means():
     after = before * rng.lognormal(0.25, 0.3, 50)
     [note] = [note for note in notes_of(before, after, "latency_ms") if "typical" in note]
     ratio = scipy.stats.gmean(after) / scipy.stats.gmean(before)
-    assert f"a typical query takes {ratio:.3f} times a's with b " in note
+    assert f"b typically has {ratio:.3f} times the value of a " in note
     logs = np.log(after) - np.log(before)
     t = scipy.stats.ttest_1samp(logs, 0).confidence_interval(0.95)
     low, high = note.rpartition("95 % CI ")[2].rstrip(")").split(" to ")

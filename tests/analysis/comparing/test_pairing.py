@@ -43,14 +43,6 @@ def test_a_metric_that_was_asked_for_must_be_in_both_runs():
     assert compare(a, b, metrics="recall").frame["metric"].tolist() == ["recall"]
 
 
-def test_a_metric_that_was_asked_for_counts_in_the_family():
-    values = {"recall": [0.1, 0.5, 0.6] * 2, "my_quality": [0.3, 0.1, 0.2] * 2}
-    changed = {"recall": [0.2, 0.4, 0.9] * 2, "my_quality": [0.4, 0.5, 0.1] * 2}
-    a, b = run("a", **values), run("b", **changed)
-    assert compare(a, b).settings["family_size"] == 1
-    assert compare(a, b, metrics=["recall", "my_quality"]).settings["family_size"] == 2
-
-
 def test_runs_that_share_no_metric_say_what_each_has():
     a, b = run("a", recall=[0.1]), run("b", bleu=[0.1])
     with pytest.raises(AlignmentError, match="metrics of the first: 'recall', of the second: 'ble"):

@@ -6,7 +6,6 @@ import scipy.stats
 
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.render import render
 
 
 def run(name, metrics=None, **scores):
@@ -101,33 +100,3 @@ def test_a_size_of_an_unknown_metric_is_refused():
 def test_without_a_common_score_there_is_no_bound():
     row = row_of([0.5, np.nan], [np.nan, 0.5])
     assert np.isnan(row["rare_loss_share"])
-
-
-@pytest.mark.parametrize("format_name", ["markdown", "html", "latex"])
-def test_tables_show_the_share_beside_the_p_value(format_name):
-    pair = run("a", recall=BEFORE), run("b", recall=AFTER)
-    text = render(compare(*pair), format_name)
-    share = 100 * (1 - 0.05 ** (1 / 40))
-    percent = r"\%" if format_name == "latex" else "%"
-    assert f"{share:.1f} {percent}" in text
-    assert text.index("p (holm)") < text.index("rare losses") < text.index("difference with them")
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [("recall", 2), ("quality_of_answers", 1), ("quality_of_judged_answers", 0)],
-)
-def test_a_terminal_shows_them_where_there_is_room(name, shown):
-    pair = run("a", **{name: BEFORE}), run("b", **{name: AFTER})
-    lines = render(compare(*pair), "text").split("\n")
-    rule = next(line for line in lines if line.startswith("---"))
-    numbers = lines[lines.index(rule) + 1]
-    assert rule.count(" -") == 7 + shown
-    assert ("7.2 %" in numbers) == (shown > 0)
-    assert ("-0.026" in numbers) == (shown > 1)
-    assert lines[lines.index(rule) + 2] == ""  # one block of columns
-
-
-def test_a_table_of_metrics_without_bounds_has_no_such_column():
-    pair = run("a", latency_ms=BEFORE), run("b", latency_ms=AFTER)
-    assert "rare losses" not in render(compare(*pair), "markdown")

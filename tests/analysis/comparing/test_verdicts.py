@@ -17,7 +17,7 @@ def verdict_of(before, after, name="recall", bounds=None, **options):
     known = None if bounds is None else {name: {"bounds": bounds}}
     a = RAGPipelineEvaluation("a", {"query_id": ids, name: before}, metrics=known)
     b = RAGPipelineEvaluation("b", {"query_id": ids, name: after}, metrics=known)
-    return compare(a, b, **options).frame["verdict"].iloc[0]
+    return compare(a, b, **options).sentences[0]
 
 
 def rounded_up(n):
@@ -53,7 +53,7 @@ def test_six_queries_are_enough_for_a_test_and_five_are_not():
 
 def test_six_queries_that_show_nothing_are_not_too_few():
     before, after = [0.1, 0.5, 0.3, 0.7, 0.4, 0.6], [0.2, 0.3, 0.45, 0.5, 0.66, 0.7]
-    assert verdict_of(before, after).startswith("no difference shown on recall; with 6 queries ")
+    assert verdict_of(before, after).startswith("no difference shown on recall; 6 queries can ")
 
 
 def test_few_queries_show_no_difference_by_another_test_either():
@@ -93,34 +93,34 @@ def test_the_queries_that_useful_differences_need_do_not_depend_on_the_observed_
     assert counts[0] > 40
     verdict = verdict_of(*noise(shift=shift))
     assert verdict.endswith(
-        f"; about {counts[0]} queries are needed to see 0.050, about {counts[1]} to see 0.020"
+        f"; to detect 0.050, ask about {counts[0]} queries, for 0.020 about {counts[1]}"
     )
 
 
 def test_useful_differences_are_shares_of_the_range_of_a_metric():
     before, after = noise()
     verdict = verdict_of(1 + 4 * before, 1 + 4 * after, "context_relevancy_rating", bounds=(1, 5))
-    assert "queries are needed to see 0.200, " in verdict
-    assert verdict.endswith("to see 0.080")
+    assert "; to detect 0.200, ask about " in verdict
+    assert ", for 0.080 about " in verdict
 
 
 def test_useful_differences_of_a_metric_without_bounds_are_shares_of_its_mean():
     before, after = noise()
     verdict = verdict_of(1000 * before / before.mean(), 1000 * after / before.mean(), "latency_ms")
-    assert "queries are needed to see 50.0, " in verdict
-    assert verdict.endswith("to see 20.0")
+    assert "; to detect 50.0, ask about " in verdict
+    assert ", for 20.0 about " in verdict
 
 
 def test_a_size_that_as_many_queries_show_is_not_named():
     verdict = verdict_of(*noise(n=200))  # 5 % needs 73 of them, 2 % needs 440
-    assert f"; about {needed_by_statsmodels(0.02)} queries are needed to see 0.020" in verdict
+    assert f"; to detect 0.020, ask about {needed_by_statsmodels(0.02)} queries" in verdict
     assert "0.050" not in verdict
-    assert "needed" not in verdict_of(*noise(n=500))
+    assert "to detect" not in verdict_of(*noise(n=500))
 
 
 def test_the_margin_is_the_size_that_matters():
     verdict = verdict_of(*noise(), margin=0.03)
-    assert f"; about {needed_by_statsmodels(0.03)} queries are needed to see 0.030; " in verdict
+    assert f"; to detect 0.030, ask about {needed_by_statsmodels(0.03)} queries; " in verdict
     assert "0.050" not in verdict
 
 
@@ -132,7 +132,8 @@ def test_what_would_show_and_what_is_needed_go_by_the_level_that_the_correction_
     a = RAGPipelineEvaluation("a", {"query_id": ids, "recall": before, **unclear})
     changed = dict.fromkeys(unclear, after[::-1])
     b = RAGPipelineEvaluation("b", {"query_id": ids, "recall": before + gain, **changed})
-    frame = compare(a, b, metrics=["recall", *unclear]).frame
+    comparison = compare(a, b, metrics=["recall", *unclear])
+    frame = comparison.frame
     assert frame["pvalue_adjusted"].iloc[0] < 0.05
     # One of four tests is shown, so three share the error rate.
     assert frame["level_left"].tolist() == pytest.approx([0.05 / 3] * 4)
@@ -140,10 +141,10 @@ def test_what_would_show_and_what_is_needed_go_by_the_level_that_the_correction_
     spread = differences.std(ddof=1)
     detectable = spread * TTestPower().solve_power(None, 40, 0.05 / 3, 0.8)
     assert frame["min_detectable_difference"].iloc[1] == pytest.approx(detectable, rel=1e-6)
-    verdict = frame["verdict"].iloc[1]
-    assert f"only differences beyond about {detectable:.3f} would show" in verdict
+    verdict = comparison.sentences[1]
+    assert f"can detect only differences above about {detectable:.3f}" in verdict
     count = needed_by_statsmodels(0.05, spread, 0.05 / 3)
-    assert f"; about {count} queries are needed to see 0.050, " in verdict
+    assert f"; to detect 0.050, ask about {count} queries, " in verdict
     single = compare(a, b, metrics=["m0"]).frame.iloc[0]
     assert single["n_needed"] < frame["n_needed"].iloc[1]
 
@@ -155,11 +156,12 @@ def test_six_queries_that_cannot_be_significant_after_the_correction_say_so():
     a = RAGPipelineEvaluation("a", {"query_id": ids, **data})
     after = {name: np.add(data["m0"], np.roll(gains, i)) for i, name in enumerate(data)}
     b = RAGPipelineEvaluation("b", {"query_id": ids, **after})
-    frame = compare(a, b, test="sign-flip", metrics=[*data]).frame
+    comparison = compare(a, b, test="sign-flip", metrics=[*data])
+    frame = comparison.frame
     assert frame["pvalue"].tolist() == [2 / 2**6] * 4  # 4 times as much after correction
     assert np.isinf(frame["min_detectable_difference"]).all()
-    verdict = frame["verdict"].iloc[0]
-    assert "; with 6 queries no difference can be shown after correction; about " in verdict
+    told = comparison.sentences[0]
+    assert "; 6 queries cannot detect any difference after correction; to detect " in told
     # 2**(1 - n) is at most 0.05 / 4 from 8 queries on.
     assert (frame["n_needed"] >= 8).all()
 
@@ -168,20 +170,20 @@ def test_a_difference_beyond_the_range_is_not_promised():
     before = [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.5]
     after = [1.0, 0.0, 1.0, 0.0, 0.9, 0.2, 0.5]
     verdict = verdict_of(before, after)
-    assert verdict.startswith("no difference shown on recall; with 7 queries hardly any difference")
+    assert verdict.startswith("no difference shown on recall; 7 queries can detect hardly any difference")
 
 
 def test_a_smaller_difference_than_the_one_that_is_not_shown_is_not_promised():
     gains = np.array([0.41, 0.43, 0.47, 0.52, 0.39, -0.011])  # p = 4/64
     verdict = verdict_of(np.full(6, 0.2), 0.2 + gains)
     # By the spread of the gains 0.34 would show, but 0.37 did not.
-    assert verdict.startswith("no difference shown on recall; about ")
+    assert verdict.startswith("no difference shown on recall; to detect ")
 
 
 def test_more_than_a_million_queries_are_not_counted():
     verdict = verdict_of(*noise(), margin=1e-5)
-    assert "; over a million queries are needed to see 1e-05; " in verdict
-    assert "; over a million queries are needed to see 1e-09; " in verdict_of(*noise(), margin=1e-9)
+    assert "; to detect 1e-05, ask over a million queries; " in verdict
+    assert "ask over a million queries; " in verdict_of(*noise(), margin=1e-9)
 
 
 @pytest.mark.parametrize(("share", "is_named"), [(0.9, True), (1.1, False), (1.9, False)])
@@ -202,12 +204,13 @@ def test_no_undecided_test_on_public_scores_needs_as_many_queries_as_it_has(real
         for path in sorted(real_data("haystack_aragog").glob("detailed_*.csv"))
     ]
     first, *others = np.random.default_rng(seed).permutation(len(runs)).tolist()
-    frame = compare(runs[first], *(runs[i] for i in others)).frame
+    comparison = compare(runs[first], *(runs[i] for i in others))
+    frame = comparison.frame.assign(sentence=comparison.sentences)
     undecided = frame[frame["pvalue_adjusted"] > 0.05]
     assert len(undecided) >= 4
     assert (undecided["n_needed_smaller"] > undecided["n"]).all()
-    for n, verdict in zip(undecided["n"], undecided["verdict"], strict=True):
-        counts = [int(count) for count in re.findall(r"about (\d+) (?:queries|to see)", verdict)]
+    for n, verdict in zip(undecided["n"], undecided["sentence"], strict=True):
+        counts = [int(count) for count in re.findall(r"(?:ask|0\.\d+) about (\d+)", verdict)]
         assert counts
         assert min(counts) > n
     seen = undecided["difference"].abs()
@@ -224,15 +227,14 @@ def corrected(gains, others, correction="bonferroni", **options):
     a = RAGPipelineEvaluation("a", {"query_id": ids, "exact_match": before, **columns})
     b = RAGPipelineEvaluation("b", {"query_id": ids, "exact_match": after, **swapped})
     names = ["exact_match", *columns]
-    frame = compare(a, b, metrics=names, correction=correction, **options).frame
-    return frame["verdict"].iloc[0]
+    return compare(a, b, metrics=names, correction=correction, **options).sentences[0]
 
 
 def test_what_the_correction_took_away_is_said():
     # Six gains: mid-p 2**-6 = 0.0156, times 4 = 0.0625
     verdict = corrected(6, 3)
-    start = "no difference shown on exact_match after correction (p = 0.016, Bonferroni-adjusted p "
-    assert verdict.startswith(start + "= 0.062); with 20 queries")
+    start = "no difference shown on exact_match: not significant after correcting for 4 tests "
+    assert verdict.startswith(start + "(p = 0.016, Bonferroni-adjusted p = 0.062); 20 queries")
 
 
 def test_the_correction_is_named_where_it_had_something_to_correct():
@@ -316,14 +318,16 @@ def test_equivalence_that_the_correction_took_away_is_said():
     a = RAGPipelineEvaluation("a", {"query_id": ids, "recall": before, **same})
     b = RAGPipelineEvaluation("b", {"query_id": ids, "recall": after, **others})
     margin = 0.011
-    single = compare(a, b, metrics="recall", margin=margin).frame.iloc[0]
+    alone = compare(a, b, metrics="recall", margin=margin)
+    single = alone.frame.iloc[0]
     p = single["equivalence_pvalue_adjusted"]
     standard_error = (after - before).std(ddof=1) / math.sqrt(60)
     by_t = scipy.stats.t.sf(margin / standard_error, 59)  # the mean difference is zero
     assert p == pytest.approx(by_t, abs=0.004)
-    assert "are equivalent" in single["verdict"]
-    frame = compare(a, b, metrics=["recall", *others], margin=margin, correction="bonferroni").frame
-    verdict = frame["verdict"].iloc[0]
+    assert "are equivalent" in alone.sentences[0]
+    assert single["verdict"] == "equivalent"
+    names = ["recall", *others]
+    verdict = compare(a, b, metrics=names, margin=margin, correction="bonferroni").sentences[0]
     assert "; not shown to lie within ±0.011 after correction (90 % CI " in verdict
     assert verdict.endswith(f", equivalence p = {4 * p:.2g})")
 
@@ -355,7 +359,7 @@ def test_clusters_are_counted_as_clusters():
     shown = verdict_of(before, before + rng.uniform(0.1, 0.3, 24), clusters=clusters)
     assert ", 8 clusters" in shown
     unseen = verdict_of(before, before + rng.uniform(-0.1, 0.1, 24), clusters=clusters)
-    assert "; with 8 clusters only differences" in unseen
+    assert "; 8 clusters can detect only differences" in unseen
 
 
 def test_a_sentence_that_names_no_candidate_is_told_whose_it_is():
@@ -368,7 +372,7 @@ def test_a_sentence_that_names_no_candidate_is_told_whose_it_is():
             "two": [0.1, 0.5, 0.3, 0.7, 0.4, 0.6],
         }.items()
     ]
-    both = compare(*runs).frame["verdict"].tolist()
+    both = compare(*runs).sentences
     assert both[0].startswith("one: no difference shown on recall")
     assert both[1].startswith("two and base are identical")
-    assert compare(*runs[:2]).frame["verdict"].iloc[0].startswith("no difference shown")
+    assert compare(*runs[:2]).sentences[0].startswith("no difference shown")

@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, Result, compare
-from rageval_report.analysis.headlines.comparison_headline import (
-    comparison_headline,
-    comparison_verdicts,
-)
+from rageval_report.analysis.compare import Comparison
+from rageval_report.analysis.verdicts import comparison_verdicts
 from rageval_report.demo import demo_evaluations
+from rageval_report.reports.comparison_headline import comparison_headline
 
 NAN = math.nan
 ROW = {
@@ -47,7 +46,7 @@ IDENTICAL = {"wins": 0, "ties": 100, "losses": 0, "pvalue": 1.0, "pvalue_adjuste
 
 def table(*rows, **settings):
     named = [{"metric": f"m{place}", **ROW, **row} for place, row in enumerate(rows, start=1)]
-    return Result("a comparison", pd.DataFrame(named), {"confidence_level": 0.95, **settings})
+    return Comparison("a comparison", pd.DataFrame(named), {"confidence_level": 0.95, **settings})
 
 
 def headline(*rows, **settings):

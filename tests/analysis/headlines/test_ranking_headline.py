@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank, read_scores
-from rageval_report.analysis.headlines.comparison_headline import comparison_verdicts
 from rageval_report.analysis.headlines.ranking_headline import (
     RankedPipelines,
     both_pair_texts,
     pair_verdicts,
     ranking_headline,
 )
+from rageval_report.analysis.verdicts import comparison_verdicts
 
 N = 60
 QUERIES = [f"q{place}" for place in range(N)]

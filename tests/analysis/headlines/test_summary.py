@@ -3,10 +3,10 @@
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, Result, compare, rank
-from rageval_report.analysis.headlines.comparison_headline import comparison_headline
 from rageval_report.analysis.headlines.ranking_headline import ranking_headline
 from rageval_report.analysis.main_effects import main_effects
 from rageval_report.demo import demo_evaluations
+from rageval_report.reports.comparison_headline import comparison_headline
 
 
 @pytest.fixture(scope="module")
@@ -16,9 +16,9 @@ def comparison():
 
 def test_a_comparison_opens_with_its_headline(comparison):
     text = str(comparison).split("\n\n")
-    assert text[0] == "hybrid against bm25"
-    assert text[1] == comparison_headline(comparison).text
-    assert text[2].startswith("- hybrid is better on reciprocal_rank")
+    assert text[0] == comparison_headline(comparison).text[:-1] + " (198 queries)."
+    assert text[1].startswith("metric  ")
+    assert len(str(comparison).splitlines()) <= 20
 
 
 def test_a_ranking_opens_with_its_headline():
@@ -27,7 +27,8 @@ def test_a_ranking_opens_with_its_headline():
 
 
 def test_notebooks_and_markdown_have_it_too(comparison):
-    assert comparison.summary in comparison._repr_html_()
+    assert comparison.summary[:-1] in comparison._repr_html_()
+    assert "undecided" in comparison._repr_html_()
     assert comparison.summary in comparison.to_markdown()
     assert r"worse on latency\_ms." in comparison.to_latex()
     assert comparison.to_html().index(comparison.summary) < comparison.to_html().index("<li")
@@ -43,7 +44,6 @@ def test_tables_of_several_baselines_have_none():
 
 
 def test_other_results_have_none(comparison):
-    assert comparison.slices("question_type").summary == ""
     assert Result("Means", comparison.frame).summary == ""
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.comparing.overall_change import overall_changes
+from rageval_report.analysis.pairing import overall_changes
 from rageval_report.names.short_names import shorten_names
 from rageval_report.reports.views.changed import Changed, mark_new_words
 

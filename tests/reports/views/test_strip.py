@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rageval_report import METRICS, compare
-from rageval_report.analysis.headlines.comparison_headline import comparison_verdicts
+from rageval_report.analysis.verdicts import comparison_verdicts
 from rageval_report.demo import demo_evaluations
 from rageval_report.names.short_names import shorten_names
 from rageval_report.reports.views.scales import Scale, own_scale, round_up

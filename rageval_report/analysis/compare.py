@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
 
-from rageval_report._registry import Registry, load
+from rageval_report._registry import load
 from rageval_report.analysis.arguments import (
     Clusters,
     ReportKeywords,
@@ -24,16 +24,20 @@ from rageval_report.analysis.arguments import (
     scans_among,
     unnamed_clusters,
 )
-from rageval_report.analysis.comparing.metric_comparison import (
+from rageval_report.analysis.family import CorrectionFamily, correct_in_family, levels_left
+from rageval_report.analysis.gates.gate import gate_comparison
+from rageval_report.analysis.gates.grammar import Rule
+from rageval_report.analysis.gates.result import GateResult
+from rageval_report.analysis.paired_metric import (
     DEFAULT_PLAN,
+    AdjustedPvalues,
     ComparisonPlan,
+    LossSize,
     Margin,
     MetricComparison,
     PairedMetric,
-    notes_of,
 )
-from rageval_report.analysis.comparing.pairing import (
-    MISSING_TREATMENTS,
+from rageval_report.analysis.pairing import (
     MissingTreatment,
     Pairing,
     check_evaluations,
@@ -41,39 +45,41 @@ from rageval_report.analysis.comparing.pairing import (
     compared_rows,
     pair_runs,
 )
-from rageval_report.analysis.comparing.verdicts import (
-    RARE_LOSS_COLUMNS,
-    AdjustedPvalues,
-    LossSize,
-    NeededUnits,
-    verdict,
-)
-from rageval_report.analysis.family import CorrectionFamily, family_of_pairings, levels_left
-from rageval_report.analysis.gates.gate import gate_comparison
-from rageval_report.analysis.gates.grammar import Rule
-from rageval_report.analysis.gates.result import GateResult
-from rageval_report.analysis.headlines.comparison_headline import comparison_answer
 from rageval_report.analysis.report_files import REPORTS
-from rageval_report.analysis.sentence_parts import correction_note, group_notes
 from rageval_report.analysis.slices import slice_comparison
+from rageval_report.analysis.verdicts import (
+    NOT_WORSE,
+    TOO_FEW,
+    answer_of,
+    comparison_verdicts,
+    of_shown,
+)
 from rageval_report.errors import (
     DataError,
     UnknownNameError,
-    check_choice,
     check_options,
     doubts_of,
     explain_keywords,
     explain_keywords_of,
+    is_doubt,
 )
+from rageval_report.names.short_names import shorten_names
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
-from rageval_report.results import QueryFrame, Result
-from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
+from rageval_report.reports.sentences import (
+    basis_text,
+    correction_note,
+    counted,
+    group_notes,
+    undecided_text,
+    verdict_sentence,
+)
+from rageval_report.results import Answer, Result
+from rageval_report.scores import Correct, Metric, Scored, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
-from rageval_report.scores.same_texts import same_texts
+from rageval_report.scores.shown import BETTER, EQUIVALENT, IDENTICAL, UNDECIDED, WORSE
 from rageval_report.scores.text_matching import match_queries
-from rageval_report.stats.base import check_level, check_resamples, check_seed
 from rageval_report.stats.corrections import (
     CORRECTIONS,
     WESTFALL_YOUNG,
@@ -81,8 +87,8 @@ from rageval_report.stats.corrections import (
     uses_midp,
     westfall_young,
 )
-from rageval_report.stats.equivalence import EQUIVALENCE_METHODS, MarginMethod
-from rageval_report.stats.pairs import PAIRED_INTERVALS, TESTS, Pairs
+from rageval_report.stats.equivalence import MarginMethod
+from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import QUERIES
 from rageval_report.types import FloatArray, IndexArray
 
@@ -92,17 +98,46 @@ if TYPE_CHECKING:
     from rageval_report.reports.report import Report
 
 
+class PlanKeywords(TypedDict, total=False):
+    """The keywords that every row of a comparison shares; see `rageval_report.compare`."""
+
+    test: str
+    confidence_level: float
+    missing: MissingTreatment
+    seed: int
+    interval: str
+    margin: Margin | None
+    margin_method: MarginMethod
+    rare_loss: LossSize | None
+    n_resamples: int
+    tried: int
+
+
+class ComparisonKeywords(PlanKeywords, total=False):
+    """The keywords of `rageval_report.compare`."""
+
+    metrics: str | Iterable[str] | None
+    correction: str
+    clusters: Clusters | None
+    on: str | None
+
+
 _COLUMNS = (
     *("metric", "baseline", "candidate", "n", "n_dropped", "baseline_mean", "candidate_mean"),
     *("difference", "ci_low", "ci_high", "test", "statistic", "pvalue", "pvalue_adjusted"),
     *("effect_size", "effect_name", "wins", "ties", "losses", "min_detectable_difference"),
     "verdict",
 )
-
 _HEADLINE = (
     *("metric", "candidate", "n", "baseline_mean", "candidate_mean", "difference"),
-    *("ci_low", "ci_high", "pvalue_adjusted", *RARE_LOSS_COLUMNS[1:], "wins", "ties", "losses"),
+    *("ci_low", "ci_high", "pvalue_adjusted", "wins", "ties", "losses", "verdict"),
 )
+_PRINTED = (
+    *("metric", "candidate", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"),
+    *("pvalue_adjusted", "difference_lowest", "difference_highest", "verdict"),
+)
+_WORDS = (BETTER, WORSE, EQUIVALENT, NOT_WORSE, UNDECIDED, IDENTICAL, TOO_FEW)
+_MOST_NOTES = 3
 
 
 @explain_keywords_of
@@ -118,28 +153,94 @@ class Comparison(Result):
         The baseline beside each candidate.
     plan : ComparisonPlan
         The settings, for further analyses of the same comparison.
+    key_notes : tuple of str
+        What is printed below the table; doubts among the notes come before.
 
     Notes
     -----
     ``wins`` is the number of queries on which the candidate is better, by the metric's direction;
     ``difference`` is always candidate minus baseline, and ``improvement`` is its value with the
-    sign that makes positive better.
+    sign that makes positive better. The answer is printed; ``sentences``, ``notes`` and ``frame``
+    have the rest.
 
     Examples
     --------
     >>> from rageval_report.demo import demo_evaluations
     >>> comparison = compare(*demo_evaluations(), metrics=["recall@5", "latency_ms"])
-    >>> comparison.summary
-    'hybrid is better than bm25 on 1 of 2 metrics and worse on latency_ms.'
+    >>> print(comparison)
+    hybrid is better than bm25 on 1 of 2 metrics and worse on latency_ms (198 queries).
+    <BLANKLINE>
+    metric       bm25  hybrid  difference          95 % CI        p  verdict
+    ----------  -----  ------  ----------  ---------------  -------  -------
+    recall@5    0.730   0.856      +0.126   0.050 to 0.203    0.001  better
+    latency_ms  678.7   998.9      +320.2   253.5 to 387.1  < 0.001  worse
+    <BLANKLINE>
+    Note: sign-flip test
     """
 
     pairings: tuple[Pairing, ...] = ()
     plan: ComparisonPlan = DEFAULT_PLAN
+    key_notes: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
         """Whether the candidate is better, in one plain sentence."""
-        return comparison_answer(self) if len(self.frame) else ""
+        if not len(self.frame):
+            return ""
+        return answer_of(comparison_verdicts(self), self.plan.fewest_units)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict of each row in a sentence."""
+        are_several, sentences = len(set(self.frame["candidate"])) > 1, []
+        for cells in self.frame.to_dict("records"):
+            row = {str(name): value for name, value in cells.items()}
+            words = self.plan.words(str(self.settings["correction"]), int(row["n_tests"]))
+            sentence = verdict_sentence(row, words)
+            # Sentences such as "no difference shown" name no candidate.
+            is_unnamed = are_several and row["candidate"] not in sentence
+            sentences.append(f"{row['candidate']}: {sentence}" if is_unnamed else sentence)
+        return tuple(sentences)
+
+    def printed(self) -> Result:
+        """The answer, one table whose last column is the verdict, and at most three notes."""
+        frame, answer = self.frame, self.summary
+        if not answer:  # no rows, or effects, of which each has a baseline of its own
+            return self
+        names = shorten_names([*frame["baseline"].unique(), *frame["candidate"].unique()])
+        are_several = len(set(frame["candidate"])) > 1
+        family = _family_of(self.pairings)
+        order = pd.DataFrame(  # what is shown comes first, quality before latency and cost
+            {
+                "is_apart": frame["metric"].isin(family.outside),
+                "word": frame["verdict"].map(_WORDS.index),
+                "adjusted": frame["pvalue_adjusted"],
+                "raw": frame["pvalue"],
+            }
+        )
+        shown = frame.loc[order.sort_values([*order], kind="stable").index]
+        columns = tuple(
+            name for name in _PRINTED if name in frame and (are_several or name != "candidate")
+        )
+        candidate = "candidate" if are_several else names.of(str(frame["candidate"].iloc[0]))
+        headings = {
+            "baseline_mean": names.of(str(frame["baseline"].iloc[0])),
+            "candidate_mean": candidate,
+            "pvalue_adjusted": "p",
+        }
+        doubts = [note for note in self.notes if is_doubt(note) and note not in self.key_notes]
+        notes = [*doubts, *self.key_notes]
+        kept = len(notes) > _MOST_NOTES
+        n = max((pairing.n_common for pairing in self.pairings), default=int(frame["n"].max()))
+        return Answer(
+            "",
+            shown[[*columns]].reset_index(drop=True),
+            {**self.settings, "headings": headings},
+            (*notes[: _MOST_NOTES - 1], notes[-1]) if kept else tuple(notes),
+            headline=columns,
+            grouped_by="candidate" if are_several else "",
+            answer=f"{answer[:-1]} ({counted(n, 'query', 'queries')}).",
+        )
 
     def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
         """The paired differences of one metric, candidate minus baseline, by query id.
@@ -384,42 +485,14 @@ class Comparison(Result):
         *,
         better: bool,
     ) -> pd.DataFrame:
-        pairing, ours, theirs = self._pair(metric, candidate)
         if k is not None:
             check_count("k", k)
-        if not isinstance(pairing, Pairing):  # of scans
-            scanned: pd.DataFrame = pairing.changed((ours, theirs), k, path, better=better)
-            return scanned
-        before, after = pairing.both(ours, theirs)
-        difference = after - before
-        gain = difference if ours.greater_is_better else -difference
-        change = gain if better else -gain
-        rows = np.flatnonzero(change > _rounding_error(before, after))
-        every = rows[np.argsort(-np.abs(difference[rows]), kind="stable")]
-        order = every if path is not None else every[:k]
-        frame = pd.DataFrame(
-            {
-                f"{pairing.baseline.name}_{ours.name}": before[order],
-                f"{pairing.candidate.name}_{ours.name}": after[order],
-                "difference": difference[order],
-            },
-            index=pairing.alignment.ids[order].rename("query_id"),
-        )
-        if path is not None:
-            frame.reset_index().to_parquet(path, index=False)
-            order, frame = order[:k], frame[:k]
-        changed = QueryFrame(join_details(frame, _both_details(pairing, order, frame.index)))
-        changed.attrs["n"] = len(every)
+        pairing, *pair = self._pair(metric, candidate)
+        changed: pd.DataFrame = pairing.changed(tuple(pair), k, path, better=better)
         return changed
 
     # Any: a pairing of scans has the names of a `Pairing`.
     def _pair(self, metric: str, candidate: str | None) -> tuple[Any, Metric, Metric]:
-        pairing = self._pairing_of(candidate)
-        by_name = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
-        ours, theirs = by_name[resolver(by_name)(metric)]
-        return pairing, ours, theirs
-
-    def _pairing_of(self, candidate: str | None) -> Pairing:
         by_name = {pairing.candidate.name: pairing for pairing in self.pairings}
         if candidate is None and len(by_name) > 1:
             raise DataError(
@@ -427,66 +500,9 @@ class Comparison(Result):
             )
         if candidate is not None and candidate not in by_name:
             raise UnknownNameError("candidate", candidate, by_name)
-        return by_name[candidate] if candidate is not None else self.pairings[0]
-
-
-def _rounding_error(before: FloatArray, after: FloatArray) -> float:
-    # The tolerance of `paired_differences`, so that these queries are those counted as wins and
-    # losses.
-    scale = np.nanmax(np.abs(np.concatenate([before, after, [1.0]])))
-    return float(1e-12 * scale)
-
-
-def _both_details(pairing: Pairing, places: IndexArray, ids: pd.Index) -> pd.DataFrame:
-    """The details of both runs at some places: a column once if they agree, twice if they differ.
-
-    Parameters
-    ----------
-    pairing : Pairing
-        The runs.
-    places : ndarray of int
-        The places of the queries among the common ones.
-    ids : Index
-        The ids of these queries.
-    """
-    alignment = pairing.alignment
-    before = _details_at(pairing.baseline, alignment.baseline_rows, places, ids)
-    after = _details_at(pairing.candidate, alignment.candidate_rows, places, ids)
-    return merge_details((pairing.baseline.name, pairing.candidate.name), before, after, ids)
-
-
-def merge_details(
-    names: tuple[str, str], before: pd.DataFrame, after: pd.DataFrame, ids: pd.Index
-) -> pd.DataFrame:
-    """The details of two runs: a column once if they agree, twice if they differ.
-
-    Parameters
-    ----------
-    names : (str, str)
-        The runs.
-    before, after : DataFrame
-        Their details of the same queries.
-    ids : Index
-        The ids of these queries.
-    """
-    parts: dict[str, pd.Series] = {}
-    for column in dict.fromkeys((*before.columns, *after.columns)):
-        if column in before and column in after and not same_texts(before[column], after[column]):
-            parts[f"{names[0]}_{column}"] = before[column]
-            parts[f"{names[1]}_{column}"] = after[column]
-        else:
-            parts[str(column)] = before[column] if column in before else after[column]
-    return pd.DataFrame(parts, index=ids)
-
-
-def _details_at(
-    run: Scored, rows: np.ndarray | None, places: IndexArray, ids: pd.Index
-) -> pd.DataFrame:
-    """The details of a run at these places among the common queries, with these ids."""
-    if not run.details.index.equals(run.scores.index):
-        return run.details.reindex(ids)
-    # The alignment has found the rows already: no id is looked up again.
-    return run.details.iloc[places if rows is None else rows[places]].set_axis(ids)
+        pairing = by_name[candidate] if candidate is not None else self.pairings[0]
+        known = {ours.name: (ours, theirs) for ours, theirs in pairing.metrics}
+        return (pairing, *known[resolver(known)(metric)])
 
 
 @explain_keywords
@@ -615,114 +631,63 @@ def compare(
         raise DataError(
             "candidates must hold at least one evaluation to compare with the baseline; got none"
         )
-    runs = (baseline, *candidates)
-    evaluations: tuple[Any, ...] = scans_among(runs, "compare()") or check_evaluations(
+    runs: tuple[Any, ...] = (baseline, *candidates)
+    runs = scans_among(runs, "compare()") or check_evaluations(
         runs, "compare(baseline, *candidates)"
     )
-    check_unique_names(evaluations)
-    plan = plan_comparison(
-        evaluations[0],
-        len(candidates),
+    check_unique_names(runs)
+    first: Any = runs[0]
+    others = runs[1:]
+    n_tried = check_count("tried", tried)
+    plan = ComparisonPlan(
         test=test,
         interval=interval,
         confidence_level=confidence_level,
         missing=missing,
-        margin=margin,
+        margin=_by_metric(margin, first),
         margin_method=margin_method,
-        rare_loss=rare_loss,
+        rare_loss=_by_metric(rare_loss, first),
         n_resamples=n_resamples,
         seed=seed,
-        tried=tried,
+        # If all that were tried are compared, the correction counts them already.
+        tried=n_tried if n_tried > len(others) else 1,
     )
-    return _compare_runs(
-        evaluations, plan, correction=correction, metrics=metrics, clusters=clusters, on=on
-    )
-
-
-def _compare_runs(
-    evaluations: Sequence[Any],
-    plan: ComparisonPlan,
-    *,
-    correction: str,
-    metrics: str | Iterable[str] | None,
-    clusters: Clusters | None,
-    on: str | None,
-) -> Comparison:
-    """Pair the queries of each candidate with those of the baseline, and compare the pairs."""
-    baseline, *others = evaluations
-    if is_scan(baseline):
-        pairings, units = baseline.pair_with(others, metrics, plan.missing, clusters, on)
+    pairings: tuple[Any, ...]
+    if is_scan(first):
+        pairings, units = first.pair_with(others, metrics, plan.missing, clusters, on)
     else:
-        runs = others if on is None else [match_queries(run, baseline, on) for run in others]
-        pairings = tuple(pair_runs(baseline, candidate, metrics) for candidate in runs)
+        matched = others if on is None else [match_queries(run, first, on) for run in others]
+        pairings = tuple(pair_runs(first, run, metrics) for run in matched)
         units = QUERIES
         if clusters is not None:
-            units = resolve_units(baseline, clusters, compared_rows(pairings))
-    settings: dict[str, object] = {
-        **dialect_settings(evaluations),
-        **clusters_setting(clusters),
-        **engine_setting(baseline),
-    }
-    if on is not None:
-        settings["on"] = on
-    names = ", ".join(candidate.name for candidate in others)
+            units = resolve_units(first, clusters, compared_rows(pairings))
     return compare_pairings(
-        f"{names} against {baseline.name}",
+        f"{', '.join(run.name for run in others)} against {first.name}",
         pairings,
         replace(plan, units=units),
         correction=correction,
-        settings=settings,
+        settings={
+            **dialect_settings(runs),
+            **clusters_setting(clusters),
+            **engine_setting(first),
+            **({} if on is None else {"on": on}),
+        },
         notes=(
-            *doubts_of(evaluations),
-            *unnamed_clusters(baseline, clusters),
-            *note_on_dialects(evaluations),
+            *doubts_of(runs),
+            *unnamed_clusters(first, clusters),
+            *note_on_dialects(runs),
         ),
     )
 
 
-def plan_comparison(
-    baseline: Scored,
-    n_candidates: int,
-    *,
-    test: str = "auto",
-    interval: str = "auto",
-    confidence_level: float = 0.95,
-    missing: MissingTreatment = "drop",
-    margin: Margin | None = None,
-    margin_method: MarginMethod = "auto",
-    rare_loss: LossSize | None = None,
-    n_resamples: int = 9999,
-    seed: int = 0,
-    tried: int = 1,
-) -> ComparisonPlan:
-    """The settings of a comparison, checked.
-
-    Parameters
-    ----------
-    baseline : Scored
-        The baseline, for the names of its metrics.
-    n_candidates : int
-        The number of candidates.
-    test, interval, confidence_level, missing, margin, margin_method, rare_loss
-        As in `compare`.
-    n_resamples, seed, tried
-        As in `compare`.
-    """
-    check_choice("missing", missing, MISSING_TREATMENTS)
-    check_choice("margin_method", margin_method, EQUIVALENCE_METHODS)
-    return ComparisonPlan(
-        test=_known_method("paired test", test, TESTS),
-        interval=_known_method("interval of a paired difference", interval, PAIRED_INTERVALS),
-        confidence_level=check_level(confidence_level),
-        missing=missing,
-        margin=_check_sizes("margin", margin, baseline),
-        margin_method=margin_method,
-        rare_loss=_check_sizes("rare_loss", rare_loss, baseline),
-        n_resamples=check_resamples(n_resamples),
-        seed=check_seed(seed),
-        # If all that were tried are compared, the correction counts them already.
-        tried=n_tried if (n_tried := check_count("tried", tried)) > n_candidates else 1,
-    )
+def _by_metric(
+    sizes: float | Mapping[str, float] | None, baseline: Scored
+) -> float | Mapping[str, float] | None:
+    """Sizes by metric under the metrics' own names."""
+    if not isinstance(sizes, Mapping):
+        return sizes
+    resolve = resolver(baseline.metrics)
+    return {resolve(name): size for name, size in sizes.items()}
 
 
 def compare_pairings(
@@ -751,134 +716,98 @@ def compare_pairings(
     notes : iterable of str
         What goes before the notes of the comparison.
     """
-    paired = [
-        PairedMetric.of(pairing, ours, theirs, plan)
+    if correction != WESTFALL_YOUNG and correction not in CORRECTIONS:
+        raise UnknownNameError("correction", correction, [*CORRECTIONS, WESTFALL_YOUNG])
+    rows = [
+        PairedMetric.of(pairing, ours, theirs, plan).tested(plan)
         for pairing in pairings
         for ours, theirs in pairing.metrics
     ]
-    rows = [each.tested(plan) for each in paired]
-    family = family_of_pairings(pairings)
-    adjusted = _adjust_rows(rows, family, correction, plan, pairings[0].baseline)
-    frame = _comparison_frame(rows, adjusted, plan, n_candidates=len(pairings))
-    return Comparison(
+    family = _family_of(pairings)
+    # Of several variants each keeps its share of the error rate, also those that are not compared.
+    together = [rows]
+    if plan.tried > 1:
+        names = dict.fromkeys(row.names for row in rows)
+        together = [[row for row in rows if row.names == pair] for pair in names]
+    adjusted = [
+        pvalues
+        for own in together
+        for pvalues in _adjusted(own, family, correction, plan, pairings[0].baseline)
+    ]
+    records = [row.row(own, plan) for row, own in zip(rows, adjusted, strict=True)]
+    frame = pd.DataFrame(records, columns=[*dict.fromkeys((*_COLUMNS, *records[0]))])
+    raw = np.array([row.test.pvalue for row in rows])
+    n_tests = family.size(frame["metric"].tolist(), raw)
+    opening = [*notes, *dict.fromkeys(_unchanged_notes(pairings, rows))]
+    comparison = Comparison(
         title,
         frame,
         {
             **plan.settings(),
             "correction": correction,
-            "family_size": _count_tests(rows, family),
+            "family_size": n_tests,
             **(settings or {}),
         },
         # Several candidates may have the same note.
-        (
-            *notes,
-            *dict.fromkeys(_comparison_notes(pairings, rows, family, correction, plan)),
-        ),
-        headline=_headline(frame, n_candidates=len(pairings)),
+        (*opening, *dict.fromkeys(_notes(pairings, rows, plan, correction, n_tests, family))),
+        headline=tuple(name for name in _HEADLINE if len(pairings) > 1 or name != "candidate"),
         pairings=pairings,
         plan=plan,
     )
+    verdicts = of_shown(comparison_verdicts(comparison), UNDECIDED)
+    undecided = undecided_text(verdicts) if len(pairings) == 1 else ""
+    basis = basis_text(frame, plan, correction, family)
+    key_notes = (*opening, *filter(None, (undecided,)), basis)
+    return replace(comparison, key_notes=key_notes)
 
 
-def _known_method(what: str, name: str, table: Registry[Any]) -> str:
-    """The name, if it is "auto" or in a table of methods."""
-    if name != "auto" and name not in table:
-        raise UnknownNameError(what, name, ["auto", *table])
-    return name
+def _family_of(pairings: Iterable[Pairing]) -> CorrectionFamily:
+    return CorrectionFamily.of(ours for pairing in pairings for ours, _ in pairing.metrics)
 
 
-def _check_sizes(
-    parameter: str, sizes: float | Mapping[str, float] | None, baseline: Scored
-) -> float | Mapping[str, float] | None:
-    """One size of a difference for all metrics, or one by metric, under the metrics' own names."""
-    if isinstance(sizes, Mapping):
-        resolve = resolver(baseline.metrics)
-        return {resolve(name): _above_zero(parameter, size) for name, size in sizes.items()}
-    return None if sizes is None else _above_zero(parameter, sizes)
-
-
-def _above_zero(parameter: str, size: float) -> float:
-    if not (math.isfinite(size) and size > 0):
-        raise DataError(f"{parameter} must be a number above 0; got {size}")
-    return float(size)
-
-
-# -- the table
-
-
-def _count_tests(rows: Sequence[MetricComparison], family: CorrectionFamily) -> int:
-    """The number of tests that the correction of the family counts: those that were possible."""
-    members = set(family.members)
-    return sum(np.isfinite(row.test.pvalue) for row in rows if row.metric.name in members)
-
-
-def _adjust_rows(
-    rows: list[MetricComparison],
+def _adjusted(
+    rows: Sequence[MetricComparison],
     family: CorrectionFamily,
     correction: str,
     plan: ComparisonPlan,
     baseline: Scored,
-) -> list[AdjustedPvalues]:
-    """The corrected p-values of all rows: of the difference, and of equivalence."""
-    if correction != WESTFALL_YOUNG and correction not in CORRECTIONS:
-        raise UnknownNameError("correction", correction, [*CORRECTIONS, WESTFALL_YOUNG])
-    if plan.tried == 1:
-        return _adjust_together(rows, family, correction, plan, baseline)
-    # Each variant keeps its share of the error rate, also those that are not among the candidates.
-    by_candidate: dict[str, list[MetricComparison]] = {}
-    for row in rows:
-        by_candidate.setdefault(row.names[1], []).append(row)
-    return [
-        adjusted.for_the_best_of(plan.tried)
-        for own in by_candidate.values()
-        for adjusted in _adjust_together(own, family, correction, plan, baseline)
-    ]
-
-
-def _adjust_together(
-    rows: list[MetricComparison],
-    family: CorrectionFamily,
-    correction: str,
-    plan: ComparisonPlan,
-    baseline: Scored,
-) -> list[AdjustedPvalues]:
-    """The p-values of rows that are corrected together, before a correction for a choice."""
-    # Westfall-Young resamples the differences; equivalence has no such form, so Holm is used there.
+) -> Iterator[AdjustedPvalues]:
+    """The p-values of rows that are corrected together: of differences, and against a margin."""
+    # Westfall-Young resamples the differences; margins have no such form, so Holm is used there.
     method = "holm" if correction == WESTFALL_YOUNG else correction
     names = [row.metric.name for row in rows]
-    raw = np.array([row.test.pvalue for row in rows], dtype=np.float64)
-    equivalence = np.array(
-        [np.nan if row.equivalence is None else row.equivalence.pvalue for row in rows]
-    )
+    raw = np.array([row.bounded_pvalue for row in rows], dtype=np.float64)
 
-    def correct_differences(positions: IndexArray) -> FloatArray:
-        if correction == WESTFALL_YOUNG:
-            # The flips are drawn, and the test may be another one, but no adjusted p-value is the
-            # smaller.
-            drawn = _westfall_young_pvalues([rows[i] for i in positions], plan, baseline)
-            return np.fmax(drawn, raw[positions])
-        return adjust_pvalues(raw[positions], method=method)
+    def correct(own: IndexArray) -> FloatArray:
+        if correction != WESTFALL_YOUNG:
+            return adjust_pvalues(raw[own], method=method)
+        # The flips are drawn, and the test may be another one, but no adjusted p-value is smaller.
+        drawn = _westfall_young([rows[place] for place in own], plan, len(baseline.scores))
+        return np.fmax(drawn, raw[own])
 
-    pvalues = family.correct(names, raw, correct_differences)
-    equivalence_pvalues = family.correct(
-        names, equivalence, lambda positions: adjust_pvalues(equivalence[positions], method=method)
+    columns = [family.correct(names, raw, correct)]
+    for claims in (
+        [row.equivalence for row in rows],
+        [row.non_inferiority for row in rows],
+    ):
+        pvalues = np.array([math.nan if claim is None else claim.pvalue for claim in claims])
+        columns.append(correct_in_family(family, names, pvalues, method))
+    # NumPy's minimum keeps NaN, which means: not tested.
+    differences, equivalence, non_inferiority = (
+        np.minimum(1.0, plan.tried * column).tolist() for column in columns
     )
+    levels = levels_left(family, names, raw, correction, plan.alpha_of_one).tolist()
     sizes = family.sizes(names, raw)
-    levels = levels_left(family, names, raw, correction, plan.alpha_of_one)
-    return [
-        AdjustedPvalues(float(pvalue), float(equivalence_pvalue), correction, int(size), level)
-        for pvalue, equivalence_pvalue, size, level in zip(
-            pvalues, equivalence_pvalues, sizes, levels.tolist(), strict=True
-        )
-    ]
+    for numbers in zip(differences, sizes, levels, equivalence, non_inferiority, strict=True):
+        yield AdjustedPvalues(*numbers)
 
 
-def _westfall_young_pvalues(
-    rows: Sequence[MetricComparison], plan: ComparisonPlan, baseline: Scored
+def _westfall_young(
+    rows: Sequence[MetricComparison], plan: ComparisonPlan, n_baseline: int
 ) -> FloatArray:
     """Signs are flipped unit by unit, the same for all metrics and candidates."""
     # A missing pair is 0, which no flip of its sign changes.
-    differences = np.zeros((len(baseline.scores), len(rows)), order="F")
+    differences = np.zeros((n_baseline, len(rows)), order="F")
     for column, row in enumerate(rows):
         differences[row.known.rows, column] = row.known.differences
     by_unit = plan.units.sums(differences)
@@ -888,82 +817,21 @@ def _westfall_young_pvalues(
     return westfall_young(by_unit, n_resamples=plan.n_resamples, seed=plan.seed, half_ties=half)
 
 
-def _comparison_frame(
-    rows: list[MetricComparison],
-    adjusted: list[AdjustedPvalues],
-    plan: ComparisonPlan,
-    *,
-    n_candidates: int,
-) -> pd.DataFrame:
-    """The columns of every comparison first, then those that the settings add."""
-    records = [
-        _frame_row(row, pvalues, plan, n_candidates)
-        for row, pvalues in zip(rows, adjusted, strict=True)
-    ]
-    # Every column, in the order in which the rows have them.
-    added = dict.fromkeys(column for record in records for column in record)
-    return pd.DataFrame(records, columns=[*dict.fromkeys((*_COLUMNS, *added))])
+# -- notes
 
 
-def _headline(frame: pd.DataFrame, *, n_candidates: int) -> tuple[str, ...]:
-    """The columns that are shown: no name of a single candidate, no column without a number."""
-    left_out = {"candidate"} if n_candidates == 1 else set()
-    left_out |= {name for name in RARE_LOSS_COLUMNS if frame[name].isna().all()}
-    return tuple(name for name in _HEADLINE if name not in left_out)
-
-
-def _frame_row(
-    row: MetricComparison, adjusted: AdjustedPvalues, plan: ComparisonPlan, n_candidates: int
-) -> dict[str, object]:
-    finding = row.finding(adjusted, plan)
-    sentence = verdict(finding)
-    # Sentences such as "no difference shown" name no candidate.
-    if n_candidates > 1 and finding.candidate not in sentence:
-        sentence = f"{finding.candidate}: {sentence}"
-    nothing = NeededUnits(math.nan, math.nan)
-    first, second = (*finding.needed, nothing, nothing)[:2]
-    columns: dict[str, object] = {
-        **row.numbers,
-        "pvalue_adjusted": adjusted.pvalue,
-        "min_detectable_difference": finding.min_detectable_difference,
-        "verdict": sentence,
-        "level_left": adjusted.level_left(plan.alpha_of_one),
-        "planned_difference": first.difference,
-        "n_needed": first.n,
-        "smaller_planned_difference": second.difference,
-        "n_needed_smaller": second.n,
-    }
-    if plan.tried > 1:
-        columns["gain_of_noise"] = finding.gain_of_noise
-    if plan.margin is not None:
-        columns["equivalence_pvalue_adjusted"] = adjusted.equivalence_pvalue
-        columns["margin_method"] = row.equivalence.method if row.equivalence else "none"
-    return columns
-
-
-def _comparison_notes(
-    pairings: Sequence[Pairing],
-    rows: list[MetricComparison],
-    family: CorrectionFamily,
-    correction: str,
-    plan: ComparisonPlan,
+def _unchanged_notes(
+    pairings: Sequence[Pairing], rows: Iterable[MetricComparison]
 ) -> Iterator[str]:
-    """What a reader must know of pairing, tests, margins and correction."""
+    """That a candidate has the very scores of the baseline, which a change hardly leaves."""
     for pairing in pairings:
-        yield from _unchanged_notes(pairing, rows)
-        yield from pairing.notes()
-    metric_notes = [(row.metric.name, note) for row in rows for note in notes_of(row, plan)]
-    yield from group_notes(metric_notes, len({row.metric.name for row in rows}))
-    yield from _margin_notes(pairings, plan)
-    if plan.tried > 1:
-        yield (
-            f"{plan.tried} variants were tried: the p-values of each candidate are multiplied by "
-            f"{plan.tried} after the correction for its metrics, and each interval is that of the "
-            f"level {100 * plan.level_of_one:g} %; this holds however alike the variants are"
-        )
-    if (n_tests := _count_tests(rows, family)) > 1 and plan.tried == 1:
-        yield correction_note(correction, n_tests, plan.alpha)
-    yield from family.notes()
+        names = (pairing.baseline.name, pairing.candidate.name)
+        pairs = [row.pairs for row in rows if row.names == names and row.pairs.n]
+        if pairs and all(map(_are_same, pairs)):
+            yield (
+                f"{names[1]} and {names[0]} are identical to the last bit on every metric: did the "
+                "change reach the pipeline?"
+            )
 
 
 def _are_same(pairs: Pairs) -> bool:
@@ -976,29 +844,37 @@ def _are_same(pairs: Pairs) -> bool:
     )
 
 
-def _unchanged_notes(pairing: Pairing, rows: Iterable[MetricComparison]) -> Iterator[str]:
-    """That a candidate has the very scores of the baseline, which a change hardly leaves."""
-    names = (pairing.baseline.name, pairing.candidate.name)
-    pairs = [row.pairs for row in rows if row.names == names and row.pairs.n]
-    if pairs and all(map(_are_same, pairs)):
+def _notes(
+    pairings: Sequence[Pairing],
+    rows: Sequence[MetricComparison],
+    plan: ComparisonPlan,
+    correction: str,
+    n_tests: int,
+    family: CorrectionFamily,
+) -> Iterator[str]:
+    """What a reader may know of pairing, tests, margins and correction."""
+    for pairing in pairings:
+        yield from pairing.notes()
+    metrics = {row.metric.name: row.metric for row in rows}
+    metric_notes = [(row.metric.name, note) for row in rows for note in row.notes(plan)]
+    yield from group_notes(metric_notes, len(metrics))
+    if plan.margin is not None and not isinstance(plan.margin, Mapping):
+        unbounded = [name for name, metric in metrics.items() if metric.bounds is None]
+        ranges = {own.bounds and own.bounds[1] - own.bounds[0] for own in metrics.values()}
+        if len(metrics) > 1 and (unbounded or len(ranges) > 1):
+            verb = "has" if len(unbounded) == 1 else "have"
+            no_bounds = f" ({', '.join(unbounded[:5])} {verb} no bounds)" if unbounded else ""
+            yield (
+                f"the margin of {plan.margin:g} is applied to metrics of different scales"
+                f"{no_bounds}; give a margin per metric if it does not suit all of them"
+            )
+    if plan.tried > 1:
         yield (
-            f"{names[1]} and {names[0]} are identical to the last bit on every metric: did the "
-            "change reach the pipeline?"
+            f"{plan.tried} variants were tried: the p-values of each candidate are multiplied by "
+            f"{plan.tried} after the correction for its metrics, and each interval is that of the "
+            f"level {100 * plan.level_of_one:g} %; this holds however alike the variants are"
         )
-
-
-def _margin_notes(pairings: Sequence[Pairing], plan: ComparisonPlan) -> Iterator[str]:
-    """That a single margin cannot suit metrics of different ranges."""
-    metrics = {ours.name: ours for pairing in pairings for ours, _ in pairing.metrics}
-    if plan.margin is None or isinstance(plan.margin, Mapping) or len(metrics) == 1:
-        return
-    unbounded = [name for name, metric in metrics.items() if metric.bounds is None]
-    ranges = {metric.bounds and metric.bounds[1] - metric.bounds[0] for metric in metrics.values()}
-    if not unbounded and len(ranges) == 1:
-        return
-    verb = "has" if len(unbounded) == 1 else "have"
-    names = f" ({', '.join(unbounded[:5])} {verb} no bounds)" if unbounded else ""
-    yield (
-        f"the margin of {plan.margin:g} is applied to metrics of different scales{names}; give a "
-        "margin per metric if it does not suit all of them"
-    )
+    elif n_tests > 1:
+        unit = "quality tests" if family.outside else "tests"
+        yield correction_note(correction, n_tests, plan.alpha, unit)
+    yield from family.notes()

@@ -84,26 +84,14 @@ def outcome_table(
 
 
 def check_two_names(evaluation: Scored, other: Scored) -> tuple[str, str]:
-    """The names of two runs, which are parts of the names of columns.
-
-    Raises
-    ------
-    DataError
-        If both have the same name.
-    """
+    """The names of two runs, which are parts of the names of columns; `DataError` if equal."""
     if evaluation.name == other.name:
         raise DataError(f"both runs are named {other.name!r}; give each its own name")
     return evaluation.name, other.name
 
 
 def outcome_columns(first: str, second: str) -> tuple[str, ...]:
-    """The columns of `outcome_table`: of queries of both runs, then of those that one run has.
-
-    Examples
-    --------
-    >>> outcome_columns("old", "new")[:3]
-    ('both_correct', 'both_incorrect', 'only_old_correct')
-    """
+    """The columns of `outcome_table`: of queries of both runs, then of those that one run has."""
     return (
         *("both_correct", "both_incorrect", f"only_{first}_correct", f"only_{second}_correct"),
         *("unscored", f"only_in_{first}", f"only_in_{second}"),
@@ -113,11 +101,6 @@ def outcome_columns(first: str, second: str) -> tuple[str, ...]:
 def outcome_masks(ours: pd.Series, theirs: pd.Series) -> tuple[BoolArray, ...]:
     """Where both answers are correct, neither, the first, the second, and where it is not known.
 
-    Parameters
-    ----------
-    ours, theirs : Series of boolean
-        Whether each answer is correct, of the same queries in the same order; NA if not known.
-
     Examples
     --------
     >>> answers = [pd.Series(side, dtype="boolean") for side in ([True, None], [False, True])]
@@ -126,13 +109,8 @@ def outcome_masks(ours: pd.Series, theirs: pd.Series) -> tuple[BoolArray, ...]:
     """
     known = (ours.notna() & theirs.notna()).to_numpy()
     first, second = (side.fillna(False).to_numpy(dtype=bool) for side in (ours, theirs))
-    return (
-        known & first & second,
-        known & ~first & ~second,
-        known & first & ~second,
-        known & ~first & second,
-        ~known,
-    )
+    both, one, other = first & second, first & ~second, ~first & second
+    return (known & both, known & ~(first | second), known & one, known & other, ~known)
 
 
 def outcome_frame(
@@ -141,7 +119,7 @@ def outcome_frame(
     *,
     notes: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The table of query ids by outcome.
+    """The table of query ids by outcome, as in `outcome_table`.
 
     Parameters
     ----------
@@ -151,15 +129,9 @@ def outcome_frame(
         How many queries each column stands for; the number of its ids if omitted.
     notes : sequence of str
         What is correct.
-
-    Returns
-    -------
-    DataFrame
-        As in `outcome_table`; ``attrs`` has the counts as ``n``, and the notes.
     """
-    numbers = {name: len(ids[name]) for name in ids} if counts is None else dict(counts)
-    always = list(ids)[:_N_KNOWN]
-    shown = [name for name in ids if name in always or numbers[name]]
+    numbers = counts or {name: len(own) for name, own in ids.items()}
+    shown = [name for i, name in enumerate(ids) if i < _N_KNOWN or numbers[name]]
     # Padded here, because pandas would pad with NaN instead of None.
     rows = itertools.zip_longest(*(ids[name] for name in shown))
     table = pd.DataFrame(list(rows), columns=shown, dtype=object)
@@ -178,20 +150,7 @@ def notions_of(
     correct: Correct | CorrectNotion | None,
     other_correct: Correct | CorrectNotion | None = None,
 ) -> tuple[CorrectNotion, CorrectNotion]:
-    """What a correct answer of each run is.
-
-    Parameters
-    ----------
-    runs : (Scored, Scored)
-        Two runs.
-    correct, other_correct
-        As in `outcome_table`.
-
-    Raises
-    ------
-    DataError
-        If nothing says what is correct in both.
-    """
+    """What a correct answer of each run is; `DataError` if nothing says it in both."""
     if other_correct is not None:
         by_run = tuple(map(find_notion, runs, (correct, other_correct)))
     else:

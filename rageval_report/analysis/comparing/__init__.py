@@ -1,1 +1,0 @@
-"""A baseline compared with candidates, query by query."""

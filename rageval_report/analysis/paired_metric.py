@@ -1,0 +1,647 @@
+"""One metric of two runs, tested: the settings of a comparison, and the numbers of its rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.arguments import has_formal_bounds, usual_sizes
+from rageval_report.analysis.pairing import (
+    MISSING_TREATMENTS,
+    MetricPairs,
+    MissingTreatment,
+    Pairing,
+    extreme_differences,
+)
+from rageval_report.analysis.verdicts import verdict_word
+from rageval_report.errors import DataError, UnknownNameError, check_choice
+from rageval_report.reports.sentences import TestWords, filled_notes, number
+from rageval_report.scores import Metric
+from rageval_report.stats.base import (
+    Interval,
+    PairedResult,
+    check_level,
+    check_resamples,
+    check_seed,
+)
+from rageval_report.stats.effects import (
+    EFFECTS,
+    RareLossBound,
+    hidden_losses,
+    rare_loss_bound,
+)
+from rageval_report.stats.equivalence import (
+    EQUIVALENCE_METHODS,
+    STRICT,
+    Claim,
+    EquivalenceResult,
+    MarginMethod,
+    equivalence_test,
+)
+from rageval_report.stats.pairs import (
+    PAIRED_INTERVALS,
+    TESTS,
+    Pairs,
+    interval_of_test,
+    paired_interval,
+    paired_test,
+)
+from rageval_report.stats.planning import PlannedTest
+from rageval_report.stats.pooling import gain_of_noise
+from rageval_report.stats.units import QUERIES, Units, fewest_units
+
+# One size of a difference for all metrics, or one per metric: too small to matter, or a rare loss.
+Margin = float | Mapping[str, float]
+LossSize = float | Mapping[str, float]
+RARE_LOSS_COLUMNS = ("rare_loss_size", "rare_loss_share", "rare_loss_difference")
+
+# From this share of dropped pairs on a note gives bounds. If a run fails on hard queries, dropping
+# 10 % of the pairs makes 18.8 % false alarms at a level of 5 % (simulated).
+_MANY_DROPPED = 0.05
+# The name of the test, and of the interval, where there are too few units for one.
+UNTESTED = "none"
+# What "auto" is against a margin; a sentence names the other methods.
+_USUAL_METHODS = ("sign-flip", "mcnemar")
+
+
+def _check_sizes(parameter: str, sizes: float | Mapping[str, float] | None) -> None:
+    every = sizes.values() if isinstance(sizes, Mapping) else () if sizes is None else (sizes,)
+    for size in every:
+        if not (math.isfinite(size) and size > 0):
+            raise DataError(f"{parameter} must be a number above 0; got {size}")
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """The settings that every row of a comparison shares; see `compare`.
+
+    ``units`` are those of the rows of the baseline. ``tried`` is the number of variants of which
+    the candidate is the best; 1 if nothing was chosen.
+    """
+
+    test: str = "auto"
+    interval: str = "auto"
+    confidence_level: float = 0.95
+    missing: MissingTreatment = "drop"
+    margin: Margin | None = None
+    n_resamples: int = 9999
+    seed: int = 0
+    units: Units = QUERIES
+    margin_method: MarginMethod = "auto"
+    rare_loss: LossSize | None = None
+    tried: int = 1
+
+    def __post_init__(self) -> None:
+        for what, name, table in (
+            ("paired test", self.test, TESTS),
+            ("interval of a paired difference", self.interval, PAIRED_INTERVALS),
+        ):
+            if name != "auto" and name not in table:
+                raise UnknownNameError(what, name, ["auto", *table])
+        check_choice("missing", self.missing, MISSING_TREATMENTS)
+        check_choice("margin_method", self.margin_method, EQUIVALENCE_METHODS)
+        check_level(self.confidence_level)
+        check_resamples(self.n_resamples)
+        check_seed(self.seed)
+        _check_sizes("margin", self.margin)
+        _check_sizes("rare_loss", self.rare_loss)
+
+    @property
+    def alpha(self) -> float:
+        """The error rate that belongs to the confidence level."""
+        # Rounded, because 1 - 0.95 is 0.050000000000000044.
+        return round(1.0 - self.confidence_level, 12)
+
+    @property
+    def alpha_of_one(self) -> float:
+        """The error rate of each variant that was tried: Bonferroni's, however alike they are."""
+        return self.alpha / self.tried
+
+    @property
+    def level_of_one(self) -> float:
+        """The confidence level of each variant's interval, likewise."""
+        return self.confidence_level if self.tried == 1 else 1.0 - self.alpha_of_one
+
+    @cached_property
+    def fewest_units(self) -> int:
+        """The fewest independent units that are tested; of fewer only estimates are given."""
+        return fewest_units(self.alpha_of_one)
+
+    @property
+    def interval_method(self) -> str:
+        """The chosen interval, or the one that belongs to the test."""
+        return self.interval if self.interval != "auto" else interval_of_test(self.test)
+
+    def margin_of(self, metric: Metric) -> float | None:
+        """The difference in a metric that is too small to matter; None if the user gave none."""
+        if isinstance(self.margin, Mapping):
+            return self.margin.get(metric.name)
+        return self.margin
+
+    def words(self, correction: str, family_size: int) -> TestWords:
+        """What sentences say of the tests."""
+        return TestWords(correction, family_size, self.alpha, self.fewest_units, self.tried)
+
+    def settings(self) -> dict[str, object]:
+        """The settings as a result and its signature show them."""
+        optional = {
+            "margin": (self.margin, None),
+            "margin_method": (self.margin_method, "auto"),
+            "rare_loss": (self.rare_loss, None),
+            "tried": (self.tried, 1),
+        }
+        return {
+            "test": self.test,
+            "interval": self.interval_method,
+            "confidence_level": self.confidence_level,
+            "missing": self.missing,
+            **{name: value for name, (value, default) in optional.items() if value != default},
+            "n_resamples": self.n_resamples,
+            "seed": self.seed,
+        }
+
+
+DEFAULT_PLAN = ComparisonPlan()
+
+
+class ComparisonLike(Protocol):
+    """What slices and gates use of a `Comparison`, whose module imports them."""
+
+    @property
+    def title(self) -> str:
+        """What was compared."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per metric and candidate."""
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """The settings that can move a number."""
+
+    @property
+    def pairings(self) -> tuple[Pairing, ...]:
+        """The baseline beside each candidate."""
+
+    @property
+    def plan(self) -> ComparisonPlan:
+        """The settings that every row shares."""
+
+    def regressions(self, metric: str, candidate: str | None = None) -> pd.DataFrame:
+        """The queries on which the candidate is worse."""
+
+
+# -- one row
+
+
+@dataclass(frozen=True)
+class AdjustedPvalues:
+    """The p-values of one row, corrected for all tests of its family.
+
+    ``n_tests`` is the number of these, ``level`` what the correction leaves to a test that is not
+    shown. ``equivalence`` and ``non_inferiority`` are those against a margin; NaN without one.
+    """
+
+    pvalue: float
+    n_tests: int
+    level: float
+    equivalence: float = math.nan
+    non_inferiority: float = math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class MetricComparison:
+    """One metric of two runs, tested.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric as the baseline knows it.
+    names : (str, str)
+        The baseline and the candidate.
+    known : MetricPairs
+        The pairs.
+    test, interval
+        The test of the mean difference, and its interval.
+    equivalence, non_inferiority : EquivalenceResult, optional
+        The tests against the user's margin.
+    bounded_pvalue : float
+        The p-value that is corrected: that of the test; with missing="bounds" the largest of those
+        of the extremes, and 1 if these differ in direction.
+    """
+
+    metric: Metric
+    names: tuple[str, str]
+    known: MetricPairs
+    test: PairedResult
+    interval: Interval
+    bounded_pvalue: float
+    equivalence: EquivalenceResult | None = None
+    non_inferiority: EquivalenceResult | None = None
+
+    @property
+    def pairs(self) -> Pairs:
+        """The scores that both sides have, by independent unit."""
+        return self.known.pairs
+
+    @property
+    def widest(self) -> float:
+        """The largest difference that there can be."""
+        bounds = self.metric.bounds
+        return math.inf if bounds is None else bounds[1] - bounds[0]
+
+    @cached_property
+    def _planned(self) -> PlannedTest:
+        return PlannedTest.of(self.pairs.units, self.test.test.removeprefix("cluster-"))
+
+    def numbers(self, plan: ComparisonPlan) -> dict[str, object]:
+        """The row without what needs the other rows, up to the columns of planning."""
+        pairs, metric, test = self.pairs, self.metric, self.test
+        queries = pairs.by_query if metric.greater_is_better else pairs.by_query.swapped()
+        name = "risk_difference" if pairs.by_query.is_binary else "d_z"
+        effects = dict.fromkeys((name, "hedges_g_z", "odds_ratio"), math.nan)
+        if pairs.by_query.n > 1:
+            wanted = (name, "hedges_g_z", *(["odds_ratio"] if name == "risk_difference" else []))
+            effects |= {effect: EFFECTS[effect](pairs.by_query) for effect in wanted}
+        sign = 1 if metric.greater_is_better else -1
+        losses = find_rare_losses(pairs, metric, plan.rare_loss, plan.confidence_level)
+        numbers: dict[str, object] = {
+            "metric": metric.name,
+            "baseline": self.names[0],
+            "candidate": self.names[1],
+            "n": pairs.differences.n,
+            "n_dropped": self.known.lone.n,
+            "baseline_mean": pairs.baseline.mean,
+            "candidate_mean": pairs.candidate.mean,
+            "difference": pairs.differences.mean,
+            "ci_low": self.interval.low,
+            "ci_high": self.interval.high,
+            "test": test.test,
+            "statistic": test.statistic,
+            "pvalue": test.pvalue,
+            "effect_size": effects[name],
+            "effect_name": name,
+            "wins": queries.wins,
+            "ties": queries.ties,
+            "losses": queries.losses,
+            "improvement": sign * pairs.differences.mean,
+            "ci_method": self.interval.method,
+            "hedges_g_z": effects["hedges_g_z"],
+            "odds_ratio": effects["odds_ratio"],
+            "rare_loss_size": losses.size if losses else math.nan,
+            "rare_loss_share": losses.share if losses else math.nan,
+            "rare_loss_difference": sign * losses.difference if losses else math.nan,
+            "title": metric.title,
+            "kind": metric.kind,
+            "greater_is_better": metric.greater_is_better,
+        }
+        if plan.missing == "bounds":
+            lowest, highest = extreme_differences(pairs, self.known.lone, metric)
+            numbers |= {"difference_lowest": lowest, "difference_highest": highest}
+        if self.known.units.are_clusters:
+            numbers["n_clusters"] = pairs.n
+        return numbers
+
+    def row(self, adjusted: AdjustedPvalues, plan: ComparisonPlan) -> dict[str, object]:
+        """The row of the table, with its verdict in a word."""
+        numbers = self.numbers(plan)
+        places = list(numbers)
+        before = {name: numbers[name] for name in places[: places.index("effect_size")]}
+        row = {**before, "pvalue_adjusted": adjusted.pvalue, **numbers, "n_tests": adjusted.n_tests}
+        row |= self._planning(adjusted.level, plan)
+        if plan.margin is not None:
+            row |= self._against_margin(adjusted)
+        return row | {"verdict": verdict_word(row, plan.alpha)}
+
+    def _planning(self, level: float, plan: ComparisonPlan) -> dict[str, object]:
+        """What as many units detect, and the units that useful differences need, at a level."""
+        pairs, planned, is_tested = self.pairs, self._planned, self.pairs.n >= plan.fewest_units
+        needed = [(math.nan, math.nan)] * 2
+        if is_tested and planned.is_usable:
+            margin = plan.margin_of(self.metric)
+            # Without a margin, 5 and 2 % of the metric's range.
+            usual = usual_sizes(self.metric, pairs.baseline.mean, pairs.std)
+            for place, size in enumerate(usual if margin is None else (margin,)):
+                n = planned.needed(size, alpha=level)
+                needed[place] = size, max(n, float(plan.fewest_units))
+        detectable = planned.detectable(pairs.n, alpha=level) if is_tested else math.nan
+        columns: dict[str, object] = {
+            "min_detectable_difference": detectable,
+            "level_left": level,
+            "planned_difference": needed[0][0],
+            "n_needed": needed[0][1],
+            "smaller_planned_difference": needed[1][0],
+            "n_needed_smaller": needed[1][1],
+        }
+        if plan.tried > 1:
+            noise = math.nan
+            if planned.is_usable:
+                noise = gain_of_noise(pairs.std / math.sqrt(pairs.n), plan.tried)
+            columns["gain_of_noise"] = noise
+        return columns
+
+    def _against_margin(self, adjusted: AdjustedPvalues) -> dict[str, object]:
+        """The margin, and the interval and the p-values of the tests against it."""
+        test = self.equivalence
+        columns: dict[str, object] = {
+            "margin": math.nan,
+            "margin_method": UNTESTED,
+            "equivalence_low": math.nan,
+            "equivalence_high": math.nan,
+            "equivalence_pvalue": math.nan,
+            "equivalence_pvalue_adjusted": adjusted.equivalence,
+            "non_inferiority_pvalue_adjusted": adjusted.non_inferiority,
+            "equivalence_note": "",
+        }
+        if test is None:
+            return columns
+        notes = "".join(f"; {note}" for note in test.notes)
+        return columns | {
+            "margin": test.margin,
+            "margin_method": test.method,
+            "equivalence_low": math.nan if test.untestable else test.low,
+            "equivalence_high": math.nan if test.untestable else test.high,
+            "equivalence_pvalue": test.pvalue,
+            "equivalence_note": f": {test.untestable}" if test.untestable else notes,
+        }
+
+    def notes(self, plan: ComparisonPlan) -> Iterator[str]:
+        """What a reader must know of the metric; a table of slices does not show it."""
+        known, pairs = self.known, self.pairs
+        common = pairs.differences.n + known.lone.n
+        if n := known.n_not_applicable:
+            yield f"does not apply to {n} of {n + common} common queries"
+        if known.lone.n:
+            yield self._dropped_note(common)
+        yield from filled_notes(known.n_filled)
+        yield from self.interval.notes
+        low, high, pvalue = self.interval.low, self.interval.high, self.test.pvalue
+        excludes = low > 0.0 or high < 0.0
+        # The default interval inverts its test; other pairs of the two may disagree.
+        if not math.isnan(low + high + pvalue) and excludes != (pvalue <= plan.alpha_of_one):
+            yield (
+                f"the interval ({self.interval.method}) {'ex' if excludes else 'in'}cludes 0, and "
+                f"the test ({self.test.test}, p = {number(pvalue)}) says otherwise; the verdict "
+                "follows the p-value"
+            )
+        if known.logarithms is not None and pairs.n >= plan.fewest_units:
+            yield self._ratio_note(known.logarithms, plan.level_of_one)
+        yield from self._rare_loss_notes(plan)
+
+    def _dropped_note(self, common: int) -> str:
+        lone, (baseline, candidate) = self.known.lone, self.names
+        note = (
+            f"{lone.n} of {common} shared queries are left out: no score in {baseline!r} "
+            f"({lone.n_no_baseline}) or {candidate!r} ({lone.n_no_candidate})"
+        )
+        if lone.n <= _MANY_DROPPED * common:
+            return note
+        if self.metric.bounds is None:
+            return f"{note}; if scores are missing for a reason, the difference is biased"
+        low, high = extreme_differences(self.pairs, lone, self.metric)
+        return (
+            f"{note}; if every missing score were as bad or as good as it can be, the difference "
+            f"would be {low:+.3f} or {high:+.3f}"
+        )
+
+    def _ratio_note(self, logarithms: Pairs, level: float) -> str:
+        """The ratio of geometric means: the change for a typical query."""
+        ratio = paired_interval(logarithms, method="sign-flip", confidence_level=level)
+        factor, low, high = map(number, np.exp([ratio.estimate, ratio.low, ratio.high]).tolist())
+        return (
+            f"{self.names[1]} typically has {factor} times the value of {self.names[0]} "
+            f"({100 * level:g} % CI {low} to {high})"
+        )
+
+    def _rare_loss_notes(self, plan: ComparisonPlan) -> Iterator[str]:
+        """That losses too rare to be among the queries could turn an improvement into a loss."""
+        sides = self.pairs if self.metric.greater_is_better else self.pairs.swapped()
+        if not (self.test.pvalue <= plan.alpha_of_one and sides.mean > 0):
+            return
+        level, size = plan.confidence_level, size_of_loss(self.metric, None)
+        bound = None
+        if plan.rare_loss is not None:
+            bound = find_rare_losses(self.pairs, self.metric, plan.rare_loss, level)
+        elif size is not None:  # without a size, losses are as large as the sample allows
+            bound = hidden_losses(sides, size, confidence_level=level)
+        if bound is not None and bound.difference <= 0:
+            yield (
+                f"{bound.n} {bound.unit} can miss rare failures: up to {100 * bound.share:.1f} % "
+                f"of all {bound.unit} could drop by {bound.size:.3g}, and {self.names[1]} would "
+                f"then be worse by {number(-bound.difference)}"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class PairedMetric:
+    """One metric of two runs, paired but not yet tested.
+
+    Parameters
+    ----------
+    names : (str, str)
+        The baseline and the candidate.
+    metric : Metric
+        The metric as the baseline knows it.
+    known : MetricPairs
+        The pairs.
+    """
+
+    names: tuple[str, str]
+    metric: Metric
+    known: MetricPairs
+
+    @classmethod
+    def of(cls, pairing: Any, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> PairedMetric:
+        """The metric of two runs, paired by the settings; a pairing of scans counts by its own."""
+        known = (
+            pairing.measured(ours, theirs, plan.missing, plan.units)
+            if isinstance(pairing, Pairing)
+            else pairing.measured(ours)
+        )
+        return cls((pairing.baseline.name, pairing.candidate.name), ours, known)
+
+    def tested(self, plan: ComparisonPlan) -> MetricComparison:
+        """The metric, tested by the settings."""
+        pairs, metric = self.known.pairs, self.metric
+        draws: dict[str, Any] = {"n_resamples": plan.n_resamples, "seed": plan.seed}
+        if pairs.n < plan.fewest_units:
+            # Pairs that are identical have a p-value of 1 all the same. Differences of the queries
+            # of a cluster may cancel; these are not identical.
+            is_identical = pairs.n > 0 and not pairs.by_query.n_changed
+            pvalue = 1.0 if is_identical else math.nan
+            counts = pairs.n, pairs.wins, pairs.ties, pairs.losses
+            test = PairedResult(pairs.mean, math.nan, pvalue, UNTESTED, *counts)
+            nothing = math.nan, math.nan, math.nan
+            interval = Interval(pairs.mean, *nothing, UNTESTED, plan.level_of_one)
+            return self._with(test, interval, pvalue)
+        interval = paired_interval(
+            pairs, method=plan.interval_method, confidence_level=plan.level_of_one, **draws
+        )
+        test = paired_test(pairs, test=plan.test, **draws)
+        claims: tuple[EquivalenceResult, ...] = ()
+        if (margin := plan.margin_of(metric)) is not None:
+            method, alpha = plan.margin_method, plan.alpha_of_one
+            sides = pairs if metric.greater_is_better else pairs.swapped()
+            claims = (
+                compare_with_margin(pairs, metric, margin, method=method, alpha=alpha),
+                compare_with_margin(
+                    *(sides, metric, margin),
+                    method=method,
+                    alpha=alpha,
+                    alternative="non-inferior",
+                ),
+            )
+        pvalue = test.pvalue
+        if plan.missing == "bounds" and self.known.lone.n:
+            pvalue = _bounded_pvalue(test, self.known.extremes, plan.test, draws)
+        if self.known.units.are_clusters:
+            test = replace(test, test=f"cluster-{test.test}")
+            interval = replace(interval, method=f"cluster-{interval.method}")
+        return self._with(test, interval, pvalue, *claims)
+
+    def _with(
+        self,
+        test: PairedResult,
+        interval: Interval,
+        pvalue: float,
+        *claims: EquivalenceResult,
+    ) -> MetricComparison:
+        tested = MetricComparison(
+            *(self.metric, self.names, self.known, test, interval, pvalue), *claims
+        )
+        # No difference is larger than the range of the metric.
+        low, high = max(interval.low, -tested.widest), min(interval.high, tested.widest)
+        return replace(tested, interval=replace(interval, low=low, high=high))
+
+
+def _bounded_pvalue(
+    test: PairedResult, extremes: tuple[Pairs, Pairs] | None, name: str, draws: dict[str, Any]
+) -> float:
+    """The largest p-value that missing scores allow; 1 if they can turn the difference."""
+    if extremes is None:  # of scans, whose rows are not in memory
+        return 1.0
+    ends = [paired_test(pairs, test=name, **draws) for pairs in extremes]
+    signs = {np.sign(each.difference) for each in (test, *ends)}
+    return max(each.pvalue for each in (test, *ends)) if len(signs) == 1 else 1.0
+
+
+# -- margins and rare losses
+
+
+def what_strict_lacks(metric: Metric) -> str:
+    """What must be said of a metric before it can be tested strictly; empty if nothing.
+
+    Examples
+    --------
+    >>> what_strict_lacks(Metric("latency_ms")).partition(";")[0]
+    'margin_method "strict" needs the smallest and largest possible score of latency_ms'
+    """
+    if metric.bounds is not None and not has_formal_bounds(metric):
+        return ""
+    problem = f"needs the smallest and largest possible score of {metric.name}"
+    if metric.bounds is not None:
+        low, high = metric.bounds
+        problem = (
+            f"{problem}, and its bounds of {low:g} and {high:g} are a formality, with which "
+            "nothing would be shown"
+        )
+    return (
+        f'margin_method "{STRICT}" {problem}; say them with '
+        f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}, or choose another method"
+    )
+
+
+def compare_with_margin(
+    pairs: Pairs,
+    metric: Metric,
+    margin: float,
+    *,
+    method: str,
+    alpha: float,
+    alternative: Claim = "equivalence",
+) -> EquivalenceResult:
+    """The test of a claim about a metric, with the bounds that the metric has.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Independent pairs.
+    metric : Metric
+        What is compared.
+    margin : float
+        The largest difference that does not matter.
+    method, alpha, alternative
+        As in `rageval_report.stats.equivalence_test`.
+
+    Raises
+    ------
+    DataError
+        If the method is "strict" and the metric's bounds are missing, or a formality.
+    """
+    if method == STRICT and (problem := what_strict_lacks(metric)):
+        raise DataError(problem)
+    return equivalence_test(
+        *(pairs, None, margin),
+        alpha=alpha,
+        alternative=alternative,
+        method=method,
+        bounds=metric.bounds,
+        bounds_are_formal=has_formal_bounds(metric),
+    )
+
+
+def interval_name(test: EquivalenceResult, level: float) -> str:
+    """What the interval of a test is called: its level, after the method if it is not a default."""
+    method = "" if test.method in _USUAL_METHODS else f"{test.method} "
+    return f"{method}{100 * level:g} % CI"
+
+
+def find_rare_losses(
+    pairs: Pairs, metric: Metric, size: LossSize | None, confidence_level: float
+) -> RareLossBound | None:
+    """The bound for one metric; None without a pair, or if it is not known how much can be lost.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Independent pairs.
+    metric : Metric
+        What is compared; its direction says which changes are losses.
+    size : float or mapping of str to float, optional
+        The size of the loss; if omitted, the range of the scores, unless it is a formality.
+    confidence_level : float
+        The level of the limit of the share.
+
+    Examples
+    --------
+    >>> recall = Metric("recall", kind="proportion")
+    >>> bound = find_rare_losses(Pairs.of([0.5] * 50, [0.6] * 50), recall, None, 0.95)
+    >>> bound.size, round(bound.share, 4), round(bound.difference, 4)
+    (1.0, 0.0582, 0.036)
+    """
+    loss = size_of_loss(metric, size)
+    if loss is None or not pairs.n:
+        return None
+    # If lower is better, a loss is a rise.
+    sides = pairs if metric.greater_is_better else pairs.swapped()
+    return rare_loss_bound(sides, loss, confidence_level=confidence_level)
+
+
+def size_of_loss(metric: Metric, size: LossSize | None) -> float | None:
+    """The size of a rare loss of a metric, by default the range of its scores; None if unknown."""
+    width = math.inf if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
+    chosen = size.get(metric.name) if isinstance(size, Mapping) else size
+    if chosen is None:
+        return None if math.isinf(width) or has_formal_bounds(metric) else width
+    if chosen > width:
+        raise DataError(
+            f"rare_loss must be at most {width:g} for {metric.name}, whose scores differ by no "
+            f"more; got {chosen:g}. Sizes by metric: rare_loss={{{metric.name!r}: {width:g}}}"
+        )
+    return chosen
