@@ -48,7 +48,7 @@ from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import CalibrationPlot, MetricNames, PlotOptions
 from rageval_report.reports.sentences import number, pvalue_text
-from rageval_report.results import Result
+from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.states import states_frame
 from rageval_report.stats.base import Interval
@@ -166,6 +166,11 @@ class Calibration(Result):
             "people_category": self.scale.agreed_labels(ratings.table)[both],
         }
         return pd.DataFrame(columns, index=ratings.ids[both].rename("query_id"))
+
+    def printed(self) -> Answer:
+        """How far judge and people agree, the table, and at most three notes."""
+        first = next(iter(self.sentences), self.title)
+        return answer_of(self, f"{self.metric.name} of {self.evaluation.name}: {first}.")
 
     def _table(self, title: str, frame: pd.DataFrame, note: str, *shown: str) -> Result:
         settings: dict[str, object] = {"metric": self.metric.name, "scale": self.scale.kind}
@@ -454,14 +459,15 @@ def calibrate(
         judge = chosen.judge_categories(ratings.judge)[is_rated]
         figures = RatingPair(judge, labels[is_rated], chosen, plan).figures(JUDGE_AND_PEOPLE)
         figures = _with_sentence(figures)
-    notes = [*_coverage_notes(evaluation, known, ratings), *_scale_notes(ratings, chosen, labels)]
-    notes += _weaknesses(ratings, chosen, labels, figures)
+    notes = list(_weaknesses(ratings, chosen, labels, figures))
     figures += people_figures(ratings, chosen, plan)
     if chosen.kind != "nominal":  # names have no mean
         notes += _weaknesses_of_mean(ratings, means, known, is_stratified=groups is not None)
         figures += _figures_of_means(ratings, known, means, plan.confidence_level)
         shares, reasons = _shares(ratings, chosen, means.errors, errors, plan.confidence_level)
         figures, notes = figures + shares, notes + reasons
+    notes += _coverage_notes(evaluation, known, ratings)
+    notes += _scale_notes(ratings, chosen, labels)
     settings: dict[str, object] = {
         "metric": known.name,
         "labels": ratings.raters,

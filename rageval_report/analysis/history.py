@@ -49,7 +49,7 @@ from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import HistoryPlot, MetricNames, PlotOptions
 from rageval_report.reports.sentences import join_names, number, pvalue_text
-from rageval_report.results import Result
+from rageval_report.results import Result, answer_of
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.corrections import CORRECTIONS
 from rageval_report.stats.pairs import PAIRED_INTERVALS, TESTS
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 BETTER, WORSE, UNDECIDED = "better", "worse", "undecided"
 IDENTICAL, TOO_FEW, NOT_COMPARED = "identical", "too few", "not compared"
+_ORDER = (WORSE, BETTER, UNDECIDED, TOO_FEW, IDENTICAL, NOT_COMPARED)  # what matters first
 # With more tests than this, inverting each of them for its interval would take minutes.
 MOST_INVERTED = 100
 # Words in the name of a field that says how answers were measured, not how they were generated.
@@ -232,6 +233,36 @@ class History(Result):
         if not parts:
             return f"{run} differs significantly from {baseline} on none of {n} metrics."
         return f"Compared with {baseline}, {run} is {' and '.join(parts)} (of {n} metrics)."
+
+    def printed(self) -> Result:
+        """The last run against the baseline: a sentence, a row per metric, at most three notes."""
+        last = self._last
+        if last.empty:
+            return self
+        means = self.frame.pivot_table("mean", "metric", "run", dropna=False)
+        shown = list(dict.fromkeys((self.settings["baseline"], *(r.name for r in self.runs[-3:]))))
+        worse = self.frame[self.frame["first_regression"].astype(bool)]
+        since = dict(zip(worse["metric"], worse["run"], strict=True))
+        rows = []
+        for row in last.to_dict("records"):
+            own = {str(name): means.loc[row["metric"]].get(name) for name in shown}
+            verdict = row["verdict"]
+            if row["metric"] in since:
+                earlier = f"{verdict}, worse at {since[row['metric']]}"
+                verdict = f"worse since {since[row['metric']]}" if verdict == WORSE else earlier
+            numbers = {name: row[f"difference_{name}"] for name in ("ci_low", "ci_high")}
+            adjusted = row["difference_pvalue_adjusted"]
+            head = {"metric": row["metric"], **own, "difference": row["difference"], **numbers}
+            rows.append({**head, "pvalue_adjusted": adjusted, "verdict": verdict})
+        frame = pd.DataFrame(rows)
+        order = np.argsort([_ORDER.index(word) for word in last["verdict"]], kind="stable")
+        columns, headings = tuple(map(str, frame)), {"pvalue_adjusted": "p"}
+        return answer_of(
+            *(self, self.summary, frame.iloc[order]),
+            columns=columns,
+            grouped_by="",
+            headings=headings,
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:

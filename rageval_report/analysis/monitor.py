@@ -24,7 +24,7 @@ from rageval_report.errors import DataError, explain_keywords_of, named
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, MonitorPlot, PlotOptions
-from rageval_report.results import Result
+from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.columns import Column
 from rageval_report.stats.means import mean_interval
@@ -59,6 +59,18 @@ class Monitoring(Result):
     def has_alarm(self) -> bool:
         """Whether any metric raises an alarm."""
         return bool(self.frame["alarm"].any())
+
+    def printed(self) -> Answer:
+        """What has got worse since when, the table with alarms first, and at most three notes."""
+        frame = self.frame.sort_values("alarm", ascending=False, kind="stable")
+        frame = frame.assign(verdict=frame["alarm"].map({True: "worse", False: "no alarm"}))
+        columns = ["metric", "slice", "n", "mean", "reference_mean", "limit", "since", "verdict"]
+        if set(frame["slice"]) == {_ALL}:
+            columns.remove("slice")
+        n, n_batches = len(frame), self.batches["batch"].nunique()
+        none = f"No alarm: none of {n} means is worse than in {self.settings['reference']}"
+        sentence = "; ".join(self.sentences) or f"{none}, after {n_batches} batches"
+        return answer_of(self, f"{sentence}.", frame, columns=tuple(columns), grouped_by="")
 
     def plot(
         self,

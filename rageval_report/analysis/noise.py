@@ -22,8 +22,8 @@ from rageval_report.analysis.arguments import check_count, choose_metrics, kind_
 from rageval_report.analysis.pairing import on_one_scale, twin_of
 from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, query_set_change
 from rageval_report.errors import AlignmentError, DataError, explain_keywords, named
-from rageval_report.reports.sentences import number, pvalue_text, rounded_count
-from rageval_report.results import Result
+from rageval_report.reports.sentences import join_names, number, pvalue_text, rounded_count
+from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored, join_details
 from rageval_report.scores.correct_notion import answers_by, describe_notions, shared_notions
 from rageval_report.scores.exact_values import plain_value
@@ -36,6 +36,7 @@ from rageval_report.stats.corrections import adjust_pvalues
 _REPEATS = (1, 2, 3, 5, 10)
 # If more runs than this would be worthwhile, queries hardly differ beyond the noise.
 _MOST_WORTH = 100
+_MOST_NAMED = 4
 # The first letters of longer answers are enough, and comparing all of them would take minutes.
 MOST_LETTERS = 5000
 _CITATIONS = ("citations", "citation_ids", "cited_ids")
@@ -109,6 +110,15 @@ class Repeats(Result):
     def sentences(self) -> tuple[str, ...]:
         """The noise of each metric, and how many runs are worth their cost."""
         return tuple(self._sentence(row) for row in self.frame.to_dict("records"))
+
+    def printed(self) -> Answer:
+        """For how many metrics one run is enough, the table, and at most three notes."""
+        worth, n = self.frame["n_repeats"], len(self.frame)
+        names = self.frame.loc[worth > 1, "metric"].tolist()
+        sentence = f"{self.title}: one run is enough for {int((worth == 1).sum())} of {n} metrics"
+        if names:
+            sentence += f"; noise matters for {join_names(names, _MOST_NAMED)}"
+        return answer_of(self, f"{sentence}.")
 
     def _sentence(self, row: Mapping[Any, Any]) -> str:
         metric, parts = row["metric"], self.components.get(row["metric"])

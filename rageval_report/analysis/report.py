@@ -29,7 +29,7 @@ from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import DataError, UnknownNameError, check_choice, check_options
 from rageval_report.files.writing import write_atomically
 from rageval_report.reports.sentences import number
-from rageval_report.results import Result
+from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings, percentile_method
 from rageval_report.scores.correct_notion import (
@@ -227,6 +227,14 @@ class EvaluationReport(Result, Mapping[str, float | int]):
     def sentences(self) -> tuple[str, ...]:
         """What is correct, and how many queries are."""
         return (self.correct,) if self.correct else ()
+
+    def printed(self) -> Answer:
+        """How many queries are correct, the table, and at most three notes."""
+        rule, _, counts = self.correct.partition("; ")
+        name = self.title.removeprefix("Evaluation of ")
+        return answer_of(
+            self, f"{name}: {counts} ({rule.removeprefix('correct: ')})." if counts else self.title
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as dicts, lists, numbers and texts, with what is correct."""

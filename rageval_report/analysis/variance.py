@@ -20,7 +20,7 @@ from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import MetricNames, NoisePlot, PlotOptions
 from rageval_report.reports.sentences import number, rounded_count
-from rageval_report.results import Result
+from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import VOTES
 from rageval_report.stats.base import check_level
@@ -84,6 +84,13 @@ class Variance(Result):
     def sentences(self) -> tuple[str, ...]:
         """The mean of each metric, what moves it most, and what would make it more certain."""
         return tuple(self._sentence(row) for row in self.frame.to_dict("records"))
+
+    def printed(self) -> Answer:
+        """Where most noise comes from, the table, and at most three notes."""
+        counts = self.frame["largest_source"].replace("", "nothing").value_counts()
+        source, n = _in_words(str(counts.index[0])), len(self.frame)
+        where = f"on {counts.iloc[0]} of {n} metrics" if n > 1 else f"of {self.frame['metric'][0]}"
+        return answer_of(self, f"{self.title}: most of it {where} comes from {source}.")
 
     def _sentence(self, row: Mapping[Any, Any]) -> str:
         if not row["largest_source"]:
@@ -413,6 +420,18 @@ def _cells(
     )
 
 
+def _in_words(source: str) -> str:
+    """A source of noise as a sentence names it.
+
+    Examples
+    --------
+    >>> _in_words("judge"), _in_words("query x judge"), _in_words("residual")
+    ('judges', 'queries x judges', 'the rest')
+    """
+    words = {**_PLURALS, "residual": "the rest"}
+    return " x ".join(words.get(part, part) for part in source.split(" x "))
+
+
 def _row(
     metric: Metric, parts: CrossedComponents, fixed: tuple[str, ...], level: float
 ) -> dict[str, object]:
@@ -420,7 +439,6 @@ def _row(
     naive = parts.naive_standard_error
     total = sum(source.of_mean for source in counted)
     largest: NoiseSource = max(counted, key=lambda source: source.of_mean)
-    words = " x ".join(_PLURALS.get(part, "the rest") for part in largest.name.split(" x "))
     share = largest.of_mean / total if total else math.nan
     return {
         "metric": metric.name,
@@ -439,7 +457,7 @@ def _row(
         "ratio": interval.standard_error / naive if naive > 0 else math.nan,
         "largest_source": largest.name if total else "",
         "largest_share": share,
-        "verdict": f"{share:.0%} of the noise: {words}" if total else "no noise",
+        "verdict": f"{100 * share:.0f} % from {_in_words(largest.name)}" if total else "no noise",
     }
 
 
