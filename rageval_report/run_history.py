@@ -1,4 +1,4 @@
-"""A folder of run files becomes a history: trends and changes over time, alarms on new batches."""
+"""A folder of run files becomes a history: trends and changes over time."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import pandas as pd
@@ -43,10 +42,8 @@ from rageval_report.analysis.ratings import (
     ratings_of,
     scale_of,
 )
-from rageval_report.errors import DataError, explain_keywords, explain_keywords_of, named
-from rageval_report.plots import plot
-from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import CalibrationPlot, MetricNames, PlotOptions
+from rageval_report.errors import DataError, explain_keywords, named
+from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import number, pvalue_text
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored
@@ -63,9 +60,6 @@ from rageval_report.stats.prediction_powered import (
     stratified_ppi_mean,
 )
 from rageval_report.types import FloatArray
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BIAS, MEAN, ERRORS = "bias", "mean of all queries", "errors of the judge"
 # The measure that gets the sentence on agreement: the first of these that is computed.
@@ -111,9 +105,8 @@ class JudgeMeans:
         return self.corrected.n * (self.people.standard_error / self.corrected.standard_error) ** 2
 
 
-@explain_keywords_of
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration(Result):
+class Calibration(Drawn):
     """A judge compared with people on one metric: one row per figure, in parts.
 
     Parameters
@@ -141,6 +134,8 @@ class Calibration(Result):
     The parts are "judge and people", "people with each other" (if there are several raters),
     "bias", "errors of the judge" (of yes and no), "mean of all queries".
     """
+
+    own_plot = "agreement"
 
     evaluation: Scored = field(kw_only=True)
     metric: Metric = field(kw_only=True)
@@ -319,32 +314,6 @@ class Calibration(Result):
         names = (self.evaluation.name, candidate.evaluation.name)
         both = (self.ratings, candidate.ratings)
         return difference_of(names, both, self.metric, self.lam, asdict(self.plan))
-
-    def plot(
-        self,
-        kind: CalibrationPlot | Plot = "agreement",
-        *args: MetricNames,
-        ax: Axes | None = None,
-        **options: Unpack[PlotOptions],
-    ) -> Axes:
-        """Draw the calibration; see `rageval_report.plots`.
-
-        Parameters
-        ----------
-        kind : str or Plot
-            "agreement", or an entry of ``rageval_report.plots.PLOTS``.
-        *args : str or iterable of str
-            The metrics that the plot takes.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if omitted.
-        **options
-            The options of the plot.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return plot(self, kind, *args, ax=ax, **options)
 
 
 @explain_keywords

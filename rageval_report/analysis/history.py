@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,20 +42,14 @@ from rageval_report.errors import (
     DOUBT,
     DataError,
     UnknownNameError,
-    explain_keywords_of,
     is_doubt,
 )
-from rageval_report.plots import plot
-from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import HistoryPlot, MetricNames, PlotOptions
+from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import join_names, number, pvalue_text
 from rageval_report.results import Result, answer_of
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.corrections import CORRECTIONS
 from rageval_report.stats.pairs import PAIRED_INTERVALS, TESTS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BETTER, WORSE, UNDECIDED = "better", "worse", "undecided"
 IDENTICAL, TOO_FEW, NOT_COMPARED = "identical", "too few", "not compared"
@@ -67,7 +61,7 @@ _OF_MEASUREMENT = frozenset(
     "judge judges evaluator evaluators grader dataset datasets split gold qrels testset".split()
 )
 _MOST_IN_TITLE, _MOST_NOTED, _SHORT_HASH = 2, 5, 8
-_NUMBERS = ("difference", "ci_low", "ci_high", "pvalue", "pvalue_adjusted")
+_NUMBERS = ("ci_low", "ci_high", "pvalue", "pvalue_adjusted")
 
 
 # -- the tests
@@ -109,24 +103,19 @@ class _Step:
             return BETTER if gains else WORSE
         return TOO_FEW if self.row.test.n < self.fewest_units else UNDECIDED
 
-    def columns(self, what: str, outcome: str) -> dict[str, object]:
-        """The numbers under their names in the table; NaN if nothing was tested."""
-        if self.row is None:
-            return _no_columns(what, outcome) | {outcome: NOT_COMPARED}
-        test, interval = self.row.test, self.row.interval
-        numbers = (test.difference, interval.low, interval.high, test.pvalue, self.pvalue)
-        named = dict(zip(_NUMBERS, numbers, strict=True))
-        return {
-            f"{what}_n": test.n,
-            what: named.pop("difference"),
-            **{f"{what}_{part}": value for part, value in named.items()},
-            outcome: self.outcome,
-        }
 
-
-def _no_columns(what: str, outcome: str) -> dict[str, object]:
-    numbers = {f"{what}_{part}": math.nan for part in _NUMBERS[1:]}
-    return {f"{what}_n": 0, what: math.nan, **numbers, outcome: None}
+def _columns(step: _Step | None, what: str, outcome: str) -> dict[str, object]:
+    """The numbers of a step under their names in the table; NaN if nothing was tested."""
+    row, numbers = step and step.row, (math.nan,) * 5
+    if step and row:
+        test, interval = row.test, row.interval
+        numbers = (test.difference, interval.low, interval.high, test.pvalue, step.pvalue)
+    names = (what, *(f"{what}_{part}" for part in _NUMBERS))
+    return {
+        f"{what}_n": row.test.n if row else 0,
+        **dict(zip(names, numbers, strict=True)),
+        outcome: step.outcome if step else None,
+    }
 
 
 _Steps = dict[tuple[str, str, str], _Step]  # by metric, earlier run, later run
@@ -194,9 +183,8 @@ def _adjusted(
 # -- the result
 
 
-@explain_keywords_of
 @dataclass(frozen=True, eq=False, repr=False)
-class History(Result):
+class History(Drawn):
     """The trend of each metric over the runs of a pipeline: one row per metric and run.
 
     Parameters
@@ -208,6 +196,8 @@ class History(Result):
     origin : tuple of str
         Notes on the files of the runs: which were skipped, which times were guessed.
     """
+
+    own_plot = "trends"
 
     runs: tuple[DatedRun, ...] = ()
     origin: tuple[str, ...] = ()
@@ -338,32 +328,6 @@ class History(Result):
             )
         notes = (*_doubts(self.runs), *self.origin)
         return Result("What changed from run to run", pd.DataFrame(rows), {}, notes)
-
-    def plot(
-        self,
-        kind: HistoryPlot | Plot = "trends",
-        *args: MetricNames,
-        ax: Axes | None = None,
-        **options: Unpack[PlotOptions],
-    ) -> Axes:
-        """Draw the history; see `rageval_report.plots`.
-
-        Parameters
-        ----------
-        kind : str or Plot
-            "trends", or an entry of ``rageval_report.plots.PLOTS``.
-        *args : str or iterable of str
-            The metrics, by any of their names.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if omitted.
-        **options
-            The options of the plot.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return plot(self, kind, *args, ax=ax, **options)
 
 
 def trends(
@@ -512,13 +476,6 @@ def _history_rows(
         since = of_baseline[run]
         # Lines are drawn within a segment only, so not across a break.
         segment += bool(previous and previous.differs)
-        columns = {
-            name: step.columns(name, outcome) if step else _no_columns(name, outcome)
-            for step, name, outcome in (
-                (previous, "change", "since_previous"),
-                (since, "difference", "since_baseline"),
-            )
-        }
         yield {
             "metric": metric.name,
             "title": metric.title,
@@ -529,9 +486,9 @@ def _history_rows(
             "segment": segment,
             **{name: mean[name] for name in ("n", "n_unscored", "mean", "ci_low", "ci_high")},
             "previous": None if before is None else before.name,
-            **columns["change"],
+            **_columns(previous, "change", "since_previous"),
             "baseline": baseline.name,
-            **columns["difference"],
+            **_columns(since, "difference", "since_baseline"),
             "first_regression": run is regression,
             "differs": (previous and previous.differs) or None,
             "unknown": (previous and previous.unknown) or None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,28 +20,22 @@ from rageval_report.analysis.arguments import (
 from rageval_report.analysis.pairing import require_bounds, twin_of
 from rageval_report.analysis.runs import DatedRun
 from rageval_report.analysis.tables import PipelineTable, table_of, text_labels
-from rageval_report.errors import DataError, explain_keywords_of, named
-from rageval_report.plots import plot
-from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import MetricNames, MonitorPlot, PlotOptions
-from rageval_report.results import Answer, Result, answer_of
+from rageval_report.errors import DataError, named
+from rageval_report.plots.drawn import Drawn
+from rageval_report.results import Answer, answer_of
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.columns import Column
 from rageval_report.stats.means import mean_interval
 from rageval_report.stats.sequential import ChangeBets, adjust_evalues, combine_growth
 from rageval_report.types import FloatArray
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 _ALL = "all"  # the slice that has every query
 # A single score has no variance, which decides the stakes.
 _FEWEST_IN_REFERENCE = 2
 
 
-@explain_keywords_of
 @dataclass(frozen=True, eq=False, repr=False)
-class Monitoring(Result):
+class Monitoring(Drawn):
     """Which metrics have got worse than in the reference run, and since when.
 
     Parameters
@@ -52,6 +46,8 @@ class Monitoring(Result):
         One row per metric, slice and batch: ``metric``, ``slice``, ``batch``, ``place`` (in the
         order of time, from 0), ``created``, ``n``, ``mean``, ``evidence``, ``alarm``.
     """
+
+    own_plot = "monitor"
 
     batches: pd.DataFrame = field(default_factory=pd.DataFrame)
 
@@ -71,32 +67,6 @@ class Monitoring(Result):
         none = f"No alarm: none of {n} means is worse than in {self.settings['reference']}"
         sentence = "; ".join(self.sentences) or f"{none}, after {n_batches} batches"
         return answer_of(self, f"{sentence}.", frame, columns=tuple(columns), grouped_by="")
-
-    def plot(
-        self,
-        kind: MonitorPlot | Plot = "monitor",
-        *args: MetricNames,
-        ax: Axes | None = None,
-        **options: Unpack[PlotOptions],
-    ) -> Axes:
-        """Draw the means of the batches beside the reference; see `rageval_report.plots`.
-
-        Parameters
-        ----------
-        kind : str or Plot
-            "monitor", or an entry of ``rageval_report.plots.PLOTS``.
-        *args : str
-            The metric; the first one with an alarm if omitted.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if omitted.
-        **options
-            The options of the plot.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return plot(self, kind, *args, ax=ax, **options)
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,6 @@ from rageval_report.scores.states import (
     unscored_reasons,
 )
 from rageval_report.stats.base import Interval, check_level
-from rageval_report.stats.columns import Column
 from rageval_report.stats.means import QUARTILES, percentiles_of, quantile_interval
 from rageval_report.stats.units import ClusteredStandardError, interval_of_error
 
@@ -93,13 +92,18 @@ def summarise(
     table = table_of(evaluation, clusters)
     rule = percentile_method(table.sample)
     known = sorted(choose_metrics(table.sample, metrics), key=lambda m: GROUPS.index(m.group))
+    how: dict[str, Any] = {"method": plan.interval, "confidence_level": plan.confidence_level}
     rows: list[dict[str, object]] = []
     methods: list[str] = []
     names_by_note: dict[str, list[str]] = {}
     for metric in known:
         column = table.column(metric)
-        error = table.error(metric) if table.are_clusters else None
-        interval = _interval(metric, column, plan, error, are_clusters=table.are_clusters)
+        error = None if clusters is None else table.error(metric)
+        if clusters is not None:
+            interval = interval_of_clusters(metric, column.minimum, error, **how)
+        else:
+            draws = {"n_resamples": plan.n_resamples, "seed": plan.seed}
+            interval = interval_of_mean(metric, column, **how, **draws)
         methods.append(interval.method)
         for note in interval.notes:
             names_by_note.setdefault(note, []).append(metric.name)
@@ -137,29 +141,6 @@ def summarise(
     )
 
 
-def _interval(
-    metric: Metric,
-    column: Column,
-    plan: MeanSettings,
-    error: ClusteredStandardError | None,
-    *,
-    are_clusters: bool,
-) -> Interval:
-    if are_clusters:
-        level = check_level(plan.confidence_level)
-        return interval_of_clusters(
-            metric, column.minimum, error, method=plan.interval, confidence_level=level
-        )
-    return interval_of_mean(
-        metric,
-        column,
-        method=plan.interval,
-        confidence_level=plan.confidence_level,
-        n_resamples=plan.n_resamples,
-        seed=plan.seed,
-    )
-
-
 def interval_of_clusters(
     metric: Metric,
     lowest: float,
@@ -183,6 +164,7 @@ def interval_of_clusters(
             f'interval must be "auto" or "t" with clusters; got {method!r}, which assumes '
             "independent queries"
         )
+    check_level(confidence_level)
     if error is None:
         return Interval(*4 * (math.nan,), "cr2", confidence_level)
     bounds = None if method == "t" else mean_limits(metric, lowest)
@@ -232,9 +214,8 @@ class EvaluationReport(Result, Mapping[str, float | int]):
         """How many queries are correct, the table, and at most three notes."""
         rule, _, counts = self.correct.partition("; ")
         name = self.title.removeprefix("Evaluation of ")
-        return answer_of(
-            self, f"{name}: {counts} ({rule.removeprefix('correct: ')})." if counts else self.title
-        )
+        sentence = f"{name}: {counts} ({rule.removeprefix('correct: ')})."
+        return answer_of(self, sentence if counts else self.title)
 
     def to_dict(self) -> dict[str, Any]:
         """The whole result as dicts, lists, numbers and texts, with what is correct."""
@@ -279,8 +260,9 @@ def evaluation_report(
     else:
         unscored = UnscoredQueries.of(evaluation, frame["metric"])
         right = None if notion is None else CorrectCounts.of(answers_by(evaluation, notion))
+    level = float(str(summary.settings["confidence_level"]))
     spent = [
-        _typical_note(row, table, float(str(summary.settings["confidence_level"])))
+        _typical_note(row, table, level, has_clusters=clusters is not None)
         for row in frame[frame["group"] == "performance"].to_dict("records")
     ]
     rule_note = why_unknown(sample) if notion is None else notion.note
@@ -312,14 +294,16 @@ def _counts(right: CorrectCounts) -> dict[str, int]:
     return counts | ({"nr_unscored_queries": right.n_unscored} if right.n_unscored else {})
 
 
-def _typical_note(row: Mapping[Any, Any], table: PipelineTable, level: float) -> str:
+def _typical_note(
+    row: Mapping[Any, Any], table: PipelineTable, level: float, *, has_clusters: bool
+) -> str:
     """The typical and the bad case of latency or cost: a mean says little about a long tail."""
     column = table.column(table.sample.metrics[row["metric"]])
     cuts = percentiles_of(column, (50.0, 95.0), method=percentile_method(table.sample)).tolist()
     parts = []
     for word, share, cut in zip(("median", "p95"), (0.5, 0.95), cuts, strict=True):
         text = f"{word} {number(cut)}"
-        if not table.are_clusters:  # the interval of a quantile assumes independent queries
+        if not has_clusters:  # the interval of a quantile assumes independent queries
             limits = quantile_interval(column, share, confidence_level=level)
             known = not math.isnan(limits.low) and not math.isnan(limits.high)
             text += (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,18 +16,13 @@ import pandas as pd
 from rageval_report.analysis.agreement import votes_of
 from rageval_report.analysis.noise import common_queries, common_queries_note, shared_metrics
 from rageval_report.errors import DataError, check_choice, explain_keywords
-from rageval_report.plots import plot
-from rageval_report.plots.kinds import Plot
-from rageval_report.plots.options import MetricNames, NoisePlot, PlotOptions
+from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import number, rounded_count
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.states import VOTES
 from rageval_report.stats.base import check_level
 from rageval_report.stats.components import CrossedComponents, NoiseSource, crossed_components
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _PLURALS = {"query": "queries", "run": "runs", "judge": "judges"}
 _HALF = 0.5  # an interval that is half as wide is what a reader can see in a report
@@ -61,7 +56,7 @@ class Prices:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Variance(Result):
+class Variance(Drawn):
     """The noise of each metric's mean by source: one row per metric.
 
     Parameters
@@ -75,6 +70,8 @@ class Variance(Result):
     prices : Prices
         What an answer and a judgement cost.
     """
+
+    own_plot = "noise"
 
     components: Mapping[str, CrossedComponents] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()
@@ -221,32 +218,6 @@ class Variance(Result):
                 row |= {"cost_ratio": prices.of(n) / prices.of(now)}
             rows.append({"metric": metric, "change": change, **row})
         return rows
-
-    def plot(
-        self,
-        kind: NoisePlot | Plot = "noise",
-        *args: MetricNames,
-        ax: Axes | None = None,
-        **options: Unpack[PlotOptions],
-    ) -> Axes:
-        """Draw the sources of noise; see `rageval_report.plots`.
-
-        Parameters
-        ----------
-        kind : str or Plot
-            "noise", or an entry of ``rageval_report.plots.PLOTS``.
-        *args : str or iterable of str
-            The metrics, by name.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if omitted.
-        **options
-            The options of the plot.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        return plot(self, kind, *args, ax=ax, **options)
 
 
 def _fewest_levels(
