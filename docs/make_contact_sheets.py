@@ -29,7 +29,7 @@ from rageval_report import (
 )
 from rageval_report.plots import PLOTS
 from rageval_report.plots.saving import draw_figure
-from rageval_report.run_history.monitoring import monitor
+from rageval_report.run_history import monitor
 
 ARAGOG = tuple(
     f"detailed_all-mpnet-base-v2__top_k={k}__chunk_size={size}"

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from rageval_report import RAGPipelineEvaluation, calibrate, compare, history, rank, variance
-from rageval_report.analysis.agreement.calibration import Calibration
+from rageval_report.analysis.calibrate import Calibration
 from rageval_report.demo import demo_evaluations
 from rageval_report.plots import save_plot
-from rageval_report.run_history.monitoring import monitor
+from rageval_report.run_history import monitor
 
 FOLDER = Path(__file__).parent / "gallery"
 DPI = 80

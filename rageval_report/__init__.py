@@ -26,16 +26,16 @@ from rageval_report._registry import lazy_face  # noqa: E402
 from rageval_report._version import __version__ as __version__  # noqa: E402
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.agreement.calibration import calibrate as calibrate
+    from rageval_report.analysis.calibrate import calibrate as calibrate
     from rageval_report.analysis.compare import Comparison as Comparison
     from rageval_report.analysis.compare import compare as compare
     from rageval_report.analysis.gates_file import read_gates as read_gates
+    from rageval_report.analysis.noise import repeats as repeats
     from rageval_report.analysis.objectives import Objective as Objective
     from rageval_report.analysis.rank import Ranking as Ranking
     from rageval_report.analysis.rank import rank as rank
-    from rageval_report.analysis.repeating.repeats import repeats as repeats
-    from rageval_report.analysis.repeating.variance import variance as variance
-    from rageval_report.analysis.summary import EvaluationReport as EvaluationReport
+    from rageval_report.analysis.report import EvaluationReport as EvaluationReport
+    from rageval_report.analysis.variance import variance as variance
     from rageval_report.datasets import load_dataset as load_dataset
     from rageval_report.errors import RagevalError as RagevalError
     from rageval_report.evaluating.evaluate import evaluate as evaluate
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from rageval_report.readers.record_files import read_records as read_records
     from rageval_report.reports.report import Report as Report
     from rageval_report.results import Result as Result
-    from rageval_report.run_history.monitoring import monitor as monitor
-    from rageval_report.run_history.runs import history as history
-    from rageval_report.run_history.runs import read_runs as read_runs
+    from rageval_report.run_history import history as history
+    from rageval_report.run_history import monitor as monitor
+    from rageval_report.run_history import read_runs as read_runs
     from rageval_report.scores import METRICS as METRICS
     from rageval_report.scores import Metric as Metric
     from rageval_report.scoring.judged_sets import evaluate_judged_set as evaluate_judged_set

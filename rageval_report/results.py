@@ -19,6 +19,7 @@ from rageval_report._version import __version__
 from rageval_report.errors import doubts_first
 
 SCHEMA_VERSION = 1
+_MOST_NOTES = 3  # what is printed; a result keeps all
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -258,6 +259,28 @@ class Answer(Result):
     def summary(self) -> str:
         """The answer."""
         return self.answer
+
+
+def answer_of(
+    result: Result,
+    sentence: str,
+    frame: pd.DataFrame | None = None,
+    *,
+    columns: tuple[str, ...] | None = None,
+    grouped_by: str | None = None,
+    headings: Mapping[str, str] | None = None,
+) -> Answer:
+    """The answer of a result: a sentence, its table or another one, and the first three notes."""
+    shown = {} if headings is None else {"headings": headings}
+    return Answer(
+        "",
+        result.frame if frame is None else frame,
+        {**result.settings, **shown},
+        result.notes[:_MOST_NOTES],
+        result.headline if columns is None else columns,
+        result.grouped_by if grouped_by is None else grouped_by,
+        answer=sentence,
+    )
 
 
 class QueryFrame(pd.DataFrame):

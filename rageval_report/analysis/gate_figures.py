@@ -31,10 +31,9 @@ from rageval_report.analysis.arguments import (
     interval_of_mean,
     is_scan,
 )
-from rageval_report.analysis.cluster_means import cluster_intervals
 from rageval_report.analysis.paired_metric import ComparisonLike, compare_with_margin
 from rageval_report.analysis.pairing import Pairing, require_bounds
-from rageval_report.analysis.summary import UnscoredQueries
+from rageval_report.analysis.report import UnscoredQueries, interval_of_clusters
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, check_choice
 from rageval_report.scores import Catalogue, Correct, Metric, Scored, correctness
@@ -58,7 +57,7 @@ from rageval_report.stats.means import (
     quantile_interval,
 )
 from rageval_report.stats.pairs import Pairs
-from rageval_report.stats.units import QUERIES, Units, clustered_interval
+from rageval_report.stats.units import QUERIES, Units, clustered_interval, clustered_standard_error
 from rageval_report.types import BoolArray, FloatArray
 
 GateMissing = Literal["drop", "worst"]
@@ -221,8 +220,13 @@ class GateColumn:
                 n_resamples=self.settings.n_resamples,
                 seed=self.settings.seed,
             )
-        units = self.units.select(slice(self.values.size))
-        [interval] = cluster_intervals([self.metric], [self.values], units, confidence_level=level)
+        codes = np.asarray(self.units.select(slice(self.values.size)).codes)
+        interval = interval_of_clusters(
+            self.metric,
+            float(self.values.min()),
+            clustered_standard_error(self.values, codes),
+            confidence_level=level,
+        )
         # Clusters move no mean, not even by its last digit.
         return replace(interval, estimate=self.scores.mean)
 

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import arguments
-from rageval_report.analysis.agreement.judges import votes_of
+from rageval_report.analysis.agreement import votes_of
 from rageval_report.analysis.arguments import Clusters, check_count
+from rageval_report.analysis.noise import shared_metrics
 from rageval_report.analysis.pairing import twin_of
-from rageval_report.analysis.repeating.shared_runs import shared_metrics
 from rageval_report.errors import AlignmentError, DataError, explain_keywords
 from rageval_report.reports.sentences import number, pvalue_text, rounded_count
 from rageval_report.results import Result

@@ -26,7 +26,6 @@ from rageval_report.analysis.arguments import (
     read_evaluations,
     scans_among,
 )
-from rageval_report.analysis.cluster_means import interval_of_clusters
 from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
 from rageval_report.analysis.lineup import Lineup, ScoreBlock, choose_shared_metrics, line_up
 from rageval_report.analysis.objectives import (
@@ -38,6 +37,7 @@ from rageval_report.analysis.objectives import (
 )
 from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.analysis.pareto import ParetoFront, pareto_front
+from rageval_report.analysis.report import interval_of_clusters
 from rageval_report.analysis.report_files import REPORTS
 from rageval_report.analysis.weighted import (
     BEST,

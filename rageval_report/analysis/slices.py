@@ -21,7 +21,7 @@ from rageval_report.analysis.paired_metric import (
     PairedMetric,
 )
 from rageval_report.analysis.pairing import MetricPair, MetricPairs, Pairing
-from rageval_report.analysis.summary import summarise
+from rageval_report.analysis.report import summarise
 from rageval_report.analysis.tables import (
     NO_GROUP,
     GroupedRows,

@@ -25,11 +25,8 @@ from rageval_report.scores.catalogue.dialects import (
     percentile_method,
 )
 from rageval_report.scores.texts import ANSWER, QUESTION, REASON, REFERENCE
-from rageval_report.stats.columns import Column
 from rageval_report.stats.means import PercentileMethod, percentiles_of
 from rageval_report.types import BoolArray
-
-_TEXTS = (*QUESTION, *ANSWER, *REFERENCE)
 
 
 def find_thresholds(
@@ -38,40 +35,19 @@ def find_thresholds(
     percentiles: Sequence[float] = (25, 50, 75),
     method: PercentileMethod | None = None,
 ) -> Result:
-    """The percentiles and the mean of each metric.
+    """The percentiles (``p25``), the mean and the counts of each metric.
 
-    Parameters
-    ----------
-    evaluation : Scored
-        A pipeline's scores.
-    metrics : str or iterable of str, optional
-        The metrics; all of them if omitted.
-    percentiles : sequence of float
-        0 to 100.
-    method : {"linear", "exclusive", "upper"}, optional
-        As in NumPy, as in the ``statistics`` module's default, or the score at the place n * p, as
-        in ragbench. If omitted, that of the dialect of the evaluation, or "linear".
-
-    Returns
-    -------
-    Result
-        One row per metric: ``metric``, one column per percentile (``p25``), ``mean``, ``n``,
-        ``n_unscored``; NaN if nothing is scored.
-
-    Raises
-    ------
-    DataError
-        If a percentile lies outside 0 to 100, or the method is not known.
+    The rule of percentiles is that of the dialect of the evaluation if it is omitted.
     """
     table = table_of(evaluation)
-    sample = table.sample
-    checked = check_percentiles(percentiles)
+    sample, checked = table.sample, check_percentiles(percentiles)
     rule = method or percentile_method(sample)
-    chosen = choose_metrics(sample, metrics)
-    rows = [
-        _threshold_row(metric, table.column(metric), table.n_queries, checked, rule)
-        for metric in chosen
-    ]
+    names, chosen, rows = [*map(percentile_column, checked)], choose_metrics(sample, metrics), []
+    for metric in chosen:
+        column = table.column(metric)
+        cuts = percentiles_of(column, checked, method=rule)
+        counts = {"mean": column.mean, "n": column.n, "n_unscored": table.n_queries - column.n}
+        rows.append({"metric": metric.name, **dict(zip(names, cuts, strict=True)), **counts})
     settings = {
         "percentiles": checked,
         "percentile_method": rule,
@@ -82,62 +58,24 @@ def find_thresholds(
     return Result(f"Thresholds of {sample.name}", pd.DataFrame(rows), settings, notes)
 
 
-def _threshold_row(
-    metric: Metric,
-    column: Column,
-    n_queries: int,
-    percentiles: tuple[float, ...],
-    method: PercentileMethod,
-) -> dict[str, object]:
-    cuts = percentiles_of(column, percentiles, method=method)
-    named_cuts = {percentile_column(p): cut for p, cut in zip(percentiles, cuts, strict=True)}
-    return {
-        "metric": metric.name,
-        **named_cuts,
-        "mean": column.mean,
-        "n": column.n,
-        "n_unscored": n_queries - column.n,
-    }
-
-
 def below_threshold(
     evaluation: Scored,
     metric: str,
     threshold: float | str,
     method: PercentileMethod | None = None,
 ) -> pd.DataFrame:
-    """The queries that score strictly below a threshold, worst first.
+    """The queries that score strictly below a threshold, worst first; unscored ones never do.
 
-    Parameters
-    ----------
-    evaluation : Scored
-        A pipeline's scores.
-    metric : str
-        By any of its names.
-    threshold : float, or "p25" and the like, "median", "mean"
-        A number, or one computed from the scores.
-    method : {"linear", "exclusive", "upper"}, optional
-        The rule of percentiles, as in `find_thresholds`.
-
-    Returns
-    -------
-    DataFrame, index query_id
-        The metric, the other metrics, the details. Unscored queries are never below.
-
-    Raises
-    ------
-    DataError
-        If the threshold lies outside the bounds of the metric.
+    The threshold is a number, or "p25" and the like, "median" or "mean" of the scores.
     """
     known = choose_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
     cut = threshold_value(known, values, threshold, method or percentile_method(evaluation))
-    # NaN is not below anything, so unscored queries are left out here and in `failures`.
-    return QueryFrame(_query_rows(evaluation, known, values < cut))
+    return QueryFrame(_worst_first(evaluation, known, values < cut))
 
 
-def _query_rows(evaluation: Scored, metric: Metric, is_selected: BoolArray) -> pd.DataFrame:
-    """Scores and details, the metric first, the worst query first; ties keep their order."""
+def _worst_first(evaluation: Scored, metric: Metric, is_selected: BoolArray) -> pd.DataFrame:
+    """Scores and details of some queries, the metric first; equal ones keep their order."""
     scores = evaluation.scores[is_selected]
     first = scores[[metric.name, *(name for name in scores if name != metric.name)]]
     rows = join_details(first, evaluation.details[is_selected])
@@ -153,38 +91,17 @@ def failures(
 ) -> Result:
     """The queries on the wrong side of a threshold, worst first, with texts and reasons.
 
-    Parameters
-    ----------
-    evaluation : Scored
-        A pipeline's scores.
-    metric : str
-        By any of its names; its direction decides which side is wrong.
-    threshold : float, or "p25" and the like, "median", "mean"
-        The threshold; a score equal to it is on the right side.
-    only : Series of bool, index query_id, optional
-        The queries to look at; the threshold is computed from all.
-    method : {"linear", "exclusive", "upper"}, optional
-        The rule of percentiles, as in `find_thresholds`.
-
-    Returns
-    -------
-    Result
-        Its frame has index ``query_id``, then the metric, then question, answer, reference and
-        reason if the details have them, then all other metrics and details, uncut.
-
-    Raises
-    ------
-    DataError
-        If the threshold lies outside the bounds of the metric.
+    The metric's direction decides which side is wrong; a score equal to the threshold is right.
+    The threshold is computed from all queries, also if `only` selects some.
     """
     known = choose_metrics(evaluation, metric)[0]
     values = scores_of(evaluation, known)
     rule = method or percentile_method(evaluation)
     cut = threshold_value(known, values, threshold, rule)
-    is_wrong = values < cut if known.greater_is_better else values > cut
+    is_wrong = values < cut if known.greater_is_better else values > cut  # NaN is neither
     if only is not None:
         is_wrong &= only.to_numpy(dtype=bool)
-    rows = _query_rows(evaluation, known, is_wrong)
+    rows = _worst_first(evaluation, known, is_wrong)
     n_scored = int((~np.isnan(values)).sum())
     counts = FailureCounts(len(rows), n_scored, values.size - n_scored)
     return failures_of_rows(evaluation, known, rows, counts, cut, threshold, rule)
@@ -207,29 +124,17 @@ def failures_of_rows(
     threshold: float | str,
     rule: PercentileMethod,
 ) -> Result:
-    """The table of `failures`, of rows that are selected.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        The pipeline, for the title and the dialect.
-    known : Metric
-        The metric.
-    rows : DataFrame
-        The rows, the worst first; of many the worst only.
-    counts : FailureCounts
-        The numbers of queries.
-    cut : float
-        The threshold as a number.
-    threshold, rule
-        The threshold and the rule of percentiles as the caller passed them.
-    """
-    texts = _text_columns(rows, known)
-    ordered = rows[[known.name, *texts, *(c for c in rows if c not in (known.name, *texts))]]
+    """The table of `failures`, of the worst rows; ``cut`` is the threshold as a number."""
+    by_name = {normalise_name(str(column)): column for column in rows.columns}
+    reasons = [f"{stem}_{word}" for stem in (known.name, known.known_as) for word in REASON]
+    wanted = dict.fromkeys((*QUESTION, *ANSWER, *REFERENCE, *reasons, *REASON))
+    texts = [by_name[name] for name in wanted if by_name.get(name, known.name) != known.name]
     side = "below" if known.greater_is_better else "above"
     n_wrong, n_scored, n_unscored = counts
-    note = f"{n_wrong} of {n_scored} scored queries lie {side} {cut:.4g} on {known.name}"
-    notes = (note,) if not n_unscored else (note, _unscored_note(n_unscored, known))
+    notes = [f"{n_wrong} of {n_scored} scored queries lie {side} {cut:.4g} on {known.name}"]
+    if n_unscored:
+        what = "query without a score is" if n_unscored == 1 else "queries without scores are"
+        notes.append(f"{n_unscored} {what} not listed")
     settings: dict[str, object] = {
         "metric": known.name,
         "threshold": cut,
@@ -237,25 +142,12 @@ def failures_of_rows(
         "side": side,
     }
     if is_percentile(threshold):
-        notes = (*notes, *note_on_percentiles(evaluation, rule))
+        notes += note_on_percentiles(evaluation, rule)
         settings["percentile_method"] = rule
     return Result(
         f"Failures of {evaluation.name} on {known.title}",
-        ordered,
+        rows[[known.name, *texts, *(c for c in rows if c not in (known.name, *texts))]],
         {**settings, **dialect_settings([evaluation])},
-        notes,
+        tuple(notes),
         headline=(known.name, *texts),
     )
-
-
-def _unscored_note(n_unscored: int, metric: Metric) -> str:
-    verb = "query is" if n_unscored == 1 else "queries are"
-    return f"{n_unscored} {verb} unscored on {metric.name}, and not listed"
-
-
-def _text_columns(rows: pd.DataFrame, metric: Metric) -> list[str]:
-    """Question, answer, reference, and the reasons for this metric's score."""
-    by_name = {normalise_name(str(column)): column for column in rows.columns}
-    reasons = [f"{stem}_{word}" for stem in (metric.name, metric.known_as) for word in REASON]
-    names = dict.fromkeys((*_TEXTS, *reasons, *REASON))
-    return [by_name[name] for name in names if name in by_name and by_name[name] != metric.name]

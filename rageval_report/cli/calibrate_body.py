@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import click
 
-from rageval_report.analysis.agreement import calibration as agreement
+from rageval_report.analysis.calibrate import Calibration
+from rageval_report.analysis.calibrate import calibrate as calibrate_judge
 from rageval_report.cli.calibrate import (
     CalibrateArguments,
     CalibrationOptions,
@@ -87,7 +88,7 @@ def _write(result: Result, options: CalibrationOptions) -> None:
 
 def _difference(
     options: CalibrationOptions, judged: str, people: str | None, labels: tuple[str, ...]
-) -> tuple[agreement.Calibration, Result]:
+) -> tuple[Calibration, Result]:
     """The calibration of the first pipeline, and its corrected difference from the other."""
     source, other_source = parse_sources([options.judged, judged])
     calibration = _calibration(options, source, options.people, options.labels)
@@ -95,20 +96,20 @@ def _difference(
     return calibration, calibration.difference(other)
 
 
-def _calibration_of(options: CalibrationOptions) -> agreement.Calibration:
+def _calibration_of(options: CalibrationOptions) -> Calibration:
     [source] = parse_sources([options.judged])
     return _calibration(options, source, options.people, options.labels)
 
 
 def _calibration(
     options: CalibrationOptions, source: PipelineSource, people: str, labels: tuple[str, ...]
-) -> agreement.Calibration:
+) -> Calibration:
     """The scores of one pipeline beside its labels, with notes on what was guessed in reading."""
     loading = Loading.of(options)
     evaluation = loading.load(source, (options.metric,))
     # The reader and what is known of the metric concern the judge's file, not that of the labels.
     rated = replace(loading, reader=None, overrides={}).load(parse_source(people), labels)
-    calibration = agreement.calibrate(
+    calibration = calibrate_judge(
         evaluation,
         options.metric,
         rated,
@@ -128,7 +129,7 @@ def _calibration(
 
 
 def _results(
-    calibration: agreement.Calibration,
+    calibration: Calibration,
     options: CalibrateArguments,
     chosen: Sequence[_EarlierOption],
     output: Output,
@@ -145,7 +146,7 @@ def _results(
     return results
 
 
-def _next_labels(calibration: agreement.Calibration, options: CalibrationOptions, n: int) -> Result:
+def _next_labels(calibration: Calibration, options: CalibrationOptions, n: int) -> Result:
     return calibration.to_label(n, strata=options.strata or "judge", seed=options.seed)
 
 
@@ -156,7 +157,7 @@ class _EarlierOption:
     flag: str
     command: str
     is_chosen: Callable[[CalibrateArguments], bool]
-    table: Callable[[agreement.Calibration, CalibrateArguments], Result]
+    table: Callable[[Calibration, CalibrateArguments], Result]
 
 
 _EARLIER_OPTIONS = (

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from rageval_report.analysis.history.trends import History
+from rageval_report import run_history
+from rageval_report.analysis.history import History
 from rageval_report.cli.history import ChangesArguments, HistoryArguments
 from rageval_report.cli.monitor import MonitorArguments
 from rageval_report.cli.notes import note
@@ -19,7 +20,6 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.inputs import hide_password
 from rageval_report.plots import save_plot
 from rageval_report.results import Result
-from rageval_report.run_history import runs as run_history
 from rageval_report.scores import Scored
 from rageval_report.sources.file_lists import is_glob
 from rageval_report.sources.opening import address_of

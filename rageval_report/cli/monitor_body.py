@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import click
 
+from rageval_report import run_history
 from rageval_report.cli.group import FAILED, OK
 from rageval_report.cli.history_body import runs_of_files, scanned_runs
 from rageval_report.cli.monitor import MonitorArguments
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_picture
 from rageval_report.plots import save_plot
-from rageval_report.run_history import monitoring
 
 
 def monitor(options: MonitorArguments) -> int:
     """Read the runs, watch them, and write the table; 1 if there is an alarm."""
     output = Output.of(options)
     check_files(options.picture, force=options.force)
-    result = monitoring.monitor(
+    result = run_history.monitor(
         scanned_runs(options) or runs_of_files(options.runs, options),
         reference=options.reference,
         metrics=options.metrics or None,

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias, cast
 
 import click
 
-from rageval_report.analysis.agreement.calibration import calibrate
 from rageval_report.analysis.arguments import is_scan
+from rageval_report.analysis.calibrate import calibrate
 from rageval_report.analysis.compare import Comparison, compare
 from rageval_report.analysis.rank import Ranking, rank
-from rageval_report.analysis.repeating.variance import variance
+from rageval_report.analysis.variance import variance
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import check_files, write_picture
 from rageval_report.cli.plot import DrawArguments
@@ -22,8 +22,7 @@ from rageval_report.cli.sources import Loading
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.plots import PLOTS, save_plot
 from rageval_report.plots.kinds import Plot, PlotSubject
-from rageval_report.run_history.monitoring import monitor
-from rageval_report.run_history.runs import history
+from rageval_report.run_history import history, monitor
 
 Evaluations: TypeAlias = list[RAGPipelineEvaluation]
 Drawing: TypeAlias = tuple[object, dict[str, object]]  # the subject, and keywords of the plot

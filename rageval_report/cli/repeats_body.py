@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rageval_report.analysis.repeating import repeats as repeating
+from rageval_report.analysis import noise
 from rageval_report.cli.history_body import load_repeated_runs
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output
@@ -29,8 +29,8 @@ def repeats(options: RepeatsArguments) -> None:
         plan_repeats(options.converted_to(PlanRepeatsArguments))
     else:
         output = Output.of(options)
-        noise = _noise(options, tolerance=options.tolerance)
-        output.write({noise.title: noise})
+        result = _noise(options, tolerance=options.tolerance)
+        output.write({result.title: result})
 
 
 def stability(options: StabilityArguments) -> None:
@@ -38,7 +38,7 @@ def stability(options: StabilityArguments) -> None:
     output = Output.of(options)
     correct = None if options.correct is None else parse_correct_rule(options.correct)
     runs = load_repeated_runs(options.runs, Loading.of(options), ())
-    table = repeating.repeats(*runs, correct=correct).stability()
+    table = noise.repeats(*runs, correct=correct).stability()
     output.write({table.title: output.limit_rows(table, options.limit)})
 
 
@@ -51,8 +51,8 @@ def plan_repeats(options: PlanRepeatsArguments) -> None:
 
 def _noise(
     options: RepeatsArguments | PlanRepeatsArguments, tolerance: float = 0.05
-) -> repeating.Repeats:
-    return repeating.repeats(
+) -> noise.Repeats:
+    return noise.repeats(
         *load_repeated_runs(options.runs, Loading.of(options), options.metrics),
         metrics=options.metrics or None,
         confidence_level=options.confidence_level,

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from rageval_report._registry import lazy_face
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.agreement.calibration import calibrate as calibrate
-    from rageval_report.analysis.agreement.judges import judges_agreement as judges_agreement
-    from rageval_report.analysis.agreement.judges import (
+    from rageval_report.analysis.agreement import judges_agreement as judges_agreement
+    from rageval_report.analysis.agreement import (
         judges_disagreements as judges_disagreements,
     )
     from rageval_report.analysis.breakdown import breakdown as breakdown
@@ -22,18 +21,19 @@ if TYPE_CHECKING:
     from rageval_report.analysis.breakdown import (
         retrieval_by_generation as retrieval_by_generation,
     )
+    from rageval_report.analysis.calibrate import calibrate as calibrate
     from rageval_report.analysis.compare import compare as compare
     from rageval_report.analysis.gate import gate as gate
-    from rageval_report.analysis.haystack_reports import aggregated_report as aggregated_report
-    from rageval_report.analysis.haystack_reports import (
+    from rageval_report.analysis.outcomes import outcome_table as outcome_table
+    from rageval_report.analysis.report import aggregated_report as aggregated_report
+    from rageval_report.analysis.report import aggregated_scores as aggregated_scores
+    from rageval_report.analysis.report import (
         comparative_detailed_report as comparative_detailed_report,
     )
-    from rageval_report.analysis.haystack_reports import detailed_report as detailed_report
-    from rageval_report.analysis.haystack_reports import report_of_means as report_of_means
-    from rageval_report.analysis.outcomes import outcome_table as outcome_table
+    from rageval_report.analysis.report import detailed_report as detailed_report
+    from rageval_report.analysis.report import evaluation_report as evaluation_report
+    from rageval_report.analysis.report import report_of_means as report_of_means
     from rageval_report.analysis.slices import slice_summary as slice_summary
-    from rageval_report.analysis.summary import aggregated_scores as aggregated_scores
-    from rageval_report.analysis.summary import evaluation_report as evaluation_report
     from rageval_report.analysis.thresholds import below_threshold as below_threshold
     from rageval_report.analysis.thresholds import failures as failures
     from rageval_report.analysis.thresholds import find_thresholds as find_thresholds

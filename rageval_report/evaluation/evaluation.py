@@ -35,19 +35,17 @@ from rageval_report.types import JsonObject
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rageval_report.analysis.agreement.calibration import Calibration
-    from rageval_report.analysis.agreement.rating_scale import ScaleArgument
-    from rageval_report.analysis.agreement.ratings import LabelColumns, People
     from rageval_report.analysis.arguments import Clusters
+    from rageval_report.analysis.calibrate import Calibration
     from rageval_report.analysis.compare import Comparison
     from rageval_report.analysis.gate import GateResult
     from rageval_report.analysis.gate_figures import GateMissing
-    from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat
     from rageval_report.analysis.objectives import ObjectiveMapping
     from rageval_report.analysis.paired_metric import Margin
     from rageval_report.analysis.pairing import MissingTreatment
+    from rageval_report.analysis.ratings import LabelColumns, People, ScaleArgument
+    from rageval_report.analysis.report import EvaluationReport, HaystackReport, OutputFormat
     from rageval_report.analysis.rules import Rule
-    from rageval_report.analysis.summary import EvaluationReport
     from rageval_report.plots.kinds import Plot
     from rageval_report.plots.options import EvaluationPlot, MetricNames, PlotOptions
     from rageval_report.rankings.inputs import DuplicateDocs
@@ -1049,7 +1047,7 @@ class RAGPipelineEvaluation:
         -------
         Result
             One row per metric, judge or pair of judges, and figure: see
-            `rageval_report.analysis.agreement.judges.judges_agreement`.
+            `rageval_report.analysis.agreement.judges_agreement`.
 
         Examples
         --------

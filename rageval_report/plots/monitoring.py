@@ -68,7 +68,7 @@ def monitor(
     Parameters
     ----------
     subject : Monitoring
-        The result of `rageval_report.run_history.monitoring.monitor`.
+        The result of `rageval_report.run_history.monitor`.
     metric : str, optional
         The metric, by any of its names; if omitted, the first with an alarm, else the first.
     group : str, optional

@@ -87,7 +87,7 @@ def trends(
     Parameters
     ----------
     subject : History
-        The result of `rageval_report.run_history.runs.history`.
+        The result of `rageval_report.run_history.history`.
     metrics : str or iterable of str, optional
         By any of their names, up to six that share an axis. If omitted, the largest group that
         shares an axis, and a note that says which are left out.

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rageval_report.analysis.arguments import Clusters, MeanKeywords, is_scan
+from rageval_report.analysis.report import evaluation_report
 from rageval_report.analysis.slices import slice_summary
-from rageval_report.analysis.summary import evaluation_report
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import explain_keywords
 from rageval_report.plots.subjects import is_scored, of_one_scale
@@ -93,7 +93,7 @@ def report_evaluation(
     metrics : str or iterable of str, optional
         By any of their names; all of them if omitted.
     percentiles, interval, confidence_level, n_resamples, seed, clusters
-        Of the tables of means, as in `rageval_report.analysis.summary.summarise`.
+        Of the tables of means, as in `rageval_report.analysis.report.summarise`.
 
     Returns
     -------

@@ -11,7 +11,7 @@ import pandas as pd
 from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.compare import Comparison
 from rageval_report.analysis.rank import rank
-from rageval_report.analysis.summary import evaluation_report
+from rageval_report.analysis.report import evaluation_report
 from rageval_report.analysis.tables import table_of
 from rageval_report.analysis.verdicts import (
     MetricVerdict,
@@ -95,7 +95,7 @@ def report_comparison(
         As in `report_evaluation`; `correct` holds for all pipelines; if omitted, each has its own
         rule, else all have the same column.
     percentiles, interval, confidence_level, n_resamples, seed
-        Of each pipeline's own table of means, as in `rageval_report.analysis.summary.summarise`;
+        Of each pipeline's own table of means, as in `rageval_report.analysis.report.summarise`;
         if `confidence_level` is omitted, it is that of the comparison.
 
     Returns

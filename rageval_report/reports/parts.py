@@ -14,7 +14,7 @@ import pandas as pd
 from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.breakdown import breakdown, failure_causes
 from rageval_report.analysis.outcomes import outcome_table
-from rageval_report.analysis.summary import EvaluationReport
+from rageval_report.analysis.report import EvaluationReport
 from rageval_report.errors import DataError
 from rageval_report.render.cell_text import confidence, interval, number
 from rageval_report.reports.page_columns import cell_text

@@ -18,7 +18,7 @@ from rageval_report.analysis.arguments import EvaluationSubset
 from rageval_report.analysis.breakdown import CauseCounts, failure_causes
 from rageval_report.analysis.gate import RowsBehind
 from rageval_report.analysis.gate_figures import GatedRun
-from rageval_report.analysis.summary import UnscoredQueries
+from rageval_report.analysis.report import UnscoredQueries
 from rageval_report.scale.tables import (
     MOST_WORST,
     ScannedTable,

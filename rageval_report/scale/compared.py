@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, unnamed_clusters
-from rageval_report.analysis.history.run_pairs import query_set_text
 from rageval_report.analysis.lineup import (
     RankedColumns,
     check_several,
@@ -41,6 +40,7 @@ from rageval_report.analysis.pairing import (
     require_bounds,
     shared_metrics,
 )
+from rageval_report.analysis.runs import query_set_text
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
@@ -61,7 +61,7 @@ from rageval_report.types import IntArray
 if TYPE_CHECKING:
     import narwhals as nw
 
-    from rageval_report.analysis.history.changes import DatedRun
+    from rageval_report.analysis.runs import DatedRun
     from rageval_report.scale.scan import EvaluationScan
 
 

@@ -24,11 +24,17 @@ from rageval_report.analysis.breakdown import CauseCounts, breakdown, check_caus
 from rageval_report.analysis.compare import Comparison, ComparisonKeywords, compare
 from rageval_report.analysis.gate import GateResult, gate
 from rageval_report.analysis.gate_figures import GateSettings, RunGateKeywords
-from rageval_report.analysis.haystack_reports import HaystackReport, OutputFormat, report_of_means
 from rageval_report.analysis.pairing import MISSING_TREATMENTS, MissingTreatment
+from rageval_report.analysis.report import (
+    EvaluationReport,
+    HaystackReport,
+    OutputFormat,
+    UnscoredQueries,
+    evaluation_report,
+    report_of_means,
+)
 from rageval_report.analysis.rules import Rule
 from rageval_report.analysis.slices import slice_summary
-from rageval_report.analysis.summary import EvaluationReport, UnscoredQueries, evaluation_report
 from rageval_report.analysis.thresholds import FailureCounts, failures_of_rows, find_thresholds
 from rageval_report.errors import check_choice, explain_keywords_of
 from rageval_report.reports.build import EvaluationReportKeywords, report_evaluation
@@ -76,7 +82,7 @@ from rageval_report.stats.units import QUERIES, Units
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rageval_report.analysis.history.changes import DatedRun
+    from rageval_report.analysis.runs import DatedRun
     from rageval_report.plots.kinds import Plot
     from rageval_report.plots.options import MetricNames, PlotOptions
     from rageval_report.reports.report import Report

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
-from rageval_report.analysis.agreement.calibration import calibrate
+from rageval_report.analysis.calibrate import calibrate
 
 N, MANY = 80, {"n_resamples": 199, "seed": 5}
 

@@ -100,7 +100,7 @@ def test_failures_show_texts_and_reasons_and_cut_nothing():
 def test_failures_say_how_many_are_unscored():
     notes = failures(evaluated(recall=[0.1, None, 0.9]), "recall", 0.5).notes
     assert notes[0] == "1 of 2 scored queries lie below 0.5 on recall"
-    assert notes[1] == "1 query is unscored on recall, and not listed"
+    assert notes[1] == "1 query without a score is not listed"
 
 
 def test_the_frame_given_is_never_changed(proposal):

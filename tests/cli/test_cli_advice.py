@@ -20,8 +20,8 @@ from rageval_report import (
     score,
     score_rankings,
 )
+from rageval_report.analysis.noise import stability
 from rageval_report.analysis.plan import plan
-from rageval_report.analysis.repeating.stability import stability
 from rageval_report.cli.notes import ADVICE, complain, for_command_line
 from rageval_report.errors import DataError, RagevalError
 from rageval_report.files.writing import check_free

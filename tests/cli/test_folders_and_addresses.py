@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, rank
-from rageval_report.run_history.runs import history
+from rageval_report.run_history import history
 
 SCORES = {"bm25": [0.5, 1, 0, 0.5, 0.5, 0.25], "hybrid": [1, 1, 0.5, 0.75, 1, 1]}
 

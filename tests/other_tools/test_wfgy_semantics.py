@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from rageval_report import score
-from rageval_report.analysis.repeating.stability import stability
+from rageval_report.analysis.noise import stability
 from rageval_report.cli import rageval_report
 from rageval_report.errors import ReaderError
 from rageval_report.metrics import score_traces

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from rageval_report import Comparison, RAGPipelineEvaluation, calibrate, compare
-from rageval_report.analysis.agreement.calibration import Calibration
-from rageval_report.analysis.history.monitoring import Monitoring
-from rageval_report.analysis.history.trends import History
+from rageval_report.analysis.calibrate import Calibration
+from rageval_report.analysis.history import History
+from rageval_report.analysis.monitor import Monitoring
 from rageval_report.analysis.rank import Ranking, rank
-from rageval_report.analysis.repeating.variance import Variance, variance
-from rageval_report.run_history.monitoring import monitor
-from rageval_report.run_history.runs import history
+from rageval_report.analysis.variance import Variance, variance
+from rageval_report.run_history import history, monitor
 
 mpl.use("Agg")
 

@@ -33,7 +33,7 @@ PROGRAM = """
 import json, math, os, sys
 import numpy as np, pandas as pd
 from rageval_report import RAGPipelineEvaluation, compare, rank, read_scores
-from rageval_report.run_history.runs import read_runs
+from rageval_report.run_history import read_runs
 tracking = sys.argv[1]
 os.environ["MLFLOW_TRACKING_URI"] = tracking
 seen = {}

@@ -1,4 +1,4 @@
-"""Tests of weighted scores, margins and dominance; witnesses: SciPy 1.17, arithmetic by hand, compare."""
+"""Weighted scores, margins, dominance; witnesses: SciPy 1.17, arithmetic by hand, compare."""
 
 from __future__ import annotations
 

@@ -1,0 +1,742 @@
+"""A judged metric compared with people's labels: agreement, bias, and the corrected mean."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.agreement import (
+    JUDGE_AND_PEOPLE,
+    Figure,
+    IntervalSettings,
+    RatingPair,
+    interval_notes,
+    people_figures,
+    text_columns,
+)
+from rageval_report.analysis.arguments import choose_metrics, kind_of_mean
+from rageval_report.analysis.labelling import (
+    CORRECTED,
+    LABELLED,
+    NAIVE,
+    QueryGroups,
+    Strata,
+    difference_of,
+    groups_of,
+    label_plan,
+    queries_to_label,
+    rare_corrections,
+)
+from rageval_report.analysis.ratings import (
+    CLOSE,
+    LabelColumns,
+    People,
+    Ratings,
+    RatingScale,
+    ScaleArgument,
+    ratings_of,
+    scale_of,
+)
+from rageval_report.errors import DataError, explain_keywords, named
+from rageval_report.plots.drawn import Drawn
+from rageval_report.reports.sentences import number, pvalue_text
+from rageval_report.results import Answer, Result, answer_of
+from rageval_report.scores import Correct, Metric, Scored
+from rageval_report.scores.states import states_frame
+from rageval_report.stats.base import Interval
+from rageval_report.stats.means import interval_of_count, mean_interval
+from rageval_report.stats.pairs import paired_interval
+from rageval_report.stats.prediction_powered import (
+    ENOUGH_TO_TUNE,
+    JudgeErrors,
+    PredictionPowered,
+    ppi_mean,
+    rogan_gladen,
+    stratified_ppi_mean,
+)
+from rageval_report.types import FloatArray
+
+BIAS, MEAN, ERRORS = "bias", "mean of all queries", "errors of the judge"
+# The measure that gets the sentence on agreement: the first of these that is computed.
+_LEADING = ("Cohen's kappa, quadratic", "Cohen's kappa", "Spearman correlation")
+_PLANNED = (25, 50, 100, 200, 400)
+_FEW = 30
+# If labelled and other queries differ at this p-value, the former are hardly a random sample.
+_NOT_RANDOM = 0.01
+# The paradox of kappa: agreement and the largest category are this frequent, and kappa is this far
+# below AC1 (Feinstein & Cicchetti 1990 describe it; the limits are ours).
+_AGREE, _PREVALENT, _BELOW = 0.8, 0.8, 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeMeans:
+    """The means of judge and people, as intervals.
+
+    Parameters
+    ----------
+    bias : Interval
+        Judge minus people, on the queries that both rated.
+    naive : Interval
+        The judge's mean over all queries that it scored.
+    people : Interval
+        The mean of the labels.
+    corrected : PredictionPowered, optional
+        The judge's mean corrected using the labels; None if fewer than two queries are unlabelled.
+    errors : JudgeErrors, optional
+        How often the judge is right, if ratings are yes and no.
+    """
+
+    bias: Interval
+    naive: Interval
+    people: Interval
+    corrected: PredictionPowered | None = None
+    errors: JudgeErrors | None = None
+
+    @property
+    def labels_worth(self) -> float:
+        """The number of labels that would give an equally certain mean without a judge."""
+        if self.corrected is None or not self.corrected.standard_error:
+            return math.nan
+        return self.corrected.n * (self.people.standard_error / self.corrected.standard_error) ** 2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Drawn):
+    """A judge compared with people on one metric: one row per figure, in parts.
+
+    Parameters
+    ----------
+    title, frame, settings, notes, headline, grouped_by
+        As in `Result`.
+    evaluation : Scored
+        The evaluation with the judge's scores.
+    metric : Metric
+        The judged metric.
+    ratings : Ratings
+        Scores and labels, query by query.
+    scale : RatingScale
+        The scale on which they are compared; its `kind` is "binary", "nominal", "ordinal" or
+        "continuous".
+    means : JudgeMeans
+        Bias, means, and the corrected mean, as intervals.
+    lam : float or "auto"
+        The weight of the judge, as passed to `calibrate`.
+    plan : IntervalSettings
+        The settings of the intervals, for further tables.
+
+    Notes
+    -----
+    The parts are "judge and people", "people with each other" (if there are several raters),
+    "bias", "errors of the judge" (of yes and no), "mean of all queries".
+    """
+
+    own_plot = "agreement"
+
+    evaluation: Scored = field(kw_only=True)
+    metric: Metric = field(kw_only=True)
+    ratings: Ratings = field(kw_only=True)
+    scale: RatingScale = field(kw_only=True)
+    means: JudgeMeans = field(kw_only=True)
+    lam: float | str = field(kw_only=True)
+    plan: IntervalSettings = field(kw_only=True)
+
+    @property
+    def errors(self) -> JudgeErrors | None:
+        """How often the judge is right on yes and no; another calibration takes it as errors=."""
+        return self.means.errors
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """The queries that both rated: ``judge``, ``people``, and the categories of both."""
+        ratings, both = self.ratings, self.ratings.both
+        columns = {
+            "judge": ratings.judge[both],
+            "people": ratings.labels[both],
+            "judge_category": self.scale.judge_categories(ratings.judge)[both],
+            "people_category": self.scale.agreed_labels(ratings.table)[both],
+        }
+        return pd.DataFrame(columns, index=ratings.ids[both].rename("query_id"))
+
+    def printed(self) -> Answer:
+        """How far judge and people agree, the table, and at most three notes."""
+        first = next(iter(self.sentences), self.title)
+        return answer_of(self, f"{self.metric.name} of {self.evaluation.name}: {first}.")
+
+    def _table(self, title: str, frame: pd.DataFrame, note: str, *shown: str) -> Result:
+        settings: dict[str, object] = {"metric": self.metric.name, "scale": self.scale.kind}
+        if self.scale.threshold is not None:
+            settings["threshold"] = self.scale.threshold
+        title = f"{title}: {self.evaluation.name}, {self.metric.name}"
+        return Result(title, frame, settings, (note,), headline=shown)
+
+    def confusion(self) -> Result:
+        """How often the judge gave each category, by the category that people gave.
+
+        Returns
+        -------
+        Result
+            Index ``people``, one column ``judge <category>`` per category, ``total``.
+
+        Raises
+        ------
+        DataError
+            If the ratings are continuous.
+        """
+        categories = self.scale.categories
+        if not categories.size:
+            raise DataError(
+                "continuous ratings have no confusion matrix; calibrate with threshold= or "
+                "categories="
+            )
+        rated = self.pairs[["people_category", "judge_category"]].dropna().to_numpy()
+        people, judge = (side[:, np.newaxis] == categories for side in rated.T)
+        counts = people.astype(int).T @ judge.astype(int)
+        names = [f"{category:g}" for category in categories]
+        columns = [f"judge {name}" for name in names]
+        frame = pd.DataFrame(counts, index=pd.Index(names, name="people"), columns=columns)
+        note = f"they agree on {int(np.trace(counts))} of {len(rated)} queries"
+        frame = frame.assign(total=counts.sum(axis=1))
+        return self._table("Confusion of people and judge", frame, note)
+
+    def disagreements(self) -> Result:
+        """The queries on which judge and people differ, the largest difference first.
+
+        Returns
+        -------
+        Result
+            Index ``query_id``; ``people``, ``judge``, ``difference`` (judge minus people), each
+            rater's label if there are several, then question, answer and the judge's reason if the
+            details have them.
+        """
+        ratings, pairs = self.ratings, self.pairs
+        # Labels to which a threshold was applied are shown unchanged, like the scores.
+        shown = "people" if self.scale.bins_labels else "people_category"
+        pairs = pairs[(pairs["judge_category"] - pairs["people_category"]).abs() > CLOSE]
+        frame = pd.DataFrame({"people": pairs[shown], "judge": pairs["judge"]})
+        frame["difference"] = frame["judge"] - frame["people"]
+        order = np.argsort(-frame["difference"].abs().to_numpy(), kind="stable")
+        frame = frame.iloc[order]
+        if len(ratings.raters) > 1:
+            names = [f"people_{name}" for name in ratings.raters]
+            table = pd.DataFrame(ratings.table, index=ratings.ids, columns=names)
+            frame = pd.concat([frame, table.reindex(frame.index)], axis=1)
+        texts = text_columns(self.evaluation, self.metric).reindex(frame.index)
+        return self._table(
+            "Where judge and people disagree",
+            pd.concat([frame, texts], axis=1),
+            f"{len(frame)} of {ratings.n} queries that both rated",
+            *("people", "judge", "difference"),
+            *(name for name in ("question", "reason") if name in texts),
+        )
+
+    def planning(self, labels: Iterable[int] | None = None) -> Result:
+        """The interval of the mean for larger numbers of labels, with the judge and without.
+
+        Parameters
+        ----------
+        labels : iterable of int, optional
+            Numbers of labels; if omitted, 25, 50, 100, 200, 400, as far as there are queries.
+
+        Returns
+        -------
+        Result
+            One row per number: ``labels``, ``half_width_alone`` and ``half_width_corrected`` of
+            the intervals, ``worth`` (the number of labels that would do the same without a judge).
+
+        Raises
+        ------
+        DataError
+            If a number is below 2, or above the number of queries that the judge scored.
+        """
+        most = int(self.ratings.is_judged.sum())
+        counts = [count for count in _PLANNED if count <= most] if labels is None else labels
+        level, ratings = self.plan.confidence_level, self.ratings
+        return label_plan(self.evaluation.name, self.metric, ratings, level, counts)
+
+    def to_label(self, n: int, *, strata: Strata = "judge", seed: int = 0) -> Result:
+        """The queries to label next, for the narrowest interval of the corrected mean.
+
+        Parameters
+        ----------
+        n : int
+            The number of queries to label.
+        strata : str, Series or mapping
+            The groups, as in `calibrate`.
+        seed : int
+            The seed of the random draw within each group.
+
+        Returns
+        -------
+        Result
+            Index ``query_id``; ``stratum``, ``judge``, and question and answer if the details have
+            them. Calibrate with these labels and the same ``strata``: they are a random sample
+            within each group, and no longer one of all queries.
+
+        Raises
+        ------
+        DataError
+            If `n` is below 1, or above the number of queries without a label.
+        UnknownNameError
+            If the details have no column of groups with this name.
+        """
+        corrected = self.means.corrected
+        lam = 1.0 if corrected is None or math.isnan(corrected.lam) else corrected.lam
+        return queries_to_label(
+            *(self.evaluation, self.metric, self.ratings, n), strata=strata, lam=lam, seed=seed
+        )
+
+    def difference(self, candidate: Calibration) -> Result:
+        """The difference of another pipeline from this one, corrected using labels of both.
+
+        Parameters
+        ----------
+        candidate : Calibration
+            A calibration of the same judge and metric; people labelled answers of both pipelines
+            to the same queries.
+
+        Returns
+        -------
+        Result
+            One row each for the judge alone, people alone, and the corrected difference, candidate
+            minus this one: ``figure``, ``n``, ``baseline_mean``, ``candidate_mean``,
+            ``difference``, ``ci_low``, ``ci_high``, ``method``, ``verdict``.
+
+        Raises
+        ------
+        AlignmentError
+            If fewer than two queries have labels of both.
+        """
+        names = (self.evaluation.name, candidate.evaluation.name)
+        both = (self.ratings, candidate.ratings)
+        return difference_of(names, both, self.metric, self.lam, asdict(self.plan))
+
+
+@explain_keywords
+def calibrate(
+    evaluation: Scored,
+    metric: str,
+    people: People,
+    label: LabelColumns = None,
+    *,
+    scale: ScaleArgument = "auto",
+    threshold: float | None = None,
+    categories: Iterable[float] | None = None,
+    label_bounds: tuple[float, float] | None = None,
+    errors: JudgeErrors | None = None,
+    correct: Correct | None = None,
+    lam: float | str = "auto",
+    strata: Strata | None = None,
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    seed: int = 0,
+) -> Calibration:
+    """Compare a judge with people: their agreement, and the mean that people would give.
+
+    Parameters
+    ----------
+    evaluation : RAGPipelineEvaluation
+        The evaluation with the judge's scores of many queries.
+    metric : str
+        The judged metric, by any of its names.
+    people : RAGPipelineEvaluation, Series, DataFrame, or mapping
+        People's labels of some of the queries, by query id: another evaluation (see `label`); one
+        label per query; or a frame of several raters, one column each. Yes and no, pass and fail
+        are 1 and 0; an empty cell means not rated.
+    label : str or iterable of str, optional
+        The columns of `people` with labels, one per rater. If omitted, the metric of the same name
+        for an evaluation, all columns for a frame.
+    scale : {"auto", "binary", "nominal", "ordinal", "continuous"}
+        "auto" looks at the values: 0 and 1, up to ten steps, or numbers.
+    threshold : float, optional
+        The judge's scores from here on count as 1. If omitted, and people say yes or no while the
+        judge gives numbers: the threshold in `correct`, else the middle of the metric's bounds.
+    categories : iterable of float, optional
+        All possible ratings, in order; those that occur if omitted.
+    label_bounds : (float, float), optional
+        The scale of the labels if it is not the metric's, such as ``(1, 5)``; they are converted.
+    errors : JudgeErrors, optional
+        How often the judge is right, counted on another set: for Rogan and Gladen's share.
+    correct : see `rageval_report.scores.correctness`, optional
+        If it has a threshold for the metric, that is the default of `threshold`.
+    lam : float or "auto"
+        The weight of the judge in the corrected mean, as in `rageval_report.stats.ppi_mean`.
+    strata : str, Series or mapping, optional
+        The groups of queries from which labels were drawn, if some got more labels than others:
+        "judge" for groups by the judge's score, as `Calibration.to_label` draws them; a column of
+        the details; or the group of each query by its id. Each group needs two labels.
+    confidence_level : float
+        The level of the intervals.
+    n_resamples, seed : int
+        For the intervals that resample: Krippendorff's alpha, and means without bounds.
+
+    Returns
+    -------
+    Calibration
+        One row per figure: ``part``, ``figure``, ``estimate``, ``ci_low``, ``ci_high``, ``n``,
+        ``reading`` (a word for the estimate), ``source`` (of that word), ``method``, ``verdict``.
+        Its methods give the confusion matrix, the disagreements, a plan for the number of labels,
+        and the difference of two pipelines.
+
+    Raises
+    ------
+    DataError
+        If labels are not numbers, or do not fit the metric or the scale.
+    AlignmentError
+        If no query has both a score and a label.
+    UnknownNameError
+        If the metric, a column of labels, or the scale is not known.
+
+    Notes
+    -----
+    The corrected mean is unbiased however bad the judge is, if the labelled queries are a random
+    sample of all; a bad judge only makes its interval wide. A word like "substantial" is a
+    convention: look at the interval, and at the agreement of people with each other.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> scores = {"query_id": list("abcdefgh"), "faithfulness": [1, 1, 0, 1, 1, 0, 1, 1]}
+    >>> judged = RAGPipelineEvaluation("hybrid", scores)
+    >>> labels = {"a": 1, "b": 0, "c": 0, "d": 1, "e": 1, "f": 0}
+    >>> calibration = calibrate(judged, "faithfulness", labels)
+    >>> float(calibration.frame.set_index("figure").loc["Cohen's kappa", "estimate"]).__round__(3)
+    0.667
+    >>> calibration.disagreements().frame["difference"].to_dict()
+    {'b': 1.0}
+    """
+    plan = IntervalSettings(confidence_level, n_resamples, seed)
+    known = choose_metrics(evaluation, metric)[0]
+    ratings = ratings_of(evaluation, known, people, label, label_bounds)
+    chosen = scale_of(
+        *(ratings, known),
+        scale=scale,
+        threshold=threshold,
+        categories=categories,
+        correct=correct,
+    )
+    labels = chosen.agreed_labels(ratings.table)
+    groups = None if strata is None else groups_of(evaluation, ratings, strata)
+    means = _means_of(ratings, chosen, known, plan, lam, groups)
+    figures: list[Figure] = []
+    is_rated = ratings.both & ~np.isnan(labels)
+    if is_rated.any():
+        judge = chosen.judge_categories(ratings.judge)[is_rated]
+        figures = RatingPair(judge, labels[is_rated], chosen, plan).figures(JUDGE_AND_PEOPLE)
+        figures = _with_sentence(figures)
+    notes = list(_weaknesses(ratings, chosen, labels, figures))
+    figures += people_figures(ratings, chosen, plan)
+    if chosen.kind != "nominal":  # names have no mean
+        notes += _weaknesses_of_mean(ratings, means, known, is_stratified=groups is not None)
+        figures += _figures_of_means(ratings, known, means, plan.confidence_level)
+        shares, reasons = _shares(ratings, chosen, means.errors, errors, plan.confidence_level)
+        figures, notes = figures + shares, notes + reasons
+    notes += _coverage_notes(evaluation, known, ratings)
+    notes += _scale_notes(ratings, chosen, labels)
+    settings: dict[str, object] = {
+        "metric": known.name,
+        "labels": ratings.raters,
+        "scale": chosen.kind,
+        "threshold": chosen.threshold,
+        "categories": tuple(chosen.categories.tolist()) or None,
+        # The weight that was used: "auto" would not say what moved the numbers.
+        "lam": lam if means.corrected is None else means.corrected.lam,
+        "strata": strata if strata is None or isinstance(strata, str) else "by query id",
+        "label_bounds": None if label_bounds is None else tuple(map(float, label_bounds)),
+        "external_errors": None
+        if errors is None
+        else f"{errors.true_positives}/{errors.positives},"
+        f"{errors.true_negatives}/{errors.negatives}",
+        **asdict(plan),
+    }
+    return Calibration(
+        f"The judge of {known.name} against people: {evaluation.name}",
+        pd.DataFrame([figure.row() for figure in figures]),
+        {name: value for name, value in settings.items() if value is not None},
+        (*notes, *interval_notes(figures)),
+        headline=("figure", "estimate", "ci_low", "ci_high", "n", "reading"),
+        grouped_by="part",
+        evaluation=evaluation,
+        metric=known,
+        ratings=ratings,
+        scale=chosen,
+        means=means,
+        lam=lam,
+        plan=plan,
+    )
+
+
+def _means_of(
+    ratings: Ratings,
+    scale: RatingScale,
+    metric: Metric,
+    plan: IntervalSettings,
+    lam: float | str,
+    groups: QueryGroups | None,
+) -> JudgeMeans:
+    """The means of the scores themselves, whatever the scale."""
+    both = ratings.both
+    people, judge = ratings.labels[both], ratings.judge[both]
+    others = ratings.judge[ratings.is_judged & ~both]
+    level, corrected = plan.confidence_level, None
+    if len(people) >= 2 and others.size >= 2:
+        if groups is None:
+            corrected = ppi_mean(
+                *(people, judge, others), lam=lam, bounds=metric.bounds, confidence_level=level
+            )
+        else:
+            corrected = stratified_ppi_mean(
+                *(ratings.labels, ratings.judge, groups),
+                bounds=metric.bounds,
+                confidence_level=level,
+            )
+    naive, alone = (
+        mean_interval(scores, bounds=metric.bounds, kind=kind_of_mean(metric), **asdict(plan))
+        for scores in (ratings.judge, people)
+    )
+    # A plain standard error, to compare with the corrected mean's.
+    error = float(people.std(ddof=1)) / math.sqrt(people.size) if people.size > 1 else math.nan
+    errors = None
+    if scale.kind == "binary":
+        categories = scale.judge_categories(ratings.judge)
+        errors = JudgeErrors.of(scale.agreed_labels(ratings.table), categories)
+    bias = paired_interval(people, judge, **asdict(plan))  # second minus first
+    return JudgeMeans(bias, naive, replace(alone, standard_error=error), corrected, errors)
+
+
+def _figures_of_means(
+    ratings: Ratings, metric: Metric, means: JudgeMeans, level: float
+) -> Iterator[Figure]:
+    bias, name = means.bias, metric.name
+    sentence = (
+        f"no significant bias of the judge on {name}: judge minus people {_with_interval(bias)}, "
+        f"{ratings.n} queries"
+    )
+    if bias.low > 0 or bias.high < 0:
+        size = bias if bias.estimate > 0 else _turned(bias)
+        way = "higher" if bias.estimate > 0 else "lower"
+        sentence = f"the judge scores {name} {way} than people by {_with_interval(size)}"
+    yield Figure(BIAS, "judge minus people", bias, ratings.n, verdict=sentence)
+    if (errors := means.errors) is not None:
+        for rate, right, n in (
+            ("sensitivity", errors.true_positives, errors.positives),
+            ("specificity", errors.true_negatives, errors.negatives),
+        ):
+            if n:
+                yield Figure(ERRORS, rate, interval_of_count(right, n, level), n)
+    n_judged = int(ratings.is_judged.sum())
+    yield Figure(MEAN, NAIVE, means.naive, n_judged)
+    yield Figure(MEAN, LABELLED, means.people, ratings.n)
+    if (corrected := means.corrected) is not None:
+        worth = means.labels_worth
+        reading = "" if math.isnan(worth) else f"worth {worth:.0f} labels"
+        sentence = (
+            f"the mean of {name}, corrected using {corrected.n} labels, is "
+            f"{_with_interval(corrected)}; the judge alone says {number(means.naive.estimate)}"
+        ) + (f"; {reading} without a judge" if reading else "")
+        source = "Angelopoulos et al. 2023"
+        yield Figure(MEAN, CORRECTED, corrected, n_judged, source, reading, sentence)
+
+
+def _turned(interval: Interval) -> Interval:
+    low, high = -interval.high, -interval.low
+    return replace(interval, estimate=-interval.estimate, low=low, high=high)
+
+
+def _with_interval(interval: Interval) -> str:
+    if math.isnan(interval.low):
+        return number(interval.estimate)
+    limits = f"{number(interval.low)} to {number(interval.high)}"
+    return f"{number(interval.estimate)} ({100 * interval.confidence_level:g} % CI {limits})"
+
+
+def _shares(
+    ratings: Ratings,
+    scale: RatingScale,
+    own: JudgeErrors | None,
+    external: JudgeErrors | None,
+    level: float,
+) -> tuple[list[Figure], list[str]]:
+    """The share of ones corrected by error rates, and the reason if that is impossible.
+
+    Errors counted on these queries correct the unlabelled ones, external errors all.
+    """
+    verdicts = scale.judge_categories(ratings.judge)
+    unlabelled = ratings.is_judged & ~ratings.both
+    figures, notes = [], []
+    for name, errors, rows, reading in (
+        ("Rogan-Gladen", own, unlabelled, "share of 1, unlabelled"),
+        ("Rogan-Gladen, external", external, ratings.is_judged, "share of 1"),
+    ):
+        if errors is None or not rows.any():
+            continue
+        try:
+            share = rogan_gladen(verdicts[rows], errors, confidence_level=level)
+        except DataError as exc:
+            notes.append(f"no {name}: {exc}")
+        else:
+            n, source = int(rows.sum()), "Rogan & Gladen 1978"
+            figures.append(Figure(MEAN, name, share, n, source, reading))
+    return figures, notes
+
+
+def _with_sentence(figures: Sequence[Figure]) -> list[Figure]:
+    """The figures of judge and people, one of them with the sentence on agreement."""
+    by_name = {figure.name: figure for figure in figures}
+    leading = next((by_name[name] for name in _LEADING if name in by_name), None)
+    if leading is None:
+        return list(figures)
+    sentence, same = "judge and people", by_name.get("percent agreement")
+    if same is not None:
+        sentence += f" agree on {round(same.interval.estimate * same.n)} of {same.n} queries"
+    if math.isnan(leading.interval.estimate):
+        sentence += f"; {leading.name} cannot be computed"
+    else:
+        joint = ":" if same is None else ";"
+        word = f", {leading.reading} ({leading.source})" if leading.reading else ""
+        sentence += f"{joint} {leading.name} {_with_interval(leading.interval)}{word}"
+    return [replace(f, verdict=sentence) if f is leading else f for f in figures]
+
+
+# -- the notes
+
+
+def _coverage_notes(evaluation: Scored, metric: Metric, ratings: Ratings) -> Iterator[str]:
+    """Which queries were rated by whom."""
+    is_judged, is_labelled = ratings.is_judged, ratings.is_labelled
+    only_people = is_labelled & ~is_judged
+    counts = {
+        "rated by both": ratings.both,
+        "by the judge alone": is_judged & ~is_labelled,
+        "by people alone": only_people,
+        "by nobody": ~is_labelled & ~is_judged,
+    }
+    both, alone, *others = ((int(rows.sum()), whom) for whom, rows in counts.items())
+    shown = [f"{both[0]} queries {both[1]}", f"{alone[0]} {alone[1]}"]
+    yield ", ".join((*shown, *(f"{n} {whom}" for n, whom in others if n)))
+    if only_people.any():
+        states = states_frame(evaluation.scores[[metric.name]], evaluation.details)[metric.name]
+        by_state = sorted(Counter(states.to_numpy()[only_people].tolist()).items())
+        why = ", ".join(f"{n} {state}" for state, n in by_state)
+        yield f"labelled but not scored ({why}): {named(ratings.ids[only_people])}"
+    if n := len(ratings.strangers):
+        verb = "labelled query is" if n == 1 else "labelled queries are"
+        yield f"{n} {verb} not in {evaluation.name!r}: {named(ratings.strangers)}"
+
+
+def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> Iterator[str]:
+    """How ratings were converted to categories."""
+    if scale.threshold is not None:
+        whose = "scores and labels" if scale.bins_labels else "the judge's scores"
+        yield f"{whose} of at least {scale.threshold:g} count as 1, all others as 0"
+    elif scale.categories.size:
+        moved = np.abs(scale.judge_categories(ratings.judge) - ratings.judge) > CLOSE
+        if moved.any():
+            yield f"{int(moved.sum())} scores are moved to the nearest category"
+    if len(ratings.raters) > 1:
+        how = {"ordinal": "median", "continuous": "mean"}.get(scale.kind, "most frequent label")
+        yield (
+            f"{len(ratings.raters)} raters; people's label of a query is their {how}, "
+            "in means and bias it is their mean"
+        )
+    if n := int((ratings.both & np.isnan(labels)).sum()):
+        what = "query" if n == 1 else "queries"
+        yield f"on {n} {what} the raters are evenly split, so there is no label to agree with"
+
+
+def _weaknesses(
+    ratings: Ratings, scale: RatingScale, labels: FloatArray, figures: Sequence[Figure]
+) -> Iterator[str]:
+    """What weakens the figures of agreement: few labels, constant raters, rare categories."""
+    if ratings.n < _FEW:
+        yield f"only {ratings.n} queries are rated by both, so every figure here is rough"
+    people = labels[ratings.both]
+    people = people[~np.isnan(people)]
+    for who, rated in (
+        ("the judge", scale.judge_categories(ratings.judge)[ratings.both]),
+        ("people", people),
+    ):
+        if rated.size > 1 and not np.ptp(rated):
+            yield (
+                f"{who} gave {rated[0]:g} to all {rated.size} queries rated by both: agreement "
+                "beyond chance is undefined"
+            )
+    known = {figure.name: figure.interval.estimate for figure in figures}
+    if not people.size or not scale.categories.size:
+        return
+    agreement, kappa, ac1 = (
+        known.get(name, math.nan) for name in ("percent agreement", "Cohen's kappa", "Gwet's AC1")
+    )
+    shares = np.array([(people == category).mean() for category in scale.categories])
+    most = int(shares.argmax())
+    if agreement >= _AGREE and shares[most] >= _PREVALENT and ac1 - kappa >= _BELOW:
+        yield (
+            f"{shares[most]:.0%} of people's labels are {scale.categories[most]:g}, which makes "
+            f"kappa low ({number(kappa)}) although {agreement:.0%} agree; use Gwet's AC1 "
+            f"({number(ac1)}), and label more queries of the rare category"
+        )
+
+
+def _weaknesses_of_mean(
+    ratings: Ratings, means: JudgeMeans, metric: Metric, *, is_stratified: bool
+) -> Iterator[str]:
+    corrected, n, both = means.corrected, ratings.n, ratings.both
+    if corrected is None:
+        if not is_stratified:
+            yield "fewer than two queries are without a label: people's mean needs no correction"
+    else:
+        if n < ENOUGH_TO_TUNE and corrected.lam == 1.0:
+            yield (
+                f"the judge's weight in the corrected mean is 1; it is tuned only "
+                f"with at least {ENOUGH_TO_TUNE} labels"
+            )
+        n_others = int((ratings.is_judged & ~both).sum())
+        if n_others < n < ENOUGH_TO_TUNE and corrected.lam == 0.0:
+            yield (
+                f"only {n_others} judged queries are without a label, fewer than the {n} with "
+                "one, so the judge's scores are not used for the mean"
+            )
+        warning = rare_corrections(ratings.labels[both], ratings.judge[both], corrected.lam)
+        # With bounds the interval counts errors that the labels may have missed.
+        if warning and metric.bounds is None:
+            yield f"the corrected mean: {warning}"
+        if means.labels_worth < n:
+            yield (
+                f"the corrected mean is worth {means.labels_worth:.0f} labels, fewer than the {n} "
+                "that were used: this judge adds more noise than information; use people's mean"
+            )
+        if not is_stratified:
+            yield from _sample_notes(ratings)
+    if is_stratified:
+        yield (
+            "the corrected mean assumes that the labelled queries of each group are a random "
+            "sample of it; people's own mean and the agreement are those of the labelled queries "
+            "alone"
+        )
+
+
+def _sample_notes(ratings: Ratings) -> Iterator[str]:
+    """Whether the judge scores the labelled queries differently from the rest: Welch's test."""
+    from scipy.special import stdtr
+
+    yield "the corrected mean assumes that the labelled queries are a random sample of all"
+    both = ratings.both
+    sides = ratings.judge[both], ratings.judge[ratings.is_judged & ~both]
+    squares = [float(scores.var(ddof=1)) / scores.size for scores in sides]
+    total = sum(squares)
+    if not total:
+        return
+    # Welch's degrees of freedom, as the two groups differ in size and in spread.
+    parts = [square**2 / (len(side) - 1) for square, side in zip(squares, sides, strict=True)]
+    gap = float(sides[0].mean() - sides[1].mean())
+    pvalue = 2.0 * float(stdtr(total**2 / sum(parts), -abs(gap) / math.sqrt(total)))
+    if pvalue < _NOT_RANDOM:
+        yield (
+            f"they do not look like one: the judge's mean is {number(float(sides[0].mean()))} on "
+            f"them and {number(float(sides[1].mean()))} on the rest (Welch p {pvalue_text(pvalue)})"
+            "; do not use the corrected mean, and draw the queries to label at random"
+        )

@@ -1,0 +1,591 @@
+"""Repeated runs of one pipeline: how much its scores vary by themselves, and what to do about it.
+
+Nothing was changed between the runs, so all differences are noise: of sampling in the model, of a
+judge, of a server. Compare the difference of two pipelines with it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rageval_report.analysis.arguments import check_count, choose_metrics, kind_of_mean
+from rageval_report.analysis.pairing import on_one_scale, twin_of
+from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, query_set_change
+from rageval_report.errors import AlignmentError, DataError, explain_keywords, named
+from rageval_report.reports.sentences import join_names, number, pvalue_text, rounded_count
+from rageval_report.results import Answer, Result, answer_of
+from rageval_report.scores import Correct, Metric, Scored, join_details
+from rageval_report.scores.correct_notion import answers_by, describe_notions, shared_notions
+from rageval_report.scores.exact_values import plain_value
+from rageval_report.scores.query_ids import first_named
+from rageval_report.scores.texts import ANSWER
+from rageval_report.stats.base import check_level
+from rageval_report.stats.components import VarianceComponents, variance_components
+from rageval_report.stats.corrections import adjust_pvalues
+
+_REPEATS = (1, 2, 3, 5, 10)
+# If more runs than this would be worthwhile, queries hardly differ beyond the noise.
+_MOST_WORTH = 100
+_MOST_NAMED = 4
+# The first letters of longer answers are enough, and comparing all of them would take minutes.
+MOST_LETTERS = 5000
+_CITATIONS = ("citations", "citation_ids", "cited_ids")
+_REFUSALS = ("refused", "refusal", "abstained")
+_OUTCOMES = ("refused", "answered", "skipped")  # of the scorer of traces
+
+
+# -- what runs have in common
+
+
+def common_queries(runs: Sequence[Scored]) -> pd.Index:
+    """The ids of the queries that all runs have, in the order of the first."""
+    ids = runs[0].scores.index
+    for run in runs[1:]:
+        ids = ids[ids.isin(run.scores.index)]
+    if not len(ids):
+        raise AlignmentError(
+            f"no query id is in all {len(runs)} runs; ids of the first: "
+            f"{named(runs[0].scores.index, 3)}, of the last: {named(runs[-1].scores.index, 3)}"
+        )
+    return ids
+
+
+def common_queries_note(runs: Sequence[Scored], ids: pd.Index) -> list[str]:
+    """The note on queries that only some runs have, if there are any."""
+    longest = max(len(run.scores) for run in runs)
+    note = f"{len(ids)} queries are in all runs, of up to {longest}; the others are left out"
+    return [] if longest == len(ids) else [note]
+
+
+def shared_metrics(
+    runs: Sequence[Scored], metrics: str | Iterable[str] | None
+) -> list[tuple[Metric, ...]]:
+    """Each metric that all runs have, or the ones that are named, as each run defines it."""
+    shared = []
+    for known in choose_metrics(runs[0], metrics):
+        own = tuple(twin for run in runs if (twin := twin_of(known, run)))
+        if len(own) == len(runs):
+            shared.append(own)
+        elif metrics is not None:
+            raise AlignmentError(f"{known.name!r} is in only {len(own)} of {len(runs)} runs")
+    if not shared:
+        raise AlignmentError(f"no metric is in all {len(runs)} runs")
+    return on_one_scale(runs, shared)
+
+
+# -- the noise
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Repeats(Result):
+    """The noise in repeated runs of a pipeline: one row per metric.
+
+    Parameters
+    ----------
+    title, frame, settings, notes, headline, grouped_by
+        As in `Result`.
+    runs : tuple of Scored
+        The runs, in the order given.
+    components : mapping of str to VarianceComponents
+        For each metric that has queries scored in every run.
+    correct : see `rageval_report.scores.correctness`, optional
+        What a correct answer is.
+    """
+
+    runs: tuple[Scored, ...] = ()
+    components: Mapping[str, VarianceComponents] = field(default_factory=dict)
+    correct: Correct | None = None
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The noise of each metric, and how many runs are worth their cost."""
+        return tuple(self._sentence(row) for row in self.frame.to_dict("records"))
+
+    def printed(self) -> Answer:
+        """For how many metrics one run is enough, the table, and at most three notes."""
+        worth, n = self.frame["n_repeats"], len(self.frame)
+        names = self.frame.loc[worth > 1, "metric"].tolist()
+        sentence = f"{self.title}: one run is enough for {int((worth == 1).sum())} of {n} metrics"
+        if names:
+            sentence += f"; noise matters for {join_names(names, _MOST_NAMED)}"
+        return answer_of(self, f"{sentence}.")
+
+    def _sentence(self, row: Mapping[Any, Any]) -> str:
+        metric, parts = row["metric"], self.components.get(row["metric"])
+        if parts is None or parts.n < 2:
+            few = "no query is" if parts is None else "only one query is"
+            return f"{metric}: {few} scored in every run"
+        if parts.within == 0:
+            return f"{metric}: all {parts.k} runs give equal scores on all {parts.n} queries"
+        level = f"{100 * float(str(self.settings['confidence_level'])):g} % CI"
+        low, high = parts.sd_within.low, parts.sd_within.high
+        return (
+            f"{metric}: a query's score moves by {number(parts.sd_within.estimate)} from run "
+            f"to run (SD, {level} {number(low)} to {number(high)}); means of two runs of "
+            f"{parts.n} queries differ by up to {number(row['noise_limit'])} by noise alone; "
+            f"{_worth_text(parts, row['n_repeats'])}"
+        )
+
+    def stability(self) -> Result:
+        """The agreement of the runs on each query, the least stable first.
+
+        Returns
+        -------
+        Result
+            Index ``query_id``. ``n_runs`` that have the query; ``share_correct`` of the runs whose
+            answer is known to be correct or not, ``agreement`` (the larger of the shares correct
+            and incorrect), ``flips`` (changes from one run to the next, in the given order); if the
+            details have them: ``refusal_agreement``, ``citation_stability`` (documents cited by
+            every run, of those cited by any; 1 if none is), ``answer_distance`` (the median over
+            pairs of runs of the edit distance of their answers, over the length of the longer one).
+        """
+        return stability(self.runs, self.correct)
+
+    def planning(
+        self, repeats: Iterable[int] = _REPEATS, *, n_queries: int | None = None
+    ) -> Result:
+        """The standard error of the mean with more runs of each query, or with more queries.
+
+        Parameters
+        ----------
+        repeats : iterable of int
+            Numbers of runs.
+        n_queries : int, optional
+            The number of queries; as many as in these runs if omitted.
+
+        Returns
+        -------
+        Result
+            One row per metric and number: ``metric``, ``repeats``, ``n_queries``,
+            ``standard_error`` of the mean, ``variance``, ``noise_limit`` (the difference between
+            the means of two such measurements by noise alone), ``with_more_queries`` (the standard
+            error of one run of that many times the queries, which costs the same).
+
+        Raises
+        ------
+        DataError
+            If a number is below 1.
+        """
+        counts = [check_count("repeats", count) for count in repeats]
+        fixed = None if n_queries is None else check_count("n_queries", n_queries)
+        level, rows = float(str(self.settings["confidence_level"])), []
+        for name, parts in self.components.items():
+            n = fixed or parts.n
+            # A single query has no variance between queries.
+            for count in counts if parts.n > 1 else ():
+                error = parts.standard_error(count, n)
+                row = {"metric": name, "repeats": count, "n_queries": n, "standard_error": error}
+                row |= {"variance": error**2}
+                row |= {"noise_limit": noise_limit(parts.within, n, count, level)}
+                rows.append({**row, "with_more_queries": parts.standard_error(1, n * count)})
+        return Result(
+            f"Repeats of each query: {self.title}",
+            pd.DataFrame(rows),
+            {"confidence_level": level},
+            ("with_more_queries: one run of that many times the queries, at the same cost",),
+            grouped_by="metric",
+        )
+
+
+@explain_keywords
+def repeats(
+    *evaluations: Scored,
+    metrics: str | Iterable[str] | None = None,
+    correct: Correct | None = None,
+    confidence_level: float = 0.95,
+    tolerance: float = 0.05,
+) -> Repeats:
+    """Measure the noise in repeated runs of one pipeline.
+
+    Parameters
+    ----------
+    *evaluations : RAGPipelineEvaluation
+        Two or more runs of the same pipeline on the same queries; they may have the same name.
+    metrics : str or iterable of str, optional
+        The metrics; all that every run has if omitted.
+    correct : see `rageval_report.scores.correctness`, optional
+        What a correct answer is, for the stability of each query; if omitted, as in `correctness`.
+    confidence_level : float
+        The level of the intervals.
+    tolerance : float
+        Repeats are worthwhile until the standard error of the mean is within this share of its
+        value without noise.
+
+    Returns
+    -------
+    Repeats
+        One row per metric: ``metric``, ``title``, ``n`` (queries scored in every run),
+        ``n_dropped``, ``n_runs``, ``mean``, ``sd_within`` (the variation of one query's score from
+        run to run) with its interval, ``sd_between`` (that between queries beyond it), ``icc`` with
+        its interval, ``share_between`` and ``share_within`` of the variance, ``standard_error`` of
+        the mean of one run, ``n_repeats`` (the number of worthwhile runs), ``run_effect_pvalue``
+        and ``run_effect_pvalue_adjusted`` (Holm: whether whole runs are shifted), ``noise_limit``
+        (the means of two runs differ by less, in the share of pairs that is the confidence level),
+        ``verdict``.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two runs, or a setting makes no sense.
+    AlignmentError
+        If no query, or no metric, is in all runs.
+    UnknownNameError
+        If a metric is not known.
+
+    Notes
+    -----
+    One-way random effects of the queries that every run scored: the variance of a score is that
+    between queries plus that within a query, and the intraclass correlation ICC(1,1) is the share
+    of the former. The mean of n queries, each run m times, has the variance (between + within/m)/n:
+    repeats reduce only the second part.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> ids = ["a", "b", "c", "d"]
+    >>> first = RAGPipelineEvaluation("hybrid", {"query_id": ids, "rating": [9.0, 2, 5, 8]})
+    >>> again = RAGPipelineEvaluation("hybrid", {"query_id": ids, "rating": [8.0, 3, 5, 8]})
+    >>> frame = repeats(first, again).frame
+    >>> float(frame["sd_within"][0]), round(float(frame["icc"][0]), 3)
+    (0.5, 0.969)
+    """
+    level = check_level(confidence_level)
+    if not (math.isfinite(tolerance) and tolerance > 0):
+        raise DataError(f"tolerance must be a number above 0, such as 0.05; got {tolerance}")
+    if len(evaluations) < 2:
+        raise DataError(
+            "expected at least 2 runs of one pipeline, to measure how they differ; "
+            f"got {len(evaluations)}"
+        )
+    ids, rows = common_queries(evaluations), []
+    components: dict[str, VarianceComponents] = {}
+    for own in shared_metrics(evaluations, metrics):
+        metric = own[0]
+        columns = [
+            run.scores[mine.name].reindex(ids).to_numpy(dtype=np.float64)
+            for run, mine in zip(evaluations, own, strict=True)
+        ]
+        table = np.column_stack(columns)
+        table = table[~np.isnan(table).any(axis=1)]
+        if len(table):
+            bounds = metric.bounds if kind_of_mean(metric) != "real" else None  # a formality
+            parts = variance_components(table, bounds=bounds, confidence_level=level)
+            components[metric.name] = parts
+        head = {"metric": metric.name, "title": metric.title, "n": len(table)}
+        numbers = _numbers(components.get(metric.name), tolerance, level)
+        rows.append({**head, "n_dropped": len(ids) - len(table), **numbers})
+    frame = pd.DataFrame(rows)
+    pvalues = frame["run_effect_pvalue"].to_numpy(dtype=np.float64)
+    frame["run_effect_pvalue_adjusted"] = adjust_pvalues(pvalues)
+    worth = zip(map(components.get, frame["metric"]), frame["n_repeats"], strict=True)
+    frame["verdict"] = [_verdict(parts, n) for parts, n in worth]
+    names = dict.fromkeys(run.name for run in evaluations)
+    return Repeats(
+        f"{len(evaluations)} runs of {', '.join(names)}",
+        frame,
+        {"n_runs": len(evaluations), "confidence_level": level, "tolerance": tolerance},
+        (*common_queries_note(evaluations, ids), *_notes(evaluations, frame, components, level)),
+        headline=(
+            *("metric", "n", "mean", "sd_within", "noise_limit"),
+            *("icc", "icc_ci_low", "icc_ci_high", "verdict"),
+        ),
+        runs=tuple(evaluations),
+        components=components,
+        correct=correct,
+    )
+
+
+_COLUMNS = (
+    *("n_runs", "mean", "sd_within", "sd_within_ci_low", "sd_within_ci_high", "sd_between"),
+    *("icc", "icc_ci_low", "icc_ci_high", "share_between", "share_within", "standard_error"),
+    *("n_repeats", "run_effect_pvalue", "noise_limit"),
+)
+
+
+def _numbers(parts: VarianceComponents | None, tolerance: float, level: float) -> dict[str, float]:
+    """The numbers of a row; NaN if no query was scored in every run."""
+    if parts is None:
+        return dict.fromkeys(_COLUMNS, math.nan)
+    within, icc, several = parts.sd_within, parts.icc, parts.n > 1
+    values = (
+        *(parts.k, parts.mean, within.estimate, within.low, within.high),
+        math.sqrt(parts.between) if several else math.nan,
+        *(icc.estimate, icc.low, icc.high, parts.share_between, 1.0 - parts.share_between),
+        parts.standard_error() if several else math.nan,
+        repeats_worth(parts.between, parts.within, tolerance),
+        parts.run_effect_pvalue,
+        noise_limit(parts.within, parts.n, 1, level),
+    )
+    return dict(zip(_COLUMNS, values, strict=True))
+
+
+def repeats_worth(between: float, within: float, tolerance: float) -> float:
+    """The fewest runs that bring the standard error near to its value without noise.
+
+    Infinite if queries do not differ, so that every repeat helps; NaN if that is unknown.
+
+    Examples
+    --------
+    >>> repeats_worth(0.04, 0.01, 0.05), repeats_worth(0.0, 0.01, 0.05)
+    (3.0, inf)
+    """
+    if math.isnan(between):
+        return math.nan
+    if within == 0:
+        return 1.0
+    if between == 0:
+        return math.inf
+    needed = within / between / ((1.0 + tolerance) ** 2 - 1.0)
+    # A quotient that is whole but for rounding must not be rounded up.
+    return float(max(1, math.ceil(needed - 1e-9)))
+
+
+def noise_limit(within: float, n: int, n_runs: int = 1, level: float = 0.95) -> float:
+    """The difference between the means of two measurements that is due to noise alone.
+
+    Examples
+    --------
+    >>> round(noise_limit(0.01, 100), 4)  # 1.96 times the root of 2 * 0.01 / 100
+    0.0277
+    """
+    from scipy.special import ndtri
+
+    # Twice, because both measurements have noise of their own.
+    return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * within / (n * n_runs))
+
+
+def _verdict(parts: VarianceComponents | None, worth: float) -> str:
+    if parts is None or parts.n < 2:
+        return "not scored in every run" if parts is None else "only one query"
+    if parts.within == 0:
+        return "no noise"
+    if worth > _MOST_WORTH:
+        return "every repeat helps"
+    return "one run is enough" if worth == 1 else f"worth {worth:.0f} runs"
+
+
+def _worth_text(parts: VarianceComponents, worth: float) -> str:
+    error, floor = parts.standard_error(), math.sqrt(parts.between / parts.n)
+    if worth == 1:
+        return (
+            f"one run is enough for the mean: its standard error is {number(error)}, and would be "
+            f"{number(floor)} without noise"
+        )
+    if worth > _MOST_WORTH:
+        return (
+            "queries hardly differ beyond the noise, so every repeat helps the mean; its standard "
+            f"error is {number(error)}"
+        )
+    runs = int(worth)
+    return (
+        f"{rounded_count(runs)} runs bring the standard error of the mean from {number(error)} to "
+        f"{number(parts.standard_error(runs))}, and no number of runs brings it below "
+        f"{number(floor)}; as many times the queries, run once, bring it to "
+        f"{number(parts.standard_error(1, parts.n * runs))}"
+    )
+
+
+def _notes(
+    runs: Sequence[Scored],
+    frame: pd.DataFrame,
+    components: Mapping[str, VarianceComponents],
+    level: float,
+) -> Iterator[str]:
+    for row in frame[frame["run_effect_pvalue_adjusted"] <= 1.0 - level].to_dict("records"):
+        yield (
+            f"{row['metric']}: whole runs are shifted against each other (Holm-adjusted p "
+            f"{pvalue_text(row['run_effect_pvalue_adjusted'])}); more than noise of single "
+            "queries changed between the runs"
+        )
+    dated = [DatedRun.of(run, config=getattr(run, "config", None)) for run in runs]
+    fields = fields_of(dated)
+    changes = {
+        str(change)
+        for run in dated[1:]
+        for change in config_changes(dated[0].config, run.config, fields)
+    }
+    if changes:
+        yield (
+            "the configurations of the runs differ or are unknown, so their scores may differ by "
+            f"more than noise: {'; '.join(sorted(changes))}"
+        )
+    edited = dict.fromkeys(query_set_change(dated[0], run) for run in dated[1:])
+    if any("another reference" in change for change in edited):
+        yield f"the gold set is not the same in all runs: {'; '.join(filter(None, edited))}"
+    dropped = frame[frame["n_dropped"] > 0]
+    if len(dropped):
+        counts = map("{} {}".format, dropped["metric"], dropped["n_dropped"])
+        yield f"queries left out because some run did not score them: {', '.join(counts)}"
+    kinds = {name: twin.kind for name in components if (twin := runs[0].metrics.get(name))}
+    binary = [name for name, kind in kinds.items() if kind == "binary" and components[name].within]
+    if binary:
+        names = ", ".join(binary)
+        yield f"{names}: the interval of icc assumes normal scores, so for 0/1 scores it is rough"
+
+
+# -- query by query
+
+
+def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
+    """The agreement of the runs on each query; see `Repeats.stability`.
+
+    Examples
+    --------
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> runs = [
+    ...     RAGPipelineEvaluation("hybrid", {"query_id": ["a", "b"], "exact_match": scores})
+    ...     for scores in ([1, 1], [1, 0], [1, 1])
+    ... ]
+    >>> stability(runs).frame[["agreement", "flips"]].round(2).values.tolist()
+    [[0.67, 2], [1.0, 0]]
+    """
+    ids = pd.Index(dict.fromkeys(i for run in runs for i in run.scores.index), name="query_id")
+    n_runs = np.sum([ids.isin(run.scores.index) for run in runs], axis=0)
+    frame, notes = pd.DataFrame({"n_runs": n_runs}, index=ids), []
+    notions = shared_notions(runs, correct)
+    if notions is None:
+        notes.append("it is unknown what a correct answer is; pass correct=...")
+    else:
+        answers = [
+            answers_by(run, notion).astype("Float64").reindex(ids).to_numpy(float, na_value=np.nan)
+            for run, notion in zip(runs, notions, strict=True)
+        ]
+        table = pd.DataFrame(np.column_stack(answers), index=ids)
+        share = table.mean(axis=1)
+        # Filled forward, so that a run without a score neither is a flip nor hides one.
+        flips = table.ffill(axis=1).diff(axis=1).abs().sum(axis=1)
+        frame["share_correct"] = share
+        frame["agreement"] = np.maximum(share, 1.0 - share)
+        frame["flips"] = flips.astype("Int64").mask(share.isna())
+        known = frame["agreement"].dropna()
+        also = f"; {len(frame) - len(known)} more are unscored in all runs"
+        notes += [
+            describe_notions(runs, notions),
+            f"{int((known < 1).sum())} of {len(known)} queries are correct in some runs and "
+            f"incorrect in others{also if len(known) < len(frame) else ''}",
+        ]
+    for name, cells_of, measure in _MEASURES:
+        cells = [cells_of(run) for run in runs]
+        if all(column is not None for column in cells):  # every run must have them
+            columns = [map(plain_value, column.reindex(ids).tolist()) for column in cells]
+            rows = zip(*columns, strict=True)
+            frame[name] = [measure([cell for cell in row if cell is not None]) for row in rows]
+    keys = [name for name in ("agreement", "answer_distance") if name in frame]
+    if keys:
+        frame = frame.sort_values(keys, ascending=[k == "agreement" for k in keys], kind="stable")
+    if "answer_distance" in frame:
+        notes.append(f"only the first {MOST_LETTERS} letters of answers are compared")
+    names = dict.fromkeys(run.name for run in runs)
+    return Result(
+        f"Stability of each query over {len(runs)} runs of {', '.join(names)}",
+        frame,
+        {"n_runs": len(runs), "correct": "" if notions is None else notions[0].words},
+        tuple(notes),
+    )
+
+
+def _details(run: Scored, names: Sequence[str]) -> pd.Series | None:
+    """The first column of these names.
+
+    The scores are searched too, as a column of truth values may have been taken for a metric.
+    """
+    cells = join_details(run.scores, run.details)
+    name = first_named(map(str, cells), names)
+    return None if name is None else cells[name]
+
+
+def _refusals(run: Scored) -> pd.Series | None:
+    """Whether the run refused each question: a column, the outcome of a trace, or two scores."""
+    known = _details(run, _REFUSALS)
+    if known is not None:
+        return known
+    outcome = _details(run, ("outcome",))
+    if outcome is not None and outcome.isin(_OUTCOMES).all():
+        return outcome.map({"refused": True, "answered": False})
+    names = {metric.known_as: name for name, metric in run.metrics.items()}
+    if not {"false_refusal", "hallucinated_answer"} <= set(names):
+        return None
+    # Each question has one of the two: the first if it has an answer, the second if it has none.
+    invented = run.scores[names["hallucinated_answer"]]
+    return run.scores[names["false_refusal"]].fillna(1.0 - invented)
+
+
+def _refusal_agreement(refusals: list[Any]) -> float:
+    """The larger of the shares of runs that refuse and that answer."""
+    share = sum(map(bool, refusals)) / len(refusals) if refusals else math.nan
+    return max(share, 1.0 - share)
+
+
+def _citation_stability(citations: list[Any]) -> float:
+    """The share of documents cited by every run, of those cited by any; 1 if none is."""
+    if len(citations) < 2:
+        return math.nan
+    cited = []
+    for cell in citations:
+        if isinstance(cell, list | tuple):  # as texts, because a dict cannot be a member of a set
+            cited.append({json.dumps(citation, sort_keys=True) for citation in cell})
+        else:
+            cited.append(set(str(cell).replace(",", " ").split()))
+    any_of = set().union(*cited)
+    return len(set.intersection(*cited)) / len(any_of) if any_of else 1.0
+
+
+def _answer_distance(answers: list[Any]) -> float:
+    """The median edit distance over pairs of answers."""
+    if len(answers) < 2:
+        return math.nan
+    pairs = combinations(map(str, answers), 2)
+    return float(median(edit_distance(first, second) for first, second in pairs))
+
+
+_MEASURES: tuple[tuple[str, Callable[[Scored], Any], Callable[[list[Any]], float]], ...] = (
+    ("refusal_agreement", _refusals, _refusal_agreement),
+    ("citation_stability", partial(_details, names=_CITATIONS), _citation_stability),
+    ("answer_distance", partial(_details, names=ANSWER), _answer_distance),
+)
+
+
+def edit_distance(first: str, second: str) -> float:
+    """The Levenshtein distance over the length of the longer text: 0 for equal texts, at most 1.
+
+    A column of the table of distances is stored as two integers with one bit per letter: where the
+    distance goes up from one letter to the next, and where it goes down (Myers 1999, in the form of
+    Hyyrö 2003). The first `MOST_LETTERS` letters of each are compared.
+
+    Examples
+    --------
+    >>> round(edit_distance("kitten", "sitting"), 3)  # 3 of 7
+    0.429
+    """
+    first, second = first[:MOST_LETTERS], second[:MOST_LETTERS]
+    if first == second:
+        return 0.0
+    if not (first and second):
+        return 1.0
+    places: dict[str, int] = {}
+    for place, letter in enumerate(first):
+        places[letter] = places.get(letter, 0) | 1 << place
+    all_bits, last = (1 << len(first)) - 1, 1 << (len(first) - 1)
+    # The first column is 0, 1, 2, ...: every step goes up. Names follow Hyyrö: `matches` is his PM,
+    # `diagonal` D0, `rises` and `falls` the horizontal, `up` and `down` the vertical differences.
+    up, down, distance = all_bits, 0, len(first)
+    for letter in second:
+        matches = places.get(letter, 0)
+        diagonal = (((matches & up) + up) ^ up) | matches | down
+        rises = (down | ~(diagonal | up)) & all_bits
+        falls = up & diagonal
+        distance += bool(rises & last) - bool(falls & last)
+        rises = rises << 1 | 1  # the first row also rises from column to column
+        up = (falls << 1 | ~(diagonal | rises)) & all_bits
+        down = rises & diagonal & all_bits
+    return distance / max(len(first), len(second))

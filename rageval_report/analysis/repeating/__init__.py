@@ -1,1 +1,0 @@
-"""Repeated runs of one pipeline: how much the scores vary between them."""

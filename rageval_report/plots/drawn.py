@@ -1,0 +1,49 @@
+"""Results that have a plot of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Unpack
+
+from rageval_report.errors import explain_keywords_of
+from rageval_report.plots import plot
+from rageval_report.plots.kinds import Plot
+from rageval_report.plots.options import CalibrationPlot, MetricNames, PlotOptions, RunsPlot
+from rageval_report.results import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@explain_keywords_of
+class Drawn(Result):
+    """A result that draws itself: a calibration, a history, noise, a monitoring."""
+
+    own_plot: ClassVar[CalibrationPlot | RunsPlot]
+
+    def plot(
+        self,
+        kind: CalibrationPlot | RunsPlot | Plot | None = None,
+        *args: MetricNames,
+        ax: Axes | None = None,
+        **options: Unpack[PlotOptions],
+    ) -> Axes:
+        """Draw the result; see `rageval_report.plots`.
+
+        Parameters
+        ----------
+        kind : str or Plot, optional
+            The plot of this kind of result if omitted, or an entry of
+            ``rageval_report.plots.PLOTS``.
+        *args : str or iterable of str
+            The metrics, by any of their names.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if omitted.
+        **options
+            The options of the plot.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        chosen: Plot = kind or self.own_plot  # type: ignore[assignment]
+        return plot(self, chosen, *args, ax=ax, **options)

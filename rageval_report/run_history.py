@@ -1,0 +1,560 @@
+"""A folder of run files becomes a history: trends and changes over time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+
+from rageval_report.analysis.arguments import Clusters, scans_among
+from rageval_report.analysis.history import History, trends
+from rageval_report.analysis.monitor import Monitoring, monitor_batches
+from rageval_report.analysis.paired_metric import ComparisonPlan
+from rageval_report.analysis.runs import DatedRun
+from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
+from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
+from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path
+from rageval_report.files.source import Source
+from rageval_report.rankings.inputs import DuplicateDocs
+from rageval_report.readers.base import ReaderOptions
+from rageval_report.scores import Correct
+from rageval_report.scores.query_rows import Totals
+from rageval_report.scores.roles.column_role import Roles
+from rageval_report.scores.run_file import FORMAT
+from rageval_report.scores.saved_tables import COMPANION
+from rageval_report.scores.table import Duplicates, MetricsArgument
+from rageval_report.sources.base import FilesArgument
+from rageval_report.sources.file_lists import (
+    is_glob,
+    is_partition_name,
+    is_score_file,
+    is_visible_name,
+    list_files,
+)
+from rageval_report.sources.opening import address_of, name_of
+from rageval_report.stats.base import (
+    check_level,
+    check_probability,
+    check_resamples,
+    check_seed,
+)
+
+if TYPE_CHECKING:
+    from rageval_report.scale.scan import EvaluationScan
+
+_MOST_NAMED = 5
+# What a scan takes, and what reading whole files takes besides, with its default.
+_OF_SCANS = ("query_id", "metrics", "correct", "roles", "strict", "allow")
+_OF_FILES = {"duplicates": "error", "totals": "auto"}
+
+
+@dataclass(frozen=True)
+class Store:
+    """The runs in a folder of run files.
+
+    Parameters
+    ----------
+    runs : tuple of DatedRun
+        In the order of time.
+    notes : tuple of str
+        The files that were skipped, and the times that the files do not state.
+    """
+
+    runs: tuple[DatedRun, ...]
+    notes: tuple[str, ...]
+
+
+Runs: TypeAlias = "str | Path | Store | Iterable[RAGPipelineEvaluation] | Iterable[EvaluationScan]"
+
+
+class Loading(ReaderOptions, total=False):
+    """How the file of each run is loaded; see `RAGPipelineEvaluation.load`."""
+
+    query_id: str | None
+    metrics: MetricsArgument
+    correct: Correct | None
+    duplicates: Duplicates | DuplicateDocs
+    totals: Totals
+    strict: bool
+    roles: Roles | None
+    allow: str | Iterable[str]
+
+
+@explain_keywords
+def history(
+    runs: Runs,
+    *,
+    baseline: str | None = None,
+    metrics: str | Iterable[str] | None = None,
+    pipeline: str | None = None,
+    fixed: Iterable[str] | None = None,
+    test: str = "auto",
+    interval: str = "auto",
+    correction: str = "holm",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    seed: int = 0,
+    clusters: Clusters | None = None,
+) -> History:
+    """The scores of a pipeline from run to run, with a test of each change.
+
+    Parameters
+    ----------
+    runs : str, Path, Store, or iterable of RAGPipelineEvaluation or of scans
+        A folder of run files, which ``evaluation.save("runs/monday.json")`` writes; a run is named
+        after its file. Or a folder without run files, a glob, or an address, as for
+        `rageval_report.read_scores`, with one run per file. Or a store that `read_runs` returned,
+        which with ``engine="auto"`` reads runs larger than the memory.
+        Or evaluations, or scans of files larger than the memory (`RAGPipelineEvaluation.scan`): in
+        the order of their times if all have one, else in the order of the iterable; equal names are
+        numbered.
+    baseline : str, optional
+        The run that later ones are compared with, by its name; if omitted, the first one.
+    metrics : str or iterable of str, optional
+        The metrics, by any of their names; if omitted, all that any run has.
+    pipeline : str, optional
+        Only the runs of this pipeline, by the name inside the files.
+    fixed : iterable of str, optional
+        Fields of the configuration that must be equal for two runs to be compared, such as
+        ``["judge_model"]``. If omitted, the fields whose names mention a judge, an evaluator, a
+        data set or a gold set.
+    test, correction, confidence_level, n_resamples, seed
+        As in `rageval_report.compare`; the correction is over all tests of the table.
+    interval : str
+        The interval of the changes. "auto" inverts the test if there are at most a hundred of them,
+        else it is the t interval; or a name of the table ``rageval_report.stats.PAIRED_INTERVALS``.
+    clusters : str, Series or mapping, optional
+        Queries that belong together and are not independent: the name of a details column, which
+        every run has, or a cluster label by query id. Tests and intervals then count clusters. Not
+        for scans.
+
+    Returns
+    -------
+    History
+        One row per metric and run: ``metric``, ``title``, ``run``, ``place`` (in the order of time,
+        from 0), ``created``, ``query_set``, ``segment`` (increases after each break), ``n``,
+        ``n_unscored``, ``mean``, ``ci_low``, ``ci_high``; ``previous``, ``change_n`` (pairs),
+        ``change``, its interval and p-values, ``since_previous`` ("better", "worse", "undecided",
+        "identical", "too few", "not compared"); ``baseline``, ``difference_n``, ``difference``, its
+        interval and p-values, ``since_baseline``; ``first_regression``; ``differs`` (settings that
+        make the scores of this run incomparable with those before), ``unknown`` (settings that may
+        do so), ``differs_from_baseline``; ``marks`` (all of that in few words); ``kind``,
+        ``greater_is_better``, ``ci_method``, ``verdict`` (in the row of the last run).
+
+    Raises
+    ------
+    DataError
+        If the folder does not exist, cannot be read, or holds no run file that can be read.
+    UnknownNameError
+        If the baseline, a metric, the pipeline, a field or a method is not known.
+
+    Notes
+    -----
+    Runs are paired by query id, on the queries that had the same reference in both. Where the gold
+    set changed, the line breaks, because the means before and after are of different questions. If
+    a field of `fixed`, or a metric's direction or bounds, differs, nothing is tested. A field that
+    a run does not state is unknown, never equal.
+
+    Examples
+    --------
+    >>> ids = [f"q{i}" for i in range(8)]
+    >>> nights = [
+    ...     RAGPipelineEvaluation(
+    ...         "hybrid", {"query_id": ids, "exact_match": [score] * 8}, created=f"2026-08-0{night}"
+    ...     )
+    ...     for night, score in ((1, 1), (2, 1), (3, 0))
+    ... ]
+    >>> history(nights).frame[["run", "mean", "change"]].values.tolist()
+    [['hybrid', 1.0, nan], ['hybrid (2)', 1.0, 0.0], ['hybrid (3)', 0.0, -1.0]]
+    """
+    dated_runs, origin = _runs_of_pipeline(to_store(runs), pipeline)
+    result = trends(
+        dated_runs,
+        baseline=baseline,
+        metrics=metrics,
+        fixed=fixed,
+        correction=correction,
+        plan=ComparisonPlan(
+            test=test,
+            interval=interval,
+            confidence_level=check_level(confidence_level),
+            n_resamples=check_resamples(n_resamples),
+            seed=check_seed(seed),
+        ),
+        clusters=clusters,
+    )
+    return replace(result.with_notes(*origin), origin=origin)
+
+
+@explain_keywords
+def monitor(
+    runs: Runs,
+    *,
+    reference: str | None = None,
+    metrics: str | Iterable[str] | None = None,
+    by: str | None = None,
+    tolerance: float | Mapping[str, float] = 0.0,
+    pipeline: str | None = None,
+    alpha: float = 0.05,
+    clusters: Clusters | None = None,
+) -> Monitoring:
+    """Watch scores of production, batch by batch, for means that are worse than in a reference run.
+
+    Parameters
+    ----------
+    runs : str, Path, Store, or iterable of RAGPipelineEvaluation or of scans
+        The reference and the batches: a folder of run files, evaluations, or scans of files larger
+        than the memory, as for `rageval_report.history`, in the order of time.
+    reference : str, optional
+        The run that was good, by its name; runs before it are left out. If omitted, the first one.
+    metrics : str or iterable of str, optional
+        The metrics, by any of their names; if omitted, all of the reference that have bounds.
+    by : str, optional
+        A column of the details, such as "topic"; each of its groups is watched too.
+    tolerance : float or mapping of str to float
+        How much worse than the reference does not matter: one number, or one per metric.
+    pipeline : str, optional
+        Only the runs of this pipeline, by the name inside the files.
+    alpha : float
+        The probability of a false alarm in the whole life, of all metrics and groups together.
+    clusters : str, Series or mapping, optional
+        Queries that belong together and are not independent, such as those of a conversation: the
+        name of a details column, which every run has, or a cluster label by query id. Each cluster
+        then counts once, as the mean of its queries, and must be in one batch alone.
+
+    Returns
+    -------
+    Monitoring
+        One row per metric and slice: ``metric``, ``title``, ``slice`` ("all" has every query),
+        ``alarm``, ``since`` (the batch since which the mean is worse), ``alarm_at``, ``n`` and
+        ``mean`` (since then), ``reference_n``, ``reference_mean``, ``limit`` (a mean beyond it is
+        worse), ``evidence``, ``needed``, ``verdict``. Its attribute `batches` has one row per
+        metric, slice and batch.
+
+    Raises
+    ------
+    UnknownNameError
+        If no run has the name of the reference, or the reference lacks a metric or the column.
+    DataError
+        If there is no batch, no metric with bounds, a query without a cluster, or a cluster in
+        several batches.
+
+    Notes
+    -----
+    The batches need not have the same queries as the reference. The mean of the reference is
+    uncertain too, so that the limit is an end of its interval, which takes half of `alpha`; the
+    other half is for the batches. A new batch can be added and looked at whenever it comes: the
+    alarm is false with a probability of at most `alpha` in the whole life, if the queries are
+    independent. Scores that depend on each other, such as those of one conversation, break this,
+    unless `clusters` names what they belong to: the means of whole clusters are independent and
+    have the same bounds. The question is then about the mean of clusters' means, not about the mean
+    over queries; if all clusters are equally large it is the same.
+
+    Examples
+    --------
+    >>> def batch(day, score):
+    ...     ids = [f"{day}-{n}" for n in range(60)]
+    ...     rows = {"query_id": ids, "faithfulness": [score, 1.0] * 30}
+    ...     return RAGPipelineEvaluation(f"day {day}", rows, created=f"2026-08-0{day}")
+    >>> result = monitor([batch(1, 0.9), batch(2, 0.9), batch(3, 0.2), batch(4, 0.2)])
+    >>> result.has_alarm, result.frame["since"].tolist(), result.frame["alarm_at"].tolist()
+    (True, ['day 3'], ['day 3'])
+    """
+    dated, notes = _runs_of_pipeline(to_store(runs), pipeline)
+    names = [run.name for run in dated]
+    if reference is not None and reference not in names:
+        raise UnknownNameError("run", reference, names)
+    first = 0 if reference is None else names.index(reference)
+    result = monitor_batches(
+        dated[first],
+        dated[first + 1 :],
+        metrics=None if metrics is None else [metrics] if isinstance(metrics, str) else [*metrics],
+        by=by,
+        tolerance=tolerance,
+        alpha=check_probability("alpha", alpha),
+        clusters=clusters,
+    )
+    return result.with_notes(*notes)
+
+
+def to_store(runs: Runs) -> Store:
+    """The runs of a folder, or evaluations, in the order of time; a store as it is."""
+    if isinstance(runs, Store):
+        return runs
+    return read_runs(runs) if isinstance(runs, str | Path) else _store_of(runs)
+
+
+@explain_keywords
+def read_runs(
+    folder: str | Path,
+    *,
+    files: FilesArgument = "auto",
+    engine: str | None = None,
+    memory_limit: str | None = None,
+    **options: Unpack[Loading],
+) -> Store:
+    """Read the run files of a folder, the oldest run first.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder; folders inside it are not searched. If it holds no run file, its other files of
+        scores are read, as those of a glob or an address are.
+    files : {"auto", "evaluations", "parts", ...}
+        As for `RAGPipelineEvaluation.load`; with "auto" each file is a run.
+    engine : str, optional
+        Let an engine read the files, for runs larger than the memory: "auto", "duckdb", "dask" or
+        "spark", as for `RAGPipelineEvaluation.scan`. Each file of the folder is a run. If it holds
+        only folders, each of them is a run, and its files are the parts of one table.
+    memory_limit : str, optional
+        As for `RAGPipelineEvaluation.scan`.
+    **options
+        As for `RAGPipelineEvaluation.load`: ``query_id``, ``metrics``, ``correct``, ``duplicates``,
+        ``totals``, ``strict``, ``roles``, ``allow``, and the options of the reader.
+
+    Returns
+    -------
+    Store
+        The runs, each named after its file; a note names files that are not run files or cannot be
+        read.
+
+    Raises
+    ------
+    DataError
+        If the folder does not exist or cannot be read, or holds no run.
+
+    Notes
+    -----
+    The time of a run is its field ``created``. If a file does not state it, it is the time when the
+    file was last written, and a note says so. Runs of equal time are sorted by their names.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from rageval_report import RAGPipelineEvaluation
+    >>> data = {"query_id": ["q1"], "recall": [0.5]}
+    >>> run = RAGPipelineEvaluation("hybrid", data, created="2026-08-01T09:30:00+02:00")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run.save(f"{folder}/monday.json")
+    ...     [run.name for run in read_runs(folder).runs]
+    ['monday']
+    """
+    if engine is not None:
+        return _scan_runs(folder, files, options, engine, memory_limit)
+    where = Path(folder)
+    is_elsewhere = is_glob(str(folder)) or address_of(str(folder)) is not None
+    if is_elsewhere and not is_folder(where):
+        return _read_other_files(folder, files, options)
+    if is_file(where):
+        raise DataError(f"{where}: expected a folder of run files; this is a file")
+    if not is_folder(where):
+        raise _no_folder(where)
+    dated: list[tuple[datetime, str, DatedRun]] = []
+    problems, others, undated = list[str](), list[str](), list[str]()
+    for path in _members(where):
+        try:
+            source = Source(path) if _may_be_run(path) else None
+            if source is None or not _is_run_file(source):
+                others.append(path.name)
+                continue
+            run = RAGPipelineEvaluation.load(None, path, reader="run_file", **options)
+        except ReaderError as exc:
+            problems.append(f"{path.name}: {exc.message}")
+            continue
+        if run.created is None:
+            undated.append(path.name)
+        # Copying or checking out a file changes this time, so it is the last resort.
+        moment = run.created or datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        kept = DatedRun.of(run, name=source.stem, created=moment, config=run.config)
+        dated.append((moment, path.name, kept))
+    if not dated:
+        # The error of a damaged run file is the one that helps.
+        if not problems and _has_other_scores(where):
+            return _read_other_files(folder, files, options)
+        raise DataError(f"{where}: {_no_run_message(problems, others)}")
+    notes = [f"left out: {problem}" for problem in problems]
+    if others:
+        notes.append(f"skipped files that are not run files: {_first_of(others)}")
+    if undated:
+        notes.append(
+            "these files do not state when they were run, so the time when they were written is "
+            f"used: {_first_of(undated)}; save(..., created=...) writes it into them"
+        )
+    # The name decides between runs of one second, so that the order is the same every time.
+    in_order = sorted(dated, key=lambda run: run[:2])
+    return Store(tuple(run for _, _, run in in_order), tuple(notes))
+
+
+def _members(folder: Path) -> list[Path]:
+    try:
+        # A companion belongs to a table, which is named in its place.
+        return sorted(
+            path
+            for path in folder.iterdir()
+            if not path.name.startswith(".") and not path.name.endswith(COMPANION)
+        )
+    except OSError as exc:
+        raise DataError(f"{folder}: the folder cannot be read: {exc.strerror}") from exc
+
+
+def _may_be_run(path: Path) -> bool:
+    return not path.is_dir() and path.name.lower().endswith((".json", ".json.gz"))
+
+
+def _is_run_file(source: Source) -> bool:
+    """Whether it is a run file: its start says so, even if the file is cut, else its content."""
+    if FORMAT.encode() in source.head:
+        return True
+    document = source.document_or_none()
+    return isinstance(document, dict) and document.get("format") == FORMAT
+
+
+def _no_folder(folder: Path) -> DataError:
+    shown = shorten_path(str(folder))
+    return DataError(f"{shown}: expected a folder of run files; it does not exist")
+
+
+def _has_other_scores(folder: Path) -> bool:
+    try:
+        return bool(list_files(folder).files)
+    except DataError:
+        return False
+
+
+def _no_run_message(problems: Sequence[str], others: Sequence[str]) -> str:
+    advice = 'write them with evaluation.save("runs/monday.json")'
+    if problems:
+        more = f"; and {len(problems) - 1} more" if len(problems) > 1 else ""
+        return f"no run file can be read; {problems[0]}{more}"
+    if others:
+        return f"no run file among {_first_of(others)}; {advice}"
+    return f"the folder is empty; it should hold run files: {advice}"
+
+
+def _first_of(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    first = ", ".join(names[:_MOST_NAMED])
+    return f"{first} and {more} more" if more > 0 else first
+
+
+# -- files of any format, and scans
+
+
+def _read_other_files(where: str | Path, files: FilesArgument, options: Loading) -> Store:
+    """The runs of files of any format; each file is a run, unless the caller says otherwise."""
+    how: FilesArgument = "evaluations" if files == "auto" else files
+    runs = list(read_scores(where, files=how, **options).values())
+    return with_origin(_store_of(runs), where)
+
+
+def _scan_runs(
+    where: str | Path,
+    files: FilesArgument,
+    options: Mapping[str, Any],
+    engine: str,
+    memory_limit: str | None,
+) -> Store:
+    """The runs of files that are read part by part."""
+    for name, value in options.items():
+        if name not in _OF_SCANS and value != _OF_FILES.get(name):
+            raise DataError(
+                f"{name}= does not apply to runs that are read part by part "
+                f"(engine={engine!r}); leave it out, or read them whole without engine="
+            )
+    described = {name: value for name, value in options.items() if name in _OF_SCANS}
+    described |= {"engine": engine, "memory_limit": memory_limit}
+    scans = [
+        RAGPipelineEvaluation.scan(table, name=name_of(table), **described)
+        for table in ([str(where)] if files == "parts" else list_tables(where))
+    ]
+    return with_origin(_store_of(scans), where)
+
+
+def list_tables(where: str | Path) -> list[str]:
+    """The tables of a folder or a glob, each of which is a run.
+
+    The files, in the order of their names; the folders if there are no files of scores beside them,
+    because each then holds the parts of one table.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as runs:
+    ...     for night in ("monday", "tuesday"):
+    ...         Path(runs, night).mkdir()
+    ...         _ = Path(runs, night, "part-0.csv").write_text("query_id,recall")
+    ...     [Path(table).name for table in list_tables(runs)]
+    ['monday', 'tuesday']
+    """
+    if not is_glob(str(where)) and not Path(where).exists():
+        raise _no_folder(Path(where))
+    if is_folder(Path(where)):
+        members = sorted(path for path in Path(where).iterdir() if is_visible_name(path.name))
+        folders = [path for path in members if path.is_dir()]
+        is_flat = any(is_score_file(path.name) for path in members if path.is_file())
+        if folders and not is_flat and not any(is_partition_name(path.name) for path in folders):
+            return list(map(str, folders))
+    return list(map(str, list_files(where).files))
+
+
+def with_origin(store: Store, where: str | Path) -> Store:
+    """The same runs with a note on files that are not run files."""
+    note = f"{len(store.runs)} runs of {hide_password(str(where))}, in files that are not run files"
+    return Store(store.runs, (*store.notes, note))
+
+
+def _store_of(runs: Iterable[object]) -> Store:
+    """Evaluations or scans, in the order of their times if all have one, else as they are."""
+    listed = list(runs)
+    evaluations: Sequence[Any] = scans_among(listed, "history()") or listed
+    if evaluations is listed:
+        for run in listed:
+            if not isinstance(run, RAGPipelineEvaluation):
+                raise DataError(
+                    f"runs must be a folder of run files, or evaluations; got {type(run).__name__}"
+                )
+    names = number_repeats([run.name for run in evaluations])
+    dated = [
+        DatedRun.of(run, name=name, created=run.created, config=run.config)
+        for run, name in zip(evaluations, names, strict=True)
+    ]
+    moments = [run.created for run in dated if run.created is not None]
+    if len(moments) == len(dated):
+        by_time = sorted(zip(moments, range(len(dated)), strict=True))
+        return Store(tuple(dated[place] for _, place in by_time), ())
+    note = "not all runs state when they were made; they are kept in the order of the call"
+    return Store(tuple(dated), (note,))
+
+
+def number_repeats(names: Sequence[str]) -> list[str]:
+    """The names, with a number added to each that occurred before.
+
+    Examples
+    --------
+    >>> number_repeats(["hybrid", "bm25", "hybrid"])
+    ['hybrid', 'bm25', 'hybrid (2)']
+    """
+    unique: dict[str, None] = {}
+    for name in names:
+        candidates = (name if n == 1 else f"{name} ({n})" for n in count(1))
+        unique[next(candidate for candidate in candidates if candidate not in unique)] = None
+    return list(unique)
+
+
+def _runs_of_pipeline(store: Store, pipeline: str | None) -> tuple[list[DatedRun], tuple[str, ...]]:
+    """The runs of one pipeline, with the notes; one more if there are several pipelines."""
+    counts = Counter(run.evaluation.name for run in store.runs)
+    if pipeline is not None:
+        if pipeline not in counts:
+            raise UnknownNameError("pipeline among these runs", pipeline, counts)
+        chosen = [run for run in store.runs if run.evaluation.name == pipeline]
+        return chosen, store.notes
+    notes = store.notes
+    if len(counts) > 1 and max(counts.values()) > 1:
+        listed = ", ".join(f"{name} ({n})" for name, n in counts.items())
+        notes += (f"these are runs of several pipelines: {listed}; choose one with pipeline=...",)
+    return list(store.runs), notes

@@ -1,0 +1,477 @@
+"""Agreement of raters: forms of labels, scales, SciPy 1.17's correlations, several judges."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats import inter_rater
+
+from rageval_report import RAGPipelineEvaluation
+from rageval_report.analysis.agreement import (
+    correlation,
+    judges_agreement,
+    judges_disagreements,
+    votes_of,
+)
+from rageval_report.analysis.ratings import ratings_of, scale_of
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError
+
+NAN = float("nan")
+
+
+@pytest.fixture
+def run(judged):
+    return judged([1, 0, 1, NAN])
+
+
+def rated(run, people, *args, **options):
+    return ratings_of(run, run.metrics["faithfulness"], people, *args, **options)
+
+
+FORMS = {
+    "series": pd.Series({"q1": 1.0, "q0": 0.0}),
+    "dict": {"q1": 1, "q0": 0},
+    "words": {"q1": "yes", "q0": "No", "q2": ""},
+    "booleans": {"q1": True, "q0": False},
+    "frame": pd.DataFrame({"ann": [1, 0]}, index=["q1", "q0"]),
+    "frame with ids": pd.DataFrame({"query_id": ["q1", "q0"], "ann": [1, 0]}),
+    "dict of lists": {"query_id": ["q1", "q0"], "ann": [1, 0]},
+    "evaluation": RAGPipelineEvaluation("p", {"query_id": ["q1", "q0"], "ann": [1, 0]}),
+}
+
+
+@pytest.mark.parametrize("people", FORMS.values(), ids=FORMS)
+def test_every_form_of_labels_says_the_same(run, people):
+    np.testing.assert_array_equal(rated(run, people).labels, [0, 1, NAN, NAN])
+
+
+def test_the_label_of_several_raters_is_their_mean(run):
+    frame = pd.DataFrame({"a": [1, 1], "b": [0, None], "c": [0, None]}, index=["q0", "q1"])
+    found = rated(run, frame)
+    assert found.raters == ("a", "b", "c")
+    np.testing.assert_allclose(found.labels, [1 / 3, 1, NAN, NAN])
+
+
+def test_columns_of_labels_can_be_named(run):
+    frame = pd.DataFrame({"note": ["x"], "a": [1], "b": [0]}, index=["q0"])
+    assert rated(run, frame, ["a", "b"]).raters == ("a", "b")
+    with pytest.raises(UnknownNameError, match="Did you mean 'note'"):
+        rated(run, frame, "notes")
+
+
+def test_labels_among_the_details_are_found(run):
+    people = RAGPipelineEvaluation(
+        "p", {"query_id": ["q0", "q1"], "f1": [1, 0], "verdict": ["yes", "no"]}, metrics=["f1"]
+    )
+    np.testing.assert_array_equal(rated(run, people, "verdict").labels[:2], [1, 0])
+
+
+def test_an_evaluation_gives_the_metric_of_the_same_name_or_meaning(run):
+    data = {"query_id": ["q0"], "Faithfulness": [0.0], "other": [1.0]}
+    assert rated(run, RAGPipelineEvaluation("p", data)).raters == ("faithfulness",)
+    data = {"query_id": ["q0"], "one": [0.0], "other": [1.0]}
+    with pytest.raises(DataError, match=r"name the column .* one, other"):
+        rated(run, RAGPipelineEvaluation("p", data))
+
+
+def test_labels_of_queries_that_nobody_asked_are_kept_as_strangers(run):
+    found = rated(run, {"q0": 1, "x7": 1})
+    assert list(found.strangers) == ["x7"]
+    assert found.n == 1
+
+
+def test_whole_numbers_and_texts_are_the_same_id():
+    run = RAGPipelineEvaluation("r", {"query_id": [1, 2], "f1": [0.0, 1.0]})
+    assert ratings_of(run, run.metrics["f1"], pd.Series([1.0], index=[2])).n == 1
+
+
+def test_the_apostrophe_of_a_reviewers_sheet_is_not_part_of_the_id():
+    run = RAGPipelineEvaluation("r", {"query_id": ["=1", "'x"], "f1": [0.0, 1.0]})
+    found = ratings_of(run, run.metrics["f1"], {"'=1": 1, "'x": 0})
+    assert found.labels.tolist() == [1.0, 0.0]
+
+
+def test_labels_on_another_scale_are_moved_to_that_of_the_metric(run):
+    found = rated(run, {"q0": 1, "q1": 3, "q2": 5}, label_bounds=(1, 5))
+    assert found.labels[:3].tolist() == [0.0, 0.5, 1.0]
+
+
+def test_labels_outside_the_scale_of_the_metric_are_refused(run):
+    with pytest.raises(DataError, match="between 1 and 5, 'faithfulness' between 0 and 1"):
+        rated(run, {"q0": 1, "q1": 5})
+
+
+WRONG = {
+    "word": ({"q0": "good", "q1": 1}, DataError, "'good' at 'q0'"),
+    "empty": ({"q0": None, "q1": ""}, DataError, "there are no labels"),
+    "other ids": ({"x": 1, "y": 0}, AlignmentError, "no labelled query is in 'hybrid'"),
+    "never both": ({"q3": 1}, AlignmentError, "3 are scored, 1 labelled"),
+    "infinite": ({"q0": float("inf")}, DataError, "finite"),
+    "no column": (pd.DataFrame({"query_id": ["q0"]}), DataError, "no column besides the ids"),
+    "twice": (pd.Series([1, 0], index=["q0", "q0"]), DataError, "more than once: 'q0'"),
+}
+
+
+@pytest.mark.parametrize(("people", "error", "told"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_with_labels_is_said(run, people, error, told):
+    with pytest.raises(error, match=told):
+        rated(run, people)
+
+
+def test_bounds_that_cannot_be_moved_to_are_refused(judged):
+    run = judged([3.0, 17.5], metric="stars")
+    with pytest.raises(DataError, match="has no bounds"):
+        ratings_of(run, run.metrics["stars"], {"q0": 1}, label_bounds=(1, 5))
+
+
+def test_bounds_the_wrong_way_round_are_refused(run):
+    with pytest.raises(DataError, match="the lower first"):
+        rated(run, {"q0": 1}, label_bounds=(5, 1))
+
+
+NAN = float("nan")
+
+
+@pytest.fixture
+def found(judged, labels):
+    """The scale of these scores and labels."""
+
+    def find(scores, people, metric="faithfulness", **options):
+        run = judged(scores, metric=metric)
+        known = run.metrics[metric]
+        told = people if isinstance(people, pd.DataFrame) else labels(people)
+        return scale_of(ratings_of(run, known, told), known, **options)
+
+    return find
+
+
+GUESSED = {
+    "yes and no": ([1, 0, 1], [1, 1, 0], "binary"),
+    "yes, no and numbers": ([0.2, 0.7, 0.9], [0, 1, 1], "binary"),
+    "steps": ([1, 2, 3, 3, 4], [1, 2, 3, 4, 4], "ordinal"),
+    "shares of few kinds": ([0, 0.5, 1, 0.5], [0, 0.5, 1, 1], "ordinal"),
+    "numbers": ([0.11, 0.42, 0.87], [0.2, 0.4, 0.9], "continuous"),
+}
+
+
+@pytest.mark.parametrize(("scores", "people", "kind"), GUESSED.values(), ids=GUESSED)
+def test_the_values_tell_the_scale(found, scores, people, kind):
+    metric = "grade" if max(scores) > 1 else "faithfulness"
+    assert found(scores, people, metric).kind == kind
+
+
+def test_a_judge_of_numbers_is_cut_in_the_middle_of_the_bounds(found):
+    scale = found([0.2, 0.5, 0.9], [0, 1, 1])
+    assert (scale.threshold, scale.bins_labels) == (0.5, False)
+    assert scale.judge_categories(np.array([0.2, 0.5, NAN]))[:2].tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("correct", [("faithfulness", 0.8), {"Faithfulness": 0.8, "f1": 0.1}])
+def test_what_is_correct_tells_the_threshold(found, correct):
+    assert found([0.2, 0.5, 0.9], [0, 1, 1], correct=correct).threshold == 0.8
+
+
+def test_a_threshold_that_is_given_goes_before_all(found):
+    scale = found([0.2, 0.5, 0.9], [0.1, 0.6, 0.9], threshold=0.6, correct=("faithfulness", 0.8))
+    assert (scale.kind, scale.threshold, scale.bins_labels) == ("binary", 0.6, True)
+    assert scale.label_categories(np.array([0.1, 0.6])).tolist() == [0.0, 1.0]
+
+
+def test_a_score_at_the_threshold_but_for_rounding_counts_as_1(found):
+    assert found([0.2, 0.9], [0, 1], threshold=0.3).judge_categories(
+        np.array([0.1 + 0.2 - 1e-12])
+    ) == [1.0]
+
+
+def test_without_bounds_somebody_must_say_where_yes_begins(found):
+    with pytest.raises(DataError, match="threshold is required"):
+        found([3.0, 17.5, 25.0], [0, 1, 1], "stars")
+
+
+def test_scores_between_categories_go_to_the_nearest(found):
+    scale = found([1.4, 2.6, 4.9], [1, 3, 5], "grade", categories=(1, 2, 3, 4, 5))
+    assert scale.judge_categories(np.array([1.4, 2.6, 4.9])).tolist() == [1.0, 3.0, 5.0]
+
+
+REFUSED = {
+    "label outside": ({"categories": (1, 2)}, DataError, "categories 1, 2 do not include 3.0"),
+    "one category": ({"categories": (1,)}, DataError, "two or more different numbers"),
+    "numbers have none": ({"categories": (1, 3), "scale": "continuous"}, DataError, "no categ"),
+    "steps have no cut": ({"threshold": 2, "scale": "ordinal"}, DataError, "makes ratings binary"),
+    "scale": ({"scale": "ordinl"}, UnknownNameError, "Did you mean 'ordinal'"),
+    "threshold": ({"threshold": NAN}, DataError, "finite number"),
+}
+
+
+@pytest.mark.parametrize(("options", "error", "told"), REFUSED.values(), ids=REFUSED)
+def test_what_does_not_fit_is_refused(found, options, error, told):
+    with pytest.raises(error, match=told):
+        found([1, 2, 3], [1, 3, 3], "grade", **options)
+
+
+def test_a_judge_of_names_must_keep_to_the_categories(found):
+    with pytest.raises(DataError, match=r"categories 1, 3 do not include 2\.0"):
+        found([1, 2, 3], [1, 3, 3], "grade", categories=(1, 3), scale="nominal")
+
+
+def test_several_raters_say_what_most_of_them_say(found):
+    table = np.array([[1, 1, 0], [1, 0, NAN], [NAN, NAN, NAN], [0, 0, 0]])
+    frame = pd.DataFrame(table, index=["q0", "q1", "q2", "q3"])
+    scale = found([1, 0, 1, 0], frame)
+    np.testing.assert_array_equal(scale.agreed_labels(table), [1, NAN, NAN, 0])
+
+
+def test_several_raters_of_steps_say_their_median(found):
+    table = np.array([[1, 2, 4], [2, 3, NAN], [3, 3, 4.0]])
+    frame = pd.DataFrame(table, index=["q0", "q1", "q2"])
+    scale = found([1, 2, 3], frame, "grade")
+    np.testing.assert_array_equal(scale.agreed_labels(table), [2, NAN, 3])
+
+
+SCIPY = {
+    "pearson": stats.pearsonr,
+    "spearman": stats.spearmanr,
+    "kendall": stats.kendalltau,
+}
+
+
+def drawn(n, seed, levels=None):
+    rng = np.random.default_rng(seed)
+    people = rng.normal(size=n)
+    judge = people + rng.normal(size=n)
+    return (judge, people) if levels is None else (np.round(judge * levels), np.round(people))
+
+
+@pytest.mark.parametrize("kind", SCIPY)
+@pytest.mark.parametrize(("n", "levels"), [(7, None), (250, None), (250, 1), (2000, 2)])
+def test_the_estimate_is_that_of_scipy(kind, n, levels):
+    judge, people = drawn(n, n, levels)
+    found = correlation(judge, people, kind)
+    assert found.estimate == pytest.approx(SCIPY[kind](judge, people).statistic, abs=1e-12)
+
+
+def test_pearsons_interval_is_that_of_scipy():
+    judge, people = drawn(60, 1)
+    found = correlation(judge, people, confidence_level=0.9)
+    told = stats.pearsonr(judge, people).confidence_interval(0.9)
+    assert (found.low, found.high) == pytest.approx((told.low, told.high))
+
+
+@pytest.mark.parametrize(("kind", "variance"), [("spearman", None), ("kendall", 0.437 / 56)])
+def test_the_other_intervals_by_hand(kind, variance):
+    judge, people = drawn(60, 2)
+    found = correlation(judge, people, kind)
+    variance = variance or (1 + found.estimate**2 / 2) / 57
+    reach = 1.959963984540054 * math.sqrt(variance)
+    assert found.low == pytest.approx(math.tanh(math.atanh(found.estimate) - reach))
+    assert found.high == pytest.approx(math.tanh(math.atanh(found.estimate) + reach))
+
+
+@pytest.mark.parametrize(("kind", "truth"), [("pearson", 1 / math.sqrt(2)), ("kendall", 0.5)])
+def test_the_interval_holds_the_truth_as_often_as_it_says(kind, truth):
+    # Of normal numbers with correlation 1/sqrt(2); tau is then 2/pi arcsin(r) = 0.5.
+    inside = 0
+    for seed in range(400):
+        found = correlation(*drawn(50, seed), kind)
+        inside += found.low <= truth <= found.high
+    assert inside / 400 == pytest.approx(0.95, abs=0.033)  # three standard errors
+
+
+@pytest.mark.parametrize("kind", SCIPY)
+def test_a_constant_side_goes_together_with_nothing(kind):
+    found = correlation(np.ones(9), np.arange(9.0), kind)
+    assert math.isnan(found.estimate)
+    assert "constant" in found.notes[0]
+
+
+@pytest.mark.parametrize("kind", SCIPY)
+def test_a_line_has_no_interval(kind):
+    found = correlation(np.arange(9.0), 2 * np.arange(9.0), kind)
+    assert found.estimate == pytest.approx(1.0)
+    assert math.isnan(found.low)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=40))
+def test_swapping_the_sides_changes_nothing_and_turning_one_the_sign(rows):
+    judge, people = np.array(rows, dtype=float).T
+    for kind in SCIPY:
+        found = correlation(judge, people, kind)
+        swapped, turned = correlation(people, judge, kind), correlation(-judge, people, kind)
+        assert swapped.estimate == pytest.approx(found.estimate, abs=1e-9, nan_ok=True)
+        assert turned.estimate == pytest.approx(-found.estimate, abs=1e-9, nan_ok=True)
+
+
+NAN = float("nan")
+
+
+def evaluation_of(votes, *, metric="tone", kind="proportion", combined=None):
+    """An evaluation as `score` with several judges gives it, from a dict of judges' scores."""
+    table = pd.DataFrame(votes, dtype=float)
+    rows = {
+        "query_id": [f"q{i}" for i in range(len(table))],
+        "question": [f"What is {i}?" for i in range(len(table))],
+        metric: table.mean(axis=1) if combined is None else combined,
+        f"{metric}_judges": table.to_dict("records"),
+        f"{metric}_reason": ["because"] * len(table),
+    }
+    about = {"kind": kind} if kind == "binary" else {"kind": kind, "bounds": (0.0, 1.0)}
+    return RAGPipelineEvaluation("rag", pd.DataFrame(rows), metrics={metric: about})
+
+
+def figures(evaluation, **options):
+    frame = judges_agreement(evaluation, **options).frame
+    return frame.set_index(["part", "figure"])
+
+
+@pytest.fixture
+def yes_no():
+    rng = np.random.default_rng(3)
+    truth = rng.random(60) < 0.6
+    return {
+        name: np.where(rng.random(60) < 0.8, truth, ~truth).astype(float)
+        for name in ("a", "b", "c")
+    }
+
+
+def test_pairs_have_the_kappa_of_statsmodels(yes_no):
+    table = figures(evaluation_of(yes_no, kind="binary"))
+    for first, second in (("a", "b"), ("a", "c"), ("b", "c")):
+        counts = pd.crosstab(yes_no[first], yes_no[second]).to_numpy()
+        expected = inter_rater.cohens_kappa(counts).kappa
+        found = table.loc[(f"{first} and {second}", "Cohen's kappa")]
+        assert found["estimate"] == pytest.approx(expected, abs=1e-12)
+        assert found["ci_low"] < expected < found["ci_high"]
+        same = table.loc[(f"{first} and {second}", "percent agreement"), "estimate"]
+        assert same == pytest.approx((yes_no[first] == yes_no[second]).mean())
+
+
+def test_all_judges_together_have_the_fleiss_kappa_of_statsmodels(yes_no):
+    counts, _ = inter_rater.aggregate_raters(np.column_stack(list(yes_no.values())).astype(int))
+    table = figures(evaluation_of(yes_no, kind="binary"))
+    expected = inter_rater.fleiss_kappa(counts)
+    assert table.loc[("all judges", "Fleiss' kappa"), "estimate"] == pytest.approx(expected)
+
+
+def test_alpha_of_all_judges_is_that_of_its_definition(yes_no):
+    ratings = np.column_stack(list(yes_no.values()))
+    # Nominal alpha: 1 - observed / expected disagreement, over pairs within a query and over all.
+    n_raters = ratings.shape[1]
+    ones = ratings.sum(axis=1)
+    observed = (2 * ones * (n_raters - ones) / (n_raters - 1)).sum() / ratings.size
+    n, total = ratings.size, ratings.sum()
+    expected = 2 * total * (n - total) / (n * (n - 1))
+    table = figures(evaluation_of(yes_no, kind="binary"))
+    found = table.loc[("all judges", "Krippendorff's alpha"), "estimate"]
+    assert found == pytest.approx(1 - observed / expected)
+
+
+def test_each_judge_has_its_mean_and_its_number_of_scores():
+    table = figures(evaluation_of({"a": [1, 0.5, NAN], "b": [0, 0.5, 0.25]}))
+    assert table.loc[("a", "mean score"), "estimate"] == 0.75
+    assert table.loc[("a", "mean score"), "n"] == 2
+    assert table.loc[("b", "mean score"), "n"] == 3
+    assert set(table.loc["a and b", "n"]) == {2}
+
+
+def test_two_judges_have_no_rows_of_all_together(yes_no):
+    del yes_no["c"]
+    parts = judges_agreement(evaluation_of(yes_no, kind="binary")).frame["part"]
+    assert set(parts) == {"a", "b", "a and b"}
+
+
+def test_grades_are_steps_and_shares_are_numbers():
+    grades = {"a": [0, 0.25, 0.5, 0.75, 1, 1], "b": [0, 0.5, 0.5, 0.75, 1, 0.75]}
+    assert ("a and b", "Gwet's AC2, quadratic") in figures(evaluation_of(grades)).index
+    rng = np.random.default_rng(0)
+    shares = {"a": rng.random(30), "b": rng.random(30)}
+    table = figures(evaluation_of(shares))
+    expected = np.corrcoef(shares["a"], shares["b"])[0, 1]
+    found = table.loc[("a and b", "Pearson correlation"), "estimate"]
+    assert found == pytest.approx(expected)
+    assert ("a and b", "Cohen's kappa") not in table.index
+
+
+def test_judges_who_use_only_the_ends_of_a_scale_do_not_turn_it_into_yes_and_no():
+    ends = {"a": [0.0, 0.25, 1.0, 1.0], "b": [0.0, 1.0, 1.0, 0.0]}
+    assert ("a and b", "Cohen's kappa, linear") in figures(evaluation_of(ends)).index
+
+
+def test_the_order_of_judges_does_not_move_the_agreement(yes_no):
+    turned = dict(reversed(yes_no.items()))
+    one, other = (figures(evaluation_of(votes, kind="binary")) for votes in (yes_no, turned))
+    for figure in ("Cohen's kappa", "Gwet's AC1", "percent agreement"):
+        assert one.loc[("a and b", figure), "estimate"] == pytest.approx(
+            other.loc[("b and a", figure), "estimate"]
+        )
+
+
+def test_judges_who_scored_no_query_together_are_told():
+    result = judges_agreement(evaluation_of({"a": [1, NAN], "b": [NAN, 0.5]}))
+    assert "tone: no query was scored by both a and b" in result.notes
+    assert set(result.frame["part"]) == {"a", "b"}
+
+
+def test_a_judge_that_failed_entirely_has_no_mean():
+    table = figures(evaluation_of({"a": [1, 0.5], "b": [NAN, NAN]}))
+    assert table.loc[("b", "mean score"), "n"] == 0
+    assert np.isnan(table.loc[("b", "mean score"), "estimate"])
+
+
+# -- disagreements
+
+
+def test_disagreements_begin_with_the_largest_and_leave_out_the_rest():
+    votes = {"a": [1, 0.5, 0.25, 1], "b": [1, 0.75, 1, NAN], "c": [1, NAN, 0.5, NAN]}
+    frame = judges_disagreements(evaluation_of(votes)).frame
+    assert frame.index.tolist() == ["q2", "q1"]
+    assert frame["spread"].tolist() == [0.75, 0.25]
+    assert frame.loc["q2", ["a", "b", "c"]].tolist() == [0.25, 1.0, 0.5]
+    assert frame.loc["q1", ["question", "reason"]].tolist() == ["What is 1?", "because"]
+
+
+def test_disagreements_are_counted_among_the_queries_that_two_judges_scored():
+    votes = {"a": [1, 0.5, 1], "b": [1, 0.75, NAN]}
+    result = judges_disagreements(evaluation_of(votes))
+    assert result.notes == ("tone: judges differ on 1 of 2 queries",)
+
+
+def test_judges_who_never_differ_give_an_empty_table():
+    result = judges_disagreements(evaluation_of({"a": [1, 0.5], "b": [1, 0.5]}))
+    assert len(result.frame) == 0
+    assert json.loads(result.to_json())["rows"] == []
+
+
+# -- where the votes come from
+
+
+def test_a_metric_of_one_judge_is_refused():
+    evaluation = RAGPipelineEvaluation("rag", {"query_id": ["a"], "tone": [0.5]})
+    with pytest.raises(DataError, match=r"'tone' was not scored by several judges.*chat=\["):
+        votes_of(evaluation, "tone")
+    with pytest.raises(DataError, match="no metric of 'rag' was scored by several judges"):
+        judges_agreement(evaluation)
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "jsonl"])
+def test_votes_survive_a_file(tmp_path, ending):
+    evaluation = evaluation_of({"a": [1, 0.5, NAN], "b": [0, 0.5, 0.25]})
+    path = evaluation.save(tmp_path / f"scores.{ending}")
+    again = RAGPipelineEvaluation.load("rag", path)
+    assert list(again.metrics) == ["tone"]
+    pd.testing.assert_frame_equal(votes_of(again, "tone"), votes_of(evaluation, "tone"))
+
+
+def test_the_methods_of_an_evaluation_hand_over():
+    evaluation = evaluation_of({"a": [1, 0.5, 0.25], "b": [0, 0.5, 0.25]})
+    ours = evaluation.judges_agreement("tone", seed=3, n_resamples=99)
+    theirs = judges_agreement(evaluation, "tone", seed=3, n_resamples=99)
+    assert ours.to_dict() == theirs.to_dict()
+    assert evaluation.judges_disagreements().frame.index.tolist() == ["q0"]
