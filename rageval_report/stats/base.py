@@ -244,9 +244,8 @@ def paired_differences(baseline: FloatArray, candidate: FloatArray) -> FloatArra
     >>> paired_differences(np.array([0.3, 0.5]), np.array([0.1 + 0.2, 0.7])).round(3)
     array([0. , 0.2])
     """
-    difference = candidate - baseline
     largest = max(largest_magnitude(baseline), largest_magnitude(candidate))
-    return without_noise(difference, largest)
+    return without_noise(candidate - baseline, largest)
 
 
 def without_noise(difference: FloatArray, largest: float | FloatArray) -> FloatArray:

@@ -144,7 +144,7 @@ def _resampled_moments(
     if column.n <= _DRAWS_PER_COUNT * scaled.size:
         listed = np.repeat(scaled, counts.astype(np.intp))
         drawn = (listed.take(places) for places in _drawn_places(column.n, n_resamples, seed))
-        sums = [(rows.sum(axis=1), np.einsum("ij,ij->i", rows, rows)) for rows in drawn]
+        sums = [np.array((r.sum(axis=1), np.einsum("ij,ij->i", r, r))) for r in drawn]
     else:
         table = np.column_stack((scaled, scaled**2))
         sums = [(often @ table).T for often in bootstrap_counts(counts, n_resamples, seed)]
@@ -208,14 +208,15 @@ def bootstrap_counts(counts: npt.ArrayLike, n_resamples: int, seed: int) -> Iter
     if n > _DRAWS_PER_COUNT * size:
         rng, height = np.random.default_rng(seed), max(1, _BLOCK // size)
         for start in range(0, n_resamples, height):
-            drawn = rng.multinomial(n, often / n, size=min(height, n_resamples - start))
-            yield drawn.astype(np.float64)
+            rows = min(height, n_resamples - start)
+            yield rng.multinomial(n, often / n, size=rows).astype(np.float64)
         return
     values = np.repeat(np.arange(size), often.astype(np.intp))
     for places in _drawn_places(n, n_resamples, seed):
         # All rows are counted at once, several times as fast as drawing the counts themselves.
         drawn = values[places] + size * np.arange(len(places))[:, np.newaxis]
-        yield np.bincount(drawn.ravel(), minlength=drawn.size // n * size).reshape(-1, size) * 1.0
+        counted = np.bincount(drawn.ravel(), minlength=drawn.size // n * size)
+        yield counted.reshape(-1, size).astype(np.float64)
 
 
 def _drawn_places(n: int, n_resamples: int, seed: int) -> Iterator[IntArray]:
