@@ -1,4 +1,4 @@
-"""The leaderboard; witnesses: compare() pair by pair, statsmodels 0.15, SciPy 1.17, published letters."""
+"""The leaderboard; witnesses: compare(), statsmodels 0.15, SciPy 1.17, published letters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
-from rageval_report.analysis.rank import groups_of, letters_of, rank
+from rageval_report.analysis.rank import groups_of, letters_of
 from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 from rageval_report.stats import mean_interval
 
