@@ -378,9 +378,10 @@ def weighted_scores(aims: Aims) -> WeightedScores:
             **{aim.name: contributions[:, place] for place, aim in enumerate(with_data)},
         }
     ).sort_values("rank", kind="stable", ignore_index=True)
+    sentences = [tests.sentence(frame), *[None] * (len(frame) - 1)]
     return WeightedScores(
         "Weighted scores",
-        frame.assign(verdict=pd.Series({0: tests.sentence(frame)}, frame.index, dtype=object)),
+        frame.assign(verdict=pd.Series(sentences, dtype=object)),
         aims.shown_settings(weights={aim.name: aim.weight for aim in aims.every}),
         (*_notes(aims, effective), *tests.notes()),
         headline=(*_FRONT, *_SHARES, *(aim.name for aim in with_data)),

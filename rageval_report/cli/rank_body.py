@@ -157,9 +157,7 @@ def _rank(options: RankArguments, view: str) -> None:
         result = ranking.weighted(weights, objectives, margins=margins)
     elif view == _PAIRS:
         result = ranking.pairs
-    result = result.with_notes(*notes_of(evaluations))
-    # A person reads the answer; files and other formats have the whole result.
-    output.write({result.title: result.printed() if output.is_page_of_text else result})
+    output.write({result.title: result.with_notes(*notes_of(evaluations))})
 
 
 def _open(

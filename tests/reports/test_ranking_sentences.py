@@ -145,7 +145,8 @@ def test_unscored_queries_are_in_the_basis():
     frame.loc[frame["query_id"] == "q3", "recall"] = math.nan
     told = ranking_headline(rank(RAGPipelineEvaluation("a", frame), second))
     assert told.basis == (
-        "2 pipelines · 59 queries · 1 metric · every pair compared · up to 1 scores missing per metric"
+        "2 pipelines · 59 queries · 1 metric · every pair compared · up to 1 scores missing per "
+        "metric"
     )
 
 

@@ -1,4 +1,4 @@
-"""Weighted scores, margins, dominance; witnesses: SciPy 1.17, arithmetic by hand, compare."""
+"""Tests of weighted scores, margins and dominance; witnesses: SciPy 1.17, arithmetic, compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objectives, how they are written, scores of them; witnesses: ragbench, arithmetic by hand."""
+"""Objectives, and scores made of them; witnesses: ragbench, arithmetic by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The leaderboard; witnesses: compare() by pairs, statsmodels 0.15, SciPy 1.17, published letters."""
+"""The leaderboard; witnesses: compare(), statsmodels 0.15, SciPy 1.17, published letters."""
 
 from __future__ import annotations
 
