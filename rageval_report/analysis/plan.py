@@ -464,17 +464,15 @@ class _Design:
         return row | {"verdict": self._verdict(row)}
 
     def _verdict(self, row: dict[str, Any]) -> str:
-        what = f"{row['metric']}: a difference of {number(self.difference)}"
+        what, size = row["metric"], f"{self.difference:.3g}"
         if math.isnan(row["n_needed"]):
-            return (
-                f"{what} cannot be resolved: the mean cannot move so far, or no set is large enough"
-            )
+            why = "the mean cannot move so far, or no set is large enough"
+            return f"{what}: a difference of {size} cannot be resolved: {why}"
         in_clusters, needed = "n_clusters" in row, f"{rounded_count(int(row['n_needed']))} queries"
         if in_clusters:
             n_clusters = rounded_count(int(row["n_clusters_needed"]))
-            size = f"{row['cluster_size']:.3g}"
-            needed = f"{n_clusters} clusters of {size} queries, {needed} in all"
-        sentence = f"{what} needs about {needed}"
+            needed = f"{n_clusters} clusters of {row['cluster_size']:.3g} queries, {needed} in all"
+        sentence = f"{what}: to detect {size}, ask about {needed}"
         if (self.repeats, self.judges) != (1, 1):
             runs = f"{self.repeats} run{'s' if self.repeats > 1 else ''}"
             judges = f"{self.judges} judge{'s' if self.judges > 1 else ''}"

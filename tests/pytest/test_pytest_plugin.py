@@ -222,7 +222,7 @@ def test_rules_are_compared_with_a_baseline_and_adjusted_together(project, run):
     result.stdout.fnmatch_lines(
         [
             "rageval-report: gates of scores.csv against baseline.csv",
-            "not enough queries to tell whether scores is worse on faithfulness*"
+            "too few queries: the true loss of scores on faithfulness*"
             "Holm-adjusted over 2 rules p*; about * more queries would decide",
         ]
     )
