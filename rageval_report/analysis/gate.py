@@ -114,10 +114,8 @@ class Outcome:
         """What becomes of a rule, once the p-values of all claims are adjusted."""
         # Rounded, because 1 - 0.95 is 0.050000000000000044.
         alpha = round(1.0 - subject.run.settings.confidence_level, 12)
-        low, high, operator, threshold = (
-            *(measured.low, measured.high),
-            *(request.operator, request.threshold),
-        )
+        low, high = measured.low, measured.high
+        operator, threshold = request.operator, request.threshold
         passed, is_open, straddles = holds(measured.value, operator, threshold), False, False
         if request.is_claim:
             passed, is_open = pvalue <= alpha, not (test is not None and test.is_below)

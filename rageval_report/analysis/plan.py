@@ -373,10 +373,8 @@ def _noise(runs: Sequence[Scored], own: Sequence[Metric]) -> CrossedComponents |
     cells = pd.concat(tables)
     if len(runs) < 2 and cells["judge"].nunique() < 2:
         return None
-    return crossed_components(*(cells[name].to_numpy() for name in _NOISE_COLUMNS))
-
-
-_NOISE_COLUMNS = ("score", "query", "run", "judge")
+    columns = (cells[name].to_numpy() for name in ("score", "query", "run", "judge"))
+    return crossed_components(*columns)
 
 
 # -- what a difference needs
@@ -464,17 +462,15 @@ class _Design:
         return row | {"verdict": self._verdict(row)}
 
     def _verdict(self, row: dict[str, Any]) -> str:
-        what = f"{row['metric']}: a difference of {number(self.difference)}"
+        what, size = row["metric"], f"{self.difference:.3g}"
         if math.isnan(row["n_needed"]):
-            return (
-                f"{what} cannot be resolved: the mean cannot move so far, or no set is large enough"
-            )
+            why = "the mean cannot move so far, or no set is large enough"
+            return f"{what}: a difference of {size} cannot be resolved: {why}"
         in_clusters, needed = "n_clusters" in row, f"{rounded_count(int(row['n_needed']))} queries"
         if in_clusters:
             n_clusters = rounded_count(int(row["n_clusters_needed"]))
-            size = f"{row['cluster_size']:.3g}"
-            needed = f"{n_clusters} clusters of {size} queries, {needed} in all"
-        sentence = f"{what} needs about {needed}"
+            needed = f"{n_clusters} clusters of {row['cluster_size']:.3g} queries, {needed} in all"
+        sentence = f"{what}: to detect {size}, ask about {needed}"
         if (self.repeats, self.judges) != (1, 1):
             runs = f"{self.repeats} run{'s' if self.repeats > 1 else ''}"
             judges = f"{self.judges} judge{'s' if self.judges > 1 else ''}"
@@ -611,20 +607,13 @@ def audit(
         if counts is None
         else _count_cases(n, counts, alpha, power)
     )
-    rows: list[dict[str, Any]] = [
-        {
-            "case": case,
-            "difference": means[1] - means[0],
-            # Fewer than six queries show nothing.
-            **dict(
-                zip(("ci_low", "ci_high", "pvalue"), test if is_test else _NO_TEST, strict=True)
-            ),
-            "is_shown": is_test and test[2] <= alpha,
-            "n_needed": needed,
-        }
-        for case, test, needed in cases
-        for is_test in [n >= FEWEST_UNITS]
-    ]
+    is_test = n >= FEWEST_UNITS  # fewer queries show nothing
+    rows: list[dict[str, Any]] = []
+    for case, (low, high, pvalue), needed in cases:
+        row = {"case": case, "difference": means[1] - means[0]}
+        tested = {"ci_low": low, "ci_high": high, "pvalue": pvalue}
+        row |= {name: value if is_test else math.nan for name, value in tested.items()}
+        rows.append({**row, "is_shown": is_test and pvalue <= alpha, "n_needed": needed})
     what = f"{number(means[0])} to {number(means[1])} on {n} queries"
     return Result(
         f"Audit: {what}",
@@ -636,7 +625,6 @@ def audit(
 
 
 _Case = tuple[str, tuple[float, float, float], float]
-_NO_TEST = (math.nan, math.nan, math.nan)
 
 
 def _counts_of(means: tuple[float, float], n: int) -> tuple[int, int] | None:
