@@ -102,7 +102,7 @@ def summarise(
         if clusters is not None:
             interval = interval_of_clusters(metric, column.minimum, error, **how)
         else:
-            draws = {"n_resamples": plan.n_resamples, "seed": plan.seed}
+            draws: dict[str, Any] = {"n_resamples": plan.n_resamples, "seed": plan.seed}
             interval = interval_of_mean(metric, column, **how, **draws)
         methods.append(interval.method)
         for note in interval.notes:
