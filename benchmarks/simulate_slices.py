@@ -95,7 +95,7 @@ def shows_reversal(slices: Result) -> bool:
 
 def has_sentence(slices: Result) -> bool:
     """Whether a slice is shown to differ in the other direction than the mean of all queries."""
-    return bool(slices.frame["verdict"].notna().any())
+    return bool(slices.sentences)
 
 
 def is_noted_by_estimates(slices: Result) -> bool:

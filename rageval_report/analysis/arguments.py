@@ -16,7 +16,7 @@ import pandas as pd
 from rageval_report._argument_kinds import describe_kind
 from rageval_report._registry import load
 from rageval_report.errors import ArgumentKindError, DataError, UnknownNameError, named
-from rageval_report.scores import Catalogue, Correct, Metric, Scored, resolver
+from rageval_report.scores import Catalogue, Correct, Metric, Scored, question_text, resolver
 from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.metric import Kind
 from rageval_report.stats.base import Interval
@@ -62,6 +62,8 @@ class RankingReportKeywords(TypedDict, total=False):
 
 # As shares of the range. The larger one comes first, because it needs fewer queries.
 USUAL_SHARES = (0.05, 0.02)
+# From this share of queries on that have the text of another one a note says so.
+_LEAST_EQUAL = 0.05
 _PERCENTILE = re.compile(r"^p(\d+(?:\.\d+)?)$")
 
 
@@ -197,12 +199,29 @@ def clusters_setting(clusters: Clusters | None) -> dict[str, object]:
 
 
 def unnamed_clusters(run: Scored, clusters: object | None) -> tuple[str, ...]:
-    """A note on a column that looks like clusters, if none were named."""
+    """Notes on queries that seem to belong together, if no clusters were named."""
     if clusters is not None:
         return ()
     scan: Any = run
-    hint = scan.cluster_hint() if is_scan(run) else cluster_hint(run)
-    return () if hint is None else (hint,)
+    if is_scan(run):
+        hint = scan.cluster_hint()
+        return () if hint is None else (hint,)
+    return tuple(filter(None, (cluster_hint(run), _equal_questions(run))))
+
+
+def _equal_questions(run: Scored) -> str | None:
+    """That several ids have the same question: pairs of them show 26 % false findings, not 5 %."""
+    column = question_text(run.details)
+    if column is None:
+        return None
+    texts = run.details[column].dropna().map(str)
+    n_shared = int(texts.duplicated(keep=False).sum())
+    if n_shared < _LEAST_EQUAL * len(texts) or n_shared < 2:
+        return None
+    return (
+        f"{n_shared} of {len(texts)} queries have the same {column} as another id, so they are not "
+        f"independent; pass clusters={column!r}"
+    )
 
 
 # -- metrics

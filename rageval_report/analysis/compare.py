@@ -32,7 +32,6 @@ from rageval_report.analysis.paired_metric import (
     DEFAULT_PLAN,
     AdjustedPvalues,
     ComparisonPlan,
-    LossSize,
     Margin,
     MetricComparison,
     PairedMetric,
@@ -51,6 +50,7 @@ from rageval_report.analysis.verdicts import (
     NOT_WORSE,
     TOO_FEW,
     answer_of,
+    answer_table,
     comparison_verdicts,
     of_shown,
 )
@@ -63,30 +63,16 @@ from rageval_report.errors import (
     explain_keywords_of,
     is_doubt,
 )
-from rageval_report.names.short_names import shorten_names
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import ComparisonPlot, MetricNames, PlotOptions
-from rageval_report.reports.sentences import (
-    basis_text,
-    correction_note,
-    counted,
-    group_notes,
-    undecided_text,
-    verdict_sentence,
-)
-from rageval_report.results import Answer, Result
+from rageval_report.reports import sentences
+from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
 from rageval_report.scores.shown import BETTER, EQUIVALENT, IDENTICAL, UNDECIDED, WORSE
 from rageval_report.scores.text_matching import match_queries
-from rageval_report.stats.corrections import (
-    CORRECTIONS,
-    WESTFALL_YOUNG,
-    adjust_pvalues,
-    uses_midp,
-    westfall_young,
-)
+from rageval_report.stats import corrections
 from rageval_report.stats.equivalence import MarginMethod
 from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import QUERIES
@@ -98,9 +84,13 @@ if TYPE_CHECKING:
     from rageval_report.reports.report import Report
 
 
-class PlanKeywords(TypedDict, total=False):
-    """The keywords that every row of a comparison shares; see `rageval_report.compare`."""
+class ComparisonKeywords(TypedDict, total=False):
+    """The keywords of `rageval_report.compare`."""
 
+    metrics: str | Iterable[str] | None
+    correction: str
+    clusters: Clusters | None
+    on: str | None
     test: str
     confidence_level: float
     missing: MissingTreatment
@@ -108,18 +98,8 @@ class PlanKeywords(TypedDict, total=False):
     interval: str
     margin: Margin | None
     margin_method: MarginMethod
-    rare_loss: LossSize | None
     n_resamples: int
     tried: int
-
-
-class ComparisonKeywords(PlanKeywords, total=False):
-    """The keywords of `rageval_report.compare`."""
-
-    metrics: str | Iterable[str] | None
-    correction: str
-    clusters: Clusters | None
-    on: str | None
 
 
 _COLUMNS = (
@@ -154,7 +134,7 @@ class Comparison(Result):
     plan : ComparisonPlan
         The settings, for further analyses of the same comparison.
     key_notes : tuple of str
-        What is printed below the table; doubts among the notes come before.
+        The notes that could change a decision: they are printed, after doubts.
 
     Notes
     -----
@@ -192,55 +172,40 @@ class Comparison(Result):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The verdict of each row in a sentence."""
-        are_several, sentences = len(set(self.frame["candidate"])) > 1, []
+        are_several, texts = len(set(self.frame["candidate"])) > 1, []
         for cells in self.frame.to_dict("records"):
             row = {str(name): value for name, value in cells.items()}
             words = self.plan.words(str(self.settings["correction"]), int(row["n_tests"]))
-            sentence = verdict_sentence(row, words)
+            sentence = sentences.verdict_sentence(row, words)
             # Sentences such as "no difference shown" name no candidate.
             is_unnamed = are_several and row["candidate"] not in sentence
-            sentences.append(f"{row['candidate']}: {sentence}" if is_unnamed else sentence)
-        return tuple(sentences)
+            texts.append(f"{row['candidate']}: {sentence}" if is_unnamed else sentence)
+        return tuple(texts)
 
     def printed(self) -> Result:
         """The answer, one table whose last column is the verdict, and at most three notes."""
         frame, answer = self.frame, self.summary
         if not answer:  # no rows, or effects, of which each has a baseline of its own
             return self
-        names = shorten_names([*frame["baseline"].unique(), *frame["candidate"].unique()])
-        are_several = len(set(frame["candidate"])) > 1
         family = _family_of(self.pairings)
-        order = pd.DataFrame(  # what is shown comes first, quality before latency and cost
-            {
-                "is_apart": frame["metric"].isin(family.outside),
-                "word": frame["verdict"].map(_WORDS.index),
-                "adjusted": frame["pvalue_adjusted"],
-                "raw": frame["pvalue"],
-            }
-        )
-        shown = frame.loc[order.sort_values([*order], kind="stable").index]
-        columns = tuple(
-            name for name in _PRINTED if name in frame and (are_several or name != "candidate")
-        )
-        candidate = "candidate" if are_several else names.of(str(frame["candidate"].iloc[0]))
-        headings = {
-            "baseline_mean": names.of(str(frame["baseline"].iloc[0])),
-            "candidate_mean": candidate,
-            "pvalue_adjusted": "p",
+        order = {  # what is shown comes first, quality before latency and cost
+            "is_apart": frame["metric"].isin(family.outside),
+            "word": frame["verdict"].map(_WORDS.index),
+            "adjusted": frame["pvalue_adjusted"],
+            "raw": frame["pvalue"],
         }
         doubts = [note for note in self.notes if is_doubt(note) and note not in self.key_notes]
-        notes = [*doubts, *self.key_notes]
-        kept = len(notes) > _MOST_NOTES
+        undecided = ""
+        if len(set(frame["candidate"])) == 1:
+            verdicts = of_shown(comparison_verdicts(self), UNDECIDED)
+            undecided = sentences.undecided_text(verdicts)
+        correction = str(self.settings["correction"])
+        basis = sentences.basis_text(frame, self.plan, correction, family)
+        first = [*doubts, *self.key_notes, *filter(None, [undecided])]
+        notes = [*first[: _MOST_NOTES - 1], basis]
         n = max((pairing.n_common for pairing in self.pairings), default=int(frame["n"].max()))
-        return Answer(
-            "",
-            shown[[*columns]].reset_index(drop=True),
-            {**self.settings, "headings": headings},
-            (*notes[: _MOST_NOTES - 1], notes[-1]) if kept else tuple(notes),
-            headline=columns,
-            grouped_by="candidate" if are_several else "",
-            answer=f"{answer[:-1]} ({counted(n, 'query', 'queries')}).",
-        )
+        answer = f"{answer[:-1]} ({sentences.counted(n, 'query', 'queries')})."
+        return answer_table(self, answer, _PRINTED, order, notes)
 
     def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
         """The paired differences of one metric, candidate minus baseline, by query id.
@@ -519,7 +484,6 @@ def compare(
     interval: str = "auto",
     margin: Margin | None = None,
     margin_method: MarginMethod = "auto",
-    rare_loss: LossSize | None = None,
     n_resamples: int = 9999,
     on: str | None = None,
     tried: int = 1,
@@ -564,9 +528,6 @@ def compare(
         sign-flip test at the margin (for 0/1 scores McNemar's). It sees only losses that were
         sampled; "strict" also counts those that were not, and needs the bounds of the metric. See
         `rageval_report.stats.equivalence_test`.
-    rare_loss : float or mapping of str to float, optional
-        The size of the loss of the rare-loss bound, for all metrics or by metric; if omitted, the
-        whole range of the scores, which is the largest loss that a query can have.
     n_resamples : int
         For tests and intervals that resample.
     on : str, optional
@@ -584,11 +545,8 @@ def compare(
         effect_name, wins, ties, losses, min_detectable_difference, verdict; then improvement,
         ci_method, hedges_g_z, odds_ratio, the columns of planning (see Notes), and those
         that the settings add. Fewer than six queries, or clusters, are not tested: they have
-        estimates, but neither a p-value nor an interval of the difference. ``rare_loss_share`` is
-        the largest share of queries with a loss of ``rare_loss_size`` that the sampled queries
-        cannot exclude, and ``rare_loss_difference`` the difference if there were so many; NaN for
-        metrics whose bounds are missing, or a formality. With a margin, ``margin_method`` is the
-        method that was used.
+        estimates, but neither a p-value nor an interval of the difference. With a margin,
+        ``margin_method`` is the method that was used.
 
     Raises
     ------
@@ -646,7 +604,6 @@ def compare(
         missing=missing,
         margin=_by_metric(margin, first),
         margin_method=margin_method,
-        rare_loss=_by_metric(rare_loss, first),
         n_resamples=n_resamples,
         seed=seed,
         # If all that were tried are compared, the correction counts them already.
@@ -716,8 +673,10 @@ def compare_pairings(
     notes : iterable of str
         What goes before the notes of the comparison.
     """
-    if correction != WESTFALL_YOUNG and correction not in CORRECTIONS:
-        raise UnknownNameError("correction", correction, [*CORRECTIONS, WESTFALL_YOUNG])
+    if correction != corrections.WESTFALL_YOUNG and correction not in corrections.CORRECTIONS:
+        raise UnknownNameError(
+            "correction", correction, [*corrections.CORRECTIONS, corrections.WESTFALL_YOUNG]
+        )
     rows = [
         PairedMetric.of(pairing, ours, theirs, plan).tested(plan)
         for pairing in pairings
@@ -739,7 +698,7 @@ def compare_pairings(
     raw = np.array([row.test.pvalue for row in rows])
     n_tests = family.size(frame["metric"].tolist(), raw)
     opening = [*notes, *dict.fromkeys(_unchanged_notes(pairings, rows))]
-    comparison = Comparison(
+    return Comparison(
         title,
         frame,
         {
@@ -753,12 +712,8 @@ def compare_pairings(
         headline=tuple(name for name in _HEADLINE if len(pairings) > 1 or name != "candidate"),
         pairings=pairings,
         plan=plan,
+        key_notes=tuple(opening),
     )
-    verdicts = of_shown(comparison_verdicts(comparison), UNDECIDED)
-    undecided = undecided_text(verdicts) if len(pairings) == 1 else ""
-    basis = basis_text(frame, plan, correction, family)
-    key_notes = (*opening, *filter(None, (undecided,)), basis)
-    return replace(comparison, key_notes=key_notes)
 
 
 def _family_of(pairings: Iterable[Pairing]) -> CorrectionFamily:
@@ -774,13 +729,13 @@ def _adjusted(
 ) -> Iterator[AdjustedPvalues]:
     """The p-values of rows that are corrected together: of differences, and against a margin."""
     # Westfall-Young resamples the differences; margins have no such form, so Holm is used there.
-    method = "holm" if correction == WESTFALL_YOUNG else correction
+    method = "holm" if correction == corrections.WESTFALL_YOUNG else correction
     names = [row.metric.name for row in rows]
     raw = np.array([row.bounded_pvalue for row in rows], dtype=np.float64)
 
     def correct(own: IndexArray) -> FloatArray:
-        if correction != WESTFALL_YOUNG:
-            return adjust_pvalues(raw[own], method=method)
+        if correction != corrections.WESTFALL_YOUNG:
+            return corrections.adjust_pvalues(raw[own], method=method)
         # The flips are drawn, and the test may be another one, but no adjusted p-value is smaller.
         drawn = _westfall_young([rows[place] for place in own], plan, len(baseline.scores))
         return np.fmax(drawn, raw[own])
@@ -813,8 +768,10 @@ def _westfall_young(
     by_unit = plan.units.sums(differences)
     # What was not tested for want of units is not a test.
     by_unit[:, [math.isnan(row.test.pvalue) for row in rows]] = math.nan
-    half = [uses_midp(row.test.test) for row in rows]
-    return westfall_young(by_unit, n_resamples=plan.n_resamples, seed=plan.seed, half_ties=half)
+    half = [corrections.uses_midp(row.test.test) for row in rows]
+    return corrections.westfall_young(
+        by_unit, n_resamples=plan.n_resamples, seed=plan.seed, half_ties=half
+    )
 
 
 # -- notes
@@ -857,7 +814,7 @@ def _notes(
         yield from pairing.notes()
     metrics = {row.metric.name: row.metric for row in rows}
     metric_notes = [(row.metric.name, note) for row in rows for note in row.notes(plan)]
-    yield from group_notes(metric_notes, len(metrics))
+    yield from sentences.group_notes(metric_notes, len(metrics))
     if plan.margin is not None and not isinstance(plan.margin, Mapping):
         unbounded = [name for name, metric in metrics.items() if metric.bounds is None]
         ranges = {own.bounds and own.bounds[1] - own.bounds[0] for own in metrics.values()}
@@ -876,5 +833,5 @@ def _notes(
         )
     elif n_tests > 1:
         unit = "quality tests" if family.outside else "tests"
-        yield correction_note(correction, n_tests, plan.alpha, unit)
+        yield sentences.correction_note(correction, n_tests, plan.alpha, unit)
     yield from family.notes()

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from rageval_report.analysis.arguments import has_formal_bounds, usual_sizes
 from rageval_report.analysis.pairing import (
@@ -32,9 +31,7 @@ from rageval_report.stats.base import (
 )
 from rageval_report.stats.effects import (
     EFFECTS,
-    RareLossBound,
     hidden_losses,
-    rare_loss_bound,
 )
 from rageval_report.stats.equivalence import (
     EQUIVALENCE_METHODS,
@@ -56,25 +53,21 @@ from rageval_report.stats.planning import PlannedTest
 from rageval_report.stats.pooling import gain_of_noise
 from rageval_report.stats.units import QUERIES, Units, fewest_units
 
-# One size of a difference for all metrics, or one per metric: too small to matter, or a rare loss.
+if TYPE_CHECKING:
+    from rageval_report.analysis.compare import Comparison
+
+# One difference that is too small to matter, or one per metric.
 Margin = float | Mapping[str, float]
-LossSize = float | Mapping[str, float]
-RARE_LOSS_COLUMNS = ("rare_loss_size", "rare_loss_share", "rare_loss_difference")
 
 # From this share of dropped pairs on a note gives bounds. If a run fails on hard queries, dropping
 # 10 % of the pairs makes 18.8 % false alarms at a level of 5 % (simulated).
 _MANY_DROPPED = 0.05
+# A `Comparison`, whose module imports the analyses that take one.
+ComparisonLike: TypeAlias = "Comparison"
 # The name of the test, and of the interval, where there are too few units for one.
 UNTESTED = "none"
 # What "auto" is against a margin; a sentence names the other methods.
 _USUAL_METHODS = ("sign-flip", "mcnemar")
-
-
-def _check_sizes(parameter: str, sizes: float | Mapping[str, float] | None) -> None:
-    every = sizes.values() if isinstance(sizes, Mapping) else () if sizes is None else (sizes,)
-    for size in every:
-        if not (math.isfinite(size) and size > 0):
-            raise DataError(f"{parameter} must be a number above 0; got {size}")
 
 
 @dataclass(frozen=True)
@@ -94,7 +87,6 @@ class ComparisonPlan:
     seed: int = 0
     units: Units = QUERIES
     margin_method: MarginMethod = "auto"
-    rare_loss: LossSize | None = None
     tried: int = 1
 
     def __post_init__(self) -> None:
@@ -109,8 +101,10 @@ class ComparisonPlan:
         check_level(self.confidence_level)
         check_resamples(self.n_resamples)
         check_seed(self.seed)
-        _check_sizes("margin", self.margin)
-        _check_sizes("rare_loss", self.rare_loss)
+        sizes = self.margin.values() if isinstance(self.margin, Mapping) else (self.margin,)
+        for size in sizes:
+            if size is not None and not (math.isfinite(size) and size > 0):
+                raise DataError(f"margin must be a number above 0; got {size}")
 
     @property
     def alpha(self) -> float:
@@ -153,7 +147,6 @@ class ComparisonPlan:
         optional = {
             "margin": (self.margin, None),
             "margin_method": (self.margin_method, "auto"),
-            "rare_loss": (self.rare_loss, None),
             "tried": (self.tried, 1),
         }
         return {
@@ -168,33 +161,6 @@ class ComparisonPlan:
 
 
 DEFAULT_PLAN = ComparisonPlan()
-
-
-class ComparisonLike(Protocol):
-    """What slices and gates use of a `Comparison`, whose module imports them."""
-
-    @property
-    def title(self) -> str:
-        """What was compared."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per metric and candidate."""
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        """The settings that can move a number."""
-
-    @property
-    def pairings(self) -> tuple[Pairing, ...]:
-        """The baseline beside each candidate."""
-
-    @property
-    def plan(self) -> ComparisonPlan:
-        """The settings that every row shares."""
-
-    def regressions(self, metric: str, candidate: str | None = None) -> pd.DataFrame:
-        """The queries on which the candidate is worse."""
 
 
 # -- one row
@@ -270,7 +236,6 @@ class MetricComparison:
             wanted = (name, "hedges_g_z", *(["odds_ratio"] if name == "risk_difference" else []))
             effects |= {effect: EFFECTS[effect](pairs.by_query) for effect in wanted}
         sign = 1 if metric.greater_is_better else -1
-        losses = find_rare_losses(pairs, metric, plan.rare_loss, plan.confidence_level)
         numbers: dict[str, object] = {
             "metric": metric.name,
             "baseline": self.names[0],
@@ -294,9 +259,6 @@ class MetricComparison:
             "ci_method": self.interval.method,
             "hedges_g_z": effects["hedges_g_z"],
             "odds_ratio": effects["odds_ratio"],
-            "rare_loss_size": losses.size if losses else math.nan,
-            "rare_loss_share": losses.share if losses else math.nan,
-            "rare_loss_difference": sign * losses.difference if losses else math.nan,
             "title": metric.title,
             "kind": metric.kind,
             "greater_is_better": metric.greater_is_better,
@@ -424,12 +386,10 @@ class MetricComparison:
         sides = self.pairs if self.metric.greater_is_better else self.pairs.swapped()
         if not (self.test.pvalue <= plan.alpha_of_one and sides.mean > 0):
             return
-        level, size = plan.confidence_level, size_of_loss(self.metric, None)
-        bound = None
-        if plan.rare_loss is not None:
-            bound = find_rare_losses(self.pairs, self.metric, plan.rare_loss, level)
-        elif size is not None:  # without a size, losses are as large as the sample allows
-            bound = hidden_losses(sides, size, confidence_level=level)
+        if math.isinf(self.widest) or has_formal_bounds(self.metric):
+            return
+        # Losses are taken to be as large as the sample allows.
+        bound = hidden_losses(sides, self.widest, confidence_level=plan.confidence_level)
         if bound is not None and bound.difference <= 0:
             yield (
                 f"{bound.n} {bound.unit} can miss rare failures: up to {100 * bound.share:.1f} % "
@@ -531,7 +491,7 @@ def _bounded_pvalue(
     return max(each.pvalue for each in (test, *ends)) if len(signs) == 1 else 1.0
 
 
-# -- margins and rare losses
+# -- margins
 
 
 def what_strict_lacks(metric: Metric) -> str:
@@ -600,48 +560,3 @@ def interval_name(test: EquivalenceResult, level: float) -> str:
     """What the interval of a test is called: its level, after the method if it is not a default."""
     method = "" if test.method in _USUAL_METHODS else f"{test.method} "
     return f"{method}{100 * level:g} % CI"
-
-
-def find_rare_losses(
-    pairs: Pairs, metric: Metric, size: LossSize | None, confidence_level: float
-) -> RareLossBound | None:
-    """The bound for one metric; None without a pair, or if it is not known how much can be lost.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        Independent pairs.
-    metric : Metric
-        What is compared; its direction says which changes are losses.
-    size : float or mapping of str to float, optional
-        The size of the loss; if omitted, the range of the scores, unless it is a formality.
-    confidence_level : float
-        The level of the limit of the share.
-
-    Examples
-    --------
-    >>> recall = Metric("recall", kind="proportion")
-    >>> bound = find_rare_losses(Pairs.of([0.5] * 50, [0.6] * 50), recall, None, 0.95)
-    >>> bound.size, round(bound.share, 4), round(bound.difference, 4)
-    (1.0, 0.0582, 0.036)
-    """
-    loss = size_of_loss(metric, size)
-    if loss is None or not pairs.n:
-        return None
-    # If lower is better, a loss is a rise.
-    sides = pairs if metric.greater_is_better else pairs.swapped()
-    return rare_loss_bound(sides, loss, confidence_level=confidence_level)
-
-
-def size_of_loss(metric: Metric, size: LossSize | None) -> float | None:
-    """The size of a rare loss of a metric, by default the range of its scores; None if unknown."""
-    width = math.inf if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
-    chosen = size.get(metric.name) if isinstance(size, Mapping) else size
-    if chosen is None:
-        return None if math.isinf(width) or has_formal_bounds(metric) else width
-    if chosen > width:
-        raise DataError(
-            f"rare_loss must be at most {width:g} for {metric.name}, whose scores differ by no "
-            f"more; got {chosen:g}. Sizes by metric: rare_loss={{{metric.name!r}: {width:g}}}"
-        )
-    return chosen

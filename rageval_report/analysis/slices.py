@@ -30,13 +30,14 @@ from rageval_report.analysis.tables import (
     group_labels,
     table_of,
 )
-from rageval_report.analysis.verdicts import verdict_word
+from rageval_report.analysis.verdicts import answer_table, verdict_word
 from rageval_report.errors import check_options
 from rageval_report.names.short_names import shorten_names
 from rageval_report.reports.sentences import (
     correction_text,
     counted,
     false_discovery_notes,
+    number,
     pvalue_text,
     verdict_sentence,
 )
@@ -71,6 +72,30 @@ _PRINTED = (
 # -- one pipeline
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class SliceSummary(Result):
+    """One pipeline in each group of queries; see `slice_summary`."""
+
+    def printed(self) -> Result:
+        """The metric that differs most between groups, and the mean of each metric in each."""
+        by, frame = str(self.settings["by"]), self.frame
+        columns = list(dict.fromkeys(frame["metric"]))
+        wide = frame.pivot_table("mean", by, "metric", dropna=False, sort=False)
+        means = wide.loc[list(dict.fromkeys(frame[by])), columns]
+        spread = (means.max() - means.min()) / frame.groupby("metric")["std"].mean()
+        answer = ""
+        if spread.notna().any():
+            own = means[spread.idxmax()]
+            answer = (
+                f"{spread.idxmax()} differs most: {number(own.min())} where {by} is "
+                f"{own.idxmin()}, {number(own.max())} where it is {own.idxmax()}."
+            )
+        means.insert(0, "n", frame.groupby(by)["n"].max())
+        table = means.rename_axis(columns=None).reset_index()
+        headline = (by, "n", *columns)
+        return Answer("", table, self.settings, self.notes[:1], headline=headline, answer=answer)
+
+
 def slice_summary(
     evaluation: Scored,
     by: str,
@@ -94,7 +119,7 @@ def slice_summary(
 
     Returns
     -------
-    Result
+    SliceSummary
         One row per metric and group: ``metric``, the column of the groups, then the columns of
         `summarise`; after ``ci_method`` follow ``pooled_mean``, ``pooled_ci_low``,
         ``pooled_ci_high`` and ``shrinkage``: the mean pulled towards the common mean of the groups
@@ -143,7 +168,7 @@ def slice_summary(
     elif table.are_clusters:  # a printed table has room for one of the two
         columns.remove("p50")
     units = ["n_clusters"] if table.are_clusters else []
-    return Result(
+    return SliceSummary(
         f"{table.sample.name} by {by}",
         frame,
         {**first.settings, "by": column},
@@ -311,9 +336,13 @@ def _insert_pooled(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SliceComparison(Result):
-    """Two or more pipelines in each group of queries; see `slice_comparison`."""
+    """Two or more pipelines in each group of queries; see `slice_comparison`.
+
+    ``plan`` has the settings of the tests, ``apart`` the metrics that are corrected apart.
+    """
 
     plan: ComparisonPlan = DEFAULT_PLAN
+    apart: tuple[str, ...] = ()
 
     @property
     def _by(self) -> str:
@@ -345,7 +374,7 @@ class SliceComparison(Result):
         """In how many groups each candidate is better and worse, in one plain sentence."""
         if not len(self.frame):
             return ""
-        frame, by = self.frame, self._by
+        frame, by = self.frame[~self.frame["metric"].isin(self.apart)], self._by
         parts = []
         for candidate, own in frame.groupby("candidate", sort=False):
             name = shorten_names([*frame["baseline"].unique(), *frame["candidate"].unique()])
@@ -366,37 +395,20 @@ class SliceComparison(Result):
         frame, by = self.frame, self._by
         if not len(frame):
             return self
-        order = pd.DataFrame(
-            {
-                "agrees": ~frame.index.isin(self._reversals.index),
-                "adjusted": frame["pvalue_adjusted"],
-                "raw": frame["pvalue"],
-            }
-        )
-        shown = frame.loc[order.sort_values([*order], kind="stable").index[:_MOST_ROWS]]
-        are_several = len(set(frame["candidate"])) > 1
-        columns = (by, *(["candidate"] if are_several else []), *_PRINTED)
-        names = shorten_names([*frame["baseline"].unique(), *frame["candidate"].unique()])
-        headings = {
-            "baseline_mean": names.of(str(frame["baseline"].iloc[0])),
-            "candidate_mean": names.of(str(frame["candidate"].iloc[0])),
-            "pvalue_adjusted": "p",
+        order = {
+            "is_apart": frame["metric"].isin(self.apart),
+            "agrees": ~frame.index.isin(self._reversals.index),
+            "adjusted": frame["pvalue_adjusted"],
+            "raw": frame["pvalue"],
         }
-        if are_several:
-            del headings["candidate_mean"]
-        basis = (
-            f"p adjusted for {self.settings['family_size']} tests ({self.settings['correction']})"
-        )
+        n_tests, correction = self.settings["family_size"], str(self.settings["correction"])
+        basis = f"p adjusted for {n_tests} tests ({correction})"
         confirm = "many groups were checked: confirm findings on new queries"
-        return Answer(
-            "",
-            shown[[*columns]].reset_index(drop=True),
-            {**self.settings, "headings": headings},
-            (*self.sentences[:2], f"{basis}; {confirm}"),
-            headline=columns,
-            answer=self.summary,
-            rows_left_out=len(frame) - len(shown),
-        )
+        n_shown = int((frame["pvalue_adjusted"] <= self.plan.alpha).sum())
+        discoveries = false_discovery_notes(correction, n_shown, self.plan.alpha)
+        notes = (*self.sentences[:1], *discoveries, f"{basis}; {confirm}")
+        columns = (by, "candidate", *_PRINTED)
+        return answer_table(self, self.summary, columns, order, notes, most_rows=_MOST_ROWS)
 
 
 def _others_part(row: dict[str, Any], correction: str, n_tests: int, alpha: float) -> str:
@@ -542,6 +554,7 @@ def slice_comparison(
         ),
         grouped_by="metric",
         plan=plan,
+        apart=family.outside,
     )
 
 

@@ -19,7 +19,7 @@ from rageval_report.reports.sentences import (
     size_text,
     with_commas,
 )
-from rageval_report.results import Result
+from rageval_report.results import Answer, Result
 from rageval_report.scores.shown import (
     BETTER,
     EQUIVALENT,
@@ -260,3 +260,56 @@ def answer_of(verdicts: Sequence[MetricVerdict], fewest: int) -> str:
         for name, own in groups.items()
     }
     return several_answer(shown, names.of(verdicts[0].baseline), names)
+
+
+def answer_table(
+    result: Result,
+    answer: str,
+    columns: Sequence[str],
+    order: Mapping[str, Any],
+    notes: Sequence[str],
+    *,
+    most_rows: int | None = None,
+) -> Answer:
+    """What is printed of a table of paired differences.
+
+    Parameters
+    ----------
+    result : Result
+        The whole.
+    answer : str
+        The answer in a sentence.
+    columns : sequence of str
+        The columns that are shown if the table has them; "candidate" heads the rows of each.
+    order : mapping of str to Series
+        What orders the rows, the first key first.
+    notes : sequence of str
+        What stands below.
+    most_rows : int, optional
+        How many rows are shown.
+    """
+    frame = result.frame
+    names = shorten_names([*frame["baseline"].unique(), *frame["candidate"].unique()])
+    candidates = list(dict.fromkeys(frame["candidate"]))
+    keys = pd.DataFrame({"candidate": frame["candidate"].map(candidates.index), **order})
+    shown = frame.loc[keys.sort_values([*keys], kind="stable").index[:most_rows]]
+    shown = shown.assign(verdict=shown["verdict"].replace(NOT_WORSE, "not worse"))
+    are_several = len(candidates) > 1
+    known = tuple(
+        name for name in columns if name in frame and (are_several or name != "candidate")
+    )
+    headings = {
+        "baseline_mean": names.of(str(frame["baseline"].iloc[0])),
+        "candidate_mean": "candidate" if are_several else names.of(str(candidates[0])),
+        "pvalue_adjusted": "p",
+    }
+    return Answer(
+        "",
+        shown[[*known]],
+        {**result.settings, "headings": headings},
+        tuple(notes),
+        headline=known,
+        grouped_by="candidate" if are_several else "",
+        answer=answer,
+        rows_left_out=len(frame) - len(shown),
+    )

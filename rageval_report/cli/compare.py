@@ -19,7 +19,7 @@ from rageval_report.cli.options import (
     TestOptions,
     TriedOption,
 )
-from rageval_report.cli.parsing import parse_margin, parse_rare_loss
+from rageval_report.cli.parsing import parse_margin
 
 if TYPE_CHECKING:
     from rageval_report.stats.equivalence import MarginMethod
@@ -54,13 +54,6 @@ class ComparisonOptions(Options):
         default="auto",
         help="Method of the test against --margin: strict also counts losses that are too rare to "
         "be among the queries, and needs the bounds of the metrics.",
-    )
-    rare_loss: float | dict[str, float] | None = option(
-        "--rare-loss",
-        parse=parse_rare_loss,
-        metavar="D",
-        help="Size of the loss of which the table says how many queries could have it unseen: a "
-        "number, or NAME=D,NAME=D. The range of the scores if omitted.",
     )
 
 

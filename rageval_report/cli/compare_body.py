@@ -206,7 +206,6 @@ def comparison_of(
         tried=options.tried,
         margin=options.margin,
         margin_method=options.margin_method,
-        rare_loss=options.rare_loss,
         n_resamples=options.n_resamples,
         seed=options.seed,
     )

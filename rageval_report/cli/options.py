@@ -111,6 +111,7 @@ class OutputOptions(FormatOption, ReplaceOption, SpreadsheetOption):
     heading = "Output"
 
     path: Path | None = option("-o", "--output", metavar="FILE", help=_output_help)
+    verbose: bool = option("--verbose", help="Print every sentence, note and setting.")
 
 
 class PageOptions(Options):

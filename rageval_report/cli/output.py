@@ -24,6 +24,8 @@ from rageval_report.render.plain_text import WIDTH
 from rageval_report.results import Result
 
 _DEFAULT_LIMIT = 20
+# The formats for people, of which standard output gets the answer alone.
+_PRINTED = frozenset({"text", "markdown", "html"})
 
 Edit: TypeAlias = Callable[[str, int | None], str]
 
@@ -42,12 +44,15 @@ class Output:
         Whether existing files are replaced.
     neutralise_formulas : bool
         Whether texts that a spreadsheet would compute get an apostrophe.
+    verbose : bool
+        Whether people get the whole results on standard output, too, as files do.
     """
 
     renderer: Renderer
     path: Path | None = None
     force: bool = False
     neutralise_formulas: bool = False
+    verbose: bool = False
 
     @classmethod
     def of(cls, options: OutputOptions) -> Output:
@@ -58,7 +63,11 @@ class Output:
                 "--neutralise-formulas is for csv and tsv, which spreadsheets open; the format is "
                 f"{output.renderer.cli_name}"
             )
-        return replace(output, neutralise_formulas=options.neutralise_formulas)
+        return replace(
+            output,
+            neutralise_formulas=options.neutralise_formulas,
+            verbose=options.verbose,
+        )
 
     @classmethod
     def to(cls, path: Path | None, format_name: str | None, *, force: bool = False) -> Output:
@@ -140,6 +149,8 @@ class Output:
         results, what, edit
             As for `write`.
         """
+        if self.path is None and not self.verbose and self.renderer.name in _PRINTED:
+            results = {name: result.printed() for name, result in results.items()}
         results = {name: _with_advice(result) for name, result in results.items()}
         text = joined_text(
             *(results, self.renderer, what),

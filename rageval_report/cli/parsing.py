@@ -219,30 +219,15 @@ def parse_margin(text: str) -> float | dict[str, float]:
     >>> parse_margin("0.02"), parse_margin("faithfulness=0.05, latency_ms=50")
     (0.02, {'faithfulness': 0.05, 'latency_ms': 50.0})
     """
-    return _parse_sizes("--margin", text)
-
-
-def parse_rare_loss(text: str) -> float | dict[str, float]:
-    """One size of a loss for all metrics, or one per metric.
-
-    Examples
-    --------
-    >>> parse_rare_loss("0.5"), parse_rare_loss("faithfulness=0.5")
-    (0.5, {'faithfulness': 0.5})
-    """
-    return _parse_sizes("--rare-loss", text)
-
-
-def _parse_sizes(option: str, text: str) -> float | dict[str, float]:
     parts = [part.rpartition("=") for part in text.split(",")]
     try:
         if len(parts) == 1 and not parts[0][0]:
             return float(text)
         by_metric = {name.strip(): float(size) for name, _, size in parts}
     except ValueError as exc:
-        raise DataError(_SIZES.format(option, text)) from exc
+        raise DataError(_SIZES.format("--margin", text)) from exc
     if not all(by_metric) or len(by_metric) < len(parts):
-        raise DataError(_SIZES.format(option, text))
+        raise DataError(_SIZES.format("--margin", text))
     return by_metric
 
 

@@ -26,7 +26,6 @@ _OF_SEVERAL = (
     "tried",
     "margin",
     "margin_method",
-    "rare_loss",
 )
 _OF_ONE = ("percentiles", "correct")
 

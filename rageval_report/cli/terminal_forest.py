@@ -19,6 +19,7 @@ from rageval_report.render.display import wrap
 from rageval_report.render.layout import NARROWEST, table_lines
 from rageval_report.render.plain_text import WIDTH
 from rageval_report.render.text_table import TextColumn, TextTable, table_of
+from rageval_report.results import Result
 
 COLUMNS = 20
 # Beyond it, the eye loses the row between a name and its number.
@@ -112,7 +113,7 @@ def add_forest(
         The encoding of the terminal.
     """
     page_width = WIDTH if width is None else max(NARROWEST, min(WIDTH, width))
-    table = table_of(comparison)
+    table = table_of(comparison.printed())
     if not table.columns:
         return text
     plain = "\n".join(table_lines(table, page_width))
@@ -132,9 +133,10 @@ def forest_lines(comparison: Comparison, width: int, glyphs: ForestGlyphs) -> li
     glyphs : ForestGlyphs
         The characters to draw with.
     """
-    rows = standardised_rows(comparison)
+    every, shown = standardised_rows(comparison), comparison.printed()
+    rows = [every[place] for place in shown.frame.index]
     ends = axis_of(rows)
-    lines = _lines_with_room(comparison, min(width, WIDEST)) if ends[0] < ends[1] else []
+    lines = _lines_with_room(shown, min(width, WIDEST)) if ends[0] < ends[1] else []
     if not lines:
         return []
     drawings = iter([_head(ends, glyphs), *(draw_row(row, ends, glyphs) for row in rows)])
@@ -266,13 +268,14 @@ def _column(value: float, ends: tuple[float, float]) -> int:
 # -- the table around it
 
 
-def _lines_with_room(comparison: Comparison, width: int) -> list[str]:
+def _lines_with_room(comparison: Result, width: int) -> list[str]:
     """The lines of the table with a place for the drawing; empty if a line would be too wide.
 
     The drawing stands after the interval. If the columns do not fit side by side, those that decide
     are beside it, and the others in a second block.
     """
-    columns = comparison.headline or tuple(comparison.frame.columns)
+    columns = tuple(comparison.headline or comparison.frame.columns)
+    columns = tuple(name for name in columns if name != comparison.grouped_by)
     after_interval = columns.index("ci_high") + 1
     whole = _table_with_place(comparison, columns[:after_interval], columns[after_interval:])
     lines = table_lines(whole, width)
@@ -285,9 +288,7 @@ def _lines_with_room(comparison: Comparison, width: int) -> list[str]:
     return [*first, "", *second] if _is_one_block(first) else []
 
 
-def _table_with_place(
-    comparison: Comparison, before: Sequence[str], after: Sequence[str]
-) -> TextTable:
+def _table_with_place(comparison: Result, before: Sequence[str], after: Sequence[str]) -> TextTable:
     left, right = (table_of(comparison, columns=names) for names in (before, after))
     place = TextColumn(_PLACEHOLDER, (_PLACEHOLDER,) * left.n_rows, is_numeric=True)
     return replace(left, columns=(*left.columns, place, *right.columns))

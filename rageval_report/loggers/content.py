@@ -18,7 +18,7 @@ from rageval_report.results import Result
 # The columns of reports and comparisons that are logged.
 _FIGURES = (
     *("mean", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"),
-    *("pvalue_adjusted", "rare_loss_share", "rare_loss_difference"),
+    "pvalue_adjusted",
     *("n", "n_unscored", "n_dropped", "wins", "ties", "losses"),
 )
 # MLflow allows letters, digits and "_-. :/" in names; the slash is kept for the parts of our own.

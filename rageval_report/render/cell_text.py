@@ -23,9 +23,8 @@ LONGEST_SENTENCE = 1000  # of a title, a sentence, a note
 COUNTS = frozenset("count k losses n queries rank required_n rows size ties wins".split())
 SIGNED = frozenset(
     "change delta difference difference_highest difference_lowest improvement mean_difference "
-    "median_difference pooled_difference rare_loss_difference".split()
+    "median_difference pooled_difference".split()
 )
-PERCENT = frozenset(["rare_loss_share"])
 
 _NOISE = 1e-12  # differences below this are ties everywhere in the library
 _SMALL = 0.001
@@ -65,17 +64,6 @@ def signed_number(value: float) -> str:
     ('+0.043', '-0.012', '0.000')
     """
     return f"+{number(value)}" if value >= _NOISE else number(value)
-
-
-def percent(value: float) -> str:
-    """A share in percent, with one decimal.
-
-    Examples
-    --------
-    >>> percent(0.0582), percent(1.0)
-    ('5.8 %', '100.0 %')
-    """
-    return MISSING if math.isnan(value) else f"{100 * value:.1f} %"
 
 
 def pvalue(value: float) -> str:
@@ -207,8 +195,6 @@ def _format_of(name: str) -> Callable[[float], str]:
         return pvalue
     if name in SIGNED:
         return signed_number
-    if name in PERCENT:
-        return percent
     if name in COUNTS or name.startswith("n_"):
         return count
     return _int_or_float

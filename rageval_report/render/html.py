@@ -203,13 +203,13 @@ def _fragment(
     title = _escape(table.names.in_text(result.title), extent)
     sentences = [table.names.in_text(text) for text in result.sentences]
     parts = [
-        f'<p style="margin:.4em 0"><strong>{title}</strong></p>',
+        f'<p style="margin:.4em 0"><strong>{title}</strong></p>' if title else "",
         _summary(table.names.in_text(result.summary), extent),
         _list_items(_first_texts(sentences, extent)),
         *_body(result, table, title),
         _list_items(_first_texts(table.names.legend, extent)),
         _list_items(_first_texts([note_line(note) for note in result.notes], extent)),
-        _element("div", f"<small><code>{_signature(result, extent)}</code></small>", _QUIET),
+        _signature(result, extent),
     ]
     return "<div>\n" + "\n".join(part for part in parts if part) + "\n</div>"
 
@@ -221,7 +221,10 @@ def _summary(sentence: str, extent: _Extent) -> str:
 def _signature(result: Result, extent: _Extent) -> str:
     """The settings; on a page with places to break the line, so that they do not widen it."""
     signature = _escape(result.signature, extent)
-    return signature.replace("|", "|<wbr>") if extent.is_page else signature
+    if not signature:
+        return ""
+    broken = signature.replace("|", "|<wbr>") if extent.is_page else signature
+    return _element("div", f"<small><code>{broken}</code></small>", _QUIET)
 
 
 def _first_texts(texts: Sequence[str], extent: _Extent) -> list[str]:

@@ -49,7 +49,7 @@ def table_lines(table: TextTable, width: int) -> list[str]:
     indent = INDENT if table.is_grouped else ""
     lines: list[str] = []
     room = width - len(indent)
-    for block in _blocks(_without_optional(table.columns, room), room):
+    for block in _blocks(table.columns, room):
         lines += [""] * bool(lines)
         lines += [indent + line for line in _head(block)]
         for group in table.groups:
@@ -57,18 +57,6 @@ def table_lines(table: TextTable, width: int) -> list[str]:
             for place in range(group.start, group.stop):
                 lines += [indent + line for line in _row(block, place)]
     return lines
-
-
-def _without_optional(columns: tuple[TextColumn, ...], room: int) -> tuple[TextColumn, ...]:
-    """The columns, less the last optional ones until no text has to be broken for the others."""
-    left = list(columns)
-    while any(column.is_optional for column in left):
-        widths = [_unbroken_width(column) for column in left]
-        if sum(widths) + len(_GAPS[0]) * (len(widths) - 1) <= room:
-            break
-        last = max(i for i, column in enumerate(left) if column.is_optional)
-        del left[last]
-    return tuple(left)
 
 
 def _blocks(columns: tuple[TextColumn, ...], room: int) -> Iterator[_TableBlock]:

@@ -56,13 +56,13 @@ def render(
         result, columns=columns, max_rows=max_rows, max_columns=max_columns, longest=longest
     )
     parts = [
-        f"### {escape_sentence(table.names.in_text(result.title))}",
+        f"### {escape_sentence(table.names.in_text(result.title))}" if result.title else "",
         escape_sentence(table.names.in_text(result.summary)),
         _list_items([table.names.in_text(text) for text in result.sentences[:max_rows]]),
         *_body(result, table),
         _list_items(table.names.legend),
         _list_items(result.notes),
-        code(result.signature),
+        code(result.signature) if result.signature else "",
     ]
     return "\n\n".join(part for part in parts if part)
 

@@ -17,7 +17,7 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.render import cell_text as cells
 from rageval_report.render.display import shorten
-from rageval_report.results import Result
+from rageval_report.results import Answer, Result
 
 # Headings of fields whose names are not plain words; any other keeps its name, so that a reader
 # finds it in the frame.
@@ -42,9 +42,6 @@ HEADINGS: dict[str, str] = {
     "probability_on_front": "P(on front)",
     "pvalue": "p",
     "query_id": "query",
-    "rare_loss_difference": "difference with them",
-    "rare_loss_share": "rare losses up to",
-    "rare_loss_size": "size of a rare loss",
     "required_n": "required n",
     "reversal_pvalue_adjusted": "p (reversal)",
     "share_of_resamples": "wins resamples",
@@ -52,8 +49,6 @@ HEADINGS: dict[str, str] = {
     "share_of_weights_shown": "shown weights",
     "title": "metric",
 }
-# Columns that a terminal shows only where there is room for them.
-OPTIONAL = frozenset(["rare_loss_difference", "rare_loss_share"])
 VERDICT = "verdict"
 NAMES_OF_PIPELINES = ("pipeline", "baseline", "candidate")
 NO_ROWS = "no rows"
@@ -77,14 +72,11 @@ class TextColumn:
         One line of text per row.
     is_numeric : bool
         Whether the texts are numbers, which are aligned on the right.
-    is_optional : bool
-        Whether the column is left out where the width is limited and there is no room for it.
     """
 
     heading: str
     cells: tuple[str, ...]
     is_numeric: bool
-    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +234,10 @@ def _select_columns(result: Result, names: list[str], columns: Sequence[str] | N
     headline = [names.index(name) for name in result.headline if name in names[n_levels:]]
     if headline:
         places = [*range(n_levels), *(place for place in headline if place >= n_levels)]
-    # Verdicts are sentences above the table, unless it has their words; groups are its headings.
-    shown_elsewhere = {result.grouped_by, "" if VERDICT in result.headline else VERDICT}
+    # Verdicts are sentences above a table, or the words of an answer; groups are its headings.
+    shown_elsewhere = {name for name in (result.grouped_by,) if name}
+    if not isinstance(result, Answer):
+        shown_elsewhere.add(VERDICT)
     return [place for place in places if names[place] not in shown_elsewhere]
 
 
@@ -324,9 +318,7 @@ def _text_column(
     name: str, values: list[object], settings: Mapping[str, object], longest: int
 ) -> TextColumn:
     texts = (cells.cell(value, name, longest=longest) for value in values)
-    return TextColumn(
-        column_heading(name, settings), tuple(texts), _is_numeric(values), name in OPTIONAL
-    )
+    return TextColumn(column_heading(name, settings), tuple(texts), _is_numeric(values))
 
 
 def column_heading(name: str, settings: Mapping[str, object]) -> str:

@@ -409,7 +409,7 @@ def _detectable_part(row: Row) -> str:
     """The differences that as many units can detect; empty if the differences do not vary."""
     detectable, (n, unit) = row["min_detectable_difference"], _units(row)
     is_share = row.get("kind") in ("binary", "proportion")
-    widest = 1.0 if is_share else row.get("rare_loss_size", math.nan)
+    widest = 1.0 if is_share else math.inf
     if math.isinf(detectable):
         return f"{n} {unit} cannot detect any difference after correction"
     if detectable >= widest:

@@ -202,7 +202,9 @@ def test_seven_lucky_queries_are_no_headline():
 
 def test_a_metric_that_cannot_be_pooled_is_named(scores, topics):
     result = run("a", {"recall": scores, "exact_match": np.ones(100)}, topics).slices("topic")
-    assert any(note.startswith("pooled_mean is the mean of a group pulled") for note in result.notes)
+    assert any(
+        note.startswith("pooled_mean is the mean of a group ") for note in result.notes
+    )
     assert any(note.startswith("exact_match: not pooled, because") for note in result.notes)
     assert "pooled_mean" in result.headline
 

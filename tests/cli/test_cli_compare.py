@@ -42,12 +42,17 @@ def test_compare_says_what_python_says(runs, run):
 
 def test_compare_opens_with_a_verdict_for_each_metric(folder, run):
     told = run(COMPARE).stdout
-    assert told.startswith("new against old\n")
-    assert sum(line.startswith("- ") for line in told.splitlines()) == 4
+    assert told.startswith(
+        "new is worse than old on 1 of 4 metrics and better on none (7 queries)."
+    )
+    assert len(told.splitlines()) <= 20
+    whole = run(f"{COMPARE} --verbose").stdout
+    assert whole.startswith("new against old\n")
+    assert sum(line.startswith("- ") for line in whole.splitlines()) == 4
 
 
 def test_compare_pairs_by_query_and_lists_what_it_drops(folder, run):
-    told = run(COMPARE).stdout
+    told = run(f"{COMPARE} --verbose").stdout
     assert "1 query is in 'old' only: 'q1'" in told
     assert "1 query is in 'new' only: 'q9'" in told
 
@@ -125,7 +130,7 @@ def test_by_group_takes_a_false_discovery_rate(folder, run, correction):
     result = run(f"slices slow.csv fast.csv --by topic --correction {correction}")
     text = " ".join(result.stdout.split())
     assert "of the 6 slices that differ here, about one in 20 may be noise" in text
-    assert f"p ({correction})" in text
+    assert f"p adjusted for 6 tests ({correction})" in text
     assert "pooled 95 % CI" in text
 
 

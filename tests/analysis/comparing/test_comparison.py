@@ -176,9 +176,11 @@ def test_a_constant_shift_has_the_smallest_attainable_p():
 
 
 def test_five_queries_are_too_few_for_a_test():
-    row = first_row(compare(
-        run("a", recall=[0.1, 0.2, 0.3, 0.4, 0.5]), run("b", recall=[0.9, 0.8, 0.7, 0.95, 1.0])
-    ))
+    row = first_row(
+        compare(
+            run("a", recall=[0.1, 0.2, 0.3, 0.4, 0.5]), run("b", recall=[0.9, 0.8, 0.7, 0.95, 1.0])
+        )
+    )
     assert row["sentence"] == (
         "too few queries for a test on recall: 5 in common, at least 6 are needed"
     )
@@ -449,7 +451,9 @@ def test_too_few_clusters_are_told_as_clusters():
 
 def test_without_correction_the_false_alarms_are_those_of_the_level(two):
     notes = compare(*two, correction="none", confidence_level=0.9).notes
-    assert any("2 quality tests without correction: expect about 0.2 false" in note for note in notes)
+    assert any(
+        "2 quality tests without correction: expect about 0.2 false" in note for note in notes
+    )
 
 
 def test_a_wrong_keyword_names_the_method_that_was_called_and_the_near_one():

@@ -40,14 +40,11 @@ def test_strict_is_the_strict_equivalence_test_with_the_bounds_of_the_metric():
 def test_strict_on_whole_losses_is_clopper_pearson():
     # 2 of 60 answers are lost and none is won: differences of -1 and 0, between -1 and 1.
     before, after = np.ones(60), np.repeat([0.0, 1.0], [2, 58])
-    sentence = (
-        compare(
-            *(run("a", exact_match=before), run("b", exact_match=after)),
-            margin=0.01,
-            margin_method="strict",
-        )
-        .sentences[0]
-    )
+    sentence = compare(
+        *(run("a", exact_match=before), run("b", exact_match=after)),
+        margin=0.01,
+        margin_method="strict",
+    ).sentences[0]
     low = scipy.stats.beta(58, 3).ppf(0.05) - 1
     assert f"not shown to lie within ±0.010 (strict 90 % CI {low:.3f} to " in sentence
 

@@ -114,3 +114,18 @@ def test_the_name_that_appears_twice_is_said():
     runs = [run(name, recall=[0.1, 0.2]) for name in ("c", "b", "a", "b")]
     with pytest.raises(DataError, match="two runs are named 'b'"):
         compare(*runs)
+
+
+def test_equal_questions_under_several_ids_are_told():
+    scores = np.linspace(0.1, 0.9, 40)
+    questions = [f"what is {i % 10}?" for i in range(40)]
+    a, b = (run(name, recall=scores, question=questions) for name in "ab")
+    note = (
+        "40 of 40 queries have the same question as another id, so they are not independent; pass "
+        "clusters='question'"
+    )
+    assert note in compare(a, b).notes
+    assert note in " ".join(str(compare(a, b)).split())
+    assert note not in compare(a, b, clusters="question").notes
+    c, d = (run(name, recall=scores, question=[f"q{i}" for i in range(40)]) for name in "cd")
+    assert not any("question" in told for told in compare(c, d).notes)

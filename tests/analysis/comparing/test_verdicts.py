@@ -170,7 +170,9 @@ def test_a_difference_beyond_the_range_is_not_promised():
     before = [0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.5]
     after = [1.0, 0.0, 1.0, 0.0, 0.9, 0.2, 0.5]
     verdict = verdict_of(before, after)
-    assert verdict.startswith("no difference shown on recall; 7 queries can detect hardly any difference")
+    assert verdict.startswith(
+        "no difference shown on recall; 7 queries can detect hardly any difference"
+    )
 
 
 def test_a_smaller_difference_than_the_one_that_is_not_shown_is_not_promised():
