@@ -21,6 +21,7 @@ from rageval_report.files.inputs import hide_password, is_file, is_folder, short
 from rageval_report.files.source import Source
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.base import ReaderOptions
+from rageval_report.reports.sentences import join_names
 from rageval_report.scores import Correct
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import Roles
@@ -36,12 +37,7 @@ from rageval_report.sources.file_lists import (
     list_files,
 )
 from rageval_report.sources.opening import address_of, name_of
-from rageval_report.stats.base import (
-    check_level,
-    check_probability,
-    check_resamples,
-    check_seed,
-)
+from rageval_report.stats.base import check_level, check_probability, check_resamples, check_seed
 
 if TYPE_CHECKING:
     from rageval_report.scale.scan import EvaluationScan
@@ -378,11 +374,11 @@ def read_runs(
         raise DataError(f"{where}: {_no_run_message(problems, others)}")
     notes = [f"left out: {problem}" for problem in problems]
     if others:
-        notes.append(f"skipped files that are not run files: {_first_of(others)}")
+        notes.append(f"skipped files that are not run files: {join_names(others, _MOST_NAMED)}")
     if undated:
         notes.append(
             "these files do not state when they were run, so the time when they were written is "
-            f"used: {_first_of(undated)}; save(..., created=...) writes it into them"
+            f"used: {join_names(undated, _MOST_NAMED)}; save(..., created=...) writes it into them"
         )
     # The name decides between runs of one second, so that the order is the same every time.
     in_order = sorted(dated, key=lambda run: run[:2])
@@ -431,14 +427,8 @@ def _no_run_message(problems: Sequence[str], others: Sequence[str]) -> str:
         more = f"; and {len(problems) - 1} more" if len(problems) > 1 else ""
         return f"no run file can be read; {problems[0]}{more}"
     if others:
-        return f"no run file among {_first_of(others)}; {advice}"
+        return f"no run file among {join_names(others, _MOST_NAMED)}; {advice}"
     return f"the folder is empty; it should hold run files: {advice}"
-
-
-def _first_of(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    first = ", ".join(names[:_MOST_NAMED])
-    return f"{first} and {more} more" if more > 0 else first
 
 
 # -- files of any format, and scans

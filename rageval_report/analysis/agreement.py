@@ -13,13 +13,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.arguments import choose_metrics, kind_of_mean
-from rageval_report.analysis.ratings import (
-    CLOSE,
-    Ratings,
-    RatingScale,
-    ScaleKind,
-    scale_of_judges,
-)
+from rageval_report.analysis.ratings import CLOSE, Ratings, RatingScale, ScaleKind, scale_of_judges
 from rageval_report.errors import DataError
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored

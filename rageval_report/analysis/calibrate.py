@@ -413,11 +413,7 @@ def calibrate(
     known = choose_metrics(evaluation, metric)[0]
     ratings = ratings_of(evaluation, known, people, label, label_bounds)
     chosen = scale_of(
-        *(ratings, known),
-        scale=scale,
-        threshold=threshold,
-        categories=categories,
-        correct=correct,
+        *(ratings, known), scale=scale, threshold=threshold, categories=categories, correct=correct
     )
     labels = chosen.agreed_labels(ratings.table)
     groups = None if strata is None else groups_of(evaluation, ratings, strata)

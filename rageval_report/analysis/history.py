@@ -23,11 +23,7 @@ from rageval_report.analysis.arguments import (
     unnamed_clusters,
 )
 from rageval_report.analysis.family import CorrectionFamily, correct_in_family
-from rageval_report.analysis.paired_metric import (
-    DEFAULT_PLAN,
-    ComparisonPlan,
-    MetricComparison,
-)
+from rageval_report.analysis.paired_metric import DEFAULT_PLAN, ComparisonPlan, MetricComparison
 from rageval_report.analysis.report import summarise
 from rageval_report.analysis.runs import (
     UNKNOWN,
@@ -38,14 +34,9 @@ from rageval_report.analysis.runs import (
     measurement_changes,
     pair_of,
 )
-from rageval_report.errors import (
-    DOUBT,
-    DataError,
-    UnknownNameError,
-    is_doubt,
-)
+from rageval_report.errors import DOUBT, DataError, UnknownNameError, is_doubt
 from rageval_report.plots.drawn import Drawn
-from rageval_report.reports.sentences import join_names, number, pvalue_text
+from rageval_report.reports.sentences import counted, join_names, number, pvalue_text
 from rageval_report.results import Result, answer_of
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.corrections import CORRECTIONS
@@ -217,12 +208,12 @@ class History(Drawn):
         for word in (WORSE, BETTER):
             names = last.loc[last["verdict"] == word, "metric"].tolist()
             if names:
-                shown = join_names(names) if len(names) <= _MOST_NOTED else f"{len(names)} metrics"
-                parts.append(f"{word} on {shown}")
-        run, baseline, n = self.runs[-1].name, self.settings["baseline"], len(last)
+                parts.append(f"{word} on {join_names(names, _MOST_NOTED)}")
+        run, baseline = self.runs[-1].name, self.settings["baseline"]
+        n = counted(len(last), "metric")
         if not parts:
-            return f"{run} differs significantly from {baseline} on none of {n} metrics."
-        return f"Compared with {baseline}, {run} is {' and '.join(parts)} (of {n} metrics)."
+            return f"{run} differs significantly from {baseline} on none of {n}."
+        return f"Compared with {baseline}, {run} is {' and '.join(parts)} (of {n})."
 
     def printed(self) -> Result:
         """The last run against the baseline: a sentence, a row per metric, at most three notes."""
@@ -235,7 +226,7 @@ class History(Drawn):
         since = dict(zip(worse["metric"], worse["run"], strict=True))
         rows = []
         for row in last.to_dict("records"):
-            own = {str(name): means.loc[row["metric"]].get(name) for name in shown}
+            own = {f"run {i}": means.loc[row["metric"]].get(shown[i]) for i in range(len(shown))}
             verdict = row["verdict"]
             if row["metric"] in since:
                 earlier = f"{verdict}, worse at {since[row['metric']]}"
@@ -246,12 +237,13 @@ class History(Drawn):
             rows.append({**head, "pvalue_adjusted": adjusted, "verdict": verdict})
         frame = pd.DataFrame(rows)
         order = np.argsort([_ORDER.index(word) for word in last["verdict"]], kind="stable")
-        columns, headings = tuple(map(str, frame)), {"pvalue_adjusted": "p"}
+        columns = tuple(map(str, frame))
+        headings = {f"run {i}": str(name) for i, name in enumerate(shown)}
         return answer_of(
             *(self, self.summary, frame.iloc[order]),
             columns=columns,
             grouped_by="",
-            headings=headings,
+            headings={**headings, "pvalue_adjusted": "p"},
         )
 
     @property
@@ -266,25 +258,25 @@ class History(Drawn):
         level = f"{100 * float(str(self.settings['confidence_level'])):g} % CI"
         limits = (last["difference_ci_low"], last["difference_ci_high"])
         size = abs(last["difference"])
-        counted = "clusters" if "clusters" in self.settings else "queries"
-        counted = f"{last['difference_n']} {counted}"
+        unit = ("cluster",) if "clusters" in self.settings else ("query", "queries")
+        pairs = counted(int(last["difference_n"]), *unit)
         if word in (BETTER, WORSE):
             limits = limits if last["difference"] > 0 else (-limits[1], -limits[0])
             sentence = (
                 f"{run} is {word} on {metric} than {baseline} by {number(size)} ({level} "
                 f"{number(limits[0])} to {number(limits[1])}), adjusted p "
-                f"{pvalue_text(last['difference_pvalue_adjusted'])}, {counted}"
+                f"{pvalue_text(last['difference_pvalue_adjusted'])}, {pairs}"
             )
         elif word == UNDECIDED:
             sentence = (
                 f"{run}: {metric} is not significantly different from {baseline} "
                 f"({number(last['difference'])}, {level} {number(limits[0])} to "
-                f"{number(limits[1])}, {counted})"
+                f"{number(limits[1])}, {pairs})"
             )
         elif word == IDENTICAL:
             sentence = f"{run} and {baseline} are identical on {metric}"
         elif word == TOO_FEW:
-            sentence = f"{run}: {counted} are too few for a test of {metric}"
+            sentence = f"{run}: {pairs} are too few for a test of {metric}"
         else:
             why = last["differs_from_baseline"] or "no query is scored in both with one reference"
             sentence = f"{run} is not comparable with {baseline} on {metric}: {why}"
@@ -353,7 +345,7 @@ def trends(
     >>> trends(runs).frame[["run", "mean", "change"]].values.tolist()
     [['monday', 1.0, nan], ['tuesday', 0.0, -1.0]]
     >>> trends(runs).summary
-    'Compared with monday, tuesday is worse on exact_match (of 1 metrics).'
+    'Compared with monday, tuesday is worse on exact_match (of 1 metric).'
     """
     for what, name, known in (
         ("paired test", plan.test, ["auto", *TESTS]),
@@ -530,7 +522,7 @@ def _doubts(runs: Iterable[DatedRun]) -> Iterator[str]:
         for doubt in filter(is_doubt, getattr(run.evaluation, "notes", ())):
             names_by_doubt.setdefault(doubt, {})[run.name] = None
     for doubt, names in names_by_doubt.items():
-        yield f"{DOUBT}{_first_of([*names])}: {doubt[len(DOUBT) :]}"
+        yield f"{DOUBT}{join_names([*names], _MOST_NOTED)}: {doubt[len(DOUBT) :]}"
 
 
 def _notes(
@@ -548,7 +540,7 @@ def _notes(
     for metric in metrics:
         without = [run.name for run in runs if run.metric(metric) is None]
         if without:
-            yield f"{metric.name} is not in {_first_of(without)}"
+            yield f"{metric.name} is not in {join_names(without, _MOST_NOTED)}"
         if baseline.name in without and len(runs) > 1:
             yield f"{metric.name}: no difference from the baseline {baseline.name}, which lacks it"
     fields = fields_of(runs)
@@ -560,7 +552,7 @@ def _notes(
     if not fields:
         yield "no run has a configuration: what changed between runs is unknown"
     elif changed:
-        yield f"the configuration changed, or is unknown, at {_first_of(changed)}"
+        yield f"the configuration changed, or is unknown, at {join_names(changed, _MOST_NOTED)}"
     if n_tests > 1 and correction == "none":
         yield f"{n_tests} tests without correction: some will be false alarms"
     elif n_tests > 1:
@@ -606,10 +598,3 @@ def _break_notes(
 
 def _changes_text(before: DatedRun, after: DatedRun, fields: Sequence[str]) -> str:
     return "; ".join(map(str, config_changes(before.config, after.config, fields)))
-
-
-def _first_of(names: Sequence[str]) -> str:
-    """The first few names, and the number of the others."""
-    more = len(names) - _MOST_NOTED
-    shown = ", ".join(names[:_MOST_NOTED])
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -20,11 +20,7 @@ from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import align
 from rageval_report.stats.base import check_seed
 from rageval_report.stats.pairs import paired_interval
-from rageval_report.stats.prediction_powered import (
-    ENOUGH_TO_TUNE,
-    ppi_difference,
-    variance_of_rest,
-)
+from rageval_report.stats.prediction_powered import ENOUGH_TO_TUNE, ppi_difference, variance_of_rest
 from rageval_report.types import FloatArray, IndexArray
 
 # "judge", a column of the details, or the group of each query by its id.
@@ -280,10 +276,7 @@ def difference_of(
             f"got {n}"
         )
     rows = []
-    for figure, (old, new) in (
-        (NAIVE, judge[:, is_judged]),
-        (LABELLED, labels[:, is_labelled]),
-    ):
+    for figure, (old, new) in ((NAIVE, judge[:, is_judged]), (LABELLED, labels[:, is_labelled])):
         means = float(old.mean()), float(new.mean())
         rows.append((figure, old.size, *means, paired_interval(old, new, **plan)))
     used, notes = lam, list[str]()

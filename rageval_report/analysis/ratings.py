@@ -10,13 +10,7 @@ from typing import Literal, cast, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import (
-    AlignmentError,
-    DataError,
-    UnknownNameError,
-    check_choice,
-    named,
-)
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError, check_choice, named
 from rageval_report.scores import Correct, Metric, Scored, normalise_name, resolver
 from rageval_report.scores.cells import read_cells
 from rageval_report.scores.frames import to_pandas

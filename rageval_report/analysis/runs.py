@@ -11,11 +11,7 @@ from typing import Any, Protocol, Self
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, EvaluationSubset, is_scan, resolve_units
-from rageval_report.analysis.paired_metric import (
-    ComparisonPlan,
-    MetricComparison,
-    PairedMetric,
-)
+from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparison, PairedMetric
 from rageval_report.analysis.pairing import Pairing, compared_rows, twin_of
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.scores import Metric, Scored

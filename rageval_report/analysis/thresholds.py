@@ -59,10 +59,7 @@ def find_thresholds(
 
 
 def below_threshold(
-    evaluation: Scored,
-    metric: str,
-    threshold: float | str,
-    method: PercentileMethod | None = None,
+    evaluation: Scored, metric: str, threshold: float | str, method: PercentileMethod | None = None
 ) -> pd.DataFrame:
     """The queries that score strictly below a threshold, worst first; unscored ones never do.
 

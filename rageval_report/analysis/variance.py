@@ -111,7 +111,8 @@ class Variance(Drawn):
             )
         return (
             f"{row['metric']}: mean {number(row['mean'])} ({limits}, all sources counted); "
-            f"{row['verdict']}; {advice}"
+            f"{100 * row['largest_share']:.0f} % of the uncertainty comes from "
+            f"{_in_words(row['largest_source'])}; {advice}"
         )
 
     def sources(self) -> Result:

@@ -99,7 +99,7 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"bring (?:them|one) into memory: scan\.collect\(\)", "use --engine memory"),
     (r"give each its own name$", "give each its own name, as NAME=FILE"),
     (r"\bneeds tried=(\d+)", r"needs --tried \1"),
-    (r"the option correct overrules it", "--correct RULE overrules it"),
+    (r"change it with correct=$", "change it with --correct RULE"),
     (
         r"Give correlation=, or a pilot run as candidate=",
         "Give --correlation, or a pilot run with --candidate",

@@ -94,10 +94,7 @@ class CorrectNotion:
         """That the rule is a guess, and how to overrule it; empty for a rule of the caller."""
         if not self.is_guess:
             return ""
-        return (
-            f"no rule for a correct answer was passed, so {self.column} decides; the option "
-            "correct overrules it"
-        )
+        return f"{self.words.removeprefix('correct: ')} means correct; change it with correct="
 
 
 def find_notion(

@@ -635,16 +635,12 @@ def test_the_evaluation_hands_over_with_its_own_idea_of_correct(labels):
     assert found.settings["threshold"] == 0.8
 
 
-@pytest.mark.parametrize("way", ["to_markdown", "to_html", "to_latex", "to_json", "to_csv"])
-def test_it_is_written_in_every_format(small, way):
-    assert "kappa" in getattr(small, way)()
-
-
-def test_it_prints_within_a_page_and_says_how_it_was_made(small):
-    text = str(small.with_notes("more"))
+def test_it_prints_its_answer_on_a_screen_and_keeps_how_it_was_made(small):
+    text = str(small)
+    assert text.startswith("faithfulness of hybrid: judge and people agree on 8 of 10 queries")
     assert max(map(len, text.splitlines())) <= 100
-    assert "scale:binary" in text
-    assert "Note: more" in text
+    assert text.count("Note: ") <= 3
+    assert "scale:binary" in small.signature
 
 
 def test_what_does_not_exist_is_named(judged, labels):

@@ -165,7 +165,9 @@ def test_the_printed_report_is_at_most_100_columns_wide(proposal):
     assert max(map(len, text.splitlines())) <= 100
     for word in ("Reciprocal Rank", "95 % CI", "unscored"):
         assert word in text
-    assert report.signature in text.replace("|\n", "|")  # a long signature continues on a new line
+    assert text.startswith("hybrid: 1 of 4 queries are correct (exact_match = 1).")
+    assert report.signature not in text.replace("|\n", "|")  # it stands in files
+    assert text.count("Note: ") <= 3
 
 
 def test_latency_is_told_by_its_median_and_p95():

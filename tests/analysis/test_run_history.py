@@ -79,7 +79,7 @@ def test_what_is_no_run_file_is_passed_over_and_told(runs):
     found = history(runs)
     assert names(found) == ["monday"]
     assert (
-        "skipped files that are not run files: README.md, old, other.json, scores.csv"
+        "skipped files that are not run files: README.md, old, other.json and scores.csv"
         in found.notes
     )
 

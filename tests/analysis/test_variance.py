@@ -183,7 +183,7 @@ def test_the_cheapest_design_reaches_the_aim_and_no_cheaper_one_of_a_grid_does()
 def test_the_verdict_says_what_the_noise_is_and_what_helps():
     made, labels = evaluations(table(sd_judge=0.3))
     (sentence,) = variance(*made, **labels).sentences
-    assert "% of the noise: judges" in sentence
+    assert "% of the uncertainty comes from judges" in sentence
     assert "an interval half as wide costs least with" in sentence
 
 

@@ -53,7 +53,7 @@ def test_report_says_what_the_python_report_says(folder, run):
     told = json.loads(run("report old.csv --format json").stdout)
     result = RAGPipelineEvaluation.load("old", "old.csv").evaluation_report().to_dict()
     # Advice is in the terms of each side.
-    by_keyword, by_option = "the option correct overrules it", "--correct RULE overrules it"
+    by_keyword, by_option = "change it with correct=", "change it with --correct RULE"
     result["notes"] = [note.replace(by_keyword, by_option) for note in result["notes"]]
     assert told == result
     assert by_option in " ".join(told["notes"])

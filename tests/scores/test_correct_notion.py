@@ -240,11 +240,11 @@ def test_a_rule_of_one_pipeline_holds_for_another_that_has_none():
 
 def test_a_guess_is_shown_and_a_rule_of_the_caller_is_not_called_one():
     run = evaluation(exact_match=[1, 0], recall=[1, 1])
-    note = "no rule for a correct answer was passed, so exact_match decides; the option correct"
-    assert any(text.startswith(note) for text in run.evaluation_report().notes)
+    note = "exact_match = 1 means correct; change it with correct="
+    assert note in run.evaluation_report().notes
     ruled = run.with_correct(("recall", 1.0)).evaluation_report()
     assert ruled.correct == "correct: recall >= 1; 2 of 2 queries are correct"
-    assert not any("no rule" in text for text in ruled.notes)
+    assert not any("means correct" in text for text in ruled.notes)
 
 
 def test_the_judge_is_remembered_in_a_file(tmp_path):
