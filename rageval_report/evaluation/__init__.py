@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 from rageval_report.evaluation.evaluation import RAGPipelineEvaluation as RAGPipelineEvaluation
-from rageval_report.evaluation.evaluation import read_scores as read_scores
+from rageval_report.evaluation.reading import read_scores as read_scores

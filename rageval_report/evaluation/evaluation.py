@@ -15,11 +15,9 @@ from rageval_report.errors import (
     RagevalError,
     ReaderError,
     UnknownNameError,
-    explain_keywords,
     explain_keywords_of,
     named,
 )
-from rageval_report.evaluation import delegates
 from rageval_report.files.inputs import input_name
 from rageval_report.scores import Correct, Metric, ScoreTable, correctness, resolver, score_table
 from rageval_report.scores.catalogue.dialects import recorded_dialect
@@ -229,7 +227,10 @@ class RAGPipelineEvaluation:
         >>> RAGPipelineEvaluation.load("hybrid", rows)
         RAGPipelineEvaluation('hybrid', 2 queries, 1 metrics)
         """
-        score_files = delegates.read(
+        from rageval_report.readers import pick_pipeline
+        from rageval_report.sources.reading import read
+
+        score_files = read(
             path,
             files=files,
             reader=reader,
@@ -241,7 +242,7 @@ class RAGPipelineEvaluation:
             **options,
         )
         return cls.from_score_file(
-            *(name, delegates.pick_pipeline(score_files, pipeline, path), path),
+            *(name, pick_pipeline(score_files, pipeline, path), path),
             query_id=query_id,
             metrics=metrics,
             correct=correct,
@@ -294,6 +295,8 @@ class RAGPipelineEvaluation:
         >>> RAGPipelineEvaluation.from_score_file(None, file, "scores.csv")
         RAGPipelineEvaluation('hybrid', 2 queries, 1 metrics)
         """
+        from rageval_report.readers import reason_to_refuse
+
         try:
             table = score_table(
                 file.frame,
@@ -317,7 +320,7 @@ class RAGPipelineEvaluation:
             )
         except DataError as exc:
             where = file.origin or input_name(path)
-            reason = delegates.reason_to_refuse(exc, file.source)
+            reason = reason_to_refuse(exc, file.source)
             raise ReaderError(reason, where) from exc
         except UnknownNameError:
             # A file without any scores is another kind of file, whichever metric is named.
@@ -406,8 +409,11 @@ class RAGPipelineEvaluation:
         >>> report["Recall"], report.settings["engine"]
         (0.75, 'duckdb')
         """
-        options = delegates.ScanOptions(name, query_id, metrics, correct, roles, strict, allow)
-        return delegates.open_scan(
+        from rageval_report.scale.scan import open_scan
+        from rageval_report.scale.tables import ScanOptions
+
+        options = ScanOptions(name, query_id, metrics, correct, roles, strict, allow)
+        return open_scan(
             source,
             options,
             cls.from_score_file,
@@ -664,7 +670,9 @@ class RAGPipelineEvaluation:
         0     recall@5  3  0.500   0.067    0.933
         1  exact_match  3  0.333   0.008    0.906
         """
-        report = delegates.evaluation_report(
+        from rageval_report.analysis.report import evaluation_report
+
+        report = evaluation_report(
             self,
             self._correct,
             metrics=metrics,
@@ -710,7 +718,9 @@ class RAGPipelineEvaluation:
         >>> RAGPipelineEvaluation("hybrid", data).get_aggregated_scores("recall@5")
         0.75
         """
-        means = delegates.aggregated_scores(self)
+        from rageval_report.analysis.report import aggregated_scores
+
+        means = aggregated_scores(self)
         return means if metric is None else float(means[resolver(self.metrics)(metric)])
 
     def get_detailed_scores(
@@ -780,7 +790,9 @@ class RAGPipelineEvaluation:
              metric   p25  p50  mean
         0  recall@5  0.25  0.5   0.5
         """
-        return delegates.find_thresholds(self, metrics, percentiles, method)
+        from rageval_report.analysis.thresholds import find_thresholds
+
+        return find_thresholds(self, metrics, percentiles, method)
 
     def get_scores_below_threshold(
         self, metric: str, threshold: float | str, *, method: PercentileMethod | None = None
@@ -803,7 +815,9 @@ class RAGPipelineEvaluation:
         >>> low["recall@5"].to_dict()
         {'q3': 0.0, 'q2': 0.5}
         """
-        return delegates.below_threshold(self, metric, threshold, method)
+        from rageval_report.analysis.thresholds import below_threshold
+
+        return below_threshold(self, metric, threshold, method)
 
     def failures(
         self,
@@ -843,18 +857,19 @@ class RAGPipelineEvaluation:
         >>> RAGPipelineEvaluation("hybrid", data).failures("latency_ms", 500).frame.index.tolist()
         ['q2']
         """
+        from rageval_report.analysis.breakdown import check_cause, failure_causes
+        from rageval_report.analysis.thresholds import failures
+
         notes = []
         only = pd.Series(True, index=self.scores.index)
         if cause is not None:
-            only &= delegates.failure_causes(
-                self, k=k, correct=self._correct
-            ) == delegates.check_cause(cause)
+            only &= failure_causes(self, k=k, correct=self._correct) == check_cause(cause)
             notes.append(f"only failures of {cause}")
         if query_ids is not None:
             ids = check_known_ids(query_ids, set(self.scores.index))
             only &= only.index.isin(ids)
             notes.append(f"only {len(ids)} named {'query' if len(ids) == 1 else 'queries'}")
-        return delegates.failures(self, metric, threshold, only, method).with_notes(*notes)
+        return failures(self, metric, threshold, only, method).with_notes(*notes)
 
     def breakdown(self, *, k: int = 5, confidence_level: float = 0.95) -> Result:
         """The number of queries that fail because of retrieval, ranking, generation, and so on.
@@ -878,9 +893,9 @@ class RAGPipelineEvaluation:
         >>> table.loc[table["n"] > 0, ["cause", "n"]].values.tolist()
         [['fine', 1], ['retrieval', 1], ['generation', 1]]
         """
-        return delegates.breakdown(
-            self, k=k, correct=self._correct, confidence_level=confidence_level
-        )
+        from rageval_report.analysis.breakdown import breakdown
+
+        return breakdown(self, k=k, correct=self._correct, confidence_level=confidence_level)
 
     def retrieval_by_generation(self, *, k: int = 5) -> Result:
         """A cross table: retrieval passed or failed, and the answer right or wrong.
@@ -897,7 +912,9 @@ class RAGPipelineEvaluation:
         >>> table["correct"].tolist(), table["incorrect"].tolist()
         ([1, 0], [1, 1])
         """
-        return delegates.retrieval_by_generation(self, k=k, correct=self._correct)
+        from rageval_report.analysis.breakdown import retrieval_by_generation
+
+        return retrieval_by_generation(self, k=k, correct=self._correct)
 
     def slices(
         self,
@@ -930,7 +947,9 @@ class RAGPipelineEvaluation:
         0     a  2  0.75
         1     b  1  0.00
         """
-        return delegates.slice_summary(
+        from rageval_report.analysis.slices import slice_summary
+
+        return slice_summary(
             *(self, by, metrics),
             clusters=clusters,
             percentiles=percentiles,
@@ -978,7 +997,9 @@ class RAGPipelineEvaluation:
         >>> result.passed
         True
         """
-        return delegates.gate(
+        from rageval_report.analysis.gate import gate
+
+        return gate(
             self,
             *rules,
             missing=missing,
@@ -1024,7 +1045,9 @@ class RAGPipelineEvaluation:
         >>> float(result.frame["value"].iloc[0])
         0.625
         """
-        return delegates.weighted_score(self, weights, objectives)
+        from rageval_report.analysis.weighted import weighted_score
+
+        return weighted_score(self, weights, objectives)
 
     def judges_agreement(
         self,
@@ -1061,7 +1084,9 @@ class RAGPipelineEvaluation:
         >>> run.judges_agreement().frame["figure"].tolist()[:2]
         ['mean score', 'mean score']
         """
-        return delegates.judges_agreement(
+        from rageval_report.analysis.agreement import judges_agreement
+
+        return judges_agreement(
             self,
             metrics,
             confidence_level=confidence_level,
@@ -1093,7 +1118,9 @@ class RAGPipelineEvaluation:
         >>> run.judges_disagreements().frame[["a", "b"]].values.tolist()
         [[1.0, 0.0]]
         """
-        return delegates.judges_disagreements(self, metrics)
+        from rageval_report.analysis.agreement import judges_disagreements
+
+        return judges_disagreements(self, metrics)
 
     def calibrate(
         self,
@@ -1142,7 +1169,9 @@ class RAGPipelineEvaluation:
         0  percent agreement      0.75
         1      Cohen's kappa      0.50
         """
-        return delegates.calibrate(
+        from rageval_report.analysis.calibrate import calibrate
+
+        return calibrate(
             *(self, metric, people, label),
             scale=scale,
             threshold=threshold,
@@ -1193,7 +1222,9 @@ class RAGPipelineEvaluation:
         >>> old.comparative_summary(new).summary
         'new is better than old on 1 of 1 metric; nothing is shown to be worse.'
         """
-        return delegates.compare(
+        from rageval_report.analysis.compare import compare
+
+        return compare(
             *(self, other),
             metrics=metrics,
             test=test,
@@ -1241,7 +1272,9 @@ class RAGPipelineEvaluation:
         >>> table[["both_correct", "only_new_correct"]].iloc[0].tolist()
         ['a', 'b']
         """
-        return delegates.outcome_table(self, other, correct, on=on)
+        from rageval_report.analysis.outcomes import outcome_table
+
+        return outcome_table(self, other, correct, on=on)
 
     # -- the later names of Haystack
 
@@ -1256,7 +1289,9 @@ class RAGPipelineEvaluation:
         >>> RAGPipelineEvaluation("hybrid", data).aggregated_report()
         {'metrics': ['recall@5'], 'score': [0.75]}
         """
-        return delegates.aggregated_report(self, output_format, csv_file)
+        from rageval_report.analysis.report import aggregated_report
+
+        return aggregated_report(self, output_format, csv_file)
 
     def detailed_report(
         self, output_format: OutputFormat = "json", csv_file: str | Path | None = None
@@ -1269,7 +1304,9 @@ class RAGPipelineEvaluation:
         >>> RAGPipelineEvaluation("hybrid", data).detailed_report()
         {'query_id': ['q1', 'q2'], 'recall@5': [1.0, 0.5]}
         """
-        return delegates.detailed_report(self, output_format, csv_file)
+        from rageval_report.analysis.report import detailed_report
+
+        return detailed_report(self, output_format, csv_file)
 
     def comparative_detailed_report(
         self,
@@ -1287,9 +1324,9 @@ class RAGPipelineEvaluation:
         >>> old.comparative_detailed_report(new)
         {'query_id': ['a', 'b'], 'old_recall@5': [1.0, 0.5], 'new_recall@5': [1.0, 1.0]}
         """
-        return delegates.comparative_detailed_report(
-            self, other, keep_columns, output_format, csv_file
-        )
+        from rageval_report.analysis.report import comparative_detailed_report
+
+        return comparative_detailed_report(self, other, keep_columns, output_format, csv_file)
 
     # -- pictures and files
 
@@ -1341,7 +1378,9 @@ class RAGPipelineEvaluation:
         >>> RAGPipelineEvaluation("hybrid", data).report(pictures=False)
         Report('Evaluation of hybrid', 1 verdicts, 2 sections, 3 queries)
         """
-        return delegates.report_evaluation(
+        from rageval_report.reports import report_evaluation
+
+        return report_evaluation(
             self,
             title=title,
             by=by,
@@ -1404,7 +1443,9 @@ class RAGPipelineEvaluation:
         >>> ax.get_title()
         'Recall@5 — hybrid'
         """
-        return delegates.plot_named(kind)(self, *args, ax=ax, **options)
+        from rageval_report.plots import plot_named
+
+        return plot_named(kind)(self, *args, ax=ax, **options)
 
     def to_frame(self, library: FrameLibrary = "pandas") -> Any:
         """One row per query (ids, details and metrics), as a frame of the library.
@@ -1422,7 +1463,9 @@ class RAGPipelineEvaluation:
         0       q1       1.0
         1       q2       0.5
         """
-        return delegates.frame_for(self, library)
+        from rageval_report.scores.frame_export import frame_for
+
+        return frame_for(self, library)
 
     def save(
         self,
@@ -1479,111 +1522,19 @@ class RAGPipelineEvaluation:
         ...     RAGPipelineEvaluation.load(None, path)
         RAGPipelineEvaluation('hybrid', 1 queries, 1 metrics)
         """
+        from rageval_report.sources.base import SavedContent
+        from rageval_report.sources.saving import save_evaluation
+
         moment = self._created if created is None else time_of(created)
-        content = delegates.SavedContent(
+        content = SavedContent(
             self._config, tuple(self.notes), moment, self._correct, self._saved_results
         )
-        return delegates.save_evaluation(
+        return save_evaluation(
             *(self, path, content),
             force=force,
             neutralise_formulas=neutralise_formulas,
             overwrite=overwrite,
         )
-
-
-@explain_keywords
-def read_scores(
-    path: ScoreInput,
-    *,
-    reader: str | Reader | None = None,
-    pipeline: str | None = None,
-    query_id: str | None = None,
-    metrics: MetricsArgument = None,
-    correct: Correct | None = None,
-    duplicates: Duplicates | DuplicateDocs = "error",
-    totals: Totals = "auto",
-    strict: bool = False,
-    roles: Roles | None = None,
-    allow: str | Iterable[str] = (),
-    files: FilesArgument = "auto",
-    **options: Unpack[ReaderOptions],
-) -> dict[str, RAGPipelineEvaluation]:
-    r"""Read every pipeline of a file, a folder or an address, or score a ranking.
-
-    Parameters
-    ----------
-    path : str, PathLike, bytes, open file, frame, mapping, or iterable
-        Any readable file, gzipped or not; "-" is standard input. Or a folder, a glob such as
-        ``"runs/*.csv"``, or a list of files. Or an address of the table
-        ``rageval_report.sources.SOURCES``, such as ``"sqlite:///scores.db?table=scores"``. Or the
-        contents of a file, or a table in memory: dicts and lists of dicts are read as JSON
-        documents of the same content would be. A pipeline whose name the input does not state is
-        named "pipeline".
-    reader : str, optional
-        A name of the table ``rageval_report.readers.READERS``; if omitted, the format is
-        recognised.
-    pipeline : str, optional
-        Only this pipeline.
-    query_id, correct, totals, roles
-        As for `RAGPipelineEvaluation`.
-    metrics, duplicates
-        As for `RAGPipelineEvaluation`, or, for a ranking, as for `rageval_report.score_rankings`;
-        a ranking has usual metrics if they are omitted, and a note names them.
-    strict : bool
-        Whether a doubt about the scores is an error, and a score slightly outside the bounds of its
-        metric.
-    allow : str or iterable of str
-        As for `RAGPipelineEvaluation`.
-    files : {"auto", "parts", "evaluations"}
-        How several files belong together: "parts" of one table are put together, "evaluations" are
-        one per file. "auto" looks at the query ids: if none is in two files, they are parts; if at
-        least half of them are, they are evaluations. A note says which it is.
-    **options
-        The options of the reader, such as ``delimiter=``, or the judgments ``qrels=`` of a ranking;
-        `ReaderOptions` has them all.
-
-    Returns
-    -------
-    dict of str to RAGPipelineEvaluation
-        By the name of the pipeline.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "bm25.run"
-    ...     _ = path.write_text("q1 Q0 d7 1 0.9 t\nq1 Q0 d8 2 0.5 t\n")
-    ...     runs = read_scores(path, qrels={"q1": {"d8": 1}}, metrics=["mrr", "recall@5"])
-    >>> runs["bm25"].scores.loc["q1"].to_dict()
-    {'mrr': 0.5, 'recall@5': 1.0}
-    """
-    score_files = delegates.read(
-        path,
-        files=files,
-        reader=reader,
-        query_id=query_id,
-        metrics=metrics,
-        duplicates=duplicates,
-        roles=roles,
-        totals=totals,
-        **options,
-    )
-    if pipeline is not None:
-        score_files = [delegates.pick_pipeline(score_files, pipeline, path)]
-    return {
-        file.pipeline: RAGPipelineEvaluation.from_score_file(
-            *(None, file, path),
-            query_id=query_id,
-            metrics=metrics,
-            correct=correct,
-            duplicates=rule_of_rows(duplicates),
-            totals=totals,
-            strict=strict,
-            roles=roles,
-            allow=allow,
-        )
-        for file in score_files
-    }
 
 
 def _names_in_dialect(metrics: MetricsArgument, file: ScoreFile) -> MetricsArgument:

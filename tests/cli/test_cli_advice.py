@@ -92,7 +92,7 @@ def test_a_disagreement_on_the_direction_is_settled_by_an_option(capsys):
 
 def test_one_of_several_pipelines_is_picked_with_colons(capsys, monkeypatch):
     several = [ScoreFile(pd.DataFrame(), name) for name in ("dense", "sparse")]
-    monkeypatch.setattr("rageval_report.evaluation.delegates.read", lambda *_, **__: several)
+    monkeypatch.setattr("rageval_report.sources.reading.read", lambda *_, **__: several)
     with pytest.raises(DataError) as caught:
         RAGPipelineEvaluation.load(None, "runs.json")
     assert told_of(caught.value, capsys).endswith("'dense', 'sparse'; pick one as FILE::PIPELINE\n")
