@@ -116,6 +116,11 @@ class RankPlan(RankSettings):
         super().__post_init__()
         check_count("tried", self.tried)
 
+    @property
+    def fewest_units(self) -> int:
+        """The fewest queries, or clusters, that are tested."""
+        return fewest_units(self.alpha)
+
     def shown(self, correction: str, family_size: int) -> dict[str, object]:
         """The settings of a result."""
         return {
@@ -674,7 +679,7 @@ def _rank_blocks(
 def _test_pairs(block: ScoreBlock, margin: float, plan: RankPlan) -> AllPairs:
     """The tests of all pairs on one metric; p is NaN if there are too few units for a test."""
     columns = block.columns
-    is_too_few = columns.n_units < fewest_units(plan.alpha)
+    is_too_few = columns.n_units < plan.fewest_units
     pairs = run_all_tests(
         columns.pairs,
         test=plan.test,
@@ -916,7 +921,7 @@ def _pair_rows(
     block: ScoreBlock, tests: AllPairs, level: float, plan: RankPlan
 ) -> Iterator[dict[str, object]]:
     metric, margin = block.metric, plan.margins.get(block.metric.name, 0.0)
-    is_tested = block.columns.n_units >= fewest_units(plan.alpha)
+    is_tested = block.columns.n_units >= plan.fewest_units
     wins, losses = tests.wins.tolist(), tests.losses.tolist()
     if not metric.greater_is_better:  # the tests count larger scores, a table of wins better ones
         wins, losses = losses, wins

@@ -23,8 +23,6 @@ from rageval_report.reports.sentences import (
     with_commas,
 )
 from rageval_report.results import Answer
-from rageval_report.stats.base import Interval
-from rageval_report.stats.units import fewest_units
 
 MOST_NOTES = 3
 _MOST_LEADERS = 3
@@ -34,7 +32,7 @@ _MOST_COLUMNS, _MOST_METRICS = 4, 4
 
 
 def standing_sentence(
-    block: Any, standing: Any, interval: Interval, settings: Mapping[str, object]
+    block: Any, standing: Any, interval: Any, settings: Mapping[str, object]
 ) -> str:
     """The verdict on the best pipeline of a metric, as a person can repeat it."""
     columns, name, names = block.columns, block.metric.name, block.names
@@ -313,7 +311,7 @@ def ranking_headline(
         basis.append(f"up to {most} scores missing per metric")
     compared = " · ".join(basis)
     if not places.metrics:
-        fewest = fewest_units(ranking.alpha)
+        fewest = ranking.plan.fewest_units
         few = f"Too few queries to rank {p} pipelines: {n} in common, at least {fewest} are needed."
         return Headline(few, compared)
     details = () if is_short else (*_details(places), *_detectable(ranking, places))
