@@ -349,7 +349,7 @@ class SliceComparison(Result):
         return str(self.settings["by"])
 
     @property
-    def _reversals(self) -> pd.DataFrame:
+    def reversals(self) -> pd.DataFrame:
         """The rows that are shown to differ in the other direction than all queries together."""
         is_shown = self.frame["pvalue_adjusted"] <= self.plan.alpha
         opposed = self.frame["difference"] * self.frame["overall_difference"] < 0
@@ -360,7 +360,7 @@ class SliceComparison(Result):
         """Where a group is shown to differ in the other direction than all queries together."""
         correction, n_tests = str(self.settings["correction"]), self.settings["family_size"]
         words, sentences = self.plan.words(correction, int(str(n_tests))), []
-        for cells in self._reversals.to_dict("records"):
+        for cells in self.reversals.to_dict("records"):
             row = {str(name): value for name, value in cells.items()}
             sentences.append(
                 f"where {self._by} is {row[self._by]}, {verdict_sentence(row, words)}; over all "
@@ -397,7 +397,7 @@ class SliceComparison(Result):
             return self
         order = {
             "is_apart": frame["metric"].isin(self.apart),
-            "agrees": ~frame.index.isin(self._reversals.index),
+            "agrees": ~frame.index.isin(self.reversals.index),
             "adjusted": frame["pvalue_adjusted"],
             "raw": frame["pvalue"],
         }

@@ -95,11 +95,12 @@ def verdicts_of_comparison(
 
 def _result_verdicts(result: Result) -> Iterator[ReportVerdict]:
     alpha = 1.0 - float(str(result.settings["confidence_level"]))
-    columns = (result.frame[name] for name in ("verdict", "pvalue_adjusted", "improvement"))
-    for text, pvalue, gain in zip(*columns, strict=True):
+    # Of slices only those that go against all queries have a sentence.
+    rows: pd.DataFrame = getattr(result, "reversals", result.frame)
+    columns = zip(rows["pvalue_adjusted"], rows["improvement"], strict=True)
+    for text, (pvalue, gain) in zip(result.sentences, columns, strict=True):
         tone: Tone = "neutral" if not pvalue <= alpha else "better" if gain > 0 else "worse"
-        if isinstance(text, str):
-            yield ReportVerdict(text, tone)
+        yield ReportVerdict(text, tone)
 
 
 def verdicts_of_evaluation(
