@@ -64,10 +64,12 @@ class Store:
     notes: tuple[str, ...]
 
 
-Runs: TypeAlias = "str | Path | Store | Iterable[RAGPipelineEvaluation] | Iterable[EvaluationScan]"
+RunsArgument: TypeAlias = (
+    "str | Path | Store | Iterable[RAGPipelineEvaluation] | Iterable[EvaluationScan]"
+)
 
 
-class Loading(ReaderOptions, total=False):
+class RunLoading(ReaderOptions, total=False):
     """How the file of each run is loaded; see `RAGPipelineEvaluation.load`."""
 
     query_id: str | None
@@ -82,7 +84,7 @@ class Loading(ReaderOptions, total=False):
 
 @explain_keywords
 def history(
-    runs: Runs,
+    runs: RunsArgument,
     *,
     baseline: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -188,7 +190,7 @@ def history(
 
 @explain_keywords
 def monitor(
-    runs: Runs,
+    runs: RunsArgument,
     *,
     reference: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -277,7 +279,7 @@ def monitor(
     return result.with_notes(*notes)
 
 
-def to_store(runs: Runs) -> Store:
+def to_store(runs: RunsArgument) -> Store:
     """The runs of a folder, or evaluations, in the order of time; a store as it is."""
     if isinstance(runs, Store):
         return runs
@@ -291,7 +293,7 @@ def read_runs(
     files: FilesArgument = "auto",
     engine: str | None = None,
     memory_limit: str | None = None,
-    **options: Unpack[Loading],
+    **options: Unpack[RunLoading],
 ) -> Store:
     """Read the run files of a folder, the oldest run first.
 
@@ -434,7 +436,7 @@ def _no_run_message(problems: Sequence[str], others: Sequence[str]) -> str:
 # -- files of any format, and scans
 
 
-def _read_other_files(where: str | Path, files: FilesArgument, options: Loading) -> Store:
+def _read_other_files(where: str | Path, files: FilesArgument, options: RunLoading) -> Store:
     """The runs of files of any format; each file is a run, unless the caller says otherwise."""
     how: FilesArgument = "evaluations" if files == "auto" else files
     runs = list(read_scores(where, files=how, **options).values())

@@ -73,7 +73,7 @@ class IntervalSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Figure:
+class AgreementFigure:
     """One row of a table of agreement: a named estimate with its interval and a word for it."""
 
     part: str
@@ -85,13 +85,15 @@ class Figure:
     verdict: str | None = None
 
     @classmethod
-    def read(cls, part: str, name: str, interval: Interval, n: int, source: str = "") -> Figure:
+    def read(
+        cls, part: str, name: str, interval: Interval, n: int, source: str = ""
+    ) -> AgreementFigure:
         """A figure with the word of a benchmark.
 
         Examples
         --------
         >>> kappa = Interval(0.65, 0.5, 0.8, 0.1, "gwet", 0.95)
-        >>> Figure.read("both", "kappa", kappa, 40, "Landis & Koch 1977").reading
+        >>> AgreementFigure.read("both", "kappa", kappa, 40, "Landis & Koch 1977").reading
         'substantial'
         """
         if not source or math.isnan(interval.estimate):
@@ -116,7 +118,7 @@ class Figure:
         }
 
 
-def interval_notes(figures: Iterable[Figure]) -> list[str]:
+def interval_notes(figures: Iterable[AgreementFigure]) -> list[str]:
     """The notes of the intervals, each once with the figures it applies to."""
     names_by_note: dict[str, dict[str, None]] = {}
     for figure in figures:
@@ -137,10 +139,10 @@ class RatingPair:
     scale: RatingScale
     settings: IntervalSettings
 
-    def figures(self, part: str) -> list[Figure]:
+    def figures(self, part: str) -> list[AgreementFigure]:
         """The measures that are for this scale."""
         return [
-            Figure.read(part, name, compute(self), self.a.size, source)
+            AgreementFigure.read(part, name, compute(self), self.a.size, source)
             for name, kinds, compute, source in MEASURES
             if self.scale.kind in kinds
         ]
@@ -277,7 +279,7 @@ _CORRELATIONS: dict[CorrelationKind, Callable[[FloatArray, FloatArray], float]] 
 
 def people_figures(
     ratings: Ratings, scale: RatingScale, settings: IntervalSettings
-) -> Iterator[Figure]:
+) -> Iterator[AgreementFigure]:
     """The agreement of people with each other: the most that can be expected of a judge."""
     rated = np.column_stack([scale.label_categories(column) for column in ratings.table.T])
     has_several = (~np.isnan(rated)).sum(axis=1) > 1
@@ -289,12 +291,14 @@ def people_figures(
     # other.
     joined = np.column_stack([table, scale.judge_categories(ratings.judge)[has_several]])
     alpha = alpha_of(joined, scale, settings)
-    yield Figure.read(_PEOPLE, "alpha, the judge as one more", alpha, len(table), _KRIPPENDORFF)
+    yield AgreementFigure.read(
+        _PEOPLE, "alpha, the judge as one more", alpha, len(table), _KRIPPENDORFF
+    )
 
 
 def group_figures(
     part: str, table: FloatArray, scale: RatingScale, settings: IntervalSettings
-) -> Iterator[Figure]:
+) -> Iterator[AgreementFigure]:
     """The agreement of several raters, one column each; each query has two ratings or more."""
     level = settings.confidence_level
     if scale.kind != "continuous":
@@ -310,15 +314,15 @@ def group_figures(
             kind="proportion" if table.shape[1] > 2 else "binary",
             confidence_level=level,
         )
-        yield Figure(part, "percent agreement", share, len(table))
+        yield AgreementFigure(part, "percent agreement", share, len(table))
         # Fleiss' kappa needs an equal number of ratings: the usual one.
         n_ratings = (~np.isnan(table)).sum(axis=1)
         rated = table[n_ratings == np.bincount(n_ratings).argmax()]
         counts = np.column_stack([(rated == value).sum(axis=1) for value in scale.categories])
         kappa = fleiss_kappa(counts, confidence_level=level)
-        yield Figure.read(part, "Fleiss' kappa", kappa, len(rated), _LANDIS)
+        yield AgreementFigure.read(part, "Fleiss' kappa", kappa, len(rated), _LANDIS)
     alpha = alpha_of(table, scale, settings)
-    yield Figure.read(part, "Krippendorff's alpha", alpha, len(table), _KRIPPENDORFF)
+    yield AgreementFigure.read(part, "Krippendorff's alpha", alpha, len(table), _KRIPPENDORFF)
 
 
 # -- several judges
@@ -423,7 +427,7 @@ def judges_agreement(
 
 def _figures_of_judges(
     votes: pd.DataFrame, metric: Metric, settings: IntervalSettings
-) -> Iterator[Figure]:
+) -> Iterator[AgreementFigure]:
     for judge in votes:
         scores = votes[judge].dropna().to_numpy()
         mean = mean_interval(
@@ -432,7 +436,7 @@ def _figures_of_judges(
             kind=kind_of_mean(metric),
             confidence_level=settings.confidence_level,
         )
-        yield Figure(str(judge), "mean score", mean, len(scores))
+        yield AgreementFigure(str(judge), "mean score", mean, len(scores))
     table, judges = votes.to_numpy(), tuple(map(str, votes))
     ratings = Ratings(votes.index, table[:, 0], table[:, 1:], judges[1:], votes.index[:0])
     scale = scale_of_judges(ratings, metric)
@@ -448,7 +452,7 @@ def _figures_of_judges(
         yield from group_figures("all judges", categories[has_several], scale, settings)
 
 
-def _notes_on_judges(votes: pd.DataFrame, figures: Sequence[Figure]) -> Iterator[str]:
+def _notes_on_judges(votes: pd.DataFrame, figures: Sequence[AgreementFigure]) -> Iterator[str]:
     n_by_judge = votes.notna().sum()
     if (n_by_judge < len(votes)).any():
         counts = ", ".join(f"{judge} {n}" for judge, n in n_by_judge.items())

@@ -12,7 +12,7 @@ import pandas as pd
 
 from rageval_report.analysis.agreement import (
     JUDGE_AND_PEOPLE,
-    Figure,
+    AgreementFigure,
     IntervalSettings,
     RatingPair,
     interval_notes,
@@ -418,7 +418,7 @@ def calibrate(
     labels = chosen.agreed_labels(ratings.table)
     groups = None if strata is None else groups_of(evaluation, ratings, strata)
     means = _means_of(ratings, chosen, known, plan, lam, groups)
-    figures: list[Figure] = []
+    figures: list[AgreementFigure] = []
     is_rated = ratings.both & ~np.isnan(labels)
     if is_rated.any():
         judge = chosen.judge_categories(ratings.judge)[is_rated]
@@ -506,7 +506,7 @@ def _means_of(
 
 def _figures_of_means(
     ratings: Ratings, metric: Metric, means: JudgeMeans, level: float
-) -> Iterator[Figure]:
+) -> Iterator[AgreementFigure]:
     bias, name = means.bias, metric.name
     sentence = (
         f"no significant bias of the judge on {name}: judge minus people {_with_interval(bias)}, "
@@ -516,17 +516,17 @@ def _figures_of_means(
         size = bias if bias.estimate > 0 else _turned(bias)
         way = "higher" if bias.estimate > 0 else "lower"
         sentence = f"the judge scores {name} {way} than people by {_with_interval(size)}"
-    yield Figure(BIAS, "judge minus people", bias, ratings.n, verdict=sentence)
+    yield AgreementFigure(BIAS, "judge minus people", bias, ratings.n, verdict=sentence)
     if (errors := means.errors) is not None:
         for rate, right, n in (
             ("sensitivity", errors.true_positives, errors.positives),
             ("specificity", errors.true_negatives, errors.negatives),
         ):
             if n:
-                yield Figure(ERRORS, rate, interval_of_count(right, n, level), n)
+                yield AgreementFigure(ERRORS, rate, interval_of_count(right, n, level), n)
     n_judged = int(ratings.is_judged.sum())
-    yield Figure(MEAN, NAIVE, means.naive, n_judged)
-    yield Figure(MEAN, LABELLED, means.people, ratings.n)
+    yield AgreementFigure(MEAN, NAIVE, means.naive, n_judged)
+    yield AgreementFigure(MEAN, LABELLED, means.people, ratings.n)
     if (corrected := means.corrected) is not None:
         worth = means.labels_worth
         reading = "" if math.isnan(worth) else f"worth {worth:.0f} labels"
@@ -535,7 +535,7 @@ def _figures_of_means(
             f"{_with_interval(corrected)}; the judge alone says {number(means.naive.estimate)}"
         ) + (f"; {reading} without a judge" if reading else "")
         source = "Angelopoulos et al. 2023"
-        yield Figure(MEAN, CORRECTED, corrected, n_judged, source, reading, sentence)
+        yield AgreementFigure(MEAN, CORRECTED, corrected, n_judged, source, reading, sentence)
 
 
 def _turned(interval: Interval) -> Interval:
@@ -556,7 +556,7 @@ def _shares(
     own: JudgeErrors | None,
     external: JudgeErrors | None,
     level: float,
-) -> tuple[list[Figure], list[str]]:
+) -> tuple[list[AgreementFigure], list[str]]:
     """The share of ones corrected by error rates, and the reason if that is impossible.
 
     Errors counted on these queries correct the unlabelled ones, external errors all.
@@ -576,11 +576,11 @@ def _shares(
             notes.append(f"no {name}: {exc}")
         else:
             n, source = int(rows.sum()), "Rogan & Gladen 1978"
-            figures.append(Figure(MEAN, name, share, n, source, reading))
+            figures.append(AgreementFigure(MEAN, name, share, n, source, reading))
     return figures, notes
 
 
-def _with_sentence(figures: Sequence[Figure]) -> list[Figure]:
+def _with_sentence(figures: Sequence[AgreementFigure]) -> list[AgreementFigure]:
     """The figures of judge and people, one of them with the sentence on agreement."""
     by_name = {figure.name: figure for figure in figures}
     leading = next((by_name[name] for name in _LEADING if name in by_name), None)
@@ -645,7 +645,7 @@ def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> It
 
 
 def _weaknesses(
-    ratings: Ratings, scale: RatingScale, labels: FloatArray, figures: Sequence[Figure]
+    ratings: Ratings, scale: RatingScale, labels: FloatArray, figures: Sequence[AgreementFigure]
 ) -> Iterator[str]:
     """What weakens the figures of agreement: few labels, constant raters, rare categories."""
     if ratings.n < _FEW:

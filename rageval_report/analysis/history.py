@@ -135,7 +135,7 @@ def _run_tests(
     metrics_by_pair: dict[tuple[DatedRun, DatedRun], list[Metric]] = {}
     for metric, before, after in wanted:
         metrics_by_pair.setdefault((before, after), []).append(metric)
-    found: _Steps = {}
+    steps: _Steps = {}
     for (before, after), shared in metrics_by_pair.items():
         pair = pair_of(before, after)
         changes = {m.name: measurement_changes(before, after, m, fixed) for m in shared}
@@ -149,10 +149,10 @@ def _run_tests(
         rows = dict(zip(comparable, tested, strict=True))
         for name, own in changes.items():
             step = _Step(before, after, pair.gold_set, own, rows.get(name))
-            found[name, before.name, after.name] = step
+            steps[name, before.name, after.name] = step
     # In the order of the table, which is that of the metrics.
     keys = [(metric.name, before.name, after.name) for metric, before, after in wanted]
-    return {key: found[key] for key in keys}, plan
+    return {key: steps[key] for key in keys}, plan
 
 
 def _adjusted(

@@ -120,10 +120,10 @@ def monitor_batches(
     ]
     adjusted = adjust_evalues(np.array([each.evalues for each in evidence]))
     needed, rows, paths = 2.0 / alpha, [], []
-    for each, own, evalues, found in zip(watched, columns, adjusted, evidence, strict=True):
+    for each, own, evalues, change in zip(watched, columns, adjusted, evidence, strict=True):
         alarms = np.flatnonzero(evalues >= needed)
         at = int(alarms[0]) if alarms.size else None
-        since = None if at is None else int(found.starts[at])
+        since = None if at is None else int(change.starts[at])
         # What is shown is the time since the change, or the whole time if there was none.
         shown = [scores for scores in own[since or 0 :] if scores.n]
         n = sum(scores.n for scores in shown)

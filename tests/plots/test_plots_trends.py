@@ -77,7 +77,7 @@ def test_a_ring_is_at_the_first_regression_alone(texts):
     ax = plot(past(*runs), "trends")
     [(place, mean)] = rings(ax)
     assert place == 2
-    assert mean == pytest.approx(runs[2].scores["recall"].mean())
+    assert mean == pytest.approx(runs[2].evaluation.scores["recall"].mean())
     assert "Ring: the first run with a regression against a" in texts(ax).replace("\n", " ")
 
 
