@@ -26,9 +26,9 @@ from rageval_report.files.digests import (
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.golden.reply_journal import lines_counted
 from rageval_report.judges.ledger_file import LEDGER_ENDING, count_runs, is_ledger
 from rageval_report.judges.reply_cache import DAMAGE, count_rows
+from rageval_report.records.golden_drafts import lines_counted
 from rageval_report.runner.run_journal import is_without_digests, salt_of
 from rageval_report.scores.run_file import FORMAT as RUN_FORMAT
 from rageval_report.scores.run_file import damaged_queries

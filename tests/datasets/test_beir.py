@@ -10,8 +10,8 @@ import pytest
 
 from rageval_report import score
 from rageval_report.datasets import load_corpus, load_dataset
-from rageval_report.datasets.beir import read_qrels
 from rageval_report.errors import DataError, RagevalWarning, ReaderError
+from rageval_report.records.question_sets import read_qrels
 
 FILES = {
     "tiny/corpus.jsonl": '{"_id": "d1", "title": "Mice", "text": "Of mice."}\n',

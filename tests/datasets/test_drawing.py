@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rageval_report.datasets.drawing import draw_by_ratio, draw_evenly
 
 from rageval_report.datasets import load_dataset
-from rageval_report.datasets.base import DatasetPart
-from rageval_report.datasets.drawing import draw_by_ratio, draw_evenly
+from rageval_report.records.datasets import DatasetPart
 
 ROWS = [{"question": f"Question {n}?", "answerable": n % 3 > 0} for n in range(24)]
 

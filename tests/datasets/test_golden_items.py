@@ -7,11 +7,10 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rageval_report.records.spans import Span
 
 from rageval_report import read_records
 from rageval_report.datasets import load_dataset
-from rageval_report.datasets.golden_items import ITEM_FIELDS, golden_item, golden_text
-from rageval_report.datasets.golden_sets import records_text
 from rageval_report.errors import DataError, ReaderError
 from rageval_report.golden import (
     GoldenItem,
@@ -20,7 +19,7 @@ from rageval_report.golden import (
     read_golden,
     write_golden,
 )
-from rageval_report.records.spans import Span
+from rageval_report.records.golden import ITEM_FIELDS, golden_item, golden_text, records_text
 
 GIVEN = [name for name in ITEM_FIELDS if name not in ("query_id", "question", "references")]
 

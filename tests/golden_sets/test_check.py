@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from rageval_report.records.spans import Span
 
-from rageval_report.datasets.golden_items import golden_item
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.golden import (
     CHECKS,
@@ -14,7 +14,7 @@ from rageval_report.golden import (
     check_golden,
     read_golden,
 )
-from rageval_report.records.spans import Span
+from rageval_report.records.golden import golden_item
 
 
 def found(items, *checks, **options):

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from rageval_report.golden.source_documents import Documents, passages_of
 
 from rageval_report.errors import (
     DataError,
@@ -20,7 +21,6 @@ from rageval_report.errors import (
 )
 from rageval_report.files.digests import open_line, seal_line
 from rageval_report.golden import GoldenItem, check_golden, generate_golden, load_prompts
-from rageval_report.golden.source_documents import Documents, passages_of
 from rageval_report.judges.chats import Message, Reply, ScriptedChat
 
 OPTIONS = {"shortest": 10}

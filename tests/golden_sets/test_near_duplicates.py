@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rageval_report.golden.near_duplicates import SeenQuestions, near_pairs, similarity
+from rageval_report.golden.word_overlap import jaccard, shingles
 
 from rageval_report.errors import DataError
 from rageval_report.golden import near_duplicates
-from rageval_report.golden.near_duplicates import SeenQuestions, near_pairs, similarity
-from rageval_report.golden.word_overlap import jaccard, shingles
 
 _words = st.sampled_from(["who", "wrote", "the", "book", "books", "of", "rain", "1998", "1999"])
 _questions = st.lists(st.lists(_words, max_size=6).map(" ".join), max_size=12)

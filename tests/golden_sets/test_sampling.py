@@ -9,11 +9,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rageval_report.records.spans import Span
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.golden import GoldenItem, sample_golden, split_golden
-from rageval_report.golden.sampling import allocate_proportionally, documents_of, shared_documents
-from rageval_report.records.spans import Span
+from rageval_report.records.golden_samples import (
+    allocate_proportionally,
+    documents_of,
+    shared_documents,
+)
 
 
 def items_of(types, **fields):

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from rageval_report import RAGPipelineEvaluation, verify
 from rageval_report.cli import rageval_report
 from rageval_report.errors import DataError
-from rageval_report.golden.reply_journal import ReplyJournal
 from rageval_report.judges import Cache, Message, Reply
 from rageval_report.judges.chats import as_chat
 from rageval_report.judges.ledger import Ledger
+from rageval_report.records.golden_drafts import ReplyJournal
 from rageval_report.runner import collect_answers
 
 RUN = RAGPipelineEvaluation(

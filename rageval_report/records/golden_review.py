@@ -1,24 +1,32 @@
-"""The review of a golden set by people: a sheet to fill in, and how the decisions are applied."""
+"""The review of a golden set by people: a sheet or a page to fill in, and what is decided there."""
 
 from __future__ import annotations
 
 import csv
+import json
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
+from html import escape
+from importlib import resources
 from io import StringIO
 from pathlib import Path
 
 import pandas as pd
 
-from rageval_report.datasets.golden_items import GoldenItem, check_item_ids
 from rageval_report.errors import DataError, RagevalWarning, explain_keywords, named
 from rageval_report.files.outgoing_text import neutralise_formula, restore_formula
 from rageval_report.files.source import Source
+from rageval_report.records.golden import GoldenItem, check_items
 from rageval_report.types import JsonObject
 
 FORMAT = "rageval_report golden review"
 FORMAT_VERSION = 1
+_PAGE = "review_page.html"
+# Characters that could end the element with the data, or are line ends in a script.
+_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 ACCEPT, EDIT, REJECT = "accept", "edit", "reject"
 _DECISIONS = {
@@ -82,52 +90,39 @@ class Reviewed:
     decisions: pd.DataFrame
 
 
-def review_rows(
+def _review_rows(
     items: Iterable[GoldenItem], documents: Mapping[str, str] | None = None
 ) -> list[dict[str, str]]:
-    r"""What a reviewer sees of each item, as texts; several answers are on separate lines.
-
-    Parameters
-    ----------
-    items : iterable of GoldenItem
-        The set.
-    documents : mapping of str to str, optional
-        Texts by filename or id, as `Documents` reads a folder. With them the rows show the passages
-        that an item was made from, or that its gold names.
-
-    Examples
-    --------
-    >>> review_rows([GoldenItem("a", "Who?", ("Ann", "Lee"))])[0]["references"]
-    'Ann\nLee'
-    """
+    """What a reviewer sees of each item, as texts; several answers are on separate lines."""
     return [
         {
             "query_id": item.query_id,
             "decision": "",
             "question": item.question,
-            "references": "\n".join(map(_join_lines, item.references)),
-            "negative_references": "\n".join(map(_join_lines, item.negative_references)),
+            "references": _as_lines(item.references),
+            "negative_references": _as_lines(item.negative_references),
             "answerable": "" if item.answerable is None else str(item.answerable).lower(),
-            "gold": "\n\n".join([*_gold_names(item), *_gold_passages(item, documents or {})]),
+            "gold": "\n\n".join(_shown_gold(item, documents or {})),
             "note": "",
             "fingerprint": item.fingerprint,
         }
-        for item in check_item_ids(items)
+        for item in check_items(items)
     ]
 
 
-def _gold_names(item: GoldenItem) -> Iterator[str]:
+def _as_lines(texts: Iterable[str]) -> str:
+    return "\n".join(" ".join(text.split()) for text in texts)
+
+
+def _shown_gold(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]:
+    """What a reviewer must read to decide whether the answer is right, or there is none."""
     yield from item.relevant_texts
     yield from (span.name for span in item.relevant_spans)
     yield from item.relevant
-
-
-def _gold_passages(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]:
-    """What a reviewer must read to decide whether the answer is right, or there is none."""
     passages = item.provenance.get("passages")
     places = [place for place in passages if _is_place(place)] if isinstance(passages, list) else []
     around_spans = [
-        (span.filename, max(0, span.start - _CONTEXT), span.end + _CONTEXT)
+        [span.filename, max(0, span.start - _CONTEXT), span.end + _CONTEXT]
         for span in item.relevant_spans
     ]
     for filename, start, end in places or around_spans:
@@ -138,16 +133,9 @@ def _gold_passages(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[s
 
 def _is_place(value: object) -> bool:
     """Whether a value of a provenance is a list of filename, start and end."""
-    return (
-        isinstance(value, list)
-        and len(value) == 3
-        and isinstance(value[0], str)
-        and all(isinstance(number, int) for number in value[1:])
-    )
-
-
-def _join_lines(text: str) -> str:
-    return " ".join(text.split())
+    if not isinstance(value, list) or len(value) != 3 or not isinstance(value[0], str):
+        return False
+    return all(isinstance(number, int) for number in value[1:])
 
 
 @explain_keywords
@@ -159,7 +147,8 @@ def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | 
     items : iterable of GoldenItem
         The set.
     documents : mapping of str to str, optional
-        As in `review_rows`.
+        Texts by filename or id, as `Documents` reads a folder. With them the rows show the passages
+        that an item was made from, or that its gold names.
 
     Returns
     -------
@@ -175,9 +164,54 @@ def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | 
     out = StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for row in review_rows(items, documents):
+    for row in _review_rows(items, documents):
         writer.writerow({name: neutralise_formula(text) for name, text in row.items()})
     return out.getvalue()
+
+
+@explain_keywords
+def review_page(
+    items: Iterable[GoldenItem],
+    *,
+    title: str = "golden set",
+    documents: Mapping[str, str] | None = None,
+) -> str:
+    """An HTML page to accept, edit or reject each item, and to save the decisions to a file.
+
+    Parameters
+    ----------
+    items : iterable of GoldenItem
+        The set.
+    title : str
+        The title of the page.
+    documents : mapping of str to str, optional
+        Texts by filename or id, so that the passages are shown.
+
+    Returns
+    -------
+    str
+        HTML that needs no network. `read_review` reads the file that it saves.
+
+    Examples
+    --------
+    >>> page = review_page([GoldenItem("a", "</script>?")], title="a & b")
+    >>> "Review of a &amp; b" in page, "</script>?" in page
+    (True, False)
+    """
+    rows = _review_rows(items, documents)
+    # The page keeps unsaved decisions in the browser under this key: a changed set must not find
+    # those of an older one.
+    versions = "\n".join(f"{row['query_id']} {row['fingerprint']}" for row in rows)
+    data = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "key": blake2b(versions.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest(),
+        "file": "review.json",
+        "items": rows,
+    }
+    filled = {"title": escape(title), "data": json.dumps(data).translate(_ESCAPES)}
+    page = resources.files(__package__).joinpath(_PAGE).read_text(encoding="utf-8")
+    return re.sub(r"\{\{ (\w+) \}\}", lambda place: filled[place[1]], page)
 
 
 # -- read back
@@ -205,7 +239,6 @@ def read_review(path: str | Path) -> list[Decision]:
     Examples
     --------
     >>> import tempfile
-    >>> from rageval_report.golden import GoldenItem
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sheet = Path(folder, "review.csv")
     ...     _ = sheet.write_text(review_sheet([GoldenItem("a", "Who?")]), encoding="utf-8")
@@ -268,16 +301,19 @@ def _read_decision(row: JsonObject, source: Source, line: int | None) -> Decisio
     return Decision(
         texts["query_id"],
         _DECISIONS.get(word),
-        texts["question"].strip(),
-        _unique_lines(texts["references"]),
-        _unique_lines(texts["negative_references"]),
+        *_texts_of(texts),
         texts["note"].strip(),
         texts["fingerprint"].strip(),
     )
 
 
-def _unique_lines(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+def _texts_of(row: Mapping[str, str]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The question and the answers of a row, each answer once."""
+    references, negatives = (
+        tuple(dict.fromkeys(line.strip() for line in row[name].splitlines() if line.strip()))
+        for name in ("references", "negative_references")
+    )
+    return row["question"].strip(), references, negatives
 
 
 @explain_keywords
@@ -314,29 +350,28 @@ def apply_review(
     >>> apply_review([item], [edit]).items[0].references
     ('Ann Lee',)
     """
-    every = check_item_ids(items)
+    every = check_items(items)
     by_id = {decision.query_id: decision for decision in decisions}
-    _check_versions(every, by_id)
-    _warn_of_undeclared_edits(every, by_id)
+    _check_decisions(every, by_id)
     remaining, rejected, rows = [], [], []
     for item in every:
         decision = by_id.get(item.query_id)
-        word = None if decision is None else decision.decision
-        note = "" if decision is None else decision.note
-        rows.append((item.query_id, word or "open", note))
+        word = decision and decision.decision
+        rows.append((item.query_id, word or "open", decision.note if decision else ""))
         if decision is None or word is None:
             remaining.append(item)
-        elif word == REJECT:
-            rejected.append(_add_review(item, decision, reviewer))
-        else:
-            changed = _apply_edit(item, decision) if word == EDIT else item
-            remaining.append(_add_review(changed, decision, reviewer))
+            continue
+        entries = {"decision": word, "reviewer": reviewer, "note": decision.note}
+        review = {name: value for name, value in entries.items() if value}
+        changed = _edited(item, decision) if word == EDIT else item
+        changed = replace(changed, provenance={**item.provenance, "review": review})
+        (rejected if word == REJECT else remaining).append(changed)
     frame = pd.DataFrame(rows, columns=["query_id", "decision", "note"])
     return Reviewed(tuple(remaining), tuple(rejected), frame)
 
 
-def _check_versions(items: Sequence[GoldenItem], decisions: Mapping[str, Decision]) -> None:
-    """Check that the decisions belong to these items, in these versions."""
+def _check_decisions(items: Sequence[GoldenItem], decisions: Mapping[str, Decision]) -> None:
+    """Check that the decisions belong to these items, and warn of edits that are not declared."""
     by_id = {item.query_id: item for item in items}
     unknown = [query_id for query_id in decisions if query_id not in by_id]
     if unknown:
@@ -352,46 +387,25 @@ def _check_versions(items: Sequence[GoldenItem], decisions: Mapping[str, Decisio
             "items have changed since the review was made, or its fingerprints have: "
             f"{named(changed)}; make a new review for them"
         )
-
-
-def _warn_of_undeclared_edits(
-    items: Sequence[GoldenItem], decisions: Mapping[str, Decision]
-) -> None:
-    """Warn of changed texts: a reviewer forgot to write edit, or a spreadsheet changed a number."""
-    original = {
-        item.query_id: _texts_of_row(row)
-        for item, row in zip(items, review_rows(items), strict=True)
-    }
-    changed = [
+    # A reviewer forgot to write edit, or a spreadsheet changed a number.
+    original = {row["query_id"]: _texts_of(row) for row in _review_rows(items)}
+    edited = [
         query_id
         for query_id, decision in decisions.items()
-        if decision.decision in (None, ACCEPT) and _texts_of(decision) != original[query_id]
+        if decision.decision in (None, ACCEPT)
+        and (decision.question, decision.references, decision.negative_references)
+        != original[query_id]
     ]
-    if changed:
+    if edited:
         warnings.warn(
-            f"texts were changed although the decision is not edit: {named(changed)}. These items "
+            f"texts were changed although the decision is not edit: {named(edited)}. These items "
             "stay as they were; write edit if the change is intended",
             RagevalWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
-ReviewTexts = tuple[str, tuple[str, ...], tuple[str, ...]]
-
-
-def _texts_of(decision: Decision) -> ReviewTexts:
-    return decision.question, decision.references, decision.negative_references
-
-
-def _texts_of_row(row: Mapping[str, str]) -> ReviewTexts:
-    return (
-        row["question"].strip(),
-        _unique_lines(row["references"]),
-        _unique_lines(row["negative_references"]),
-    )
-
-
-def _apply_edit(item: GoldenItem, decision: Decision) -> GoldenItem:
+def _edited(item: GoldenItem, decision: Decision) -> GoldenItem:
     if not decision.question:
         raise DataError(f"the edit of {item.query_id!r} leaves no question; reject it instead")
     # A question that gets its first reference, or loses its last, changes whether it has an answer.
@@ -404,9 +418,3 @@ def _apply_edit(item: GoldenItem, decision: Decision) -> GoldenItem:
         negative_references=decision.negative_references,
         answerable=has_references if is_changed else item.answerable,
     )
-
-
-def _add_review(item: GoldenItem, decision: Decision, reviewer: str) -> GoldenItem:
-    entries = {"decision": decision.decision, "reviewer": reviewer, "note": decision.note}
-    review = {name: value for name, value in entries.items() if value}
-    return replace(item, provenance={**item.provenance, "review": review})

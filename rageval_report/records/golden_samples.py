@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Literal, get_args
 
-from rageval_report.datasets.drawing import count_unanswerable
-from rageval_report.datasets.golden_items import (
-    GoldenItem,
-    check_item_ids,
-    check_keys,
-    filled_keys,
-)
 from rageval_report.errors import DataError, check_choice, explain_keywords
-from rageval_report.golden.near_duplicates import near_pairs
+from rageval_report.records.draws import count_unanswerable, equal_shares, proportional_shares
+from rageval_report.records.golden import GoldenItem, check_items, check_keys, filled_keys
+from rageval_report.records.similar_texts import near_pairs
 
 Allocation = Literal["proportional", "equal"]
-Stratum = tuple[Hashable, ...]
+Stratum = tuple[str, ...]
 
-_DEFAULT_KEYS = ("query_type",)
 _DOCUMENT = "document"
 
 
@@ -75,23 +69,37 @@ def sample_golden(
     >>> sorted(item.metadata["query_type"] for item in drawn)
     [0, 0, 1, 1]
     """
-    every = check_item_ids(items)
+    every = check_items(items)
     check_choice("how", how, get_args(Allocation))
     if isinstance(n, bool) or not 1 <= n <= len(every):
         raise DataError(
             f"n must be an integer from 1 to {len(every)}, the number of items; got {n!r}"
         )
     keys = _stratum_keys(every, by)
+    share = proportional_shares if how == "proportional" else equal_shares
     drawn: set[str] = set()
     for pool, n_drawn in _pools(every, n, unanswerable_ratio):
-        drawn |= _draw_ids(_group_by_stratum(pool, keys), n_drawn, how, seed)
+        strata: defaultdict[Stratum, list[GoldenItem]] = defaultdict(list)
+        for item in pool:
+            strata[_stratum_of(item, keys)].append(item)
+        groups = [strata[stratum] for stratum in sorted(strata, key=str)]
+        for group, size in zip(groups, share(list(map(len, groups)), n_drawn), strict=True):
+            # By lots of the ids, so that a larger sample contains the smaller one and new items
+            # change few others.
+            by_lot = sorted(group, key=lambda item: _lot(item.query_id, seed))
+            drawn |= {item.query_id for item in by_lot[:size]}
     return [item for item in every if item.query_id in drawn]
 
 
 def _stratum_keys(items: Sequence[GoldenItem], by: Sequence[str] | None) -> tuple[str, ...]:
     if by is None:
-        return tuple(key for key in _DEFAULT_KEYS if key in filled_keys(items))
+        return ("query_type",) if "query_type" in filled_keys(items) else ()
     return check_keys(items, by)
+
+
+def _stratum_of(item: GoldenItem, keys: Sequence[str]) -> Stratum:
+    values = (item.answerable if key == "answerable" else item.metadata.get(key) for key in keys)
+    return tuple(map(str, values))
 
 
 def _pools(
@@ -100,30 +108,21 @@ def _pools(
     """The items to draw from with their number: all, or those without and with an answer."""
     if unanswerable_ratio is None:
         return [(items, n)]
-    unanswerable = [item for item in items if item.answerable is False]
+    without = [item for item in items if item.answerable is False]
     answerable = [item for item in items if item.answerable is True]
-    n_unanswerable = count_unanswerable(n, unanswerable_ratio)
-    if n_unanswerable > len(unanswerable) or n - n_unanswerable > len(answerable):
+    n_without = count_unanswerable(n, unanswerable_ratio)
+    if n_without > len(without) or n - n_without > len(answerable):
         raise DataError(
             f"cannot reach unanswerable_ratio={unanswerable_ratio:g}: {n} questions are "
-            f"{n_unanswerable} without and {n - n_unanswerable} with an answer; there are "
-            f"{len(unanswerable)} and {len(answerable)}"
+            f"{n_without} without and {n - n_without} with an answer; there are "
+            f"{len(without)} and {len(answerable)}"
         )
-    return [(unanswerable, n_unanswerable), (answerable, n - n_unanswerable)]
+    return [(without, n_without), (answerable, n - n_without)]
 
 
-def _draw_ids(
-    strata: Mapping[Stratum, list[GoldenItem]], n: int, how: Allocation, seed: int
-) -> set[str]:
-    sizes = [len(items) for items in strata.values()]
-    shares = allocate_proportionally(sizes, n) if how == "proportional" else _equally(sizes, n)
-    return {
-        item.query_id
-        for items, share in zip(strata.values(), shares, strict=True)
-        # By lots of the ids, so that a larger sample contains the smaller one and new items change
-        # few others.
-        for item in sorted(items, key=lambda item: _lot(item.query_id, seed))[:share]
-    }
+def _lot(query_id: str, seed: int) -> bytes:
+    """A random number of an id: the same wherever the item stands, and whatever the other items."""
+    return blake2b(f"{seed}\x00{query_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 @explain_keywords
@@ -151,7 +150,8 @@ def split_golden(
         Metadata keys whose equal values stay in one part. "document" is also what the gold names:
         the files of its spans, its ids, and without these its texts.
     near : float
-        Questions of at least this similarity stay in one part; see `near_duplicates.near_pairs`.
+        Questions whose runs of three characters have at least this Jaccard similarity stay in one
+        part.
     seed : int
         The seed of the assignment.
 
@@ -173,38 +173,27 @@ def split_golden(
     >>> {name: len(part) for name, part in split_golden(items, {"dev": 0.3, "test": 0.7}).items()}
     {'dev': 3, 'test': 7}
     """
-    every = check_item_ids(items)
+    every = check_items(items)
     if len(parts) < 2 or min(parts.values()) <= 0 or not math.isclose(sum(parts.values()), 1.0):
         raise DataError(f"parts must be at least two shares that add up to 1; got {dict(parts)!r}")
     keys = _stratum_keys(every, by)
     part_of: dict[str, str] = {}
     filled: dict[Stratum, dict[str, int]] = {}
     for group in _indivisible_groups(every, together, near, seed):
-        stratum = _stratum_of(group[0], keys)
-        counts = filled.setdefault(stratum, dict.fromkeys(parts, 0))
-        part = _neediest_part(counts, parts, len(group), filled)
+        counts = filled.setdefault(_stratum_of(group[0], keys), dict.fromkeys(parts, 0))
+        n_stratum = sum(counts.values()) + len(group)
+        totals = {name: sum(row[name] for row in filled.values()) for name in parts}
+        n_total = sum(totals.values()) + len(group)
+        # The part that is furthest below its share of the stratum; on ties, of the whole set.
+        # Rounded, so that float noise does not decide what is a tie.
+        needs = {
+            name: (round(share * n_stratum - counts[name], 9), share * n_total - totals[name])
+            for name, share in parts.items()
+        }
+        part = max(parts, key=needs.__getitem__)
         counts[part] += len(group)
         part_of |= dict.fromkeys((item.query_id for item in group), part)
     return {name: [item for item in every if part_of[item.query_id] == name] for name in parts}
-
-
-def _neediest_part(
-    counts: Mapping[str, int],
-    parts: Mapping[str, float],
-    n: int,
-    filled: Mapping[Stratum, Mapping[str, int]],
-) -> str:
-    """The part that is furthest below its share of the stratum; on ties, of the whole set."""
-    n_stratum = sum(counts.values()) + n
-    totals = {name: sum(row[name] for row in filled.values()) for name in parts}
-    n_total = sum(totals.values()) + n
-
-    def need(name: str) -> tuple[float, float]:
-        share = parts[name]
-        # Rounded, so that float noise does not decide what is a tie.
-        return round(share * n_stratum - counts[name], 9), share * n_total - totals[name]
-
-    return max(parts, key=need)
 
 
 def _indivisible_groups(
@@ -219,20 +208,14 @@ def _indivisible_groups(
             position = leader[position]
         return position
 
-    for first, second in [*_near_positions(items, near), *_equal_positions(items, together)]:
+    pairs = [(a, b) for a, b, _ in near_pairs([item.question for item in items], near)]
+    for first, second in [*pairs, *_equal_positions(items, together)]:
         leader[root(second)] = root(first)
     groups: defaultdict[int, list[GoldenItem]] = defaultdict(list)
     for position, item in enumerate(items):
         groups[root(position)].append(item)
-    lots = {
-        id(group): min(_lot(item.query_id, seed) for item in group) for group in groups.values()
-    }
-    return sorted(groups.values(), key=lambda group: (-len(group), lots[id(group)]))
-
-
-def _near_positions(items: Sequence[GoldenItem], near: float) -> list[tuple[int, int]]:
-    pairs = near_pairs([item.question for item in items], near)
-    return [(first, second) for first, second, _ in pairs]
+    lots = {key: min(_lot(item.query_id, seed) for item in groups[key]) for key in groups}
+    return [groups[key] for key in sorted(groups, key=lambda key: (-len(groups[key]), lots[key]))]
 
 
 def _equal_positions(items: Sequence[GoldenItem], together: Sequence[str]) -> list[tuple[int, int]]:
@@ -258,11 +241,6 @@ def _metadata_values(item: GoldenItem, key: str) -> list[str]:
 def documents_of(item: GoldenItem) -> list[str]:
     """The documents that an item is about: those of its metadata, else those that its gold names.
 
-    Parameters
-    ----------
-    item : GoldenItem
-        The item.
-
     Examples
     --------
     >>> documents_of(GoldenItem("a", "Why?", relevant={"d1": 1.0, "d2": 0.0}))
@@ -272,78 +250,21 @@ def documents_of(item: GoldenItem) -> list[str]:
     if in_metadata:
         return in_metadata
     passages = item.provenance.get("passages")
+    made_from = passages if isinstance(passages, list) else []
     sources = [
         *(span.filename for span in item.relevant_spans),
         *(name for name, grade in item.relevant.items() if grade > 0),
-        *(
-            str(passage[0])
-            for passage in (passages if isinstance(passages, list) else [])
-            if isinstance(passage, list) and passage
-        ),
+        *(str(place[0]) for place in made_from if isinstance(place, list) and place),
     ]
     # Without any name the gold text stands for its document.
     return list(dict.fromkeys(sources)) or [" ".join(text.split()) for text in item.relevant_texts]
 
 
 def shared_documents(parts: Mapping[str, Sequence[GoldenItem]]) -> list[str]:
-    """The documents that questions of several parts are about.
-
-    Examples
-    --------
-    >>> dev, test = (GoldenItem(name, "Why?", relevant={"d1": 1.0}) for name in "ab")
-    >>> shared_documents({"dev": [dev], "test": [test]})
-    ['d1']
-    """
+    """The documents that questions of several parts are about."""
     parts_of: defaultdict[str, set[str]] = defaultdict(set)
     for name, items in parts.items():
         for item in items:
             for document in documents_of(item):
                 parts_of[document].add(name)
     return sorted(document for document, names in parts_of.items() if len(names) > 1)
-
-
-def _lot(query_id: str, seed: int) -> bytes:
-    """A random number of an id: the same wherever the item stands, and whatever the other items."""
-    return blake2b(f"{seed}\x00{query_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-
-
-def _group_by_stratum(
-    items: Sequence[GoldenItem], keys: Sequence[str]
-) -> dict[Stratum, list[GoldenItem]]:
-    strata: defaultdict[Stratum, list[GoldenItem]] = defaultdict(list)
-    for item in items:
-        strata[_stratum_of(item, keys)].append(item)
-    return dict(sorted(strata.items(), key=lambda pair: str(pair[0])))
-
-
-def _stratum_of(item: GoldenItem, keys: Sequence[str]) -> Stratum:
-    values = (item.answerable if key == "answerable" else item.metadata.get(key) for key in keys)
-    return tuple(str(value) for value in values)
-
-
-def allocate_proportionally(sizes: Sequence[int], n: int) -> list[int]:
-    """The number of items of each stratum, in proportion to its size, by largest remainders.
-
-    Examples
-    --------
-    >>> allocate_proportionally([70, 20, 10], 8)
-    [6, 1, 1]
-    """
-    total = sum(sizes)
-    # Integers, because rounded shares need not add up to n.
-    shares = [size * n // total for size in sizes]
-    n_left = n - sum(shares)
-    by_remainder = sorted(range(len(sizes)), key=lambda stratum: -(sizes[stratum] * n % total))
-    for stratum in by_remainder[:n_left]:
-        shares[stratum] += 1
-    return shares
-
-
-def _equally(sizes: Sequence[int], n: int) -> list[int]:
-    """The same number of items of each stratum, as far as it has them."""
-    shares = [0] * len(sizes)
-    while sum(shares) < n:
-        unfilled = [stratum for stratum, size in enumerate(sizes) if shares[stratum] < size]
-        for stratum in unfilled[: n - sum(shares)]:
-            shares[stratum] += 1
-    return shares

@@ -1,63 +1,48 @@
-"""Checks of a golden set, before a pipeline is measured by it."""
+"""Checks of a golden set, before a pipeline is measured by it, and filters of drafted items."""
 
 from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.datasets.golden_items import (
-    ITEM_FIELDS,
-    GoldenItem,
-    check_item_ids,
-    check_keys,
-    count_metadata_keys,
-)
 from rageval_report.errors import DataError, explain_keywords
-from rageval_report.golden.near_duplicates import near_pairs
-from rageval_report.golden.word_overlap import YES_NO, content_words, share_within, words_of
+from rageval_report.records.golden import ITEM_FIELDS, GoldenItem, check_items, check_keys
+from rageval_report.records.similar_texts import (
+    YES_NO,
+    content_words,
+    near_pairs,
+    share_within,
+    words_of,
+)
 
 Severity = Literal["error", "warning"]
 ERROR: Severity = "error"
 WARNING: Severity = "warning"
 
 _UNSAID = "(not said)"
-_ANSWERABLE = "answerable"
 _LONGEST_QUOTE = 200
-_COLUMNS = ("check", "severity", "query_id", "other", "value", "told")
 
 
-@dataclass(frozen=True)
-class GoldenFault:
+class GoldenFault(NamedTuple):
     """One fault of a golden set.
 
-    Parameters
-    ----------
-    check : str
-        The check that found it, a name of `CHECKS`.
-    severity : {"error", "warning"}
-        Whether scores would be wrong, or a person should have a look.
-    query_id : str
-        The item; empty if the fault is of the whole set.
-    message : str
-        What is wrong.
-    other : str
-        The other item, if there are two.
-    value : float
-        The measure behind it; NaN if there is none.
+    An error makes scores wrong; at a warning a person should have a look. The id is empty if the
+    fault is of the whole set; `other` is the other item if there are two, `value` the measure.
     """
 
     check: str
     severity: Severity
     query_id: str
-    message: str
+    told: str
     other: str = ""
     value: float = math.nan
 
@@ -104,23 +89,9 @@ class GoldenCheckInput:
     documents: Mapping[str, str] | None
     limits: Limits
 
-    def gold_texts(self, item: GoldenItem) -> list[str]:
-        """The texts that contain the answer, as far as they are available."""
-        documents = self.documents or {}
-        by_id = [
-            documents[name]
-            for name, grade in item.relevant.items()
-            if grade > 0 and name in documents
-        ]
-        by_span = [
-            documents[span.filename][span.start : span.end]
-            for span in item.relevant_spans
-            if span.filename in documents
-        ]
-        return [text for text in (*item.relevant_texts, *by_span, *by_id) if text.strip()]
-
 
 Check = Callable[[GoldenCheckInput], Iterator[GoldenFault]]
+DraftFilter = Callable[[GoldenItem, Sequence[str]], str | None]
 
 _HERE = __name__
 CHECKS: Registry[Check] = Registry(
@@ -133,6 +104,15 @@ CHECKS: Registry[Check] = Registry(
         "answers_in_contexts": f"{_HERE}:check_support",
         "leakage": f"{_HERE}:check_leakage",
         "balance": f"{_HERE}:check_balance",
+    },
+)
+FILTERS: Registry[DraftFilter] = Registry(
+    "filter of drafted questions",
+    {
+        "length": f"{_HERE}:reject_length",
+        "self_contained": f"{_HERE}:reject_leaning",
+        "supported": f"{_HERE}:reject_unsupported",
+        "not_leaking": f"{_HERE}:reject_leaking",
     },
 )
 
@@ -178,35 +158,26 @@ def check_golden(
     >>> check_golden(items, checks=["duplicates"])[["query_id", "other"]].to_numpy().tolist()
     [['b', 'a']]
     """
-    golden = GoldenCheckInput(check_item_ids(items), documents, limits or Limits())
-    _check_limits(golden)
-    functions = [CHECKS[name] for name in (CHECKS if checks is None else checks)]
-    rows = [
-        (fault.check, fault.severity, fault.query_id, fault.other, fault.value, fault.message)
-        for function in functions
-        for fault in function(golden)
-    ]
-    return pd.DataFrame(rows, columns=list(_COLUMNS))
-
-
-def _check_limits(golden: GoldenCheckInput) -> None:
-    limits = golden.limits
-    shares = {
-        "near": limits.near,
-        "support": limits.support,
-        "leak": limits.leak,
-        "largest": limits.largest,
-    }
-    for name, value in shares.items():
+    golden = GoldenCheckInput(check_items(items), documents, limits or Limits())
+    for name in ("near", "support", "leak", "largest"):
+        value = getattr(golden.limits, name)
         if not 0.0 < value <= 1.0:
             raise DataError(f"{name} must be > 0 and <= 1; got {value!r}")
-    optional = (*Limits.by, _ANSWERABLE)
-    check_keys(golden.items, [key for key in limits.by if key not in optional])
+    optional = (*Limits.by, "answerable")
+    check_keys(golden.items, [key for key in golden.limits.by if key not in optional])
+    functions = [CHECKS[name] for name in (CHECKS if checks is None else checks)]
+    faults = [fault for function in functions for fault in function(golden)]
+    columns = ["check", "severity", "query_id", "other", "value", "told"]
+    return pd.DataFrame(faults, columns=list(GoldenFault._fields))[columns]
 
 
 def _quote(text: str) -> str:
     """A text in quotes; a long one is cut, with a mark."""
     return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…")
+
+
+def _plain(text: str) -> str:
+    return " ".join(words_of(text))
 
 
 # -- the fields
@@ -217,7 +188,8 @@ def check_fields(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     for item in golden.items:
         for severity, message in _field_faults(item):
             yield GoldenFault("fields", severity, item.query_id, message)
-    for key, n in count_metadata_keys(golden.items).items():
+    keys = Counter(key for item in golden.items for key in item.metadata)
+    for key, n in keys.items():
         # A misspelt field is read as metadata, so its gold would be lost without a word.
         near = difflib.get_close_matches(key, ITEM_FIELDS, n=1, cutoff=0.8)
         if near:
@@ -238,8 +210,8 @@ def _field_faults(item: GoldenItem) -> Iterator[tuple[Severity, str]]:
         yield ERROR, "it has no answer, but references"
     if item.answerable and not has_gold:
         yield WARNING, "it has no gold, so retrieval cannot be scored"
-    wrong = {" ".join(words_of(text)) for text in item.negative_references}
-    both = [text for text in item.references if " ".join(words_of(text)) in wrong]
+    wrong = set(map(_plain, item.negative_references))
+    both = [text for text in item.references if _plain(text) in wrong]
     if both:
         yield ERROR, f"{_quote(both[0])} is a reference and a negative reference"
 
@@ -251,7 +223,7 @@ def check_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     """Questions that are the same except for case, blanks and punctuation."""
     first: dict[str, str] = {}
     for item in golden.items:
-        plain = " ".join(words_of(item.question)) or item.question
+        plain = _plain(item.question) or item.question
         if plain in first:
             message = f"the question appears twice: {_quote(item.question)}"
             yield GoldenFault("duplicates", ERROR, item.query_id, message, first[plain], 1.0)
@@ -264,8 +236,8 @@ def check_near_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     One fault per question, which names the nearest: of a hundred questions of one pattern every
     pair is near, and 4,950 lines are too many to read.
     """
-    plain = {" ".join(words_of(item.question)): item for item in reversed(golden.items)}
-    items = list(reversed(plain.values()))
+    first = {_plain(item.question): item for item in reversed(golden.items)}
+    items = list(reversed(first.values()))
     nearest: dict[int, tuple[int, float]] = {}
     counts: Counter[int] = Counter()
     for earlier, later, value in near_pairs([item.question for item in items], golden.limits.near):
@@ -286,10 +258,8 @@ def check_spans(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     """Spans and ids of files that do not exist; spans beyond a file's end, or of another text."""
     if golden.documents is None:
         n = sum(bool(item.relevant_spans) for item in golden.items)
+        message = f"the spans of {n} items were not compared with their files: no documents given"
         if n:
-            message = (
-                f"the spans of {n} items were not compared with their files: no documents given"
-            )
             yield GoldenFault("spans", WARNING, "", message)
         return
     for item in golden.items:
@@ -312,29 +282,26 @@ def _span_faults(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str
             yield f"{span.name} ends beyond the file, which has {len(document)} characters"
         elif not actual.strip():
             yield f"{span.name} is blank"
-        elif text is not None and " ".join(text.split()) != " ".join(actual.split()):
+        elif text is not None and text.split() != actual.split():
             yield f"{span.name} reads {_quote(actual)}, not {_quote(text)}"
 
 
 def _id_faults(items: Sequence[GoldenItem], documents: Mapping[str, str]) -> Iterator[GoldenFault]:
-    """Gold ids that name documents which do not exist; ids of another kind are ignored.
-
-    An id counts as the name of a document if some id of the set is one, or if it has the suffix of
-    the documents.
-    """
-    gold = {item.query_id: [name for name, n in item.relevant.items() if n > 0] for item in items}
-    names = dict.fromkeys(name for ids in gold.values() for name in ids)
-    existing = {name for name in names if name in documents}
+    """Gold ids that name documents which do not exist; ids of another kind are ignored."""
+    gold = [(item.query_id, name) for item in items for name, n in item.relevant.items() if n > 0]
+    names = dict.fromkeys(name for _, name in gold)
     suffixes = {_suffix(name) for name in documents} - {""}
     # Ids may be those of chunks or of a data base; they are taken for documents only if some of
     # them are, or if they look like the files.
+    some_exist = any(name in documents for name in names)
     missing = {
-        name for name in names if name not in existing and (existing or _suffix(name) in suffixes)
+        name
+        for name in names
+        if name not in documents and (some_exist or _suffix(name) in suffixes)
     }
-    for query_id, ids in gold.items():
-        for name in ids:
-            if name in missing:
-                yield GoldenFault("spans", ERROR, query_id, f"there is no document {name!r}")
+    for query_id, name in gold:
+        if name in missing:
+            yield GoldenFault("spans", ERROR, query_id, f"there is no document {name!r}")
     if len(missing) > 1:
         message = f"{len(missing)} of the {len(names)} documents that ids name do not exist"
         yield GoldenFault("spans", WARNING, "", message, value=len(missing) / len(names))
@@ -342,6 +309,17 @@ def _id_faults(items: Sequence[GoldenItem], documents: Mapping[str, str]) -> Ite
 
 def _suffix(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
+
+
+def _gold_texts(item: GoldenItem, documents: Mapping[str, str]) -> list[str]:
+    """The texts that contain the answer, as far as they are available."""
+    spans = [span for span in item.relevant_spans if span.filename in documents]
+    texts = [
+        *item.relevant_texts,
+        *(documents[span.filename][span.start : span.end] for span in spans),
+        *(documents[name] for name, n in item.relevant.items() if n > 0 and name in documents),
+    ]
+    return [text for text in texts if text.strip()]
 
 
 def _wordy_references(item: GoldenItem) -> list[str]:
@@ -352,7 +330,7 @@ def _wordy_references(item: GoldenItem) -> list[str]:
 def check_support(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     """Answers whose words are not in their gold."""
     for item in golden.items:
-        texts, references = golden.gold_texts(item), _wordy_references(item)
+        texts, references = _gold_texts(item, golden.documents or {}), _wordy_references(item)
         if item.answerable is False or not texts or not references:
             continue
         # The best of them: the other references may be worded otherwise.
@@ -383,13 +361,14 @@ def check_leakage(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
 
 def check_balance(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
     """Types with too few queries for a statement, and one type that outweighs the others."""
-    n = len(golden.items)
-    limits = golden.limits
-    for key in dict.fromkeys((*limits.by, _ANSWERABLE)):
-        counts = Counter(_type_of(item, key) for item in golden.items)
-        if set(counts) == {_UNSAID}:
-            continue
-        for value, count in counts.most_common():
+    n, limits = len(golden.items), golden.limits
+    for key in dict.fromkeys((*limits.by, "answerable")):
+        values = [
+            item.answerable if key == "answerable" else item.metadata.get(key)
+            for item in golden.items
+        ]
+        counts = Counter(_UNSAID if value is None else str(value) for value in values)
+        for value, count in counts.most_common() if set(counts) != {_UNSAID} else ():
             # A set of a single type is a choice, not an imbalance.
             if len(counts) > 1 and count / n > limits.largest:
                 message = f"{count} of {n} queries have {key} {value}; they decide every mean"
@@ -400,6 +379,44 @@ def check_balance(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
             yield GoldenFault("balance", WARNING, "", message, value=count / n)
 
 
-def _type_of(item: GoldenItem, key: str) -> str:
-    value = item.answerable if key == _ANSWERABLE else item.metadata.get(key)
-    return _UNSAID if value is None else str(value)
+# -- drafts: each filter returns why it rejects an item, or None
+
+_FEWEST_WORDS, _MOST_WORDS = 3, 60
+
+# Words by which a question refers to a text that its reader has not seen.
+_LEANING = re.compile(
+    r"\b(the|this|these|that|above|given|provided) (text|passage|document|paragraph|excerpt|author"
+    r"|article|section|context|texts|passages|documents)\b|\baccording to\b",
+    re.IGNORECASE,
+)
+
+
+def reject_length(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
+    """Reject questions with fewer than 3 or more than 60 words."""
+    n = len(words_of(item.question))
+    if _FEWEST_WORDS <= n <= _MOST_WORDS:
+        return None
+    return f"the question has {n} words; expected {_FEWEST_WORDS} to {_MOST_WORDS}"
+
+
+def reject_leaning(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
+    """Reject questions that refer to a text which their reader has not seen."""
+    match = _LEANING.search(item.question)
+    return None if match is None else f"the question refers to {match[0]!r}"
+
+
+def reject_unsupported(item: GoldenItem, contexts: Sequence[str]) -> str | None:
+    """Reject answers of which the text contains less than half of the words."""
+    for answer in _wordy_references(item):
+        share = share_within(answer, contexts)
+        if share < Limits.support:
+            return f"the text contains {share:.0%} of the words of {answer!r:.60}"
+    return None
+
+
+def reject_leaking(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
+    """Reject questions that contain their answer."""
+    for answer in _wordy_references(item):
+        if share_within(answer, [item.question]) >= Limits.leak:
+            return f"the question contains its answer {answer!r:.60}"
+    return None
