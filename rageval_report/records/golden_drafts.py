@@ -385,7 +385,7 @@ class DraftPlan(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """The outcome of a plan: the item, or why it was rejected, with the question if there is one."""
+    """The outcome of a plan: the item, or why it was rejected, with the question if any."""
 
     plan: DraftPlan
     item: GoldenItem | None

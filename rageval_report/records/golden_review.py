@@ -13,6 +13,7 @@ from html import escape
 from importlib import resources
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -121,7 +122,7 @@ def _shown_gold(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]
     yield from item.relevant
     passages = item.provenance.get("passages")
     places = [place for place in passages if _is_place(place)] if isinstance(passages, list) else []
-    around_spans = [
+    around_spans: list[list[Any]] = [
         [span.filename, max(0, span.start - _CONTEXT), span.end + _CONTEXT]
         for span in item.relevant_spans
     ]
@@ -353,7 +354,9 @@ def apply_review(
     every = check_items(items)
     by_id = {decision.query_id: decision for decision in decisions}
     _check_decisions(every, by_id)
-    remaining, rejected, rows = [], [], []
+    remaining: list[GoldenItem] = []
+    rejected: list[GoldenItem] = []
+    rows = []
     for item in every:
         decision = by_id.get(item.query_id)
         word = decision and decision.decision

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import unquote
 
@@ -193,7 +194,7 @@ def match_record_ids(records: pd.DataFrame, match_ids: MatchIds) -> tuple[pd.Dat
         names = [None if ranks is None else list(ranks) for ranks in rankings]
         table["retrieved"] = pd.Series(names, index=table.index, dtype=object)
     for field, side in _SECTIONS.items():
-        map_cells(field, lambda cell, side=side: _changed_sections(cell, changes, side))
+        map_cells(field, partial(_changed_sections, changes=changes, side=side))
     return table, note_of_changes(changes, n_repeats)
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from os.path import commonprefix
+from itertools import takewhile
 
 from rageval_report.errors import named
 from rageval_report.records.id_changes import ID_CHANGES, IdChange, IdSide, change_id
@@ -60,7 +60,7 @@ class QueryIds:
 
 @dataclass(frozen=True)
 class IdMatch:
-    """The changes of form after which `n_after` instead of `n_before` of `n` gold ids are retrieved.
+    """The changes of form after which `n_after`, not `n_before`, of `n` gold ids are retrieved.
 
     With pairs of a gold id and the retrieved id that it meets, and the first queries affected.
     """
@@ -236,9 +236,15 @@ def _part_changes(sample: list[QueryIds]) -> list[IdChange]:
     return [*words, *cuts, *(change for change in others if change not in words)]
 
 
+def _shared_beginning(names: list[str]) -> str:
+    # What the first and the last in order share, all between them share too.
+    pairs = zip(min(names, default=""), max(names, default=""), strict=False)
+    return "".join(letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
 def _common_prefix(names: list[str]) -> str:
     """The beginning that all ids share, up to a boundary of words or the first digit."""
-    shared = commonprefix(names)
+    shared = _shared_beginning(names)
     if len(names) > 1:  # of one id alone every beginning is shared
         without_digits = shared.rstrip("0123456789")
         if all(_DIGITS.match(name[len(without_digits) :]) for name in names):
@@ -255,7 +261,7 @@ def _common_suffix(names: list[str]) -> str:
     """The end that all ids share, from a boundary of words."""
     if len(names) < 2:
         return ""
-    shared = commonprefix([name[::-1] for name in names])[::-1]
+    shared = _shared_beginning([name[::-1] for name in names])[::-1]
     starts = [place for place, character in enumerate(shared) if not _WORD.match(character)]
     return shared[starts[0] :] if starts else ""
 

@@ -476,7 +476,7 @@ def clapnq_rows(document: object) -> list[JsonObject]:
 
 
 def clapnq_record(row: JsonObject) -> RecordFields:
-    """The record of a question; if every answer is blank, the question has no answer and no gold."""
+    """The record of a question; it has no answer and no gold if every answer is blank."""
     passages = {
         passage_id(str(passage.get("title", "")), text): text
         for passage in to_mappings(row["passages"])

@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import itemgetter
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from rageval_report.errors import DataError
 from rageval_report.scores.query_ids import plain_text
-
-BitWords = npt.NDArray[np.uint64]
 
 _WORD = re.compile(r"\w+")
 
@@ -30,11 +25,8 @@ _N_LETTERS = 3  # of a run
 # Answers that no text contains: they count neither as supported nor as leaked.
 YES_NO = frozenset(("yes", "no", "true", "false"))
 
-# Questions have about as many runs as characters, so that a sketch of 256 bits is sparse.
-_N_WORDS = 4
-_N_BITS = 64 * _N_WORDS
-_FIRST_CAPACITY = 64
-_BIT_COUNTS = np.array([value.bit_count() for value in range(1 << 16)], dtype=np.uint8)
+# Rows whose overlap with all others is counted at once.
+_BLOCK = 256
 
 
 def words_of(text: str) -> list[str]:
@@ -80,68 +72,6 @@ def _numbers_of(text: str) -> frozenset[str]:
     return frozenset(word for word in words_of(text) if any(map(str.isdecimal, word)))
 
 
-def _count_bits(words: BitWords) -> npt.NDArray[Any]:
-    """The number of bits that are set in each word; NumPy counts them itself from version 2 on."""
-    count: Callable[[BitWords], npt.NDArray[Any]] | None = getattr(np, "bitwise_count", None)
-    if count is not None:
-        return count(words)
-    halves = words.view(np.uint16).reshape(-1, 4)
-    counted: npt.NDArray[Any] = _BIT_COUNTS[halves].sum(axis=1, dtype=np.int64)
-    return counted
-
-
-class _SketchedSets:
-    """Texts as sets of runs, each with a sketch that shows quickly which sets are far apart.
-
-    Each run flips one of the sketch's bits, so that two sketches differ in at most as many bits as
-    the sets in runs: sets whose sketches differ in many bits need not be compared.
-    """
-
-    def __init__(self, threshold: float, run_numbers: dict[str, int]):
-        self._threshold = threshold
-        self._run_numbers = run_numbers
-        self._sets: list[frozenset[str]] = []
-        self._sizes = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
-        self._bits = np.zeros((_N_WORDS, _FIRST_CAPACITY), dtype=np.uint64)
-
-    def add(self, runs: frozenset[str]) -> None:
-        """Add one more text."""
-        position = len(self._sets)
-        if position == len(self._sizes):  # double the capacity
-            self._sizes = np.concatenate([self._sizes, np.zeros_like(self._sizes)])
-            self._bits = np.concatenate([self._bits, np.zeros_like(self._bits)], axis=1)
-        self._sets.append(runs)
-        self._sizes[position] = len(runs)
-        self._bits[:, position] = self._sketch(runs)
-
-    def near(self, runs: frozenset[str], low: int = 0) -> Iterator[tuple[int, float]]:
-        """The positions of near texts, from `low` on, with their similarities."""
-        candidates = slice(low, len(self._sets))
-        n_differing = np.zeros(candidates.stop - low, dtype=np.int64)
-        # The sketches differ in at most as many bits as the sets in elements, so this rules pairs
-        # out but never loses one.
-        for words, word in zip(self._bits, self._sketch(runs), strict=True):
-            n_differing += _count_bits(words[candidates] ^ word)
-        # |A - B| + |B - A| = (|A| + |B|) (1 - J) / (1 + J); rounding must not lose a pair
-        ratio = (1.0 - self._threshold) / (1.0 + self._threshold)
-        limits = (self._sizes[candidates] + len(runs)) * ratio + 1e-9
-        for position in (np.flatnonzero(n_differing <= limits) + low).tolist():
-            value = jaccard(runs, self._sets[position])
-            if value >= self._threshold:
-                yield position, value
-
-    def first_of_size(self, least: float) -> int:
-        """The first position whose set is not smaller; the sets must have been added by size."""
-        return int(np.searchsorted(self._sizes[: len(self._sets)], least - 1e-9))
-
-    def _sketch(self, runs: frozenset[str]) -> BitWords:
-        # Runs get their numbers in the order of first use; sorting makes it the same each time.
-        numbers = self._run_numbers
-        bits = [numbers.setdefault(text, len(numbers)) % _N_BITS for text in sorted(runs)]
-        flips = np.bincount(np.array(bits, dtype=np.int64), minlength=_N_BITS)
-        return np.packbits(flips % 2 == 1).view(np.uint64)
-
-
 class SeenQuestions:
     """Questions so far, which know the one that is nearest to another.
 
@@ -155,64 +85,50 @@ class SeenQuestions:
 
     def __init__(self, threshold: float):
         self._threshold = check_threshold(threshold)
-        self._run_numbers: dict[str, int] = {}
-        self._texts: defaultdict[frozenset[str], list[str]] = defaultdict(list)
-        self._groups: dict[frozenset[str], _SketchedSets] = {}
+        self._groups: defaultdict[frozenset[str], dict[str, frozenset[str]]] = defaultdict(dict)
 
     def add(self, text: str) -> None:
         """Add one more question."""
-        numbers = _numbers_of(text)
-        group = self._groups.setdefault(numbers, _SketchedSets(self._threshold, self._run_numbers))
-        group.add(_runs(text))
-        self._texts[numbers].append(text)
+        self._groups[_numbers_of(text)].setdefault(text, _runs(text))
 
     def nearest(self, text: str) -> str | None:
         """The nearest of the questions, the first of several; None if none is near."""
-        numbers = _numbers_of(text)
-        if numbers not in self._groups:
-            return None
-        near = self._groups[numbers].near(_runs(text))
-        position, _ = max(near, key=itemgetter(1), default=(None, 0.0))
-        return None if position is None else self._texts[numbers][position]
+        runs, group = _runs(text), self._groups[_numbers_of(text)]
+        values = {other: jaccard(runs, group[other]) for other in group}
+        nearest = max(values, key=values.__getitem__, default=None)
+        return nearest if nearest is not None and values[nearest] >= self._threshold else None
 
 
 def near_pairs(texts: Sequence[str], threshold: float) -> list[tuple[int, int, float]]:
     """The pairs of texts whose Jaccard similarity of runs is at least `threshold`; with it.
 
-    Texts that contain different numbers are not near.
-
-    Notes
-    -----
-    Exact: no pair is missed, and nothing is random. Texts with the same numbers are sorted by size,
-    and each is compared with those before it that are not too small, first by its sketch. The
-    remaining pairs are compared run by run.
-
-    References
-    ----------
-    .. [1] Sandes, Teodoro, Melo (2020). Bitmap filter: speeding up exact set similarity joins
-       with bitwise operations. Information Systems 88.
+    Texts that contain different numbers are not near. The runs that two texts have in common are
+    counted by a sparse product, so that no pair is missed and nothing is random.
 
     Examples
     --------
     >>> near_pairs(["Who wrote Hamlet?", "who wrote Hamlet", "When?"], 0.8)
     [(0, 1, 1.0)]
     """
+    from scipy.sparse import csr_array  # loads when it is needed
+
     check_threshold(threshold)
-    by_numbers: defaultdict[frozenset[str], dict[int, frozenset[str]]] = defaultdict(dict)
-    for position, text in enumerate(texts):
-        by_numbers[_numbers_of(text)][position] = _runs(text)
-    run_numbers: dict[str, int] = {}
+    runs, numbers = list(map(_runs, texts)), list(map(_numbers_of, texts))
+    columns: dict[str, int] = {}
+    places = [columns.setdefault(run, len(columns)) for of_text in runs for run in of_text]
+    sizes = np.array(list(map(len, runs)), dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    ones = np.ones(len(places), dtype=np.int32)
+    has_run = csr_array((ones, places, starts), shape=(len(texts), max(len(columns), 1)))
     pairs = []
-    for sets in by_numbers.values():
-        earlier = _SketchedSets(threshold, run_numbers)
-        # Sets whose sizes differ by more than the threshold cannot be near.
-        by_size = sorted(sets, key=lambda position: len(sets[position]))
-        for position in by_size:
-            low = earlier.first_of_size(threshold * len(sets[position]))
-            for place, value in earlier.near(sets[position], low):
-                first, second = sorted((position, by_size[place]))
-                pairs.append((first, second, value))
-            earlier.add(sets[position])
+    for low in range(0, len(texts), _BLOCK):
+        common = (has_run[low : low + _BLOCK] @ has_run.T).tocoo()
+        first, second = common.row.astype(np.int64) + low, common.col
+        values = common.data / (sizes[first] + sizes[second] - common.data)
+        for place in np.flatnonzero((first < second) & (values >= threshold)).tolist():
+            a, b = int(first[place]), int(second[place])
+            if numbers[a] == numbers[b]:
+                pairs.append((a, b, float(values[place])))
     return sorted(pairs)
 
 

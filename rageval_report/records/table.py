@@ -527,7 +527,7 @@ class _RecordColumns:
                 relevant[row] = self._credited(
                     row, grades, ranked[row], chunks, "retrieved",
                     "gold spans need the filename, start and end of each retrieved chunk",
-                    lambda found, gold=places: first_holders(found, list(gold.values()), overlap),
+                    partial(first_holders, gold=list(places.values()), overlap=overlap),
                 )  # fmt: skip
             elif texts is not None:
                 if ranked[row] is None and contexts is not None:
@@ -536,7 +536,7 @@ class _RecordColumns:
                 relevant[row] = self._credited(
                     row, texts, ranked[row], contexts, "contexts",
                     "gold texts need one text for each retrieved chunk",
-                    lambda found, gold=texts: first_text_holders(found, list(gold), overlap),
+                    partial(first_text_holders, gold=list(texts), overlap=overlap),
                 )  # fmt: skip
         self.columns["relevant"] = relevant
         if any(ranking is not None for ranking in ranked):

@@ -9,15 +9,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rageval_report.records.spans import Span
+from rageval_report.records.cells import Span
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.golden import GoldenItem, sample_golden, split_golden
-from rageval_report.records.golden_samples import (
-    allocate_proportionally,
-    documents_of,
-    shared_documents,
-)
+from rageval_report.records.draws import proportional_shares
+from rageval_report.records.golden_samples import documents_of, shared_documents
 
 
 def items_of(types, **fields):
@@ -70,7 +67,7 @@ def test_as_many_as_are_there_can_be_drawn(n):
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.data())
 def test_shares_add_up_and_stay_within_one_of_the_exact_ones(sizes, data):
     n = data.draw(st.integers(0, sum(sizes)))
-    shares = allocate_proportionally(sizes, n)
+    shares = proportional_shares(sizes, n)
     assert sum(shares) == n
     for share, size in zip(shares, sizes, strict=True):
         assert 0 <= share <= size

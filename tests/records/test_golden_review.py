@@ -8,8 +8,7 @@ import re
 from io import StringIO
 
 import pytest
-from rageval_report.golden.golden_review import review_rows
-from rageval_report.records.spans import Span
+from rageval_report.records.cells import Span
 
 from rageval_report.errors import DataError, RagevalWarning, ReaderError
 from rageval_report.golden import GoldenItem, apply_review, read_review, review_page, review_sheet
@@ -28,6 +27,11 @@ def filled(changes):
     for row in rows:
         row.update(changes.get(row["query_id"], {}))
     return rows
+
+
+def sheet_rows(items, documents=None):
+    """The rows of a sheet."""
+    return list(csv.DictReader(StringIO(review_sheet(items, documents=documents))))
 
 
 @pytest.fixture
@@ -179,7 +183,7 @@ def test_passages_are_shown_where_the_documents_are_given():
         GoldenItem("b", "Who?", answerable=False, provenance={"passages": [["a.md", 400, 425]]}),
         GoldenItem("c", "What?", relevant={"d1": 1.0, "gone": 1.0}),
     ]
-    shown = [row["gold"] for row in review_rows(items, documents)]
+    shown = [row["gold"] for row in sheet_rows(items, documents)]
     assert "a.md:\n" + text[113:719] in shown[0]
     assert shown[1] == "a.md:\nThe Seine is 777 km long."
     assert shown[2].endswith("d1:\nBy id.")
@@ -189,4 +193,4 @@ def test_passages_are_shown_where_the_documents_are_given():
 @pytest.mark.parametrize("passages", ["x", [7], [["a.md"]], [[7, 0, 1]], [["a.md", "0", 1]]])
 def test_a_provenance_of_another_shape_is_passed_over(passages):
     item = GoldenItem("a", "Why?", provenance={"passages": passages})
-    assert review_rows([item], {"a.md": "text"})[0]["gold"] == ""
+    assert sheet_rows([item], {"a.md": "text"})[0]["gold"] == ""

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rageval_report.records.spans import Span
+from rageval_report.records.cells import Span
 
 from rageval_report import read_records
 from rageval_report.datasets import load_dataset

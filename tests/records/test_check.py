@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rageval_report.records.spans import Span
+from rageval_report.records.cells import Span
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.golden import (
