@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from rageval_report.records.cells import Span
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.golden import (
@@ -14,6 +13,7 @@ from rageval_report.golden import (
     check_golden,
     read_golden,
 )
+from rageval_report.records.cells import Span
 from rageval_report.records.golden import golden_item
 
 

@@ -10,8 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from rageval_report.golden import Documents
-from rageval_report.records.golden_drafts import passages_of
 
 from rageval_report.errors import (
     DataError,
@@ -21,8 +19,9 @@ from rageval_report.errors import (
     UnknownNameError,
 )
 from rageval_report.files.digests import open_line, seal_line
-from rageval_report.golden import GoldenItem, check_golden, generate_golden, load_prompts
+from rageval_report.golden import Documents, GoldenItem, check_golden, generate_golden, load_prompts
 from rageval_report.judges.chats import Message, Reply, ScriptedChat
+from rageval_report.records.golden_drafts import passages_of
 
 OPTIONS = {"shortest": 10}
 
@@ -223,8 +222,7 @@ def test_a_line_that_was_cut_is_asked_again(documents, chat, tmp_path):
     first = made(documents, chat, {"factoid": 2}, journal=journal)
     content = journal.read_bytes()
     journal.write_bytes(content[:-9])
-    with pytest.warns(RagevalWarning, match=rf"line {1 + first.n_asked} is missing"):
-        again = made(documents, chat, {"factoid": 2}, journal=journal)
+    again = made(documents, chat, {"factoid": 2}, journal=journal)
     assert (again.n_asked, again.items) == (1, first.items)
     assert journal.read_bytes() == content
 
@@ -234,6 +232,16 @@ def test_another_model_gets_no_answers_of_the_first(documents, chat, tmp_path):
     first = made(documents, chat, {"factoid": 1}, journal=journal)
     other = ScriptedChat(chat._answer, model="another")
     assert made(documents, other, {"factoid": 1}, journal=journal).n_asked == first.n_asked
+
+
+def test_a_damaged_line_is_reported_and_asked_again(documents, chat, tmp_path):
+    journal = tmp_path / "journal.jsonl"
+    first = made(documents, chat, {"factoid": 2}, journal=journal)
+    first_line, *rest = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(first_line.replace(b"reply", b"replY") + b"".join(rest))
+    with pytest.warns(RagevalWarning, match="the journal is damaged: 'line 1'"):
+        again = made(documents, chat, {"factoid": 2}, journal=journal)
+    assert (again.n_asked, again.items) == (1, first.items)
 
 
 @pytest.mark.parametrize("n_left", [1, 2, 4])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rageval_report.records.table import first_text_holders
 
 from rageval_report import score
 from rageval_report.records import record_table
+from rageval_report.records.table import first_text_holders
 
 GOLD = "The Seine is 777 km long"  # 24 characters
 

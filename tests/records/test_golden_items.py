@@ -7,7 +7,6 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rageval_report.records.cells import Span
 
 from rageval_report import read_records
 from rageval_report.datasets import load_dataset
@@ -19,6 +18,7 @@ from rageval_report.golden import (
     read_golden,
     write_golden,
 )
+from rageval_report.records.cells import Span
 from rageval_report.records.golden import ITEM_FIELDS, golden_item, golden_text, records_text
 
 GIVEN = [name for name in ITEM_FIELDS if name not in ("query_id", "question", "references")]

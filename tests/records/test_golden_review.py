@@ -8,10 +8,10 @@ import re
 from io import StringIO
 
 import pytest
-from rageval_report.records.cells import Span
 
 from rageval_report.errors import DataError, RagevalWarning, ReaderError
 from rageval_report.golden import GoldenItem, apply_review, read_review, review_page, review_sheet
+from rageval_report.records.cells import Span
 
 ITEMS = [
     GoldenItem("a", "=Who wrote it?", ("Ann",), ("-Bob",), answerable=True),

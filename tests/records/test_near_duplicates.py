@@ -21,7 +21,9 @@ def similarity(first, second):
     """The second witness: sets of runs of three characters, one pair at a time."""
     if {"1998", "1999"} & set(first.split()) != {"1998", "1999"} & set(second.split()):
         return 0.0
-    one, two = ({text[i : i + 3] for i in range(max(1, len(text) - 2)) if text} for text in (first, second))
+    one, two = (
+        {text[i : i + 3] for i in range(max(1, len(text) - 2)) if text} for text in (first, second)
+    )
     return len(one & two) / len(one | two) if one | two else 0.0
 
 

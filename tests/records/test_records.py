@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rageval_report.records.cells import Span
-from rageval_report.records.table import first_holders
 
 from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
 from rageval_report.records import FIELDS, record_table
+from rageval_report.records.cells import Span
+from rageval_report.records.table import first_holders
 
 
 def one(**cells):

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rageval_report.records.cells import Span
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.golden import GoldenItem, sample_golden, split_golden
+from rageval_report.records.cells import Span
 from rageval_report.records.draws import proportional_shares
 from rageval_report.records.golden_samples import documents_of, shared_documents
 
