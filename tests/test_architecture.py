@@ -34,6 +34,7 @@ FLOORS = (
     {"metrics", "readers", "embeddings", "datasets", "runner"},
     {"sources"},  # they open tables and documents, which readers read
     {"analysis", "judges"},
+    {"records.golden_drafts"},  # written by a chat model, so it is above the judges' chats
     {"golden", "reports"},
     {"scale"},  # the same questions of lazy tables, with the page of their answers
     {"evaluation"},
@@ -44,9 +45,10 @@ FLOORS = (
     {"cli"},
     {"__main__", "pytest"},  # the plug-in names files as the command line does
 )
+OF_THEIR_OWN = {room for rooms in FLOORS for room in rooms if "." in room}
 READING = {"stats", "analysis", "results", "render", "plots", "reports"}
 MAKING = {*("records", "readers", "sources", "embeddings", "datasets", "runner")}
-MAKING |= {"http", "rankings", "metrics", "judges", "golden"}
+MAKING |= {"http", "rankings", "metrics", "judges", "golden", "records.golden_drafts"}
 HEAVY = {"scipy", "matplotlib", "tabulate", "dask", "duckdb", "narwhals", "polars", "click"}
 HEAVY |= {"jinja2", "tqdm", "numba", "sklearn", "statsmodels", "httpx2", "openpyxl", "yaml"}
 # Imported inside the functions that need them, because nothing heavy loads unasked.
@@ -117,9 +119,14 @@ def running_nodes_of(path):
 
 
 def room_of(module):
+<<<<<<< HEAD
     """The room of a module; sentences stand below the analyses that print them, pages above."""
     is_text = re.fullmatch(r"reports\.\w*sentences", module)
     return "reports.sentences" if is_text else module.partition(".")[0]
+=======
+    """The room of a module; a few modules have a floor of their own."""
+    return module if module in OF_THEIR_OWN else module.partition(".")[0]
+>>>>>>> h_records
 
 
 # The few names that a lower floor gives away although a higher one defines them. Each is loaded on

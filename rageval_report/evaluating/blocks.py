@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from rageval_report.errors import RagevalWarning
-from rageval_report.records.concatenation import concatenate_rows
+from rageval_report.records.table import concatenate_rows
 from rageval_report.runner import FinishedRun
 
 # Up to this size a run is kept in memory as a whole, and the page shows all its texts.

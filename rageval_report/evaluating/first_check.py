@@ -17,9 +17,8 @@ from rageval_report.evaluating.config import EvalConfig
 from rageval_report.evaluating.default_metrics import allowed_metrics
 from rageval_report.evaluating.scoring import ScoringPlan, tools_of
 from rageval_report.records import record_table
-from rageval_report.records.id_doubts import doubts_about_ids
-from rageval_report.records.id_search import QueryIds
-from rageval_report.records.matched_ids import match_record_ids
+from rageval_report.records.id_changes import match_record_ids
+from rageval_report.records.id_search import QueryIds, doubts_about_ids
 from rageval_report.runner.first_answers import FIRST_ANSWERS, CheckFirst
 from rageval_report.scores.catalogue.dialects import dialect_of_name
 from rageval_report.scores.guard import Doubt, notes_with_doubts

@@ -20,7 +20,7 @@ from rageval_report.evaluating.staged_scoring import (
 from rageval_report.judges import Rubric, growing_judging
 from rageval_report.judges.chats.base import Chat
 from rageval_report.judges.judge_options import JudgeOptions
-from rageval_report.records.draw_keys import draw_keys
+from rageval_report.records.draws import draw_keys
 from rageval_report.results import Result
 from rageval_report.runner.staged_asking import asking_order
 from rageval_report.scoring.records import JudgedEvaluation, score_and_judge

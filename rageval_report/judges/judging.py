@@ -41,7 +41,7 @@ from rageval_report.judges.spending import Usage, usage_rows
 from rageval_report.judges.steps import NotAskedError, NoVerdictError
 from rageval_report.records import record_table
 from rageval_report.records.cells import is_missing
-from rageval_report.records.concatenation import concatenate_rows
+from rageval_report.records.table import concatenate_rows
 from rageval_report.scores.states import ERROR, FAILED, MISSING, SCORED, state_columns
 
 # By rubric, for each query the verdicts in the order of the repeats.

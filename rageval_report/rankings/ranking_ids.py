@@ -13,10 +13,14 @@ from rageval_report.rankings.from_rows import IdRows, from_frame
 from rageval_report.rankings.hits import Hits
 from rageval_report.rankings.id_columns import Ids
 from rageval_report.rankings.trec.files import read_trec_qrels, read_trec_run
-from rageval_report.records.id_changes import IdSide, MatchIds, change_id, parse_changes
-from rageval_report.records.id_doubts import doubts_about_ids, find_different_ids
-from rageval_report.records.id_search import QueryIds
-from rageval_report.records.matched_ids import note_of_changes
+from rageval_report.records.id_changes import (
+    IdSide,
+    MatchIds,
+    change_id,
+    note_of_changes,
+    parse_changes,
+)
+from rageval_report.records.id_search import QueryIds, doubts_about_ids, find_different_ids
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.guard import Doubt
 
@@ -157,7 +161,7 @@ def match_ranking_ids(
     run, qrels : mapping, frame or path
         As `rageval_report.rankings.score_tables.score_table_of_rankings` takes them.
     match_ids : str or iterable of str
-        As for `rageval_report.records.matched_ids.match_record_ids`.
+        As for `rageval_report.records.id_changes.match_record_ids`.
 
     Examples
     --------

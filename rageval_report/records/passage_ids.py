@@ -1,11 +1,13 @@
 """Finds the ids of a passage: of its document and of its chunk, also in an object within it.
 
 Frameworks write a passage as an object with its text, and put ids beside it, into its metadata, or
-into the object of a node. Each key that may hold an id is a candidate; the surest is taken.
+into the object of a node. Each key that may hold an id is a candidate; the surest is taken, unless
+another one meets the gold more often.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -69,12 +71,7 @@ NO_PLACES = IdPlaces("", "")
 class PassageIds:
     """The candidates for the ids of a passage, the surest first.
 
-    Parameters
-    ----------
-    documents, chunks : list of IdCandidate
-        For the id of its document, and for its own.
-    names : list of IdCandidate
-        Names of its document, which count if nothing else is there.
+    The `names` of its document count if nothing else is there.
     """
 
     documents: list[IdCandidate] = field(default_factory=list)
@@ -84,10 +81,8 @@ class PassageIds:
     @property
     def is_certain(self) -> bool:
         """Whether some key says that it holds an id."""
-        return any(
-            _last_key(candidate.place) not in _UNCERTAIN
-            for candidate in (*self.chunks, *self.documents)
-        )
+        candidates = (*self.chunks, *self.documents)
+        return any(_last_key(candidate.place) not in _UNCERTAIN for candidate in candidates)
 
     def choose(
         self, preferred: IdPlaces = NO_PLACES
@@ -113,48 +108,41 @@ def _squeezed(key: str) -> str:
     return key.lower().replace("_", "").replace("-", "")
 
 
+@lru_cache(maxsize=1024)
+def _last_key(place: str) -> str:
+    return _squeezed(place.rpartition(".")[2])
+
+
 def passage_ids(item: Mapping[str, Any]) -> PassageIds:
-    """The candidates for the ids of a passage.
-
-    Parameters
-    ----------
-    item : mapping
-        The passage, or a gold item or a citation that is written like one.
-
-    Examples
-    --------
-    >>> found = passage_ids({"node": {"node_id": "n1", "metadata": {"file_name": "a.md"}}})
-    >>> found.documents, found.chunks
-    ([IdCandidate(place='node.metadata.file_name', value='a.md')], \
-[IdCandidate(place='node.node_id', value='n1')])
-    """
+    """The candidates for the ids of a passage, or of a gold item or citation written like one."""
     if not any(isinstance(value, Mapping) for value in item.values()):
-        return _ids_beside(item)
+        keys = _flat_keys(tuple(item))
+        return PassageIds(
+            *(
+                [IdCandidate(key, item[key]) for key in names if _may_be_id(item[key], "")]
+                for names in (keys.documents, keys.chunks, keys.names)
+            )
+        )
     objects = list(_objects_in(item))
-    chunks = [
-        candidate
-        for depth, (path, content) in enumerate(objects)
-        for candidate in _at(path, content, _chunk_keys(path, is_beside=depth == 0))
-    ]
+    inner = objects[1:]
+    chunks = [c for path, content in objects for c in _at(path, content, _chunk_keys(path))]
     documents = [c for path, content in objects for c in _at(path, content, _DOCUMENT)]
     documents += [c for path, content in objects for c in _related(path, content)]
     # The id of {"document": {"id": ...}} is that of a document if the passage has one of its own.
     ids_of_documents = [
         candidate
-        for path, content in objects
-        if _is_of_document(path)
+        for path, content in inner
+        if _last_key(path) in _OF_DOCUMENTS
         for candidate in _at(path, content, _OWN)
     ]
-    names = [c for path, content in objects if path for c in _at(path, content, _DOCUMENT_NAMES)]
+    names = [c for path, content in inner for c in _at(path, content, _DOCUMENT_NAMES)]
     if chunks or not (documents or names):
         documents += ids_of_documents
     else:
         chunks += ids_of_documents
     documents += names
     if not chunks and documents:
-        chunks += [
-            c for path, content in objects if path for c in _at(path, content, _CHUNK_NUMBERS)
-        ]
+        chunks += [c for path, content in inner for c in _at(path, content, _CHUNK_NUMBERS)]
     # An id within the metadata of a passage that has its own may be that of its document.
     documents += [
         candidate
@@ -179,7 +167,7 @@ class _FlatKeys(NamedTuple):
 @lru_cache(maxsize=1024)
 def _flat_keys(keys: tuple[str, ...]) -> _FlatKeys:
     present = _present_keys(keys)
-    groups = (_DOCUMENT, _chunk_keys("", is_beside=True), _DOCUMENT_NAMES, _TEXTS)
+    groups = (_DOCUMENT, _chunk_keys(""), _DOCUMENT_NAMES, _TEXTS)
     return _FlatKeys(*(tuple(present[n] for n in names if n in present) for names in groups))
 
 
@@ -193,29 +181,9 @@ def _present_keys(keys: Iterable[str]) -> dict[str, str]:
     return present
 
 
-def _ids_beside(item: Mapping[str, Any]) -> PassageIds:
-    """The candidates of a passage without objects within it."""
-    keys = _flat_keys(tuple(item))
-    return PassageIds(
-        *(
-            [IdCandidate(key, item[key]) for key in names if _may_be_id(item[key], is_beside=True)]
-            for names in (keys.documents, keys.chunks, keys.names)
-        )
-    )
-
-
-def _chunk_keys(path: str, *, is_beside: bool) -> tuple[str, ...]:
-    own = () if _is_of_document(path) else _OWN
-    return (*_CHUNK, *(_ONLY_BESIDE if is_beside else ()), *own, *_ALSO_CHUNK)
-
-
-def _is_of_document(path: str) -> bool:
-    return _last_key(path) in _OF_DOCUMENTS
-
-
-@lru_cache(maxsize=1024)
-def _last_key(place: str) -> str:
-    return _squeezed(place.rpartition(".")[2])
+def _chunk_keys(path: str) -> tuple[str, ...]:
+    own = () if _last_key(path) in _OF_DOCUMENTS else _OWN
+    return (*_CHUNK, *(() if path else _ONLY_BESIDE), *own, *_ALSO_CHUNK)
 
 
 def _objects_in(item: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -229,25 +197,22 @@ def _objects_in(item: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any
             for key, value in content.items()
             if isinstance(value, Mapping) and _squeezed(str(key)) in _OBJECTS
         ]
-        if not level:
-            return
 
 
 def _at(path: str, content: Mapping[str, Any], keys: Iterable[str]) -> Iterator[IdCandidate]:
     """The candidates at the keys of an object, in the order of the keys."""
     present = _present_keys(content)
     for name in keys:
-        if name in present:
-            value = content[present[name]]
-            if _may_be_id(value, is_beside=not path):
-                yield IdCandidate(f"{path}.{present[name]}" if path else present[name], value)
+        if name in present and _may_be_id(content[present[name]], path):
+            key = present[name]
+            yield IdCandidate(f"{path}.{key}" if path else key, content[key])
 
 
-def _may_be_id(value: object, *, is_beside: bool) -> bool:
+def _may_be_id(value: object, path: str) -> bool:
     """Whether a value is an id; beside the passage, a wrong one is left to raise an error."""
     if value is None or value != value or isinstance(value, list | tuple | Mapping):
         return False
-    if is_beside:
+    if not path:
         return True
     is_integer = isinstance(value, Integral) and not isinstance(value, bool)
     return is_integer or (isinstance(value, str) and bool(value.strip()))
@@ -256,26 +221,15 @@ def _may_be_id(value: object, *, is_beside: bool) -> bool:
 def _related(path: str, content: Mapping[str, Any]) -> Iterator[IdCandidate]:
     """The document of a LlamaIndex node."""
     relationships = content.get(_RELATIONSHIPS)
-    if not isinstance(relationships, Mapping):
-        return
-    for name in _SOURCES:
-        related = relationships.get(name)
+    for name in _SOURCES if isinstance(relationships, Mapping) else ():
+        related = relationships.get(name)  # type: ignore[union-attr]
         if isinstance(related, Mapping):
-            before = f"{path}." if path else ""
-            place = f"{before}{_RELATIONSHIPS}.{name}"
-            yield from _at(place, related, ("nodeid",))
+            place = f"{path}." if path else ""
+            yield from _at(f"{place}{_RELATIONSHIPS}.{name}", related, ("nodeid",))
 
 
 def passage_text(item: Mapping[str, Any]) -> object:
-    """The text of a passage, also of an object within it; None if there is none.
-
-    Examples
-    --------
-    >>> passage_text({"node": {"text": "Oslo."}, "score": 0.5})
-    'Oslo.'
-    >>> passage_text({"content": [{"type": "text", "text": "Oslo."}]})
-    'Oslo.'
-    """
+    """The text of a passage, also of an object within it; None if there is none."""
     for path, content in _objects_in(item):
         for key in _flat_keys(tuple(content)).texts:
             value = _text_within(content[key])
@@ -296,30 +250,59 @@ def _text_within(value: object) -> object:
     return value
 
 
-# -- the note
+# -- which place, if several keys may hold the ids
 
 
-_WHOSE = {
-    "retrieved": "retrieved passages",
-    "relevant": "gold items",
-    "citations": "citations",
-}
+def preferred_places(queries: Iterable[tuple[Sequence[object], set[str]]]) -> IdPlaces:
+    """The places at which ids of retrieved passages meet the gold of their query most often.
+
+    `queries` are the retrieved items and all ids of the gold of each. Empty where the usual choice
+    meets the gold as often.
+    """
+    by_document, by_chunk = Counter[str](), Counter[str]()
+    for items, gold in queries:
+        first = (item[0] if isinstance(item, list | tuple) and item else item for item in items)
+        passages = [passage_ids(item) for item in first if gold and isinstance(item, Mapping)]
+        by_document.update(_places_met([(p.documents, p.choose()[0]) for p in passages], gold))
+        by_chunk.update(_places_met([(p.chunks, p.choose()[1]) for p in passages], gold))
+    return IdPlaces(_best_place(by_document), _best_place(by_chunk))
+
+
+_USUAL = ""  # counts the queries at which the usual choice meets the gold
+
+
+def _places_met(
+    passages: Sequence[tuple[list[IdCandidate], IdCandidate | None]], gold: set[str]
+) -> set[str]:
+    """The places at which some passage of a query meets its gold."""
+    met = {item.place for items, _ in passages for item in items if str(item.value) in gold}
+    if any(usual is not None and str(usual.value) in gold for _, usual in passages):
+        met.add(_USUAL)
+    return met
+
+
+def _best_place(counts: Counter[str]) -> str:
+    best = max(counts, key=lambda place: (counts[place], place == _USUAL, place), default=_USUAL)
+    return best if counts[best] > counts[_USUAL] else _USUAL
+
+
+def all_ids_in(items: Iterable[object]) -> set[str]:
+    """All ids that the items of a gold cell may hold."""
+    ids = set()
+    for item in items:
+        if isinstance(item, Mapping):
+            found = passage_ids(item)
+            ids |= {str(c.value) for c in (*found.documents, *found.chunks, *found.names)}
+        else:
+            ids.add(str(item[0] if isinstance(item, list | tuple) and item else item))
+    return ids
+
+
+_WHOSE = {"retrieved": "retrieved passages", "relevant": "gold items", "citations": "citations"}
 
 
 def note_on_places(places: Mapping[str, Iterable[IdPlaces]]) -> str:
-    """The note that says where ids within passages were read; empty if none was.
-
-    Parameters
-    ----------
-    places : mapping of str to iterable of IdPlaces
-        By field, the places that were read.
-
-    Examples
-    --------
-    >>> note_on_places({"retrieved": [IdPlaces("metadata.source", "metadata.id")]})
-    'ids: of retrieved passages, metadata.source is taken for the id of the document and \
-metadata.id for that of the chunk'
-    """
+    """The note that says, by field, where ids within passages were read; empty if none was."""
     parts = []
     for name, pairs in places.items():
         listed = dict.fromkeys(_in_words(pair) for pair in sorted(set(pairs)))
@@ -329,11 +312,11 @@ metadata.id for that of the chunk'
 
 
 def _in_words(pair: IdPlaces) -> str:
-    if pair.document and pair.chunk:
-        return (
-            f"{pair.document} is taken for the id of the document and {pair.chunk} for that of "
-            "the chunk"
-        )
-    if pair.document:
-        return f"{pair.document} is taken for the id of the document; they have none of a chunk"
-    return f"{pair.chunk} is taken for the only id"
+    if not pair.document:
+        return f"{pair.chunk} is taken for the only id"
+    taken = f"{pair.document} is taken for the id of the document"
+    return (
+        f"{taken} and {pair.chunk} for that of the chunk"
+        if pair.chunk
+        else (f"{taken}; they have none of a chunk")
+    )

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
+import re
+import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
+import numpy as np
 import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning, check_choice, named
 from rageval_report.records import cells
-from rageval_report.records.gold_texts import first_text_holders
-from rageval_report.records.id_places import preferred_places, with_note
-from rageval_report.records.levels import GoldSection
-from rageval_report.records.named_shapes import with_usual_names
-from rageval_report.records.passage_ids import NO_PLACES, IdPlaces
-from rageval_report.records.spans import Span, first_holders, map_gold_to_chunks
+from rageval_report.records.cells import Span, optional
+from rageval_report.records.passage_ids import (
+    NO_PLACES,
+    IdPlaces,
+    all_ids_in,
+    note_on_places,
+    passage_ids,
+    preferred_places,
+)
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.query_ids import QUERY_ID, all_named, first_named, query_ids
 from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE
-
-T = TypeVar("T")
 
 # The fields of a record, in the order of the table, with other names that a column may have.
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -59,9 +64,20 @@ _DOCUMENTS = {
     "retrieved": ("retrieved_doc_ids", "retrieved_document_ids"),
     "citations": ("cited_doc_ids", "cited_document_ids"),
 }
-_TEXTS = ("question", "answer", "model", "error")
-_LISTS_OF_TEXTS = ("reference", "negative_reference", "contexts")
 _AMOUNTS = ("latency_ms", "prompt_tokens", "completion_tokens", "cost_usd")
+
+# How the cells of most fields are converted; rankings, gold and citations depend on each other.
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("question", "answer", "model", "error"), cells.text),
+    **dict.fromkeys(("reference", "negative_reference", "contexts"), cells.texts),
+    **dict.fromkeys(_AMOUNTS, cells.amount),
+    "answerable": cells.truth,
+    "retrieved_sections": cells.sections,
+    "cited_sections": cells.sections,
+    "relevant_sections": cells.graded_sections,
+    "retrieved_scores": cells.numbers,
+    "retrieved_spans": cells.spans,
+}
 
 # Lists that must be as long as another one, item by item.
 _PARALLEL = {
@@ -71,19 +87,22 @@ _PARALLEL = {
     "cited_sections": "citations",
 }
 
+# The results of datapizza-ai's cookbook: "answer" is the right one, and "prediction" what the
+# pipeline said; the true chunks are titles and facts without ids.
+_COOKBOOK = {
+    "answer": "reference",
+    "prediction": "answer",
+    "chunks": "retrieved",
+    "gt_chunks": "relevant_texts",
+}
+
+# The key of the note on places of ids in the attributes of a table of records.
+_ID_PLACES = "rageval_report.id_places"
 # Stack levels from the warnings here to the line that called `record_table`.
 _CALLERS_LINE = 3
 
 UnretrievedCitations = Literal["warn", "error", "keep"]
 UnplacedGold = Literal["error", "drop"]
-
-
-class _CellProblem(NamedTuple):
-    """Why a cell cannot be used."""
-
-    query_id: str
-    field: str
-    message: str
 
 
 def record_table(
@@ -151,25 +170,78 @@ def record_table(
     check_choice("unplaced_gold", unplaced_gold, get_args(UnplacedGold))
     if not 0.0 < overlap <= 1.0:
         raise DataError(f"overlap must be > 0 and <= 1, e.g. 0.5; got {overlap!r}")
-    frame = with_usual_names(to_pandas(data, parameter="records", file_reader="read_records"))
-    ids, id_column = _unique_ids(frame, query_id)
-    columns, source_columns = _known_columns(frame, id_column)
-    records = _RecordColumns(ids, columns)
-    records.convert(overlap, drop_unplaced=unplaced_gold == "drop")
-    records.drop_unplaced_gold()
-    records.check_citations(unretrieved_citations)
-    table = _build_table(frame, ids, records.columns, {*source_columns, id_column})
-    return with_note(table, records.places, earlier=frame)
-
-
-def _unique_ids(frame: pd.DataFrame, query_id: str) -> tuple[list[str], str | None]:
+    frame = _with_usual_names(to_pandas(data, parameter="records", file_reader="read_records"))
     if not len(frame):
         raise DataError("expected one row per query; the table is empty")
-    ids, column, _ = query_ids(frame, query_id)
+    ids, id_column, _ = query_ids(frame, query_id)
     if ids.duplicated().any():
         repeated = ids[ids.duplicated()].unique().tolist()
         raise DataError(f"query ids must be unique; these appear more than once: {named(repeated)}")
-    return ids.tolist(), column
+    columns, used = _known_columns(frame, id_column)
+    records = _RecordColumns(ids.tolist(), columns)
+    records.convert(overlap, drop_unplaced=unplaced_gold == "drop")
+    records.drop_unplaced_gold()
+    records.check_citations(unretrieved_citations)
+    table = records.table(frame.drop(columns=[c for c in frame if c in {*used, id_column}]))
+    note = note_on_places(records.places) or frame.attrs.get(_ID_PLACES, "")
+    if note:
+        table.attrs[_ID_PLACES] = note
+    return table
+
+
+def note_of_table(table: pd.DataFrame) -> str:
+    """The note on where the ids of passages were read; empty if they stood beside the passages.
+
+    Examples
+    --------
+    >>> passage = {"page_content": "Oslo.", "metadata": {"source": "no.md"}}
+    >>> note_of_table(record_table([{"query_id": "q", "retrieved": [passage]}]))
+    'ids: of retrieved passages, metadata.source is taken for the id of the document; they have \
+none of a chunk'
+    """
+    return str(table.attrs.get(_ID_PLACES, ""))
+
+
+def concatenate_rows(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of all tables, at least one; the ids keep their type, which pandas changes.
+
+    A table without a column is blank there. A column that has numbers in one table and other
+    objects in another has dtype object.
+
+    Examples
+    --------
+    >>> blank = pd.DataFrame({"year": [None]}, index=["q1"])
+    >>> concatenate_rows([blank, pd.DataFrame({"year": [2001]}, index=["q2"])])["year"].tolist()
+    [None, 2001]
+    """
+    parts = list(tables)
+    kinds: dict[Hashable, set[str]] = {}
+    for part in parts:
+        for name, dtype in part.dtypes.items():
+            kinds.setdefault(name, set()).add("number" if dtype.kind in "iuf" else dtype.kind)
+    # pandas 2 ignores a part that is blank when it chooses the type, and warns of it; pandas 3 does
+    # not ignore it.
+    mixed = {name for name, kinds_of_column in kinds.items() if len(kinds_of_column) > 1}
+    if mixed:
+        parts = [part.astype(dict.fromkeys(mixed & {*part.columns}, object)) for part in parts]
+    table = pd.concat(parts)
+    return table.set_axis(table.index.astype(object))
+
+
+# -- which column is which field
+
+
+def _with_usual_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table of the cookbook under the names of `FIELDS`; any other as it is."""
+    if not set(_COOKBOOK) <= set(frame.columns) or "reference" in frame.columns:
+        return frame
+
+    def facts(cell: object) -> list[Any]:
+        items = cells.items_in(cell)
+        return [item.get("fact", item) if isinstance(item, Mapping) else item for item in items]
+
+    column = pd.Series(map(optional(facts), frame["gt_chunks"]), frame.index, dtype=object)
+    return frame.assign(gt_chunks=column).rename(columns=_COOKBOOK)
 
 
 def _known_columns(
@@ -238,23 +310,12 @@ def _is_filled(cell: object) -> bool:
     )
 
 
-def _build_table(
-    frame: pd.DataFrame, ids: list[str], columns: dict[str, list[Any]], used: set[str | None]
-) -> pd.DataFrame:
-    index = pd.Index(ids, name=QUERY_ID, dtype=object)
-    fields = {
-        field: pd.Series(columns[field], index=index, dtype=_dtype_of(field))
-        for field in FIELDS
-        if field in columns
-    }
-    metadata = frame.drop(columns=[label for label in frame.columns if label in used])
-    metadata = metadata.drop(columns=[label for label in metadata.columns if label in fields])
-    return pd.concat([pd.DataFrame(fields, index=index), metadata.set_axis(index, axis=0)], axis=1)
+class _CellProblem(NamedTuple):
+    """Why a cell cannot be used."""
 
-
-def _dtype_of(field: str) -> str:
-    # "boolean" has a missing value; NumPy's bool would make False of it.
-    return "float64" if field in _AMOUNTS else "boolean" if field == "answerable" else "object"
+    query_id: str
+    field: str
+    message: str
 
 
 class _RecordColumns:
@@ -270,14 +331,9 @@ class _RecordColumns:
 
     def convert(self, overlap: float, *, drop_unplaced: bool) -> None:
         """Convert field by field; problems are collected, and raised together."""
-        self._convert(_TEXTS, cells.optional(cells.text))
-        self._convert(_LISTS_OF_TEXTS, cells.optional(cells.texts))
-        self._convert(_AMOUNTS, cells.optional(cells.amount))
-        self._convert(("answerable",), cells.optional(cells.truth))
-        self._convert(("retrieved_sections", "cited_sections"), cells.optional(cells.sections))
-        self._convert(("relevant_sections",), cells.optional(cells.graded_sections))
-        self._convert(("retrieved_scores",), cells.optional(cells.numbers))
-        self._convert(("retrieved_spans",), cells.optional(cells.spans))
+        for field, convert in _CONVERTERS.items():
+            if field in self.columns:
+                self.columns[field] = self._converted(field, convert)
         self._convert_rankings()
         self._convert_gold()
         self._raise_problems()
@@ -296,10 +352,9 @@ class _RecordColumns:
             return
         query_ids = [problem.query_id for problem in self.unplaced]
         without = set(query_ids)
-        for field in ("relevant", "relevant_texts", "relevant_spans"):
-            if field in self.columns:
-                pairs = zip(self.ids, self.columns[field], strict=True)
-                self.columns[field] = [None if query in without else cell for query, cell in pairs]
+        for field in {"relevant", "relevant_texts", "relevant_spans"} & set(self.columns):
+            pairs = zip(self.ids, self.columns[field], strict=True)
+            self.columns[field] = [None if query in without else cell for query, cell in pairs]
         _, field, message = self.unplaced[0]
         warnings.warn(
             f"{message} ({field}), which {len(query_ids)} of {len(self.ids)} answers do not have "
@@ -310,20 +365,14 @@ class _RecordColumns:
 
     def check_citations(self, policy: UnretrievedCitations) -> None:
         """Report citations of documents that were not retrieved."""
-        # A citation may name a document, of which a chunk was retrieved.
-        retrieved = [
-            None if ids is None else {*ids, *(document for document, _ in sections or ())}
-            for ids, sections in zip(
-                self._column("retrieved"), self._column("retrieved_sections"), strict=True
-            )
-        ]
-        pairs = zip(self.ids, self._column("citations"), retrieved, strict=True)
-        outside = {
-            query_id: missing
-            for query_id, cited, ranking in pairs
-            if cited and ranking is not None and (missing := sorted(set(cited) - ranking))
-        }
-        if not outside or policy == "keep":
+        outside = {}
+        rows = self._rows("citations", "retrieved", "retrieved_sections")
+        for query_id, cited, ids, sections in rows if policy != "keep" else ():
+            # A citation may name a document, of which a chunk was retrieved.
+            documents = (document for document, _ in sections or ())
+            if ids is not None and (missing := sorted(set(cited or ()) - {*ids, *documents})):
+                outside[query_id] = missing
+        if not outside:
             return
         listed = [f"{query!r} ({named(missing, 2)})" for query, missing in outside.items()]
         more = f" and {len(listed) - MOST_NAMED} more" if len(listed) > MOST_NAMED else ""
@@ -332,27 +381,42 @@ class _RecordColumns:
             raise DataError(f'{message}. With unretrieved_citations="keep" they count as wrong')
         warnings.warn(f"{message}; they count as wrong", RagevalWarning, stacklevel=_CALLERS_LINE)
 
+    def table(self, metadata: pd.DataFrame) -> pd.DataFrame:
+        """The table of the fields in their order, with the metadata behind them."""
+        index = pd.Index(self.ids, name=QUERY_ID, dtype=object)
+        # "boolean" has a missing value; NumPy's bool would make False of it.
+        dtypes = {**dict.fromkeys(_AMOUNTS, "float64"), "answerable": "boolean"}
+        fields = {
+            field: pd.Series(self.columns[field], index=index, dtype=dtypes.get(field, "object"))
+            for field in FIELDS
+            if field in self.columns
+        }
+        rest = metadata.drop(columns=[label for label in metadata.columns if label in fields])
+        parts = [pd.DataFrame(fields, index=index), rest.set_axis(index, axis=0)]
+        return pd.concat(parts, axis=1)
+
     # -- fields
 
     def _column(self, field: str) -> list[Any]:
         return self.columns.get(field) or [None] * len(self.ids)
 
-    def _convert(self, fields: Iterable[str], convert: Callable[[Any], Any]) -> None:
-        for field in fields:
-            if field in self.columns:
-                self.columns[field] = self._convert_column(field, convert)
+    def _rows(self, *fields: str) -> zip[tuple[Any, ...]]:
+        return zip(self.ids, *map(self._column, fields), strict=True)
 
-    def _convert_column(self, field: str, convert: Callable[[Any], T]) -> list[T | None]:
-        rows = enumerate(self.columns[field])
-        return [self._convert_cell(row, field, convert, cell) for row, cell in rows]
+    def _converted(self, field: str, convert: Callable[[Any], Any]) -> list[Any]:
+        """The cells of a field, None where one is missing or has a problem, which is noted."""
+        return [
+            self._converted_cell(query_id, field, convert, cell)
+            for query_id, cell in zip(self.ids, self.columns[field], strict=True)
+        ]
 
-    def _convert_cell(
-        self, row: int, field: str, convert: Callable[[Any], T], cell: object
-    ) -> T | None:
+    def _converted_cell(
+        self, query_id: str, field: str, convert: Callable[[Any], Any], cell: object
+    ) -> Any:
         try:
-            return convert(cell)
+            return None if cells.is_missing(cell) else convert(cell)
         except cells.CellError as exc:
-            self.problems.append(_CellProblem(self.ids[row], field, str(exc)))
+            self.problems.append(_CellProblem(query_id, field, str(exc)))
             return None
 
     def _raise_problems(self) -> None:
@@ -365,170 +429,272 @@ class _RecordColumns:
         more = len(self.problems) - len(listed)
         raise DataError("; ".join(listed) + (f"; and {more} more" if more > 0 else ""))
 
-    def _fill_missing(self, field: str, values: Sequence[Any]) -> None:
-        """Fill missing cells of a field with values that another field contained."""
-        old = self._column(field)
-        merged = [new if cell is None else cell for cell, new in zip(old, values, strict=True)]
+    def _fill_missing(self, field: str, values: Iterable[Any]) -> None:
+        """Fill missing cells of a field with values that another field contained, if not empty."""
+        pairs = zip(self._column(field), values, strict=True)
+        merged = [(new or None) if cell is None else cell for cell, new in pairs]
         if field in self.columns or any(cell is not None for cell in merged):
             self.columns[field] = merged
 
     def _check_lengths(self, field: str, main_field: str) -> None:
-        rows = zip(self.ids, self._column(field), self._column(main_field), strict=True)
-        for query_id, cell, main in rows:
+        for query_id, cell, main in self._rows(field, main_field):
             if cell is not None and main is not None and len(cell) != len(main):
                 message = (
                     f"expected {len(main)} items, one for each of {main_field}; got {len(cell)}"
                 )
                 self.problems.append(_CellProblem(query_id, field, message))
 
+    def _note_places(self, field: str, converted: Iterable[Any]) -> None:
+        self.places[field] = [place for cell in converted if cell for place in cell.places]
+
     def _convert_rankings(self) -> None:
         if "retrieved" not in self.columns:
             return
-        raw = self.columns["retrieved"]
-        rankings = self._convert_column("retrieved", cells.optional(cells.ranking))
+        rankings = self._converted("retrieved", cells.ranking)
         if any(ranking is not None and ranking.places for ranking in rankings):
-            self.preferred = preferred_places(raw, self._column("relevant"))
-        if self.preferred != NO_PLACES and not self.problems:
-            prefer: Callable[[Any], cells.RankingCell] = partial(
-                cells.ranking, preferred=self.preferred
+            queries = self._rows("retrieved", "relevant")
+            self.preferred = preferred_places(
+                (_possible_items(cell), all_ids_in(_possible_items(gold)))
+                for _, cell, gold in queries
             )
-            rankings = [
-                self._convert_cell(row, "retrieved", cells.optional(prefer), cell)
-                for row, cell in enumerate(raw)
-            ]
+        if self.preferred != NO_PLACES and not self.problems:
+            convert = partial(cells.ranking, preferred=self.preferred)
+            rankings = self._converted("retrieved", convert)
         self._note_places("retrieved", rankings)
         self.columns["retrieved"] = [ranking and ranking.ids for ranking in rankings]
-        self._fill_missing("retrieved_scores", [r and (r.scores or None) for r in rankings])
-        self._fill_missing("retrieved_spans", [r and (r.spans or None) for r in rankings])
-        self._fill_missing("retrieved_sections", [r and (r.sections or None) for r in rankings])
-        self._fill_missing("contexts", [r and (r.texts or None) for r in rankings])
-
-    def _note_places(
-        self,
-        field: str,
-        converted: Sequence[cells.RankingCell | cells.GoldCell | cells.CitationCell | None],
-    ) -> None:
-        self.places[field] = [place for cell in converted if cell for place in cell.places]
+        self._fill_missing("retrieved_scores", (r and r.scores for r in rankings))
+        self._fill_missing("retrieved_spans", (r and r.spans for r in rankings))
+        self._fill_missing("retrieved_sections", (r and r.sections for r in rankings))
+        self._fill_missing("contexts", (r and r.texts for r in rankings))
 
     def _convert_gold(self) -> None:
-        self._convert(("relevant_texts",), cells.optional(cells.graded_texts))
+        if "relevant_texts" in self.columns:
+            self.columns["relevant_texts"] = self._converted("relevant_texts", cells.graded_texts)
         for field in ("relevant", "relevant_spans"):
             if field not in self.columns:
                 continue
-            convert = partial(cells.gold, preferred=self.preferred)
-            gold = self._convert_column(field, cells.optional(convert))
+            gold = self._converted(field, partial(cells.gold, preferred=self.preferred))
             self._note_places(field, gold)
-            spans = [item and _graded_spans(item.spans) for item in gold]
+            spans = [
+                item and ([(*span, grade) for span, grade in item.spans] or None) for item in gold
+            ]
             if field == "relevant":
                 self.columns[field] = [item and item.grades for item in gold]
-                sections = [item and (item.sections or None) for item in gold]
-                self._fill_missing("relevant_sections", sections)
+                self._fill_missing("relevant_sections", (item and item.sections for item in gold))
                 self._fill_missing("relevant_spans", spans)
             else:
                 self.columns[field] = spans
         if "relevant_sections" in self.columns:
-            rows = zip(self.columns["relevant_sections"], self._column("relevant"), strict=True)
+            # A section without a grade of its own has that of its id.
             self.columns["relevant_sections"] = [
-                sections and _with_grades(sections, grades or {}) for sections, grades in rows
+                sections
+                and [
+                    (document, name, (grades or {}).get(name, 1.0) if grade is None else grade)
+                    for document, name, grade in sections
+                ]
+                for _, sections, grades in self._rows("relevant_sections", "relevant")
             ]
 
     def _convert_citations(self) -> None:
         if "citations" not in self.columns:
             return
-        rows = zip(self._column("retrieved"), self._column("retrieved_sections"), strict=True)
-        rankings = [sections or [(None, name) for name in ids or ()] for ids, sections in rows]
-        converters = [
-            cells.optional(partial(cells.citations, ranked=names, preferred=self.preferred))
-            for names in rankings
-        ]
-        cited = [
-            self._convert_cell(row, "citations", convert, self.columns["citations"][row])
-            for row, convert in enumerate(converters)
-        ]
+        cited = []
+        for query_id, cell, ids, sections in self._rows(
+            "citations", "retrieved", "retrieved_sections"
+        ):
+            ranked = sections or [(None, name) for name in ids or ()]
+            convert = partial(cells.citations, ranked=ranked, preferred=self.preferred)
+            cited.append(self._converted_cell(query_id, "citations", convert, cell))
         self._note_places("citations", cited)
         self.columns["citations"] = [cell and cell.ids for cell in cited]
-        self._fill_missing("cited_sections", [cell and (cell.sections or None) for cell in cited])
+        self._fill_missing("cited_sections", (cell and cell.sections for cell in cited))
 
     # -- gold that is a span or a text
 
     def _match_gold(self, overlap: float) -> None:
+        """Give spans and texts the ids of the first retrieved chunks that contain them."""
         if not {"relevant_spans", "relevant_texts"} & set(self.columns):
             return
         relevant, ranked = self._column("relevant").copy(), self._column("retrieved").copy()
-        for row, (spans, texts) in enumerate(
-            zip(self._column("relevant_spans"), self._column("relevant_texts"), strict=True)
-        ):
+        rows = self._rows("relevant_spans", "relevant_texts", "retrieved_spans", "contexts")
+        for row, (_, spans, texts, chunks, contexts) in enumerate(rows):
             if spans:
-                relevant[row] = self._gold_of_spans(row, spans, overlap)
+                places = {Span(*span[:3]).name: Span(*span[:3]) for span in spans}
+                grades: dict[str, float] = {}
+                for *place, grade in spans:
+                    name = Span(*place).name
+                    grades[name] = max(grade, grades.get(name, grade))
+                relevant[row] = self._credited(
+                    row, grades, ranked[row], chunks, "retrieved",
+                    "gold spans need the filename, start and end of each retrieved chunk",
+                    partial(first_holders, gold=list(places.values()), overlap=overlap),
+                )  # fmt: skip
             elif texts is not None:
-                ranked[row] = self._ranking_for_texts(row)
-                relevant[row] = self._gold_of_texts(row, texts, ranked[row], overlap)
+                if ranked[row] is None and contexts is not None:
+                    # Without ids the texts are the ranking; an id must not be blank.
+                    ranked[row] = [text if text.strip() else "(blank)" for text in contexts]
+                relevant[row] = self._credited(
+                    row, texts, ranked[row], contexts, "contexts",
+                    "gold texts need one text for each retrieved chunk",
+                    partial(first_text_holders, gold=list(texts), overlap=overlap),
+                )  # fmt: skip
         self.columns["relevant"] = relevant
         if any(ranking is not None for ranking in ranked):
             self.columns["retrieved"] = ranked
 
-    def _gold_of_spans(self, row: int, spans: list[Any], overlap: float) -> dict[str, float]:
-        places = [Span(*span[:3]) for span in spans]
-        grades: dict[str, float] = {}
-        for place, (*_, grade) in zip(places, spans, strict=True):
-            grades[place.name] = max(grade, grades.get(place.name, grade))
-        unique = list({place.name: place for place in places}.values())
-        ranking, chunks = self._column("retrieved")[row], self._column("retrieved_spans")[row]
+    def _credited(
+        self,
+        row: int,
+        grades: dict[str, float],
+        ranking: list[str] | None,
+        chunks: list[Any] | None,
+        field: str,
+        need: str,
+        find_holders: Callable[[list[Any]], list[int]],
+    ) -> dict[str, float]:
+        """The grades by the ids of the chunks that contain the gold, which get its sections."""
         if not ranking:
             return grades
         if chunks is None or len(chunks) != len(ranking):
-            message = "gold spans need the filename, start and end of each retrieved chunk"
-            self.unplaced.append(_CellProblem(self.ids[row], "retrieved", message))
+            self.unplaced.append(_CellProblem(self.ids[row], field, need))
             return grades
-        return self._credit(row, grades, first_holders(chunks, unique, overlap), ranking)
-
-    def _ranking_for_texts(self, row: int) -> list[str] | None:
-        """The ids of a ranking; if there are no ids, its texts."""
-        ranking, contexts = self._column("retrieved")[row], self._column("contexts")[row]
-        if ranking is None and contexts is not None:
-            # An id must not be blank.
-            return [text if text.strip() else "(blank)" for text in contexts]
-        return ranking  # type: ignore[no-any-return]
-
-    def _gold_of_texts(
-        self, row: int, texts: dict[str, float], ranking: list[str] | None, overlap: float
-    ) -> dict[str, float]:
-        contexts = self._column("contexts")[row]
-        if not ranking:
-            return texts
-        if contexts is None or len(contexts) != len(ranking):
-            message = "gold texts need one text for each retrieved chunk"
-            self.unplaced.append(_CellProblem(self.ids[row], "contexts", message))
-            return texts
-        holders = first_text_holders(contexts, list(texts), overlap)
-        return self._credit(row, texts, holders, ranking)
-
-    def _credit(
-        self, row: int, grades: dict[str, float], holders: list[int], ranking: list[str]
-    ) -> dict[str, float]:
-        """The grades by the ids of the chunks that contain the gold, which get its sections."""
+        holders = find_holders(chunks)
         sections = self._column("retrieved_sections")[row]
         if sections is not None:
-            gold_sections = [
+            columns = self.columns.setdefault("relevant_sections", [None] * len(self.ids))
+            columns[row] = [
                 (*(sections[rank] if rank >= 0 else (None, name)), grade)
                 for rank, (name, grade) in zip(holders, grades.items(), strict=True)
             ]
-            columns = self.columns.setdefault("relevant_sections", [None] * len(self.ids))
-            columns[row] = gold_sections
         return map_gold_to_chunks(grades, holders, ranking)
 
 
-def _with_grades(
-    sections: list[tuple[str | None, str, float | None]], grades: dict[str, float]
-) -> list[GoldSection]:
-    """The sections with their grades; one without a grade of its own has that of its id."""
-    return [
-        (document, name, grades.get(name, 1.0) if grade is None else grade)
-        for document, name, grade in sections
-    ]
+def _possible_items(cell: object) -> list[Any]:
+    """The items of a cell of a ranking or of gold, before it is converted."""
+    if cells.is_missing(cell):
+        return []
+    whole = cells.decoded(cell)
+    if isinstance(whole, set | frozenset) or (
+        isinstance(whole, Mapping) and not passage_ids(whole).is_certain
+    ):
+        return list(whole)  # ids, perhaps with grades
+    return cells.items_in(whole)
 
 
-def _graded_spans(
-    spans: list[tuple[Span, float]],
-) -> list[tuple[str, int, int, float]] | None:
-    return [(*span, grade) for span, grade in spans] or None
+# -- which chunk holds a span or a text
+
+# Fewer characters in common say nothing: "ro" at the end of a chunk is no half of "Rome", and "the"
+# is in every long text.
+_LEAST = 10
+
+# Soft hyphens, joiners and the like, which are in a text but not seen.
+_UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
+
+# Letters and digits of scripts that write blanks between words. Thai, Lao, Burmese, Khmer, Chinese
+# and Japanese do not, so the character beside a text says nothing about where a word ends.
+_SPACED = re.compile(
+    "[^\\W_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+
+
+def first_holders(chunks: Sequence[Span | None], gold: Sequence[Span], overlap: float) -> list[int]:
+    """For each gold span the rank, from 0, of the first chunk that contains it; -1 if none does.
+
+    A chunk contains a span if they share `overlap` times the length of the shorter of the two: a
+    chunk inside long evidence counts as well as short evidence inside a chunk.
+
+    Examples
+    --------
+    >>> chunks = [Span("a.md", 0, 100), Span("a.md", 80, 180)]
+    >>> first_holders(chunks, [Span("a.md", 90, 130), Span("b.md", 0, 9)], overlap=0.5)
+    [1, -1]
+    """
+    known = [(rank, *chunk) for rank, chunk in enumerate(chunks) if chunk is not None]
+    if not known or not gold:
+        return [-1] * len(gold)
+    ranks, files, starts, ends = (np.array(part)[:, None] for part in zip(*known, strict=True))
+    gold_files, gold_starts, gold_ends = (np.array(part) for part in zip(*gold, strict=True))
+    common = np.minimum(ends, gold_ends) - np.maximum(starts, gold_starts)
+    # Of the shorter of the two: a long gold span cannot fit into a small chunk, nor the reverse.
+    shorter = np.minimum(ends - starts, gold_ends - gold_starts)
+    holds = (files == gold_files) & (common > 0) & (common >= overlap * shorter)
+    first = np.where(holds.any(axis=0), ranks[holds.argmax(axis=0), 0], -1)
+    return [int(rank) for rank in first]
+
+
+def first_text_holders(chunks: Sequence[str], gold: Sequence[str], overlap: float) -> list[int]:
+    """For each gold text the rank, from 0, of the first chunk that contains it; -1 if none does.
+
+    Case, blanks and Unicode forms do not matter, nor punctuation at the ends of a gold text. A
+    chunk contains a text if the text is part of it (a text of fewer than 10 characters as whole
+    words), if it is itself part of the text, or if the end of one is the start of the other and
+    this common part, of at least 10 characters, is `overlap` times the length of the shorter.
+
+    Examples
+    --------
+    >>> chunks = ["Paris lies on a river.", "The Seine  is 777 KM long. It flows north."]
+    >>> first_text_holders(chunks, ["the Seine is 777 km long.", "Rome"], overlap=0.5)
+    [1, -1]
+    """
+    plain = [_simplified(chunk) for chunk in chunks]
+    holders = []
+    for item in gold:
+        text = _simplified(item)
+        kept = [place for place, character in enumerate(text) if character.isalnum()]
+        text = text[kept[0] : kept[-1] + 1] if kept else text
+        ranks = (rank for rank, chunk in enumerate(plain) if _contains(chunk, text, overlap))
+        holders.append(next(ranks, -1) if text else -1)
+    return holders
+
+
+def _simplified(text: str) -> str:
+    """A text for comparison: one form of each character, no upper case, single blanks."""
+    plain = unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold()
+    return " ".join(unicodedata.normalize("NFKC", plain).split())
+
+
+def _contains(chunk: str, gold: str, overlap: float) -> bool:
+    if gold in chunk:
+        return len(gold) >= _LEAST or _has_as_words(chunk, gold)
+    least = max(math.ceil(overlap * min(len(chunk), len(gold))), _LEAST)
+    if len(chunk) < least:
+        return False
+    return chunk in gold or _follows(chunk, gold, least) or _follows(gold, chunk, least)
+
+
+def _has_as_words(chunk: str, gold: str) -> bool:
+    """Whether a short text is in a chunk other than as part of a longer word."""
+
+    def is_one_word(left: str, right: str) -> bool:
+        return bool(_SPACED.match(left) and _SPACED.match(right))
+
+    return any(
+        not is_one_word(chunk[: match.start()][-1:], gold[0])
+        and not is_one_word(gold[-1], chunk[match.end() :][:1])
+        for match in re.finditer(re.escape(gold), chunk)
+    )
+
+
+def _follows(first: str, second: str, least: int) -> bool:
+    """Whether the end of a text is the start of another, over at least that many characters."""
+    head = second[:least]
+    place = first.find(head, max(0, len(first) - len(second)))
+    while place >= 0:
+        if second.startswith(first[place:]):
+            return True
+        place = first.find(head, place + 1)
+    return False
+
+
+def map_gold_to_chunks(
+    grades: Mapping[str, float], holders: Sequence[int], retrieved: Sequence[str]
+) -> dict[str, float]:
+    """Replace the id of each gold item by that of the chunk that contains it, if one does.
+
+    Several items in one chunk become one, with the highest of their grades.
+    """
+    credited: dict[str, float] = {}
+    for (name, grade), rank in zip(grades.items(), holders, strict=True):
+        key = name if rank < 0 else retrieved[rank]
+        credited[key] = max(grade, credited.get(key, grade))
+    return credited

@@ -22,7 +22,7 @@ from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.records import FIELDS
 from rageval_report.records.cells import CellError, doc_id, is_missing, short_repr
-from rageval_report.records.draw_keys import DrawKeys, draw_rows, number_of, number_of_content
+from rageval_report.records.draws import DrawKeys, draw_rows, number_of, number_of_content
 from rageval_report.runner.file_lines import LineByLine, version_of
 from rageval_report.runner.templates import field_of
 from rageval_report.scores.frames import to_pandas

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rageval_report.records.draw_keys import DrawKeys, draw_rows
+from rageval_report.records.draws import DrawKeys, draw_rows
 from rageval_report.types import IndexArray
 
 # Distinguishes the order from the sample, which is drawn with the same seed.

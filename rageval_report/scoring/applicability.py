@@ -18,7 +18,6 @@ from rageval_report.rankings.score_tables import (
     NO_RELEVANT_REASON,
     note_on_no_relevant,
 )
-from rageval_report.records.id_places import note_of_table
 from rageval_report.records.levels import (
     LevelChoice,
     LevelCounts,
@@ -27,6 +26,7 @@ from rageval_report.records.levels import (
     count_levels,
     records_at_level,
 )
+from rageval_report.records.table import note_of_table
 from rageval_report.types import BoolArray
 
 # The views that compare passages with gold, and the field of their passages.

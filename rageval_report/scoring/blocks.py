@@ -15,10 +15,14 @@ import pandas as pd
 from rageval_report import judges
 from rageval_report.errors import DataError
 from rageval_report.metrics.views import Tools
-from rageval_report.records.concatenation import concatenate_rows
-from rageval_report.records.id_changes import MatchIds, parse_changes
+from rageval_report.records.id_changes import (
+    MatchIds,
+    match_record_ids,
+    note_of_changes,
+    parse_changes,
+)
 from rageval_report.records.levels import Level, LevelChoice
-from rageval_report.records.matched_ids import match_record_ids, note_of_changes
+from rageval_report.records.table import concatenate_rows
 from rageval_report.scores.guard import notes_with_doubts
 from rageval_report.scores.states import ERROR, STATE, states_of
 from rageval_report.scoring.applicability import RetrievalFacts

@@ -11,8 +11,7 @@ import pandas as pd
 
 from rageval_report.errors import named
 from rageval_report.metrics.views import VIEWS, Tools
-from rageval_report.records.id_doubts import doubts_about_ids
-from rageval_report.records.id_search import QueryIds
+from rageval_report.records.id_search import QueryIds, doubts_about_ids
 from rageval_report.records.levels import sections_in
 from rageval_report.scores.catalogue.dialects import Dialect
 from rageval_report.scores.guard import Doubt

@@ -18,10 +18,10 @@ import pandas as pd
 
 from rageval_report.errors import DataError, check_choice, explain_keywords, is_doubt, named
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.golden.ground_truths import high_grade, highly_relevant
 from rageval_report.metrics.views import Tools
 from rageval_report.records import record_table
-from rageval_report.records.id_changes import MatchIds
+from rageval_report.records.golden import high_grade, highly_relevant
+from rageval_report.records.id_changes import MatchIds, match_record_ids
 from rageval_report.records.levels import (
     SECTION_FIELDS,
     LevelChoice,
@@ -30,7 +30,6 @@ from rageval_report.records.levels import (
     count_levels,
     records_at_level,
 )
-from rageval_report.records.matched_ids import match_record_ids
 from rageval_report.results import Result
 from rageval_report.scoring.applicability import is_unanswerable
 from rageval_report.scoring.compute import ScoredRecords, score_records

@@ -82,7 +82,7 @@ def score_rankings(
     match_ids : str or iterable of str
         Changes of form after which judged ids and retrieved ids are compared, such as "case",
         "extension", "prefix:docs/" or "retrieved:cut:#"; see
-        `rageval_report.records.matched_ids.match_record_ids`. A note says which.
+        `rageval_report.records.id_changes.match_record_ids`. A note says which.
     strict : bool
         Whether a doubt, such as judged documents that are never retrieved, is an error; otherwise
         it is the first note.

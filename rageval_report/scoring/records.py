@@ -21,9 +21,8 @@ from rageval_report.metrics.views import Tools, tools_in_dialect
 from rageval_report.rankings.inputs import DUPLICATE_DOCS, DuplicateDocs
 from rageval_report.rankings.score_tables import NO_RELEVANT, NoRelevant
 from rageval_report.records import record_table
-from rageval_report.records.id_changes import MatchIds, parse_changes
+from rageval_report.records.id_changes import MatchIds, match_record_ids, parse_changes
 from rageval_report.records.levels import LEVEL_OPTIONS, LevelOption
-from rageval_report.records.matched_ids import match_record_ids
 from rageval_report.scores import METRICS, Catalogue, Metric
 from rageval_report.scores.catalogue.dialects import DIALECT, Dialect, DialectName
 from rageval_report.scores.guard import Doubt, notes_with_doubts
@@ -145,7 +144,7 @@ def score(
     match_ids : str or iterable of str
         Changes of form after which gold ids and retrieved ids are compared, such as "case",
         "extension", "prefix:docs/" or "retrieved:cut:#"; see
-        `rageval_report.records.matched_ids.match_record_ids`. A note says which.
+        `rageval_report.records.id_changes.match_record_ids`. A note says which.
     strict : bool
         Whether a doubt, such as gold ids that are never retrieved, is an error; otherwise it is the
         first note. Doubts about records are raised before a judge is asked.

@@ -22,8 +22,7 @@ from rageval_report.metrics.traces import (
     score_gold_and_traces,
 )
 from rageval_report.rankings.dialects import metrics_in_dialect, tables_in_dialect
-from rageval_report.records.id_doubts import doubts_about_ids
-from rageval_report.records.id_search import QueryIds
+from rageval_report.records.id_search import QueryIds, doubts_about_ids
 from rageval_report.results import Result
 from rageval_report.scores import Metric
 from rageval_report.scores.catalogue.dialects import (

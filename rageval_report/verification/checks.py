@@ -26,7 +26,6 @@ from rageval_report.files.digests import (
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.golden.reply_journal import lines_counted
 from rageval_report.judges.ledger_file import LEDGER_ENDING, count_runs, is_ledger
 from rageval_report.judges.reply_cache import DAMAGE, count_rows
 from rageval_report.runner.run_journal import is_without_digests, salt_of
@@ -173,8 +172,6 @@ def _check_reply_journal(path: Path, head: bytes) -> FileCheck | None:
     n, damage = _check_lines(lines[first:], numbers, b"")
     if is_cut:
         numbers.count_damaged()
-    missing = numbers.missing_until(lines_counted(lines[0].content) or 0)
-    damage += [] if missing is None else [missing]
     return FileCheck(kind, n, (*damage, *_cut(is_cut)))
 
 

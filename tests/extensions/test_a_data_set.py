@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from rageval_report import read_records
 from rageval_report.cli import rageval_report
 from rageval_report.datasets import DATASETS, dataset_list, load_corpus, load_dataset
-from rageval_report.datasets.base import Dataset, DatasetPart
 from rageval_report.errors import ReaderError, UnknownNameError
+from rageval_report.records.datasets import Dataset, DatasetPart
 
 LENGTHS = {"Seine": 777, "Rhine": 1233, "Oder": None}
 LINES = "".join(f"{river};{'' if km is None else km}\n" for river, km in LENGTHS.items())

@@ -23,10 +23,10 @@ from typing import Any
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import RagevalError
-from rageval_report.golden.reply_journal import ReplyJournal
 from rageval_report.judges import Cache, Message, Reply
 from rageval_report.judges.chats import as_chat
 from rageval_report.judges.ledger import Ledger
+from rageval_report.records.golden_drafts import ReplyJournal
 from rageval_report.runner.run_journal import RunJournal
 
 UNCHANGED, REPORTED, ASKED_AGAIN, SILENT = "unchanged", "reported", "asked again", "SILENT"

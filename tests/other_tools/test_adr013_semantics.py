@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from rageval_report.cli import rageval_report
 from rageval_report.datasets import load_corpus, load_dataset
-from rageval_report.datasets.beir import read_qrels
 from rageval_report.errors import DataError, RagevalWarning
 from rageval_report.golden import golden_records, ground_truth, read_golden
 from rageval_report.judges import ScriptedChat, chat_from_environment, judge
+from rageval_report.records.question_sets import read_qrels
 from rageval_report.scoring.judged_sets import evaluate_judged_set
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.datasets.golden_items import golden_item
 from rageval_report.golden import golden_records
 from rageval_report.judges import ScriptedChat, judge
 from rageval_report.metrics import (
@@ -31,6 +30,7 @@ from rageval_report.metrics import (
     rouge_score,
 )
 from rageval_report.records import record_table
+from rageval_report.records.golden import golden_item
 
 A, B = [1.0, 0.0], [0.0, 1.0]
 AT_K_EXACT = (precision_at_k_exact, recall_at_k_exact, f1_at_k_exact)

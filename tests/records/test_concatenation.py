@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from rageval_report.records.concatenation import concatenate_rows
+from rageval_report.records.table import concatenate_rows
 
 
 def table(ids, **columns):

@@ -11,7 +11,6 @@ from rageval_report.records.levels import (
     LevelCounts,
     choose_level,
     count_levels,
-    levels_present,
     records_at_level,
 )
 
@@ -98,11 +97,6 @@ def test_a_source_without_a_text_keeps_its_place():
     sources = [{"id": "a", "text": "Rome"}, {"id": "b", "text": None}, {"id": "c"}]
     row = record(retrieved=sources).loc["q"]
     assert (row["retrieved"], row["contexts"]) == (["a", "b", "c"], ["Rome", "", ""])
-
-
-def test_the_levels_that_are_present_are_counted():
-    table = record(retrieved=[both("a", "1"), "2"], relevant=["a"], citations=[both("a", "1")])
-    assert levels_present(table) == {"retrieved": (2, 1), "citations": (1, 1), "relevant": (1, 0)}
 
 
 # -- the choice of a level

@@ -13,7 +13,7 @@ import pytest
 from rageval_report import read_records, score
 from rageval_report.errors import DataError
 from rageval_report.records import record_table
-from rageval_report.records.id_places import note_of_table
+from rageval_report.records.table import note_of_table
 from rageval_report.scoring.judged_sets import evaluate_judged_set
 
 # What was retrieved, the document, the chunk, and the text.

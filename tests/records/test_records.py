@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import DataError, RagevalWarning, UnknownNameError
 from rageval_report.records import FIELDS, record_table
-from rageval_report.records.spans import Span, first_holders
+from rageval_report.records.cells import Span
+from rageval_report.records.table import first_holders
 
 
 def one(**cells):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rageval_report.errors import DataError
-from rageval_report.records.draw_keys import draw_keys
+from rageval_report.records.draws import draw_keys
 from rageval_report.runner import RunConfig, collect_answers
 from rageval_report.runner.staged_asking import Stages, asking_order
 

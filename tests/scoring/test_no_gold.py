@@ -22,9 +22,9 @@ import math
 import pytest
 
 from rageval_report import read_scores, score, score_rankings
-from rageval_report.datasets.golden_items import golden_item
 from rageval_report.golden import golden_records
 from rageval_report.records import record_table
+from rageval_report.records.golden import golden_item
 from rageval_report.scoring.blocks import score_blocks
 from rageval_report.scoring.judged_sets import evaluate_judged_set
 

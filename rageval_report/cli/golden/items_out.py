@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from rageval_report.cli.notes import note
-from rageval_report.datasets.golden_items import golden_text
 from rageval_report.golden import GoldenItem, write_golden
+from rageval_report.records.golden import golden_text
 
 
 def write_items(items: Sequence[GoldenItem], path: Path | None) -> None:

@@ -12,8 +12,8 @@ from rageval_report.cli.options import FileOptions, OutputOptions, SeedOption
 from rageval_report.cli.parsing import parse_pair
 
 if TYPE_CHECKING:
-    from rageval_report.datasets.golden_sets import GoldKind
-    from rageval_report.golden.sampling import Allocation
+    from rageval_report.records.golden import GoldKind
+    from rageval_report.records.golden_samples import Allocation
 
 _BODY = "rageval_report.cli.golden.sets_body"
 _BY_HELP = "What defines a type: a key of the metadata, or answerable; may be repeated."

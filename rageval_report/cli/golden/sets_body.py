@@ -20,7 +20,6 @@ from rageval_report.cli.group import FAILED, OK
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import Output, check_files, write_text
 from rageval_report.datasets import dataset_counts
-from rageval_report.datasets.golden_sets import records_text
 from rageval_report.errors import DataError, named
 from rageval_report.golden import (
     CHECKS,
@@ -37,7 +36,8 @@ from rageval_report.golden import (
     sample_golden,
     split_golden,
 )
-from rageval_report.golden.sampling import shared_documents
+from rageval_report.records.golden import records_text
+from rageval_report.records.golden_samples import shared_documents
 from rageval_report.results import Result
 
 _GOLD_COLUMNS = {"relevant", "relevant_spans", "relevant_texts"}

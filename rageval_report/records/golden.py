@@ -1,0 +1,637 @@
+"""Golden sets: what is right for each question, read from JSON Lines, written, made records."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import pandas as pd
+
+from rageval_report._argument_kinds import describe_kind
+from rageval_report.errors import (
+    ArgumentKindError,
+    DataError,
+    ReaderError,
+    UnknownNameError,
+    check_choice,
+    explain_keywords,
+    named,
+)
+from rageval_report.files.json_lines import json_objects
+from rageval_report.files.source import Source
+from rageval_report.files.writing import write_atomically
+from rageval_report.records import cells
+from rageval_report.records.cells import Span
+from rageval_report.records.datasets import Dataset, DatasetPart, DatasetRequest, RecordFields
+from rageval_report.records.levels import GoldSection
+from rageval_report.records.table import FIELDS, record_table
+from rageval_report.scores.query_ids import QUERY_ID, plain_text
+from rageval_report.types import JsonObject
+
+GoldKind = Literal["auto", "ids", "spans", "texts", "documents"]
+
+# The fields of an item, and their names in other golden sets.
+ITEM_FIELDS: dict[str, tuple[str, ...]] = {
+    "query_id": ("qid", "q_id", "id", "_id"),
+    "question": ("query", "q", "query_text", "user_input", "input"),
+    "references": (
+        *("reference", "answer", "answers", "expected_answer", "ground_truth"),
+        *("ground_truth_answer", "reference_answer", "gold_claim_substr"),
+    ),
+    "negative_references": ("negative_reference", "wrong_answers"),
+    "relevant": ("gold_doc_ids", "gold_citations", "expected_document_ids", "relevant_ids"),
+    "relevant_texts": ("context_passages", "gold_texts", "gold_contexts"),
+    "relevant_spans": ("gold_spans",),
+    "relevant_sections": (),
+    "answerable": ("is_answerable",),
+    "metadata": (),
+    "provenance": (),
+}
+_UNANSWERABLE = "is_unanswerable"
+_PASSAGES = ("gold_passages", "evidence")  # lists of objects, or of texts
+_PASSAGE_IDS = frozenset(("doc_id", "document_id", "chunk_id", "node_id", "id"))
+_FIELD_KEYS = {*ITEM_FIELDS, *sum(ITEM_FIELDS.values(), ()), _UNANSWERABLE, *_PASSAGES}
+# The names of a record's fields, which metadata must not replace.
+_RECORD_NAMES = {QUERY_ID, *FIELDS, *sum(FIELDS.values(), ())}
+
+HIGHLY_RELEVANT = 2.0  # nfcorpus, for which ADR-013 defined this evaluation, grades 1 and 2
+
+
+@dataclass(frozen=True)
+class GoldenItem:
+    """What is right for one question.
+
+    Parameters
+    ----------
+    query_id : str
+        The id of the question.
+    question : str
+        Its text.
+    references : tuple of str
+        Right answers.
+    negative_references : tuple of str
+        Wrong answers that a system might give.
+    relevant : mapping of str to float
+        Ids of the documents or chunks that contain the answer, with grades.
+    relevant_texts : tuple of str
+        The exact texts that contain the answer.
+    relevant_spans : tuple of Span
+        Their places: filename, start and end in characters.
+    answerable : bool, optional
+        Whether there is an answer at all; None if the set does not say so.
+    metadata : mapping
+        Such as ``query_type``, ``domain``, ``difficulty``; reports can be sliced by it.
+    provenance : mapping
+        The origin of the item.
+    relevant_sections : tuple of (str, str, float)
+        Document, chunk and grade of the passages in `relevant` whose document is known too.
+
+    Examples
+    --------
+    >>> GoldenItem("a", "Who wrote it?", references=("Ann",)).fingerprint
+    '136acdf49d14'
+    >>> GoldenItem("a", "Who wrote it?", references=("Ann",)).as_dict()["references"]
+    ['Ann']
+    """
+
+    query_id: str
+    question: str
+    references: tuple[str, ...] = ()
+    negative_references: tuple[str, ...] = ()
+    relevant: Mapping[str, float] = field(default_factory=dict)
+    relevant_texts: tuple[str, ...] = ()
+    relevant_spans: tuple[Span, ...] = ()
+    answerable: bool | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    relevant_sections: tuple[GoldSection, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of what a reviewer sees, so that a review of another version is noticed."""
+        # The empty line parts right from wrong answers, so that moving one between them is noticed.
+        parts = [self.question, *self.references, "", *self.negative_references]
+        text = "\n".join(parts).encode("utf-8", "surrogatepass")
+        return blake2b(text, digest_size=6).hexdigest()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON object of the item, without empty fields.
+
+        Examples
+        --------
+        >>> GoldenItem("a", "Who?", answerable=False).as_dict()
+        {'query_id': 'a', 'question': 'Who?', 'answerable': False}
+        """
+        values = {name: _plain(getattr(self, name)) for name in ITEM_FIELDS}
+        return {name: value for name, value in values.items() if value not in (None, [], {})}
+
+
+def _plain(value: object) -> object:
+    """A value of an item as JSON knows it."""
+    if isinstance(value, tuple):
+        return [list(item) if isinstance(item, tuple) else item for item in value]
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+# -- files
+
+
+@explain_keywords
+def read_golden(path: str | Path) -> list[GoldenItem]:
+    r"""Read a golden set.
+
+    Parameters
+    ----------
+    path : str or Path
+        JSON Lines, one object per question, or a JSON list of them; gzipped or not; "-" is standard
+        input. The field names of other golden sets are known; other keys become metadata.
+
+    Raises
+    ------
+    ReaderError
+        If a line is not an object, lacks a question, or has a field of the wrong kind, or if an id
+        appears twice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "gold.jsonl"
+    ...     _ = file.write_text('{"query_id": "a", "question": "Who?", "references": ["Ann"]}\n')
+    ...     read_golden(file)[0].references
+    ('Ann',)
+    """
+    source = Source(path)
+    document = source.document_or_none()
+    are_lines = not isinstance(document, list)
+    rows: Iterable[tuple[int, object]]
+    rows = json_objects(source) if are_lines else enumerate(document, 1)
+    items: dict[str, tuple[int, GoldenItem]] = {}
+    for number, row in rows:
+        try:
+            item = golden_item(row)
+        except DataError as exc:
+            where = "" if are_lines else f"entry {number}: "
+            raise source.error(f"{where}{exc}", line=number if are_lines else None) from exc
+        if item.query_id in items:
+            units = "lines" if are_lines else "entries"
+            raise source.error(
+                f"the id {item.query_id!r} appears in {units} {items[item.query_id][0]} and "
+                f"{number}; give each question its own"
+            )
+        items[item.query_id] = (number, item)
+    if not items:
+        raise source.error("expected questions; there are none")
+    return [item for _, item in items.values()]
+
+
+@explain_keywords
+def write_golden(path: str | Path, items: Iterable[GoldenItem]) -> Path:
+    """Write a golden set as JSON Lines; the file is complete or not written at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    items : iterable of GoldenItem
+        The items, one per line.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written, there are no items, or an id appears twice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> items = [GoldenItem("a", "Who?", references=("Ann",))]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     read_golden(write_golden(f"{folder}/gold.jsonl", items))[0].references
+    ('Ann',)
+    """
+    return write_atomically(path, golden_text(check_items(items)))
+
+
+def golden_text(items: Iterable[GoldenItem]) -> str:
+    """The lines of a golden set."""
+    return "".join(json.dumps(item.as_dict(), ensure_ascii=False) + "\n" for item in items)
+
+
+# -- one object
+
+
+def golden_item(row: object) -> GoldenItem:
+    """The item of a JSON object, a parsed line of a golden set.
+
+    Examples
+    --------
+    >>> golden_item({"question": "Who?", "query_type": "unanswerable"}).answerable
+    False
+    """
+    if not isinstance(row, Mapping):
+        raise DataError(f"expected an object; got {row!r:.60}")
+    question = _value(row, "question")
+    if not isinstance(question, str) or not question.strip():
+        raise DataError(f"every item needs a question, a text; got {question!r:.60}")
+    try:
+        grades, texts, spans, sections = _read_gold(row)
+        references = _read_texts(row, "references")
+        others = {str(key): value for key, value in row.items() if key not in _FIELD_KEYS}
+        metadata = {**_read_object(row, "metadata"), **others}
+        return GoldenItem(
+            query_id=_read_query_id(row, question),
+            question=question,
+            references=references,
+            negative_references=_read_texts(row, "negative_references"),
+            relevant=grades,
+            relevant_texts=texts,
+            relevant_spans=spans,
+            answerable=_read_answerable(row, metadata, references),
+            metadata=metadata,
+            provenance=_read_object(row, "provenance"),
+            relevant_sections=sections,
+        )
+    except cells.CellError as exc:
+        raise DataError(str(exc)) from exc
+
+
+def _value(row: JsonObject, name: str) -> Any:
+    """The first value that is not missing, under any name of the field."""
+    values = (row[key] for key in (name, *ITEM_FIELDS[name]) if key in row)
+    return next((value for value in values if not cells.is_missing(value)), None)
+
+
+def _read_query_id(row: JsonObject, question: str) -> str:
+    query_id = _value(row, "query_id")
+    if query_id is not None:
+        return cells.doc_id(query_id)
+    # Without an id the question is its own: it keeps the same id in every file.
+    plain = plain_text(question).encode("utf-8", "surrogatepass")
+    return "q-" + blake2b(plain, digest_size=8).hexdigest()
+
+
+def _read_texts(row: JsonObject, name: str) -> tuple[str, ...]:
+    value = _value(row, name)
+    try:
+        return _distinct(() if value is None else cells.texts(value))
+    except cells.CellError as exc:
+        raise DataError(f"{name}: {exc}") from exc
+
+
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in texts if text.strip()))
+
+
+def _read_object(row: JsonObject, name: str) -> dict[str, Any]:
+    value = _value(row, name)
+    if value is None or isinstance(value, Mapping):
+        return dict(value or {})
+    raise DataError(f"{name}: expected an object; got {value!r:.60}")
+
+
+def _read_gold(
+    row: JsonObject,
+) -> tuple[dict[str, float], tuple[str, ...], tuple[Span, ...], tuple[GoldSection, ...]]:
+    grades: dict[str, float] = {}
+    spans: list[Span] = []
+    sections: list[GoldSection] = []
+    for name in ("relevant", "relevant_spans"):
+        value = _value(row, name)
+        if value is not None:
+            gold = cells.gold(value)
+            grades |= gold.grades
+            spans += [span for span, _ in gold.spans]
+            sections += gold.sections
+    written = _value(row, "relevant_sections")
+    for document, chunk, grade in [] if written is None else cells.graded_sections(written):
+        grades.setdefault(chunk, 1.0 if grade is None else grade)
+        sections.append((document, chunk, grades[chunk] if grade is None else grade))
+    texts = list(_read_texts(row, "relevant_texts"))
+    for name in _PASSAGES:
+        value = row.get(name)
+        for passage in [] if value is None else value if isinstance(value, list) else [value]:
+            sections += _add_passage(passage, grades, texts)
+    return grades, _distinct(texts), tuple(dict.fromkeys(spans)), tuple(dict.fromkeys(sections))
+
+
+def _add_passage(passage: object, grades: dict[str, float], texts: list[str]) -> list[GoldSection]:
+    """Add a passage as other sets write it: a text, or an object with an id, a text or a fact."""
+    if isinstance(passage, str):
+        texts.append(passage)
+        return []
+    text, has_id = None, False
+    if isinstance(passage, Mapping):
+        text = passage.get("text", passage.get("fact"))
+        has_id = not _PASSAGE_IDS.isdisjoint(passage)
+    if text is None and not has_id:
+        raise DataError(f"expected a passage with a text or an id; got {passage!r:.60}")
+    if isinstance(text, str):
+        texts.append(text)
+    gold = cells.gold([passage]) if has_id else cells.GoldCell()
+    for chunk, grade in gold.grades.items():
+        grades[chunk] = max(grade, grades.get(chunk, grade)) if gold.sections else grade
+    return gold.sections
+
+
+def _read_answerable(
+    row: JsonObject, metadata: Mapping[str, Any], references: tuple[str, ...]
+) -> bool | None:
+    """The item's own field, else what its type implies, else True if there is a reference."""
+    answerable, unanswerable = _value(row, "answerable"), row.get(_UNANSWERABLE)
+    try:
+        if answerable is not None:
+            return cells.truth(answerable)
+        if unanswerable is not None:
+            return not cells.truth(unanswerable)
+    except cells.CellError as exc:
+        raise DataError(f"answerable: {exc}") from exc
+    # ragbench's sets say it by the type alone.
+    if metadata.get("query_type") == "unanswerable":
+        return False
+    return True if references else None
+
+
+# -- several items
+
+
+def check_items(items: Iterable[GoldenItem]) -> list[GoldenItem]:
+    """The items as a list, after a check that there are some and that each id is unique."""
+    every = list(items)
+    for item in every:
+        if not isinstance(item, GoldenItem):
+            raise ArgumentKindError(
+                f"items must be golden items, which read_golden(path) gives; got "
+                f"{describe_kind(item)}"
+            )
+    counts = Counter(item.query_id for item in every)
+    repeated = [query_id for query_id, n in counts.items() if n > 1]
+    if repeated:
+        raise DataError(f"query ids must be unique; these appear more than once: {named(repeated)}")
+    if not every:
+        raise DataError("expected golden items; there are none")
+    return every
+
+
+def filled_keys(items: Iterable[GoldenItem]) -> set[str]:
+    """The keys of the metadata that some item has; also "answerable", if an item says so."""
+    keys = set()
+    for item in items:
+        keys |= {key for key, value in item.metadata.items() if value is not None}
+        keys |= set() if item.answerable is None else {"answerable"}
+    return keys
+
+
+def check_keys(items: Sequence[GoldenItem], by: Iterable[str]) -> tuple[str, ...]:
+    """The keys, after a check that some item has a value for each of them."""
+    keys, known = tuple(by), filled_keys(items)
+    for key in keys:
+        if key not in known:
+            raise UnknownNameError("key of the items", key, known)
+    return keys
+
+
+# -- records
+
+
+@explain_keywords
+def golden_records(items: Iterable[GoldenItem], *, gold: GoldKind = "auto") -> pd.DataFrame:
+    """The records of golden items, to ask a pipeline and score it.
+
+    Parameters
+    ----------
+    items : iterable of GoldenItem
+        The items.
+    gold : {"auto", "ids", "spans", "texts", "documents"}
+        What decides whether a retrieved chunk is relevant: ids; places in files, for which each
+        retrieved chunk needs its place; exact texts, for which it needs its text; or the files of
+        the spans as ids, for a pipeline that names the documents it retrieved. "auto" takes for
+        each item the first of ids, spans and texts that it has.
+
+    Returns
+    -------
+    DataFrame
+        As `rageval_report.records.record_table` returns it, with metadata in columns of their own.
+
+    Raises
+    ------
+    DataError
+        If there is no item, or two have the same id.
+
+    Examples
+    --------
+    >>> item = GoldenItem("a", "Who?", references=("Ann",), relevant={"d1": 1.0})
+    >>> golden_records([item]).loc["a", "relevant"]
+    {'d1': 1.0}
+    """
+    check_choice("gold", gold, get_args(GoldKind))
+    rows = [_record(item, gold) for item in check_items(items)]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    filled = [key for key in keys if any(row.get(key) is not None for row in rows)]
+    return record_table([{key: row.get(key) for key in filled} for row in rows])
+
+
+def _record(item: GoldenItem, gold: GoldKind) -> RecordFields:
+    values: dict[str, Any] = {
+        "ids": dict(item.relevant),
+        "spans": [tuple(span) for span in item.relevant_spans],
+        "texts": list(item.relevant_texts),
+        "documents": {span.filename: 1.0 for span in item.relevant_spans},
+    }
+    # Ids first: they are compared exactly, spans and texts need a match.
+    kind = next((name for name in values if values[name]), "ids") if gold == "auto" else gold
+    metadata = {
+        f"{key}_given" if key in _RECORD_NAMES else key: value
+        for key, value in item.metadata.items()
+    }
+    return {
+        **metadata,
+        QUERY_ID: item.query_id,
+        "question": item.question,
+        "reference": list(item.references) or None,
+        "negative_reference": list(item.negative_references) or None,
+        "answerable": item.answerable,
+        "relevant": values[kind] or None if kind in ("ids", "documents") else None,
+        "relevant_sections": list(item.relevant_sections) or None if kind == "ids" else None,
+        "relevant_spans": values["spans"] or None if kind == "spans" else None,
+        "relevant_texts": values["texts"] or None if kind == "texts" else None,
+    }
+
+
+def records_text(records: pd.DataFrame) -> str:
+    """Records as JSON Lines, without missing values."""
+    rows = records.astype(object).reset_index().to_dict("records")
+    filled = (
+        {key: cell for key, cell in row.items() if not cells.is_missing(cell)} for row in rows
+    )
+    return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in filled)
+
+
+def _parts(request: DatasetRequest) -> list[DatasetPart]:
+    if request.path is None:
+        raise DataError("path is missing: a golden set is a file of yours, so give its path")
+    if request.subset or request.split:
+        raise DataError("a golden set has no subsets or splits; split it with split_golden")
+    items = read_golden(request.path)
+    return [DatasetPart(str(request.path), items, partial(_record, gold="auto"))]
+
+
+GOLDEN = Dataset(
+    "golden",
+    "Your own questions, in JSON Lines: references, gold, what has no answer, where it comes from",
+    "yours",
+    "as many as you have",
+    _parts,
+)
+
+
+# -- highly relevant documents
+
+
+@explain_keywords
+def highly_relevant(records: pd.DataFrame, *, grade: float | None = None) -> pd.DataFrame:
+    """The queries with highly relevant documents, which become their gold.
+
+    Parameters
+    ----------
+    records : DataFrame
+        With ``relevant``, a dict of id to grade, as `load_dataset` returns them.
+    grade : float, optional
+        The lowest grade that counts as highly relevant; as `high_grade` says if omitted.
+
+    Returns
+    -------
+    DataFrame
+        The rows of these queries; ``relevant`` contains only the highly relevant documents, and
+        ``highly_relevant_count`` their number.
+
+    Raises
+    ------
+    DataError
+        If there is no gold, or no grade is that high.
+
+    Examples
+    --------
+    >>> records = pd.DataFrame({"relevant": [{"a": 2.0, "b": 1.0}, {"b": 1.0}]}, index=["q", "r"])
+    >>> highly_relevant(records)["relevant"].to_dict()
+    {'q': {'a': 2.0}}
+    """
+    lowest, _ = high_grade(records, grade)
+    high = [
+        {name: value for name, value in (grades or {}).items() if value >= lowest}
+        for grades in records["relevant"].tolist()
+    ]
+    if not any(high):
+        raise DataError(f"no query has a document of grade {lowest:g} or higher")
+    rows = records[list(map(bool, high))].copy()
+    rows["relevant"] = pd.Series(list(filter(None, high)), index=rows.index, dtype=object)
+    if "relevant_sections" in rows:
+        sections = [
+            [section for section in cell or () if section[2] >= lowest] or None
+            for cell in rows["relevant_sections"].tolist()
+        ]
+        rows["relevant_sections"] = pd.Series(sections, index=rows.index, dtype=object)
+    return rows.assign(highly_relevant_count=rows["relevant"].map(len))
+
+
+def high_grade(records: pd.DataFrame, grade: float | None = None) -> tuple[float, str]:
+    """The lowest grade that counts as highly relevant, and a note if the judgments decide it.
+
+    If omitted it is 2, or the highest grade if that is lower.
+
+    Examples
+    --------
+    >>> high_grade(pd.DataFrame({"relevant": [{"a": 1.0, "b": 0.0}, None]}))[0]
+    1.0
+    """
+    if "relevant" not in records:
+        raise DataError("expected records with a column 'relevant'; there is none")
+    if grade is not None:
+        return grade, ""
+    highest = max(
+        (value for grades in records["relevant"].tolist() for value in (grades or {}).values()),
+        default=HIGHLY_RELEVANT,
+    )
+    if highest >= HIGHLY_RELEVANT or highest <= 0:
+        return HIGHLY_RELEVANT, ""
+    return highest, (
+        f"the highest grade of the judgments is {highest:g}, below {HIGHLY_RELEVANT:g}: documents "
+        "of this grade count as highly relevant"
+    )
+
+
+# -- the documents that a golden set is about
+
+_SUFFIXES = (".txt", ".md", ".rst", ".text", ".markdown")
+
+
+class Documents(Mapping[str, str]):
+    r"""Texts by name, from a folder or a mapping.
+
+    Parameters
+    ----------
+    source : path or mapping of str to str
+        A folder, whose text files are named by their relative paths, with slashes; one file; or
+        texts by name.
+
+    Raises
+    ------
+    ReaderError
+        If the folder or file does not exist.
+
+    Examples
+    --------
+    >>> Documents({"a.md": "One.\n\nTwo."})["a.md"]
+    'One.\n\nTwo.'
+    """
+
+    def __init__(self, source: str | Path | Mapping[str, str]):
+        self._texts: dict[str, str] = {}
+        self._root: Path | None = None
+        if isinstance(source, Mapping):
+            self._texts = {str(name): str(text) for name, text in source.items()}
+            self._names = list(self._texts)
+            return
+        path = Path(source)
+        if not path.exists():
+            raise ReaderError("there is no such folder or file of documents; check the path", path)
+        self._root, self._names = path.parent, [path.name]
+        if path.is_dir():
+            files = (file for file in path.rglob("*") if file.is_file())
+            texts = (file for file in files if file.suffix.lower() in _SUFFIXES)
+            self._root = path
+            self._names = sorted(file.relative_to(path).as_posix() for file in texts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self._texts or self._path_of(name) is not None)
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._texts:
+            path = self._path_of(name)
+            if path is None:
+                raise KeyError(name)
+            self._texts[name] = "" if path.stat().st_size == 0 else Source(path).text
+        return self._texts[name]
+
+    def _path_of(self, name: str) -> Path | None:
+        """The file of a name, if it is inside the folder: a name may lead out of it."""
+        if self._root is None or not name:
+            return None
+        try:
+            # resolve follows links and "..", so that the check sees the real place.
+            path = (self._root / name).resolve()
+            is_inside = path.is_relative_to(self._root.resolve()) and path.is_file()
+        except (OSError, ValueError):  # a name that no file can have
+            return None
+        return path if is_inside else None

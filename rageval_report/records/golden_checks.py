@@ -1,0 +1,422 @@
+"""Checks of a golden set, before a pipeline is measured by it, and filters of drafted items."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Literal, NamedTuple
+
+import pandas as pd
+
+from rageval_report._registry import Registry
+from rageval_report.errors import DataError, explain_keywords
+from rageval_report.records.golden import ITEM_FIELDS, GoldenItem, check_items, check_keys
+from rageval_report.records.similar_texts import (
+    YES_NO,
+    content_words,
+    near_pairs,
+    share_within,
+    words_of,
+)
+
+Severity = Literal["error", "warning"]
+ERROR: Severity = "error"
+WARNING: Severity = "warning"
+
+_UNSAID = "(not said)"
+_LONGEST_QUOTE = 200
+
+
+class GoldenFault(NamedTuple):
+    """One fault of a golden set.
+
+    An error makes scores wrong; at a warning a person should have a look. The id is empty if the
+    fault is of the whole set; `other` is the other item if there are two, `value` the measure.
+    """
+
+    check: str
+    severity: Severity
+    query_id: str
+    told: str
+    other: str = ""
+    value: float = math.nan
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits from which on something is a fault.
+
+    Parameters
+    ----------
+    near : float
+        The Jaccard similarity of two questions' runs of three characters.
+    support : float
+        The lowest share of a reference's content words that its gold must contain.
+    leak : float
+        The share of a reference's content words that the question itself contains.
+    smallest : int
+        The smallest number of queries of a type.
+    largest : float
+        The largest share of one type.
+    by : tuple of str
+        The metadata keys that are types; ``answerable`` is always one. Default keys that no item
+        has are ignored; any other key must exist.
+
+    Examples
+    --------
+    >>> Limits(smallest=5).smallest, Limits().by
+    (5, ('query_type', 'domain'))
+    """
+
+    near: float = 0.8
+    support: float = 0.5
+    leak: float = 0.8
+    smallest: int = 10
+    largest: float = 0.8
+    by: tuple[str, ...] = ("query_type", "domain")
+
+
+@dataclass(frozen=True)
+class GoldenCheckInput:
+    """What a check takes: the items, the documents if there are any, and the limits."""
+
+    items: Sequence[GoldenItem]
+    documents: Mapping[str, str] | None
+    limits: Limits
+
+
+Check = Callable[[GoldenCheckInput], Iterator[GoldenFault]]
+DraftFilter = Callable[[GoldenItem, Sequence[str]], str | None]
+
+_HERE = __name__
+CHECKS: Registry[Check] = Registry(
+    "check of golden sets",
+    {
+        "fields": f"{_HERE}:check_fields",
+        "duplicates": f"{_HERE}:check_duplicates",
+        "near_duplicates": f"{_HERE}:check_near_duplicates",
+        "spans": f"{_HERE}:check_spans",
+        "answers_in_contexts": f"{_HERE}:check_support",
+        "leakage": f"{_HERE}:check_leakage",
+        "balance": f"{_HERE}:check_balance",
+    },
+)
+FILTERS: Registry[DraftFilter] = Registry(
+    "filter of drafted questions",
+    {
+        "length": f"{_HERE}:reject_length",
+        "self_contained": f"{_HERE}:reject_leaning",
+        "supported": f"{_HERE}:reject_unsupported",
+        "not_leaking": f"{_HERE}:reject_leaking",
+    },
+)
+
+
+@explain_keywords
+def check_golden(
+    items: Iterable[GoldenItem],
+    *,
+    documents: Mapping[str, str] | None = None,
+    checks: Iterable[str] | None = None,
+    limits: Limits | None = None,
+) -> pd.DataFrame:
+    """Look for faults of a golden set.
+
+    Parameters
+    ----------
+    items : iterable of GoldenItem
+        The set.
+    documents : mapping of str to str, optional
+        Texts by filename or by id, as `Documents` reads a folder. Without them neither spans nor
+        ids that are file names can be compared with the files.
+    checks : iterable of str, optional
+        Names of `CHECKS`; all of them if omitted.
+    limits : Limits, optional
+        The limits from which on something is a fault.
+
+    Returns
+    -------
+    DataFrame
+        One row per fault: ``check``, ``severity`` ("error" or "warning"), ``query_id``, ``other``,
+        ``value``, ``told`` (the message); empty if there is no fault.
+
+    Raises
+    ------
+    UnknownNameError
+        If no check has a name, or no item has a key of `Limits.by`.
+    DataError
+        If there is no item, two have the same id, or a limit is out of range.
+
+    Examples
+    --------
+    >>> items = [GoldenItem("a", "Who?", ("Ann",)), GoldenItem("b", "who", ("Bob",))]
+    >>> check_golden(items, checks=["duplicates"])[["query_id", "other"]].to_numpy().tolist()
+    [['b', 'a']]
+    """
+    golden = GoldenCheckInput(check_items(items), documents, limits or Limits())
+    for name in ("near", "support", "leak", "largest"):
+        value = getattr(golden.limits, name)
+        if not 0.0 < value <= 1.0:
+            raise DataError(f"{name} must be > 0 and <= 1; got {value!r}")
+    optional = (*Limits.by, "answerable")
+    check_keys(golden.items, [key for key in golden.limits.by if key not in optional])
+    functions = [CHECKS[name] for name in (CHECKS if checks is None else checks)]
+    faults = [fault for function in functions for fault in function(golden)]
+    columns = ["check", "severity", "query_id", "other", "value", "told"]
+    return pd.DataFrame(faults, columns=list(GoldenFault._fields))[columns]
+
+
+def _quote(text: str) -> str:
+    """A text in quotes; a long one is cut, with a mark."""
+    return repr(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…")
+
+
+def _plain(text: str) -> str:
+    return " ".join(words_of(text))
+
+
+# -- the fields
+
+
+def check_fields(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Items that contradict themselves or lack what a metric needs; keys that look misspelt."""
+    for item in golden.items:
+        for severity, message in _field_faults(item):
+            yield GoldenFault("fields", severity, item.query_id, message)
+    keys = Counter(key for item in golden.items for key in item.metadata)
+    for key, n in keys.items():
+        # A misspelt field is read as metadata, so its gold would be lost without a word.
+        near = difflib.get_close_matches(key, ITEM_FIELDS, n=1, cutoff=0.8)
+        if near:
+            message = (
+                f"the key {key!r} (in {n} of {len(golden.items)} items) is metadata; did you mean "
+                f"{near[0]!r}?"
+            )
+            yield GoldenFault("fields", WARNING, "", message)
+
+
+def _field_faults(item: GoldenItem) -> Iterator[tuple[Severity, str]]:
+    has_gold = bool(item.relevant or item.relevant_texts or item.relevant_spans)
+    if item.answerable is None:
+        yield WARNING, "answerable is missing: nothing says whether the question has an answer"
+    if item.answerable and not item.references:
+        yield ERROR, "it has an answer, but no reference"
+    if item.answerable is False and item.references:
+        yield ERROR, "it has no answer, but references"
+    if item.answerable and not has_gold:
+        yield WARNING, "it has no gold, so retrieval cannot be scored"
+    wrong = set(map(_plain, item.negative_references))
+    both = [text for text in item.references if _plain(text) in wrong]
+    if both:
+        yield ERROR, f"{_quote(both[0])} is a reference and a negative reference"
+
+
+# -- questions that are alike
+
+
+def check_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Questions that are the same except for case, blanks and punctuation."""
+    first: dict[str, str] = {}
+    for item in golden.items:
+        plain = _plain(item.question) or item.question
+        if plain in first:
+            message = f"the question appears twice: {_quote(item.question)}"
+            yield GoldenFault("duplicates", ERROR, item.query_id, message, first[plain], 1.0)
+        first.setdefault(plain, item.query_id)
+
+
+def check_near_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Questions that are nearly an earlier one, except those that `check_duplicates` finds.
+
+    One fault per question, which names the nearest: of a hundred questions of one pattern every
+    pair is near, and 4,950 lines are too many to read.
+    """
+    first = {_plain(item.question): item for item in reversed(golden.items)}
+    items = list(reversed(first.values()))
+    nearest: dict[int, tuple[int, float]] = {}
+    counts: Counter[int] = Counter()
+    for earlier, later, value in near_pairs([item.question for item in items], golden.limits.near):
+        counts[later] += 1
+        if value > nearest.get(later, (0, 0.0))[1]:
+            nearest[later] = earlier, value
+    for later, (earlier, value) in sorted(nearest.items()):
+        item, other = items[later], items[earlier]
+        more = f", and {counts[later] - 1} others" if counts[later] > 1 else ""
+        message = f"{_quote(item.question)} is nearly {_quote(other.question)}{more}"
+        yield GoldenFault("near_duplicates", WARNING, item.query_id, message, other.query_id, value)
+
+
+# -- gold and answers
+
+
+def check_spans(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Spans and ids of files that do not exist; spans beyond a file's end, or of another text."""
+    if golden.documents is None:
+        n = sum(bool(item.relevant_spans) for item in golden.items)
+        message = f"the spans of {n} items were not compared with their files: no documents given"
+        if n:
+            yield GoldenFault("spans", WARNING, "", message)
+        return
+    for item in golden.items:
+        for message in _span_faults(item, golden.documents):
+            yield GoldenFault("spans", ERROR, item.query_id, message)
+    yield from _id_faults(golden.items, golden.documents)
+
+
+def _span_faults(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]:
+    # Only as many texts as spans can be compared one by one.
+    paired = len(item.relevant_texts) == len(item.relevant_spans)
+    texts = item.relevant_texts if paired else (None,) * len(item.relevant_spans)
+    for span, text in zip(item.relevant_spans, texts, strict=True):
+        if span.filename not in documents:
+            yield f"there is no document {span.filename!r}"
+            continue
+        document = documents[span.filename]
+        actual = document[span.start : span.end]
+        if span.end > len(document):
+            yield f"{span.name} ends beyond the file, which has {len(document)} characters"
+        elif not actual.strip():
+            yield f"{span.name} is blank"
+        elif text is not None and text.split() != actual.split():
+            yield f"{span.name} reads {_quote(actual)}, not {_quote(text)}"
+
+
+def _id_faults(items: Sequence[GoldenItem], documents: Mapping[str, str]) -> Iterator[GoldenFault]:
+    """Gold ids that name documents which do not exist; ids of another kind are ignored."""
+    gold = [(item.query_id, name) for item in items for name, n in item.relevant.items() if n > 0]
+    names = dict.fromkeys(name for _, name in gold)
+    suffixes = {_suffix(name) for name in documents} - {""}
+    # Ids may be those of chunks or of a data base; they are taken for documents only if some of
+    # them are, or if they look like the files.
+    some_exist = any(name in documents for name in names)
+    missing = {
+        name
+        for name in names
+        if name not in documents and (some_exist or _suffix(name) in suffixes)
+    }
+    for query_id, name in gold:
+        if name in missing:
+            yield GoldenFault("spans", ERROR, query_id, f"there is no document {name!r}")
+    if len(missing) > 1:
+        message = f"{len(missing)} of the {len(names)} documents that ids name do not exist"
+        yield GoldenFault("spans", WARNING, "", message, value=len(missing) / len(names))
+
+
+def _suffix(name: str) -> str:
+    return PurePosixPath(name).suffix.lower()
+
+
+def _gold_texts(item: GoldenItem, documents: Mapping[str, str]) -> list[str]:
+    """The texts that contain the answer, as far as they are available."""
+    spans = [span for span in item.relevant_spans if span.filename in documents]
+    texts = [
+        *item.relevant_texts,
+        *(documents[span.filename][span.start : span.end] for span in spans),
+        *(documents[name] for name, n in item.relevant.items() if n > 0 and name in documents),
+    ]
+    return [text for text in texts if text.strip()]
+
+
+def _wordy_references(item: GoldenItem) -> list[str]:
+    """The references that say more than yes or no, which no gold contains."""
+    return [text for text in item.references if content_words(text) - YES_NO]
+
+
+def check_support(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Answers whose words are not in their gold."""
+    for item in golden.items:
+        texts, references = _gold_texts(item, golden.documents or {}), _wordy_references(item)
+        if item.answerable is False or not texts or not references:
+            continue
+        # The best of them: the other references may be worded otherwise.
+        best = max(share_within(reference, texts) for reference in references)
+        if best < golden.limits.support:
+            message = f"the gold contains {best:.0%} of the words of {_quote(references[0])}"
+            yield GoldenFault("answers_in_contexts", WARNING, item.query_id, message, value=best)
+
+
+def check_leakage(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Questions that contain their answer; a comparison names what it compares, so it may."""
+    for item in golden.items:
+        references = _wordy_references(item)
+        if item.metadata.get("query_type") == "comparison" or not references:
+            continue
+        shares = [share_within(reference, [item.question]) for reference in references]
+        value = max(shares)
+        if value >= golden.limits.leak:
+            answer = references[shares.index(value)]
+            message = (
+                f"the question contains the answer: {_quote(answer)} in {_quote(item.question)}"
+            )
+            yield GoldenFault("leakage", WARNING, item.query_id, message, value=value)
+
+
+# -- the whole set
+
+
+def check_balance(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
+    """Types with too few queries for a statement, and one type that outweighs the others."""
+    n, limits = len(golden.items), golden.limits
+    for key in dict.fromkeys((*limits.by, "answerable")):
+        values = [
+            item.answerable if key == "answerable" else item.metadata.get(key)
+            for item in golden.items
+        ]
+        counts = Counter(_UNSAID if value is None else str(value) for value in values)
+        for value, count in counts.most_common() if set(counts) != {_UNSAID} else ():
+            # A set of a single type is a choice, not an imbalance.
+            if len(counts) > 1 and count / n > limits.largest:
+                message = f"{count} of {n} queries have {key} {value}; they decide every mean"
+            elif count < limits.smallest:
+                message = f"only {count} of {n} queries have {key} {value}"
+            else:
+                continue
+            yield GoldenFault("balance", WARNING, "", message, value=count / n)
+
+
+# -- drafts: each filter returns why it rejects an item, or None
+
+_FEWEST_WORDS, _MOST_WORDS = 3, 60
+
+# Words by which a question refers to a text that its reader has not seen.
+_LEANING = re.compile(
+    r"\b(the|this|these|that|above|given|provided) (text|passage|document|paragraph|excerpt|author"
+    r"|article|section|context|texts|passages|documents)\b|\baccording to\b",
+    re.IGNORECASE,
+)
+
+
+def reject_length(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
+    """Reject questions with fewer than 3 or more than 60 words."""
+    n = len(words_of(item.question))
+    if _FEWEST_WORDS <= n <= _MOST_WORDS:
+        return None
+    return f"the question has {n} words; expected {_FEWEST_WORDS} to {_MOST_WORDS}"
+
+
+def reject_leaning(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
+    """Reject questions that refer to a text which their reader has not seen."""
+    match = _LEANING.search(item.question)
+    return None if match is None else f"the question refers to {match[0]!r}"
+
+
+def reject_unsupported(item: GoldenItem, contexts: Sequence[str]) -> str | None:
+    """Reject answers of which the text contains less than half of the words."""
+    for answer in _wordy_references(item):
+        share = share_within(answer, contexts)
+        if share < Limits.support:
+            return f"the text contains {share:.0%} of the words of {answer!r:.60}"
+    return None
+
+
+def reject_leaking(item: GoldenItem, contexts: Sequence[str]) -> str | None:  # noqa: ARG001
+    """Reject questions that contain their answer."""
+    for answer in _wordy_references(item):
+        if share_within(answer, [item.question]) >= Limits.leak:
+            return f"the question contains its answer {answer!r:.60}"
+    return None

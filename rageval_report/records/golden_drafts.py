@@ -1,0 +1,903 @@
+"""A golden set from documents, and references for judged documents, written by a chat model.
+
+Questions are drafted from passages, answered in a separate request, filtered, and kept with their
+provenance. Each reply is on disk before the next question is asked, so that a run that was stopped
+can continue.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import tomllib
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from importlib import resources
+from itertools import islice
+from pathlib import Path
+from string import Template
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from rageval_report._version import __version__
+from rageval_report.errors import (
+    DataError,
+    JudgeError,
+    MissingDependencyError,
+    RagevalWarning,
+    ReaderError,
+    UnknownNameError,
+    explain_keywords,
+    named,
+)
+from rageval_report.files.digests import looks_sealed, open_line, seal_line
+from rageval_report.files.source import Source
+from rageval_report.files.writing import open_private, write_whole
+from rageval_report.judges.chats import Chat, Message, as_chat
+from rageval_report.judges.chats.base import Ask
+from rageval_report.judges.parsing.objects import find_objects, quote_beginning, remove_thoughts
+from rageval_report.records.cells import Span
+from rageval_report.records.golden import Documents, GoldenItem, highly_relevant
+from rageval_report.records.golden_checks import FILTERS, DraftFilter
+from rageval_report.records.similar_texts import SeenQuestions, content_words, jaccard, words_of
+
+# The kinds of questions, and the prompt for each.
+KINDS = {"factoid": "question", "multi_hop": "multi_hop", "unanswerable": "unanswerable"}
+
+_ROUNDS = 3  # the number of questions to try per passage
+_CANDIDATES = 50  # passages to compare for a second hop, so that the work stays linear
+_MOST_EXAMPLES = 5
+
+AskText = Callable[[Message], str]
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+# -- the prompts: a file of templates, each with a version
+
+_PROMPTS = "prompts.toml"
+_PROMPT_FIELDS = frozenset(("version", "system", "user"))
+
+# The places that each template may contain; it must contain the first.
+_PLACES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("question", "multi_hop", "unanswerable"), ("context", "examples", "avoid")),
+    "answer": ("context", "question"),
+    "negatives": ("question", "answer", "context", "n"),
+    "ground_truth": ("context", "question"),
+}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One template; ``$name`` is a place to fill in, ``$$`` is a dollar sign.
+
+    Parameters
+    ----------
+    name : str
+        Its purpose, such as "question" or "answer".
+    version : str
+        Changed with every change of its words.
+    user, system : str
+        The templates.
+    """
+
+    name: str
+    version: str
+    user: str
+    system: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name and version, for a provenance."""
+        return f"{self.name}@{self.version}"
+
+    def message(self, **values: object) -> Message:
+        """The message with these values; a value is never taken for a template."""
+        texts = {name: str(value) for name, value in values.items()}
+        # string.Template, because documents and JSON examples are full of braces.
+        return Message(Template(self.user).substitute(texts).strip(), self.system.strip())
+
+
+@explain_keywords
+def load_prompts(path: str | Path | None = None) -> dict[str, Prompt]:
+    """The prompts that come with the library, replaced by those of a file if there is one.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        A TOML file with one table per prompt: ``version``, ``user`` and optionally ``system``.
+
+    Returns
+    -------
+    dict of str to Prompt
+        By name.
+
+    Raises
+    ------
+    ReaderError
+        If the file is not TOML, or a prompt lacks a field or has an unknown one.
+
+    Examples
+    --------
+    >>> load_prompts()["answer"].label
+    'answer@1'
+    """
+    texts = {_PROMPTS: resources.files(__package__).joinpath(_PROMPTS).read_text(encoding="utf-8")}
+    if path is not None:
+        texts[str(path)] = Source(path).text
+    prompts: dict[str, Prompt] = {}
+    for name, text in texts.items():
+        try:
+            tables = tomllib.loads(text)
+            prompts |= {key: _make_prompt(key, table) for key, table in tables.items()}
+        except (ValueError, RecursionError, UnknownNameError) as exc:  # not TOML, or not a prompt
+            raise ReaderError(str(exc), name) from exc
+    return prompts
+
+
+def _make_prompt(name: str, table: object) -> Prompt:
+    if name not in _PLACES:
+        raise UnknownNameError("prompt", name, _PLACES)
+    if not isinstance(table, Mapping) or not {"version", "user"} <= set(table) <= _PROMPT_FIELDS:
+        raise DataError(f"the prompt {name!r} needs version and user, and may have system")
+    fields = {key: str(value) for key, value in table.items()}
+    template, places = Template(fields["user"]), _PLACES[name]
+    used = set(template.get_identifiers()) if template.is_valid() else None
+    if used is None or not used <= set(places) or places[0] not in used:
+        listed = ", ".join(f"${place}" for place in places)
+        raise DataError(
+            f"the prompt {name!r} must contain ${places[0]}, and may contain {listed}; $$ is a "
+            "dollar sign"
+        )
+    return Prompt(name, **fields)
+
+
+def _prompts_of(prompts: str | Path | Mapping[str, Prompt] | None) -> dict[str, Prompt]:
+    own = prompts if isinstance(prompts, Mapping) else load_prompts(prompts)
+    return {**load_prompts(), **own}
+
+
+# -- the journal of replies
+
+_MOST_FAILURES = 5  # in a row: then the chat is most likely down
+
+
+class ChatFailedError(Exception):
+    """The chat did not answer one message; the text says why."""
+
+
+class ChatDownError(ChatFailedError):
+    """The chat was not reached, or was busy, also after its retries; it may answer later."""
+
+
+class ReplyJournal:
+    """Replies by message, in JSON Lines with a checksum per line; in memory without a path.
+
+    The key is a digest of model, settings and message, so that a second run takes the replies from
+    here and asks only for the others. A damaged line is reported, and its message is asked again;
+    an incomplete last line is removed.
+
+    Examples
+    --------
+    >>> journal = ReplyJournal()
+    >>> with journal.open(as_chat(lambda text: text.upper())) as ask:
+    ...     ask(Message("twice")), ask(Message("twice"))
+    ('TWICE', 'TWICE')
+    >>> journal.n_asked, journal.n_replayed
+    (1, 1)
+    """
+
+    def __init__(self, path: str | Path | None = None):
+        self.path = None if path is None else Path(path)
+        self.n_asked = self.n_replayed = self._n_lines = self._n_failures = 0
+        self._replies: dict[str, str] = {}
+        self._lock = threading.Lock()
+        if self.path is not None and self.path.exists():
+            self._read(self.path)
+
+    def _read(self, path: Path) -> None:
+        content = path.read_bytes()
+        *lines, incomplete = content.split(b"\n")
+        damaged = []
+        for number, line in enumerate(lines, 1):
+            opened = open_line(line)
+            if opened is None and looks_sealed(line):
+                damaged.append(f"line {number}")
+                continue
+            try:
+                entry = json.loads(line if opened is None else opened[0])
+            except ValueError as exc:
+                raise ReaderError("this is not an entry of a journal", path, number) from exc
+            if not isinstance(entry, Mapping) or not {"key", "reply"} <= set(entry):
+                message = "expected a key and a reply; is this another file?"
+                raise ReaderError(message, path, number)
+            self._replies[str(entry["key"])] = str(entry["reply"])
+        self._n_lines = len(lines)
+        if damaged:
+            warnings.warn(
+                f"{path}: the journal is damaged: {named(damaged)}; what is lost is asked again",
+                RagevalWarning,
+                stacklevel=4,  # the caller of the function with the journal
+            )
+        if incomplete:  # the process was killed while writing
+            os.truncate(path, len(content) - len(incomplete))
+
+    @contextmanager
+    def open(self, chat: Chat) -> Iterator[AskText]:
+        """A context that yields a function which asks the chat, or answers from the journal.
+
+        The function raises `ChatFailedError` if the chat fails; the fifth time in a row the failure
+        itself.
+        """
+        with chat.open() as ask, self._open_file() as file:
+            settings = json.dumps([chat.model, dict(chat.settings)], default=str).encode()
+
+            def answer(message: Message) -> str:
+                digest = blake2b(settings, digest_size=16)
+                digest.update(json.dumps([message.system, message.user]).encode())
+                key = digest.hexdigest()
+                with self._lock:
+                    if key in self._replies:
+                        self.n_replayed += 1
+                        return self._replies[key]
+                reply = self._ask(ask, message)
+                with self._lock:
+                    self._append(file, json.dumps({"key": key, "reply": reply}).encode())
+                    self._replies[key] = reply
+                    self.n_asked += 1
+                return reply
+
+            yield answer
+
+    def _ask(self, ask: Ask, message: Message) -> str:
+        try:
+            reply = ask(message)
+        # Mistakes of the set-up: every further question would fail in the same way.
+        except (DataError, MissingDependencyError):
+            raise
+        except Exception as exc:
+            self._n_failures += 1
+            if self._n_failures >= _MOST_FAILURES:
+                raise
+            is_down = isinstance(exc, OSError) or getattr(exc, "is_temporary", False)
+            failure = ChatDownError if is_down else ChatFailedError
+            raise failure(f"the chat failed: {exc}") from exc
+        self._n_failures = 0
+        if reply.ending != "end":
+            raise ChatFailedError(f"the chat's answer is incomplete: {reply.ending}")
+        return reply.text
+
+    @contextmanager
+    def _open_file(self) -> Iterator[BinaryIO | None]:
+        if self.path is None:
+            yield None
+            return
+        try:
+            file = os.fdopen(open_private(self.path), "ab", buffering=0)
+        except OSError as exc:
+            raise DataError(f"{self.path}: the journal cannot be written: {exc.strerror}") from exc
+        with file:
+            yield file
+
+    def _append(self, file: BinaryIO | None, entry: bytes) -> None:
+        if file is None:
+            return
+        place = os.fstat(file.fileno()).st_size
+        try:
+            write_whole(file, seal_line(entry, self._n_lines + 1))
+            # Each reply was paid for, so it must survive a power cut too.
+            os.fsync(file.fileno())
+        except OSError as exc:
+            # Half a line would join the next one and spoil both.
+            file.truncate(place)
+            raise DataError(
+                f"{self.path}: the journal cannot be written: {exc.strerror}; its entries are kept"
+            ) from exc
+        self._n_lines += 1
+
+
+# -- passages
+
+_BREAK = re.compile(r"\n[ \t]*\n\s*")
+
+
+class Passage(NamedTuple):
+    """A piece of a document: its place and its text."""
+
+    span: Span
+    text: str
+
+
+def passages_of(documents: Mapping[str, str], *, longest: int, shortest: int) -> list[Passage]:
+    r"""Documents, cut at blank lines into pieces of similar length.
+
+    Paragraphs are joined up to `longest` characters, and a longer one is cut. A piece of fewer than
+    `shortest` is left out, unless its document has no other.
+
+    Examples
+    --------
+    >>> [p.span.start for p in passages_of({"a": "One.\n\nTwo."}, longest=5, shortest=1)]
+    [0, 6]
+    """
+    if not 1 <= shortest <= longest:
+        raise DataError(
+            f"shortest and longest must be 1 <= shortest <= longest; got {shortest} and {longest}"
+        )
+    passages = []
+    for name in documents:
+        text = documents[name]
+        pieces: list[list[int]] = []
+        for low, high in _paragraphs(text, longest):
+            if pieces and high - pieces[-1][0] <= longest:
+                pieces[-1][1] = high
+            else:
+                pieces.append([low, high])
+        cut = [Passage(Span(name, start, end), text[start:end]) for start, end in pieces]
+        passages += [piece for piece in cut if len(piece.text) >= shortest] or cut[:1]
+    return passages
+
+
+def _paragraphs(text: str, longest: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each paragraph, without the blanks around it; long ones in pieces."""
+    breaks = [match.span() for match in _BREAK.finditer(text)]
+    starts = [0, *(end for _, end in breaks)]
+    ends = [*(start for start, _ in breaks), len(text)]
+    for low, high in zip(starts, ends, strict=True):
+        paragraph = text[low:high]
+        first = low + len(paragraph) - len(paragraph.lstrip())
+        last = low + len(paragraph.rstrip())
+        while last - first > longest:
+            blank = text.rfind(" ", first + 1, first + longest)
+            cut = blank if blank > first else first + longest
+            yield first, cut
+            first = cut + (text[cut] == " ")
+        if last > first:
+            yield first, last
+
+
+# -- drafts: what the model is asked, and how its answers become an item
+
+
+class _RejectedError(Exception):
+    """A draft is rejected; the text says why."""
+
+
+class DraftPlan(NamedTuple):
+    """A question to draft: its kind, the passages, and the questions on them that exist already."""
+
+    kind: str
+    passages: tuple[Passage, ...]
+    avoid: tuple[str, ...] = ()
+
+    @property
+    def context(self) -> str:
+        """The text that the model sees."""
+        return "\n\n---\n\n".join(passage.text for passage in self.passages)
+
+
+class Draft(NamedTuple):
+    """The outcome of a plan: the item, or why it was rejected, with the question if any."""
+
+    plan: DraftPlan
+    item: GoldenItem | None
+    reason: str = ""
+    question: str = ""
+
+
+MapDrafts = Callable[[Callable[[DraftPlan], Draft], Iterable[DraftPlan]], Iterable[Draft]]
+
+
+@dataclass(frozen=True)
+class _Drafter:
+    """Turns plans into drafts."""
+
+    ask: AskText
+    prompts: Mapping[str, Prompt]
+    examples: Sequence[GoldenItem]
+    n_negatives: int
+    filters: Sequence[DraftFilter]
+    origin: Mapping[str, Any]
+
+    def draft(self, plan: DraftPlan) -> Draft:
+        """The draft of a plan; a failure becomes the reason of its rejection."""
+        question = ""
+        try:
+            question = self._ask_question(plan)
+            return Draft(plan, self._complete(plan, question))
+        except (_RejectedError, ChatFailedError) as exc:
+            # With the question, so that later drafts avoid it too.
+            return Draft(plan, None, str(exc), question)
+
+    def _ask_question(self, plan: DraftPlan) -> str:
+        alike = [
+            item
+            for item in self.examples
+            if item.metadata.get("query_type", plan.kind) == plan.kind
+        ]
+        lines = [f"- {item.question}" for item in alike[:_MOST_EXAMPLES]]
+        message = self.prompts[KINDS[plan.kind]].message(
+            context=plan.context,
+            examples="\n".join(["Questions of the kind that is wanted:", *lines]) if lines else "",
+            avoid="\n".join(f"- Do not ask again: {question}" for question in plan.avoid),
+        )
+        return _read_text(self._ask_object(message), "question")
+
+    def _complete(self, plan: DraftPlan, question: str) -> GoldenItem:
+        answer = self._ask_answer(question, plan.context)
+        # The model that wrote the question is asked for an answer: only if it finds none is it
+        # unanswerable.
+        if plan.kind == "unanswerable" and answer is not None:
+            raise _RejectedError(f"it has an answer: {answer[0]!r:.60}")
+        if plan.kind != "unanswerable" and answer is None:
+            raise _RejectedError("it has no answer in its text")
+        item = self._make_item(plan, question, answer)
+        contexts = [passage.text for passage in plan.passages]
+        for find_fault in self.filters:  # before further requests to the model
+            reason = find_fault(item, contexts)
+            if reason is not None:
+                raise _RejectedError(reason)
+        if answer is None:
+            return item
+        # A multi-hop question must not be answered by one of its passages alone.
+        for passage in plan.passages if len(plan.passages) > 1 else ():
+            if self._ask_answer(question, passage.text) is not None:
+                raise _RejectedError(f"{passage.span.name} alone is enough for it")
+        return self._with_negatives(plan, item) if self.n_negatives else item
+
+    def _ask_answer(self, question: str, context: str) -> tuple[str, str] | None:
+        """The answer in the text and its evidence; None if the text contains none."""
+        message = self.prompts["answer"].message(context=context, question=question)
+        document = self._ask_object(message)
+        if not isinstance(document.get("answerable"), bool):
+            raise _RejectedError(
+                f"answerable must be true or false; the model gave {document!r:.80}"
+            )
+        if not document["answerable"]:
+            return None
+        return _read_text(document, "answer"), str(document.get("evidence") or "")
+
+    def _make_item(
+        self, plan: DraftPlan, question: str, answer: tuple[str, str] | None
+    ) -> GoldenItem:
+        gold = [] if answer is None else _evidence(plan.passages, answer[1])
+        labels = [self.prompts[name].label for name in (KINDS[plan.kind], "answer")]
+        return GoldenItem(
+            # From the question's words, so that the same question has the same id in every run.
+            query_id=f"gen-{_digest(' '.join(words_of(question)))}",
+            question=question,
+            references=() if answer is None else (answer[0],),
+            relevant_spans=tuple(passage.span for passage in gold),
+            relevant_texts=tuple(passage.text for passage in gold),
+            answerable=answer is not None,
+            metadata={"query_type": plan.kind},
+            provenance={
+                **self.origin,
+                "prompts": labels,
+                "passages": [list(passage.span) for passage in plan.passages],
+                "texts": [_digest(passage.text) for passage in plan.passages],
+                "rageval_report": __version__,
+            },
+        )
+
+    def _with_negatives(self, plan: DraftPlan, item: GoldenItem) -> GoldenItem:
+        [answer] = item.references
+        prompt = self.prompts["negatives"]
+        message = prompt.message(
+            question=item.question, answer=answer, context=plan.context, n=self.n_negatives
+        )
+        answers = self._ask_object(message).get("answers")
+        texts = [text.strip() for text in answers or () if isinstance(text, str) and text.strip()]
+        wrong = [text for text in dict.fromkeys(texts) if words_of(text) != words_of(answer)]
+        if not wrong:
+            raise _RejectedError("the model gave no wrong answers to it")
+        labels = [*item.provenance["prompts"], prompt.label]
+        return replace(
+            item,
+            negative_references=tuple(wrong[: self.n_negatives]),
+            provenance={**item.provenance, "prompts": labels},
+        )
+
+    def _ask_object(self, message: Message) -> dict[str, Any]:
+        """The one JSON object in the model's answer, with or without prose around it."""
+        text = remove_thoughts(self.ask(message))
+        documents = find_objects(text)
+        # Of several objects it is not known which one is meant.
+        if len(documents) != 1:
+            shown = quote_beginning(text)
+            raise _RejectedError(f"expected one JSON object; the model said {shown}")
+        return documents[0]
+
+
+def _read_text(document: Mapping[str, object], name: str) -> str:
+    value = document.get(name)
+    if isinstance(value, str) and value.strip():
+        return " ".join(value.split())
+    raise _RejectedError(f"expected a text {name!r}; the model gave {document!r:.80}")
+
+
+def _evidence(passages: Sequence[Passage], evidence: str) -> list[Passage]:
+    """The quoted evidence where it stands, letter by letter except blanks; else whole passages."""
+    quote = "".join(evidence.split())
+    # Of several passages a quote shows only one of the hops; the gold is all of them.
+    if len(passages) > 1 or not quote:
+        return list(passages)
+    [(span, text)] = passages
+    # Models change line breaks and spaces when they quote: compare without them.
+    positions = [place for place, letter in enumerate(text) if not letter.isspace()]
+    at = "".join(text[place] for place in positions).find(quote)
+    if at < 0:
+        return list(passages)
+    start, end = positions[at], positions[at + len(quote) - 1] + 1
+    return [Passage(Span(span.filename, span.start + start, span.start + end), text[start:end])]
+
+
+# -- a whole set
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A generated golden set.
+
+    Parameters
+    ----------
+    items : tuple of GoldenItem
+        The accepted items.
+    rejected : DataFrame
+        One row per rejected draft: ``kind``, ``passage``, ``question``, ``reason``.
+    n_asked, n_replayed : int
+        The number of messages to the model, and of those that the journal answered.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> result = Generated((), pd.DataFrame(columns=["kind", "reason"]), n_asked=4, n_replayed=1)
+    >>> len(result.items), len(result.rejected), result.n_asked
+    (0, 0, 4)
+    """
+
+    items: tuple[GoldenItem, ...]
+    rejected: pd.DataFrame
+    n_asked: int
+    n_replayed: int
+
+
+@explain_keywords
+def generate_golden(
+    documents: str | Path | Mapping[str, str],
+    chat: Chat | Callable[[str], Any],
+    kinds: Mapping[str, int],
+    *,
+    journal: str | Path | None = None,
+    examples: Sequence[GoldenItem] = (),
+    existing: Sequence[GoldenItem] = (),
+    filters: Iterable[str] | None = None,
+    near: float = 0.8,
+    n_negatives: int = 2,
+    prompts: str | Path | Mapping[str, Prompt] | None = None,
+    longest: int = 1500,
+    shortest: int = 200,
+    map: MapDrafts | None = None,  # noqa: A002
+    seed: int = 0,
+) -> Generated:
+    """Generate golden items from documents.
+
+    Parameters
+    ----------
+    documents : path or mapping of str to str
+        A folder of texts, or texts by name; see `Documents`.
+    chat : Chat or callable
+        The chat model that writes the questions, e.g. ``openai_chat(...)``, or any callable that
+        takes a text and returns one.
+    kinds : mapping of str to int
+        The number of questions of each kind: "factoid", "multi_hop" (two passages, neither of them
+        enough), "unanswerable".
+    journal : path, optional
+        Where replies are kept, so that a run that was stopped can continue.
+    examples : sequence of GoldenItem
+        Examples for the model of the questions that are wanted.
+    existing : sequence of GoldenItem
+        An existing set; questions near one of it are rejected.
+    filters : iterable of str, optional
+        Names of `FILTERS`; all of them if omitted.
+    near : float
+        The lowest Jaccard similarity of near-duplicates, by runs of three characters.
+    n_negatives : int
+        The number of wrong answers per question; 0 for none.
+    prompts : path or mapping, optional
+        Prompts that replace the library's; see `load_prompts`.
+    longest, shortest : int
+        The length of passages in characters. Paragraphs are joined up to the longest, and a
+        shorter piece is left out, unless its document has no other.
+    map : callable, optional
+        A function like the built-in ``map``, e.g. that of a pool of threads.
+    seed : int
+        The seed for the choice and the order of passages.
+
+    Returns
+    -------
+    Generated
+        With gold as spans of the documents, and the provenance of each item: model, prompts with
+        versions, passages with digests, seed. If the documents do not yield enough items, there are
+        fewer, with a warning.
+
+    Raises
+    ------
+    DataError
+        If there are no documents, or an argument has no valid value.
+    UnknownNameError
+        If no kind or filter has a name.
+    Exception
+        The chat's own exception, if it fails five times in a row; the journal keeps the replies.
+
+    Notes
+    -----
+    The answer is written in a separate request, with the text and the question only. An
+    unanswerable question is accepted only if the model finds no answer, and a multi-hop question
+    only if it finds none in either passage.
+
+    Examples
+    --------
+    >>> def model(text):
+    ...     if "Write one question" in text:
+    ...         return '{"question": "Which river runs through Paris?"}'
+    ...     return '{"answerable": true, "answer": "The Seine", "evidence": "the Seine"}'
+    >>> texts = {"paris.md": "Through Paris runs the Seine."}
+    >>> generated = generate_golden(texts, model, {"factoid": 1}, n_negatives=0)
+    >>> generated.items[0].references, list(generated.items[0].relevant_spans[0])
+    (('The Seine',), ['paris.md', 19, 28])
+    """
+    for kind in kinds:
+        if kind not in KINDS:
+            raise UnknownNameError("kind of question", kind, KINDS)
+    model = as_chat(chat)
+    sources = documents if isinstance(documents, Documents) else Documents(documents)
+    passages = passages_of(sources, longest=longest, shortest=shortest)
+    if not passages:
+        raise DataError("documents must contain text; there is none")
+    templates = _prompts_of(prompts)
+    checks = [FILTERS[name] for name in filters or FILTERS]
+    collection = _Collection(existing, near)
+    origin = {"source": "generated", "model": model.model, "seed": seed}
+    replies = ReplyJournal(journal)
+    with replies.open(model) as ask:
+        drafter = _Drafter(ask, templates, examples, n_negatives, checks, origin)
+        for kind, n in kinds.items():
+            plans = _plans(passages, kind, seed, collection)
+            n_missing = _collect(collection, drafter, plans, int(n), map or _map_in_order)
+            if n_missing:
+                warnings.warn(
+                    f"{n_missing} of {n} {kind} questions could not be made; see what was "
+                    "rejected, or give more documents",
+                    RagevalWarning,
+                    stacklevel=3,
+                )
+    rejected = pd.DataFrame(collection.rejected, columns=["kind", "passage", "question", "reason"])
+    return Generated(tuple(collection.items), rejected, replies.n_asked, replies.n_replayed)
+
+
+def _map_in_order(
+    draft: Callable[[DraftPlan], Draft], plans: Iterable[DraftPlan]
+) -> Iterator[Draft]:
+    return (draft(plan) for plan in plans)
+
+
+def _plans(
+    passages: Sequence[Passage], kind: str, seed: int, collection: _Collection
+) -> Iterator[DraftPlan]:
+    """Plans on the passages in an order drawn by seed, round by round.
+
+    Each avoids the questions that exist when it is taken.
+    """
+    # By place: the order in which the documents are given does not decide what is drawn.
+    ordered = sorted(passages)
+    # The kind is a part of the seed: each kind has an order of its own.
+    rng = np.random.default_rng([seed, *kind.encode()])
+    words = {passage.span: frozenset(content_words(passage.text)) for passage in passages}
+    for _ in range(_ROUNDS):
+        for position in rng.permutation(len(ordered)).tolist():
+            chosen = (ordered[position],)
+            if kind == "multi_hop":
+                first = ordered[position]
+                others = [passage for passage in ordered if passage is not first]
+                if not others:
+                    continue
+                n = min(_CANDIDATES, len(others))
+                drawn = [others[i] for i in rng.choice(len(others), n, replace=False)]
+                # The passage with most words in common, so that one question can need both.
+                common = [jaccard(words[first.span], words[other.span]) for other in drawn]
+                chosen = (first, drawn[common.index(max(common))])
+            yield DraftPlan(kind, chosen, collection.questions_on(chosen))
+
+
+def _collect(
+    collection: _Collection,
+    drafter: _Drafter,
+    plans: Iterator[DraftPlan],
+    n: int,
+    map_drafts: MapDrafts,
+) -> int:
+    """Draft in batches of the missing number; how many of `n` items are missing at the end."""
+    goal = len(collection.items) + n
+    while (n_missing := goal - len(collection.items)) > 0:
+        # Only as many as are missing, because each draft is paid for.
+        batch = list(islice(plans, n_missing))
+        if not batch:
+            return n_missing
+        for draft in map_drafts(drafter.draft, batch):
+            collection.add(draft)
+    return 0
+
+
+class _Collection:
+    """The accepted items, and the rejected drafts with their reasons."""
+
+    def __init__(self, existing: Sequence[GoldenItem], near: float):
+        self.items: list[GoldenItem] = []
+        self.rejected: list[tuple[str, str, str, str]] = []
+        self._seen = SeenQuestions(near)
+        for item in existing:
+            self._seen.add(item.question)
+        self._questions: dict[tuple[str, int], list[str]] = {}
+
+    def questions_on(self, passages: Sequence[Passage]) -> tuple[str, ...]:
+        """The questions on these passages so far, accepted or not."""
+        lists = (self._questions.get(passage.span[:2], []) for passage in passages)
+        return tuple(dict.fromkeys(question for questions in lists for question in questions))
+
+    def add(self, draft: Draft) -> None:
+        """Accept a draft, or note why not."""
+        plan, item, reason, question = draft
+        if item is not None:
+            question = item.question
+            nearest = self._seen.nearest(question)
+            reason = "" if nearest is None else f"the question is nearly {nearest!r:.80}"
+        for passage in plan.passages if question else ():
+            self._questions.setdefault(passage.span[:2], []).append(question)
+        if item is None or reason:
+            passages = ", ".join(passage.span.name for passage in plan.passages)
+            self.rejected.append((plan.kind, passages, question, reason))
+            return
+        self._seen.add(question)
+        self.items.append(item)
+
+
+# -- references for sets that have judgments but no answers
+
+
+@explain_keywords
+def ground_truth(
+    records: pd.DataFrame,
+    corpus: Mapping[str, str] | pd.DataFrame,
+    chat: Chat | Callable[[str], Any],
+    *,
+    grade: float | None = None,
+    first: int = 5,
+    journal: str | Path | None = None,
+    prompts: str | Path | Mapping[str, Prompt] | None = None,
+) -> list[GoldenItem]:
+    r"""Write a reference for each query from its first highly relevant documents.
+
+    Parameters
+    ----------
+    records : DataFrame
+        Queries with graded documents, best first, as `load_dataset` returns them for BEIR sets.
+    corpus : mapping of str to str, or DataFrame
+        The texts by id, or the frame of `load_corpus`.
+    chat : Chat or callable
+        The chat model that writes the references, as in `generate_golden`.
+    grade : float, optional
+        The lowest grade that counts as highly relevant. If omitted, 2, or the highest grade of the
+        judgments if that is lower.
+    first : int
+        The number of documents that the reference is written from; 5 as in ADR-013.
+    journal : path, optional
+        Where replies are kept, so that a run that was stopped can continue.
+    prompts : path or mapping, optional
+        A prompt "ground_truth" that replaces the library's.
+
+    Returns
+    -------
+    list of GoldenItem
+        The gold contains all highly relevant documents, also those that were not used. Queries
+        without such a document or without a text, or whose reply failed, are left out with a
+        warning.
+
+    Raises
+    ------
+    DataError
+        If no query is left.
+    JudgeError
+        If there is a journal, and the chat could not be reached or was busy for some queries: call
+        it again to go on. Without a journal, these queries are left out.
+
+    Examples
+    --------
+    >>> records = pd.DataFrame(
+    ...     {"question": ["Is milk healthy?"], "relevant": [{"d1": 2.0}]}, index=["q1"]
+    ... )
+    >>> items = ground_truth(records, {"d1": "Milk is."}, lambda text: " It is.\n")
+    >>> items[0].references, items[0].metadata["context_documents"]
+    (('It is.',), ['d1'])
+    """
+    if first < 1:
+        raise DataError(f"first must be an integer >= 1; got {first}")
+    queries, texts = highly_relevant(records, grade=grade), _document_texts(corpus)
+    model, replies = as_chat(chat), ReplyJournal(journal)
+    prompt = _prompts_of(prompts)["ground_truth"]
+    skipped: dict[str, ChatFailedError] = {}
+    items = []
+    questions = queries["question"].tolist() if "question" in queries else [None] * len(queries)
+    rows = zip(map(str, queries.index), questions, queries["relevant"].tolist(), strict=True)
+    with replies.open(model) as ask:
+        for query_id, question, grades in rows:
+            documents = [name for name in grades if name in texts][:first]
+            try:
+                answer = _ask_reference(ask, prompt, question, [texts[name] for name in documents])
+            except ChatFailedError as exc:
+                skipped[query_id] = exc
+                continue
+            items.append(
+                GoldenItem(
+                    query_id=query_id,
+                    question=question,
+                    references=(answer,),
+                    relevant=dict(grades),
+                    answerable=True,
+                    metadata={
+                        "highly_relevant_count": len(grades),
+                        "context_documents": documents,
+                    },
+                    provenance={
+                        "source": "ground truth",
+                        "model": model.model,
+                        "prompts": [prompt.label],
+                    },
+                )
+            )
+    down = [query_id for query_id, reason in skipped.items() if isinstance(reason, ChatDownError)]
+    if journal is not None and down:
+        # A set that is smaller only because the chat was down for a while is refused.
+        raise JudgeError(
+            f"{journal}: {len(down)} of {len(queries)} queries have no reference yet, because "
+            f"{skipped[down[0]]}. The other replies are kept in this file: run it again to go on. "
+            f"Without a reference: {named(down)}"
+        )
+    n_without = len(records) - len(queries)
+    if n_without:
+        message = f"{n_without} queries have no highly relevant document, and are left out"
+        warnings.warn(message, RagevalWarning, stacklevel=3)
+    if skipped:
+        listed = named(f"{query_id} ({reason})" for query_id, reason in skipped.items())
+        warnings.warn(f"no answer was written for {listed}", RagevalWarning, stacklevel=3)
+    if not items:
+        raise DataError("no query could be given an answer; the warnings say why")
+    return items
+
+
+def _document_texts(corpus: Mapping[str, str] | pd.DataFrame) -> Mapping[str, str]:
+    if not isinstance(corpus, pd.DataFrame):
+        return corpus
+    titles = corpus["title"] if "title" in corpus else [""] * len(corpus)
+    rows = zip(corpus.index, titles, corpus["text"], strict=True)
+    return {str(name): f"{title}\n{text}".strip() for name, title, text in rows}
+
+
+def _ask_reference(ask: AskText, prompt: Prompt, question: object, documents: Sequence[str]) -> str:
+    if not isinstance(question, str):
+        raise ChatFailedError("no question")
+    if not documents:
+        raise ChatFailedError("no document")
+    context = "\n\n".join(f"<document>\n{text}\n</document>" for text in documents)
+    answer = remove_thoughts(ask(prompt.message(context=context, question=question)))
+    if not answer:
+        raise ChatFailedError("the reply was blank")
+    return answer

@@ -1,0 +1,423 @@
+"""The review of a golden set by people: a sheet or a page to fill in, and what is decided there."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from html import escape
+from importlib import resources
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from rageval_report.errors import DataError, RagevalWarning, explain_keywords, named
+from rageval_report.files.outgoing_text import neutralise_formula, restore_formula
+from rageval_report.files.source import Source
+from rageval_report.records.golden import GoldenItem, check_items
+from rageval_report.types import JsonObject
+
+FORMAT = "rageval_report golden review"
+FORMAT_VERSION = 1
+_PAGE = "review_page.html"
+# Characters that could end the element with the data, or are line ends in a script.
+_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+ACCEPT, EDIT, REJECT = "accept", "edit", "reject"
+_DECISIONS = {
+    **dict.fromkeys(("accept", "accepted", "a", "ok", "yes", "y"), ACCEPT),
+    **dict.fromkeys(("edit", "edited", "e"), EDIT),
+    **dict.fromkeys(("reject", "rejected", "r", "no", "n"), REJECT),
+}
+
+COLUMNS = (
+    *("query_id", "decision", "question", "references", "negative_references"),
+    *("answerable", "gold", "note", "fingerprint"),
+)
+_CONTEXT = 300  # characters that are shown before and after a span
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A reviewer's decision on one item.
+
+    Parameters
+    ----------
+    query_id : str
+        The item.
+    decision : {"accept", "edit", "reject"}, optional
+        None if there is no decision.
+    question : str
+        The question, possibly edited.
+    references, negative_references : tuple of str
+        The answers, possibly edited.
+    note : str
+        The reviewer's note.
+    fingerprint : str
+        The fingerprint of the item that the reviewer saw.
+    """
+
+    query_id: str
+    decision: str | None
+    question: str
+    references: tuple[str, ...]
+    negative_references: tuple[str, ...]
+    note: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """A golden set after a review.
+
+    Parameters
+    ----------
+    items : tuple of GoldenItem
+        The accepted and edited items, and those without a decision.
+    rejected : tuple of GoldenItem
+        The rejected items.
+    decisions : DataFrame
+        One row per item: ``query_id``, ``decision`` ("open" if there is none), ``note``.
+    """
+
+    items: tuple[GoldenItem, ...]
+    rejected: tuple[GoldenItem, ...]
+    decisions: pd.DataFrame
+
+
+def _review_rows(
+    items: Iterable[GoldenItem], documents: Mapping[str, str] | None = None
+) -> list[dict[str, str]]:
+    """What a reviewer sees of each item, as texts; several answers are on separate lines."""
+    return [
+        {
+            "query_id": item.query_id,
+            "decision": "",
+            "question": item.question,
+            "references": _as_lines(item.references),
+            "negative_references": _as_lines(item.negative_references),
+            "answerable": "" if item.answerable is None else str(item.answerable).lower(),
+            "gold": "\n\n".join(_shown_gold(item, documents or {})),
+            "note": "",
+            "fingerprint": item.fingerprint,
+        }
+        for item in check_items(items)
+    ]
+
+
+def _as_lines(texts: Iterable[str]) -> str:
+    return "\n".join(" ".join(text.split()) for text in texts)
+
+
+def _shown_gold(item: GoldenItem, documents: Mapping[str, str]) -> Iterator[str]:
+    """What a reviewer must read to decide whether the answer is right, or there is none."""
+    yield from item.relevant_texts
+    yield from (span.name for span in item.relevant_spans)
+    yield from item.relevant
+    passages = item.provenance.get("passages")
+    places = [place for place in passages if _is_place(place)] if isinstance(passages, list) else []
+    around_spans: list[list[Any]] = [
+        [span.filename, max(0, span.start - _CONTEXT), span.end + _CONTEXT]
+        for span in item.relevant_spans
+    ]
+    for filename, start, end in places or around_spans:
+        if filename in documents:
+            yield f"{filename}:\n{documents[filename][start:end]}"
+    yield from (f"{name}:\n{documents[name]}" for name in item.relevant if name in documents)
+
+
+def _is_place(value: object) -> bool:
+    """Whether a value of a provenance is a list of filename, start and end."""
+    if not isinstance(value, list) or len(value) != 3 or not isinstance(value[0], str):
+        return False
+    return all(isinstance(number, int) for number in value[1:])
+
+
+@explain_keywords
+def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | None = None) -> str:
+    """A sheet to fill in, as comma-separated values: accept, edit or reject in ``decision``.
+
+    Parameters
+    ----------
+    items : iterable of GoldenItem
+        The set.
+    documents : mapping of str to str, optional
+        Texts by filename or id, as `Documents` reads a folder. With them the rows show the passages
+        that an item was made from, or that its gold names.
+
+    Returns
+    -------
+    str
+        The columns `COLUMNS`. Question and answers may be changed if the decision is edit. A text
+        that a spreadsheet would take for a formula begins with an apostrophe.
+
+    Examples
+    --------
+    >>> review_sheet([GoldenItem("a", "=1+1?")]).splitlines()[1][:9]
+    "a,,'=1+1?"
+    """
+    out = StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in _review_rows(items, documents):
+        writer.writerow({name: neutralise_formula(text) for name, text in row.items()})
+    return out.getvalue()
+
+
+@explain_keywords
+def review_page(
+    items: Iterable[GoldenItem],
+    *,
+    title: str = "golden set",
+    documents: Mapping[str, str] | None = None,
+) -> str:
+    """An HTML page to accept, edit or reject each item, and to save the decisions to a file.
+
+    Parameters
+    ----------
+    items : iterable of GoldenItem
+        The set.
+    title : str
+        The title of the page.
+    documents : mapping of str to str, optional
+        Texts by filename or id, so that the passages are shown.
+
+    Returns
+    -------
+    str
+        HTML that needs no network. `read_review` reads the file that it saves.
+
+    Examples
+    --------
+    >>> page = review_page([GoldenItem("a", "</script>?")], title="a & b")
+    >>> "Review of a &amp; b" in page, "</script>?" in page
+    (True, False)
+    """
+    rows = _review_rows(items, documents)
+    # The page keeps unsaved decisions in the browser under this key: a changed set must not find
+    # those of an older one.
+    versions = "\n".join(f"{row['query_id']} {row['fingerprint']}" for row in rows)
+    data = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "key": blake2b(versions.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest(),
+        "file": "review.json",
+        "items": rows,
+    }
+    filled = {"title": escape(title), "data": json.dumps(data).translate(_ESCAPES)}
+    page = resources.files(__package__).joinpath(_PAGE).read_text(encoding="utf-8")
+    return re.sub(r"\{\{ (\w+) \}\}", lambda place: filled[place[1]], page)
+
+
+# -- read back
+
+
+@explain_keywords
+def read_review(path: str | Path) -> list[Decision]:
+    """Read the decisions of reviewers.
+
+    Parameters
+    ----------
+    path : str or Path
+        The filled-in sheet (CSV), or the file that the page saved (JSON).
+
+    Returns
+    -------
+    list of Decision
+        One decision per item.
+
+    Raises
+    ------
+    ReaderError
+        If it is neither, a decision is not accept, edit or reject, or an item appears twice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sheet = Path(folder, "review.csv")
+    ...     _ = sheet.write_text(review_sheet([GoldenItem("a", "Who?")]), encoding="utf-8")
+    ...     [(row.query_id, row.decision) for row in read_review(sheet)]
+    [('a', None)]
+    """
+    source = Source(path)
+    rows = _page_rows(source) if source.starts_like_json else _sheet_rows(source)
+    decisions: dict[str, Decision] = {}
+    for number, row in rows:
+        decision = _read_decision(row, source, number)
+        if decision.query_id in decisions:
+            raise source.error(f"the item {decision.query_id!r} appears twice", line=number)
+        decisions[decision.query_id] = decision
+    if not decisions:
+        raise source.error("expected decisions; there are none")
+    return list(decisions.values())
+
+
+def _page_rows(source: Source) -> Iterator[tuple[int | None, JsonObject]]:
+    document = source.document
+    is_review = isinstance(document, dict) and document.get("format") == FORMAT
+    if not is_review or document.get("format_version") != FORMAT_VERSION:
+        raise source.error(f"expected a file saved by a review page, of format {FORMAT_VERSION}")
+    rows = document.get("items")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise source.error('expected "items", a list of objects')
+    yield from ((None, row) for row in rows)
+
+
+def _sheet_rows(source: Source) -> Iterator[tuple[int | None, JsonObject]]:
+    text = source.text
+    head = text.partition("\n")[0]
+    # In many countries spreadsheets write semicolons, and some write tabs.
+    delimiter = max((",", ";", "\t"), key=head.count)
+    reader = csv.DictReader(StringIO(text, newline=""), delimiter=delimiter)
+    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    if missing:
+        raise source.error(
+            f"expected the sheet of a review; it has no column {', '.join(missing)}", line=1
+        )
+    try:
+        for row in reader:
+            texts = {name: restore_formula(row[name] or "") for name in COLUMNS}
+            if any(texts.values()):
+                yield reader.line_num, texts
+    except csv.Error as exc:
+        raise source.error(f"the sheet cannot be parsed: {exc}", line=reader.line_num) from exc
+
+
+def _read_decision(row: JsonObject, source: Source, line: int | None) -> Decision:
+    texts = {name: str(row.get(name) or "") for name in COLUMNS}
+    word = texts["decision"].strip().lower()
+    if word and word not in _DECISIONS:
+        raise source.error(f"decision must be accept, edit or reject; got {word!r:.40}", line=line)
+    if not texts["query_id"].strip():
+        raise source.error(
+            "query_id is missing: each row keeps the id that it came with", line=line
+        )
+    return Decision(
+        texts["query_id"],
+        _DECISIONS.get(word),
+        *_texts_of(texts),
+        texts["note"].strip(),
+        texts["fingerprint"].strip(),
+    )
+
+
+def _texts_of(row: Mapping[str, str]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    """The question and the answers of a row, each answer once."""
+    references, negatives = (
+        tuple(dict.fromkeys(line.strip() for line in row[name].splitlines() if line.strip()))
+        for name in ("references", "negative_references")
+    )
+    return row["question"].strip(), references, negatives
+
+
+@explain_keywords
+def apply_review(
+    items: Iterable[GoldenItem], decisions: Sequence[Decision], *, reviewer: str = ""
+) -> Reviewed:
+    """Apply the decisions of reviewers.
+
+    Parameters
+    ----------
+    items : iterable of GoldenItem
+        The set that was reviewed.
+    decisions : sequence of Decision
+        As `read_review` returns them; items without a decision stay as they are.
+    reviewer : str
+        The reviewer's name, for the provenance, with the decision and its note.
+
+    Returns
+    -------
+    Reviewed
+        An accepted item stays as it was, even if its texts were changed; a warning names such
+        items.
+
+    Raises
+    ------
+    DataError
+        If a decision belongs to an item that is not in the set or has changed since, or an edit
+        leaves no question.
+
+    Examples
+    --------
+    >>> item = GoldenItem("a", "Who?", ("Ann",))
+    >>> edit = Decision("a", "edit", "Who wrote it?", ("Ann Lee",), (), "", item.fingerprint)
+    >>> apply_review([item], [edit]).items[0].references
+    ('Ann Lee',)
+    """
+    every = check_items(items)
+    by_id = {decision.query_id: decision for decision in decisions}
+    _check_decisions(every, by_id)
+    remaining: list[GoldenItem] = []
+    rejected: list[GoldenItem] = []
+    rows = []
+    for item in every:
+        decision = by_id.get(item.query_id)
+        word = decision and decision.decision
+        rows.append((item.query_id, word or "open", decision.note if decision else ""))
+        if decision is None or word is None:
+            remaining.append(item)
+            continue
+        entries = {"decision": word, "reviewer": reviewer, "note": decision.note}
+        review = {name: value for name, value in entries.items() if value}
+        changed = _edited(item, decision) if word == EDIT else item
+        changed = replace(changed, provenance={**item.provenance, "review": review})
+        (rejected if word == REJECT else remaining).append(changed)
+    frame = pd.DataFrame(rows, columns=["query_id", "decision", "note"])
+    return Reviewed(tuple(remaining), tuple(rejected), frame)
+
+
+def _check_decisions(items: Sequence[GoldenItem], decisions: Mapping[str, Decision]) -> None:
+    """Check that the decisions belong to these items, and warn of edits that are not declared."""
+    by_id = {item.query_id: item for item in items}
+    unknown = [query_id for query_id in decisions if query_id not in by_id]
+    if unknown:
+        raise DataError(f"the review contains items that are not in the set: {named(unknown)}")
+    changed = [
+        query_id
+        for query_id, decision in decisions.items()
+        # A decision on another wording must not be applied to this one.
+        if decision.decision and decision.fingerprint != by_id[query_id].fingerprint
+    ]
+    if changed:
+        raise DataError(
+            "items have changed since the review was made, or its fingerprints have: "
+            f"{named(changed)}; make a new review for them"
+        )
+    # A reviewer forgot to write edit, or a spreadsheet changed a number.
+    original = {row["query_id"]: _texts_of(row) for row in _review_rows(items)}
+    edited = [
+        query_id
+        for query_id, decision in decisions.items()
+        if decision.decision in (None, ACCEPT)
+        and (decision.question, decision.references, decision.negative_references)
+        != original[query_id]
+    ]
+    if edited:
+        warnings.warn(
+            f"texts were changed although the decision is not edit: {named(edited)}. These items "
+            "stay as they were; write edit if the change is intended",
+            RagevalWarning,
+            stacklevel=4,
+        )
+
+
+def _edited(item: GoldenItem, decision: Decision) -> GoldenItem:
+    if not decision.question:
+        raise DataError(f"the edit of {item.query_id!r} leaves no question; reject it instead")
+    # A question that gets its first reference, or loses its last, changes whether it has an answer.
+    has_references = bool(decision.references)
+    is_changed = has_references != bool(item.references)
+    return replace(
+        item,
+        question=decision.question,
+        references=decision.references,
+        negative_references=decision.negative_references,
+        answerable=has_references if is_changed else item.answerable,
+    )

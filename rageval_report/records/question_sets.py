@@ -1,0 +1,728 @@
+"""The public question sets: the rows of their files, and the record of a row."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from hashlib import blake2b
+from io import BytesIO
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rageval_report.errors import DataError, RagevalWarning, ReaderError, named
+from rageval_report.files.archives import Archive, is_archive
+from rageval_report.files.json_lines import json_objects
+from rageval_report.files.source import Source
+from rageval_report.files.strict_json import load_json
+from rageval_report.records.cells import short_repr
+from rageval_report.records.datasets import (
+    Dataset,
+    DatasetPart,
+    DatasetRequest,
+    Hub,
+    RecordFields,
+    Rows,
+    table_parts,
+)
+from rageval_report.types import JsonObject
+
+T = TypeVar("T")
+
+_ID_BYTES = 6
+
+
+def require_field(row: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    """The value of a field that every row must have, of this type."""
+    if name not in row:
+        raise DataError(f"expected a field {name!r}; got {', '.join(map(str, row)) or 'no field'}")
+    value = row[name]
+    # True is an int in Python, but not a number in a data set.
+    if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
+        raise DataError(f"expected {name!r} to be a {kind.__name__}; got {short_repr(value)}")
+    return value
+
+
+def to_list(cell: object) -> list[Any]:
+    """The items of a list; a mapping of lists becomes a list of mappings.
+
+    The ``datasets`` library stores a list of objects as an object of lists.
+
+    Examples
+    --------
+    >>> to_list({"title": ["A", "B"], "sent_id": [0, 3]})
+    [{'title': 'A', 'sent_id': 0}, {'title': 'B', 'sent_id': 3}]
+    """
+    if cell is None:
+        return []
+    if isinstance(cell, Mapping):
+        try:
+            rows = list(zip(*cell.values(), strict=True))
+        except (TypeError, ValueError) as exc:
+            raise DataError(f"expected lists of equal length; got {short_repr(cell)}") from exc
+        return [dict(zip(cell, row, strict=True)) for row in rows]
+    if isinstance(cell, list | tuple):
+        return list(cell)
+    raise DataError(f"expected a list; got {short_repr(cell)}")
+
+
+def to_mappings(cell: object) -> list[JsonObject]:
+    """The items of a list, all of which must be mappings."""
+    items = to_list(cell)
+    others = [item for item in items if not isinstance(item, Mapping)]
+    if others:
+        raise DataError(f"expected objects; got {short_repr(others[0])}")
+    return items
+
+
+def distinct_texts(texts: Iterable[object]) -> list[str]:
+    """The texts that are not blank, without repetitions, in order."""
+    return list(dict.fromkeys(text for text in texts if isinstance(text, str) and text.strip()))
+
+
+def passage_id(source: str, text: str) -> str:
+    """An id made of the source of a passage and a digest of its text.
+
+    A passage has the same id in every question, file and sample, and two passages of one source
+    have different ids.
+    """
+    # Blanks do not count, because copies of one passage differ in their line breaks.
+    plain = " ".join(text.split()).encode("utf-8", "surrogatepass")
+    return f"{source}:{blake2b(plain, digest_size=_ID_BYTES).hexdigest()}"
+
+
+def _rows_with(document: object, key: str, expected: str) -> list[JsonObject]:
+    """The rows of a file with one object per question; a single object counts as one row."""
+    rows = [document] if isinstance(document, dict) else document
+    if isinstance(rows, list) and all(key in row for row in to_mappings(rows)):
+        return rows
+    raise DataError(f"expected {expected}")
+
+
+def _texts(cell: object) -> list[Any]:
+    return [item.get("text") for item in to_mappings(cell)]
+
+
+# -- SQuAD 2: questions about paragraphs of Wikipedia
+
+
+def squad_rows(document: object) -> list[JsonObject]:
+    """The rows of the official JSON, or rows as the ``datasets`` library returns them."""
+    if isinstance(document, dict) and "question" in document:
+        return [document]  # a file of JSON Lines with one line
+    if isinstance(document, list):
+        return to_mappings(document)
+    if not isinstance(document, dict) or "data" not in document:
+        raise DataError('expected the official JSON, an object with "data", or rows of questions')
+    return [
+        {
+            **question,
+            "title": require_field(article, "title", str),
+            "context": paragraph.get("context"),
+        }
+        for article in to_mappings(document["data"])
+        for paragraph in to_mappings(require_field(article, "paragraphs", list))
+        for question in to_mappings(require_field(paragraph, "qas", list))
+    ]
+
+
+def squad_record(row: JsonObject) -> RecordFields:
+    """The record of a question.
+
+    A question without an answer has no gold: its paragraph is about the subject but does not answer
+    it; plausible but wrong answers are negative references.
+    """
+    title, context = require_field(row, "title", str), require_field(row, "context", str)
+    answers = distinct_texts(_texts(row.get("answers")))
+    answerable = not row.get("is_impossible", not answers)
+    passage = passage_id(title, context)
+    wrong = distinct_texts(_texts(row.get("plausible_answers")))
+    return {
+        "query_id": require_field(row, "id", str),
+        "question": require_field(row, "question", str).strip(),
+        "reference": answers or None,
+        "negative_reference": wrong or None,
+        "answerable": answerable,
+        "relevant": {passage: 1.0} if answerable else None,
+        "query_type": None if answerable else "unanswerable",
+        "domain": title,
+        "passages": {passage: context},
+    }
+
+
+SQUAD_V2 = Dataset(
+    "squad_v2",
+    "Questions about paragraphs of Wikipedia; half of the dev questions have no answer",
+    "CC BY-SA 4.0",
+    "train 130,319; validation 11,873",
+    table_parts(
+        Rows(squad_rows, squad_record), Hub("rajpurkar/squad_v2", "squad_v2"), "validation"
+    ),
+    homepage="https://rajpurkar.github.io/SQuAD-explorer/",
+)
+
+
+# -- HotpotQA: questions whose answer needs two paragraphs of Wikipedia
+
+_HOTPOT_TYPES = {"bridge": "multi_hop", "comparison": "comparison"}
+
+
+def hotpot_rows(document: object) -> list[JsonObject]:
+    """The rows of the official JSON, a list; or rows as the ``datasets`` library returns them."""
+    return _rows_with(document, "question", 'a list of objects with "question" and "answer"')
+
+
+def hotpot_record(row: JsonObject) -> RecordFields:
+    """The record of a question; gold are the paragraphs with a supporting sentence.
+
+    The id of a paragraph is its title, which is unique in Wikipedia. Without supporting facts, as
+    in test files and simplified ones, there is no gold.
+    """
+    facts = [_pair(fact, "title", "sent_id") for fact in to_list(row.get("supporting_facts"))]
+    paragraphs = [_pair(item, "title", "sentences") for item in to_list(row.get("context"))]
+    kind, answer = row.get("type"), row.get("answer")
+    return {
+        "query_id": row.get("_id", row.get("id")),
+        "question": require_field(row, "question", str).strip(),
+        "reference": [answer] if answer else None,
+        "answerable": True,
+        "relevant": {str(title): 1.0 for title, _ in facts} or None,
+        "query_type": None if kind is None else _HOTPOT_TYPES.get(str(kind), str(kind)),
+        "difficulty": row.get("level"),
+        "domain": "wikipedia",
+        "supporting_sentences": [[str(title), number] for title, number in facts] or None,
+        "passages": {
+            str(title): "".join(map(str, to_list(sentences))).strip()
+            for title, sentences in paragraphs
+        }
+        or None,
+    }
+
+
+def _pair(item: object, first: str, second: str) -> tuple[Any, Any]:
+    """Two values: a list in the official file, an object in the ``datasets`` library."""
+    if isinstance(item, dict) and first in item and second in item:
+        return item[first], item[second]
+    if isinstance(item, list | tuple) and len(item) == 2:
+        return item[0], item[1]
+    raise DataError(f"expected a pair of {first} and {second}; got {short_repr(item)}")
+
+
+HOTPOTQA = Dataset(
+    "hotpotqa",
+    "Questions that need two paragraphs of Wikipedia, given among ten",
+    "CC BY-SA 4.0",
+    "train 90,447; validation 7,405",
+    table_parts(
+        Rows(hotpot_rows, hotpot_record), Hub("hotpotqa/hotpot_qa", "distractor"), "validation"
+    ),
+    homepage="https://hotpotqa.github.io/",
+)
+
+
+# -- MS MARCO: queries of a search engine, each with ten passages
+
+# The set's own marker of unanswerable queries, in any case of letters.
+_NO_ANSWER = "no answer present."
+_MSMARCO_NAMES = ("query_id", "query", "passages", "answers", "query_type", "wellFormedAnswers")
+
+
+def msmarco_rows(document: object) -> list[JsonObject]:
+    """The rows of the official JSON, an object of columns; or rows.
+
+    Examples
+    --------
+    >>> msmarco_rows({"query": {"0": "what is it"}, "query_id": {"0": 7}})
+    [{'query_id': 7, 'query': 'what is it'}]
+    """
+    if isinstance(document, list):
+        return to_mappings(document)
+    if not isinstance(document, dict) or "query" not in document:
+        raise DataError('expected the official JSON, an object with "query", or rows of queries')
+    if not isinstance(document["query"], dict):
+        return [document]  # a file of JSON Lines with one line
+    names = [name for name in _MSMARCO_NAMES if isinstance(document.get(name), dict)]
+    return [
+        {name: document[name][key] for name in names if key in document[name]}
+        for key in document["query"]
+    ]
+
+
+def msmarco_record(row: JsonObject) -> RecordFields:
+    """The record of a query; gold are the passages that an annotator selected."""
+    passages = to_mappings(row.get("passages"))
+    texts = [require_field(passage, "passage_text", str) for passage in passages]
+    ids = [passage_id("msmarco", text) for text in texts]
+    selected = [passage.get("is_selected") == 1 for passage in passages]
+    columns = (row.get("wellFormedAnswers"), row.get("answers"))
+    written = distinct_texts(answer for cell in columns for answer in _msmarco_answers(cell))
+    answers = [answer for answer in written if answer.strip().lower() != _NO_ANSWER]
+    answerable = bool(answers) if written else None
+    kind = row.get("query_type")
+    return {
+        "query_id": row.get("query_id"),
+        "question": require_field(row, "query", str).strip(),
+        "reference": answers or None,
+        "answerable": answerable,
+        "relevant": {doc: 1.0 for doc, is_gold in zip(ids, selected, strict=True) if is_gold}
+        or None,
+        "query_type": "unanswerable"
+        if answerable is False
+        else kind.lower()
+        if isinstance(kind, str)
+        else None,
+        "domain": "web",
+        "passages": dict(zip(ids, texts, strict=True)),
+    }
+
+
+def _msmarco_answers(cell: object) -> list[Any]:
+    """Answers; the official file writes an empty list as the text "[]"."""
+    if isinstance(cell, str):
+        try:
+            cell = load_json(cell)
+        except (ValueError, RecursionError):
+            return [cell]
+    return to_list(cell)
+
+
+MSMARCO = Dataset(
+    "msmarco",
+    "Queries of a search engine, with ten passages each and answers written by annotators",
+    "non-commercial research (Microsoft's terms)",
+    "train 808,731; validation 101,093; test 101,092 (v2.1)",
+    table_parts(
+        Rows(msmarco_rows, msmarco_record), Hub("microsoft/ms_marco", "v2.1"), "validation"
+    ),
+    homepage="https://microsoft.github.io/msmarco/",
+)
+
+
+# -- Qasper: questions about whole papers, each answered by several annotators
+
+# The field that an answer of each kind fills.
+_QASPER_KINDS = (
+    ("extractive_spans", "extractive"),
+    ("free_form_answer", "abstractive"),
+    ("yes_no", "boolean"),
+)
+
+
+def qasper_rows(document: object) -> list[JsonObject]:
+    """The rows of the official JSON, an object of papers, or of papers as rows.
+
+    One row per question, with its paper's paragraphs.
+    """
+    if isinstance(document, dict) and "qas" in document:
+        document = [document]  # a file of JSON Lines with one line
+    papers: list[tuple[str, JsonObject]]
+    if isinstance(document, list):
+        papers = [(require_field(paper, "id", str), paper) for paper in to_mappings(document)]
+    else:
+        pairs = document.items() if isinstance(document, dict) else ()
+        papers = [(str(paper), content) for paper, content in pairs if isinstance(content, dict)]
+        if not papers or not all("qas" in content for _, content in papers):
+            message = 'expected papers with "full_text" and "qas", as an object by id or as rows'
+            raise DataError(message)
+    return [row for paper, content in papers for row in _paper_rows(paper, content)]
+
+
+def _paper_rows(paper: str, content: JsonObject) -> Iterator[JsonObject]:
+    texts = [
+        text
+        for section in to_mappings(content.get("full_text"))
+        for text in distinct_texts(to_list(section.get("paragraphs")))
+    ]
+    passages = {passage_id(paper, text): text for text in texts}
+    for question in to_mappings(content["qas"]):
+        yield {**question, "paper": paper, "title": content.get("title"), "passages": passages}
+
+
+def qasper_record(row: JsonObject) -> RecordFields:
+    """The record of a question.
+
+    The answer of each annotator is a reference, and the evidence of all who gave an answer is
+    gold. A question has no answer if more annotators say so than gave one.
+    """
+    annotations = [_annotation(item) for item in to_list(row.get("answers"))]
+    answers = [item for item in annotations if not item.get("unanswerable")]
+    n_without = len(annotations) - len(answers)
+    # Annotators disagree; on a tie there is an answer, because somebody found one.
+    answerable = None if not annotations else len(answers) >= n_without
+    paper = require_field(row, "paper", str)
+    evidence = [text for item in answers for text in distinct_texts(to_list(item.get("evidence")))]
+    gold = {passage_id(paper, text): text for text in evidence}
+    kinds = distinct_texts(_qasper_kind(answer) for answer in answers)
+    references = distinct_texts(map(_qasper_text, answers)) if answerable else []
+    return {
+        "query_id": require_field(row, "question_id", str),
+        "question": require_field(row, "question", str).strip(),
+        "reference": references or None,
+        "answerable": answerable,
+        "relevant": dict.fromkeys(gold, 1.0) or None if answerable else None,
+        "query_type": next(iter(kinds), None) if answerable else "unanswerable",
+        "domain": "nlp papers",
+        "document": paper,
+        "title": row.get("title"),
+        "n_annotators": len(annotations),
+        "n_unanswerable": n_without,
+        "passages": {**row["passages"], **gold},  # figures and tables are in no paragraph
+    }
+
+
+def _annotation(item: object) -> JsonObject:
+    """The answer of an annotator, which the official file wraps in another object."""
+    inner = item.get("answer", item) if isinstance(item, dict) else None
+    if not isinstance(inner, dict):
+        raise DataError(f"expected an answer as an object; got {short_repr(item)}")
+    return inner
+
+
+def _qasper_kind(answer: JsonObject) -> str:
+    """The kind of the first field that has a value; False ("no") is a value too."""
+    filled = (kind for name, kind in _QASPER_KINDS if answer.get(name) not in (None, "", []))
+    return next(filled, "")
+
+
+def _qasper_text(answer: JsonObject) -> str:
+    spans = distinct_texts(to_list(answer.get("extractive_spans")))
+    if spans:
+        return ", ".join(spans)
+    if answer.get("yes_no") is not None and not answer.get("free_form_answer"):
+        return "Yes" if answer["yes_no"] else "No"
+    return str(answer.get("free_form_answer") or "")
+
+
+QASPER = Dataset(
+    "qasper",
+    "Questions about whole papers on language processing, each answered by several annotators",
+    "CC BY 4.0",
+    "5,049 on papers: train 888; validation 281; test 416",
+    # The repository itself needs a script, which the `datasets` library no longer runs.
+    table_parts(
+        Rows(qasper_rows, qasper_record),
+        Hub("allenai/qasper", "qasper", "refs/convert/parquet", is_nested=True),
+        "validation",
+    ),
+    homepage="https://allenai.org/data/qasper",
+)
+
+
+# -- RAGBench: twelve sets of questions with documents and the answers of a model
+
+SUBSETS = (
+    *("covidqa", "cuad", "delucionqa", "emanual", "expertqa", "finqa"),
+    *("hagrid", "hotpotqa", "msmarco", "pubmedqa", "tatqa", "techqa"),
+)
+
+# Scores of a judge for the given response; useful for evaluating judges.
+_JUDGE_SCORES = ("adherence_score", "relevance_score", "utilization_score", "completeness_score")
+
+
+def ragbench_rows(document: object) -> list[JsonObject]:
+    """The rows of a RAGBench file: one per question."""
+    expected = 'rows with "question", "documents" and "all_relevant_sentence_keys"'
+    return _rows_with(document, "documents", expected)
+
+
+def ragbench_record(row: JsonObject) -> RecordFields:
+    """The record of a question; gold are the documents with a relevant sentence.
+
+    The response was written by a model: it is a reference only if all of it is supported.
+    """
+    # Rows are named after subset and split, such as covidqa_train.
+    subset = str(row.get("dataset_name") or "ragbench").removesuffix("_train")
+    subset = subset.removesuffix("_validation").removesuffix("_test")
+    texts = [str(text) for text in to_list(row.get("documents"))]
+    ids = [passage_id(subset, text) for text in texts]
+    # "2c" is the third sentence of document 2.
+    keys = [str(key) for key in to_list(row.get("all_relevant_sentence_keys"))]
+    numbers = dict.fromkeys(key.rstrip("abcdefghijklmnopqrstuvwxyz") for key in keys)
+    gold = [int(number) for number in numbers if number.isdecimal() and int(number) < len(ids)]
+    response = row.get("response")
+    supported = row.get("adherence_score", row.get("overall_supported"))
+    return {
+        "query_id": f"{subset}:{require_field(row, 'id', str)}",
+        "question": require_field(row, "question", str).strip(),
+        "reference": [response] if response and supported else None,
+        "relevant": {ids[place]: 1.0 for place in gold} or None,
+        "domain": subset,
+        "given_response": response,
+        "given_by": row.get("generation_model_name"),
+        **{name: row.get(name) for name in _JUDGE_SCORES},
+        "passages": dict(zip(ids, texts, strict=True)),
+    }
+
+
+RAGBENCH = Dataset(
+    "ragbench",
+    "Twelve sets of questions with documents and answers of a model, judged by a model",
+    "CC BY 4.0, and that of each source",
+    "about 95,000 in 12 subsets",
+    table_parts(Rows(ragbench_rows, ragbench_record), Hub("rungalileo/ragbench"), "test", SUBSETS),
+    subsets=SUBSETS,
+    homepage="https://huggingface.co/datasets/rungalileo/ragbench",
+)
+
+
+# -- CLAP NQ: questions of users, each with one passage and an answer of several sentences
+
+
+def clapnq_rows(document: object) -> list[JsonObject]:
+    """The rows of a CLAP NQ file: one per question."""
+    return _rows_with(document, "passages", 'rows with "id", "input", "passages" and "output"')
+
+
+def clapnq_record(row: JsonObject) -> RecordFields:
+    """The record of a question; it has no answer and no gold if every answer is blank."""
+    passages = {
+        passage_id(str(passage.get("title", "")), text): text
+        for passage in to_mappings(row["passages"])
+        for text in [require_field(passage, "text", str)]
+    }
+    outputs = row.get("output")
+    answers = distinct_texts(output.get("answer") for output in to_mappings(outputs))
+    # A row without outputs does not say whether there is an answer.
+    answerable = None if outputs is None else bool(answers)
+    return {
+        "query_id": require_field(row, "id", str),
+        "question": require_field(row, "input", str).strip(),
+        "reference": answers or None,
+        "answerable": answerable,
+        "relevant": dict.fromkeys(passages, 1.0) if answerable else None,
+        "query_type": "unanswerable" if answerable is False else None,
+        "domain": "wikipedia",
+        "passages": passages,
+    }
+
+
+CLAPNQ = Dataset(
+    "clapnq",
+    "Questions of users with one passage each; answers of several sentences, or none",
+    "Apache-2.0; texts CC BY-SA 3.0",
+    "4,946: train 3,745; dev 601; test 600",
+    table_parts(Rows(clapnq_rows, clapnq_record), Hub("PrimeQA/clapnq", None), "validation"),
+    homepage="https://github.com/primeqa/clapnq",
+)
+
+
+# -- BEIR: queries, a corpus and judgments, from a folder, a zip archive, or the network
+
+_CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
+# The split that papers report comes first.
+_SPLITS = ("test", "dev", "validation", "train")
+
+# The columns of query, document and grade in a line of qrels: BEIR has three columns, TREC four.
+_COLUMNS: dict[int, tuple[int, ...]] = {3: (0, 1, 2), 4: (0, 2, 3)}
+
+Grades = dict[str, dict[str, float]]
+
+
+class _Files:
+    """The files of a set, in a folder or a zip archive; nothing is unpacked to the disk."""
+
+    def __init__(self, path: Path):
+        self.archive: Archive | None = None
+        self.queries: str | None = None  # the file that the user named
+        if not path.is_dir():
+            source = Source(path)
+            if is_archive(source):
+                self.archive = Archive(source)
+            elif (path.parent / "qrels").is_dir():
+                path, self.queries = path.parent, path.name
+            else:
+                raise ReaderError(
+                    "expected a folder or zip archive of a BEIR set, or a file of queries next to "
+                    "a folder qrels; got none of these",
+                    path,
+                )
+        self.path = path
+        names: Iterable[str] = (
+            (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
+            if self.archive is None
+            else self.archive.names
+        )
+        # macOS adds files whose names begin so to folders and archives.
+        self.names = sorted(name for name in names if not Path(name).name.startswith("._"))
+
+    def source(self, name: str) -> Source:
+        """A file, unpacked if it is gzipped."""
+        if self.archive is None:
+            return Source(self.path / name)
+        member = BytesIO(self.archive.read(name))
+        member.name = f"{self.path}/{name}"
+        return Source(member)
+
+    def rows(self, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """The objects of a file of JSON Lines, each with its id."""
+        documents = (document for _, document in json_objects(self.source(name)))
+        return _with_ids(documents, f"{self.path}/{name}")
+
+    def find(self, name: str) -> str | None:
+        """The path of a file, gzipped or not, preferably next to the judgments."""
+        root = self._root()
+        endings = (f"/{name}", f"/{name}.gz")
+        matches = [path for path in self.names if f"/{path}".endswith(endings)]
+        in_root = [path for path in matches if root is None or path.rpartition("/")[0] == root]
+        return next(iter(in_root or (matches if len(matches) == 1 else [])), None)
+
+    def _root(self) -> str | None:
+        """The folder of the set: the one with judgments; None if there are no judgments."""
+        paths = [f"/{path}" for path in self.names]
+        roots = {path.rpartition("/qrels/")[0].lstrip("/") for path in paths if "/qrels/" in path}
+        if len(roots) > 1:
+            sets = named(sorted(root or "the folder itself" for root in roots))
+            message = f"expected one set; found several: {sets}. Pass the path of one"
+            raise ReaderError(message, self.path)
+        return next(iter(roots), None)
+
+    def qrels(self, split: str | None) -> Grades:
+        """The judgments of a split; of the first one that papers report, if none is named."""
+        self._root()  # refuses several sets
+        in_qrels = [path for path in self.names if "/qrels/" in f"/{path}"]
+        path_of = {Path(path).stem: path for path in in_qrels if path.endswith((".tsv", ".txt"))}
+        wanted = _SPLITS if split is None else (split,)
+        path = next((path_of[name] for name in wanted if name in path_of), None)
+        if path is None:
+            expected = "judgments" if split is None else f"judgments of the split {split!r}"
+            names = ", ".join(path_of) or "none"
+            message = f"expected {expected} in qrels/<split>.tsv; found {names}"
+            raise ReaderError(message, self.path)
+        return read_qrels(self.source(path).text, f"{self.path}/{path}")
+
+
+def _with_ids(
+    rows: Iterable[Mapping[str, Any]], name: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Rows with their ids; each must have a text."""
+    for number, row in enumerate(rows, 1):
+        try:
+            value = row.get("_id", row.get("id"))
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, str | int)
+                or not str(value).strip()
+            ):
+                raise DataError(f"expected an '_id' that is a text; got {short_repr(value)}")
+            require_field(row, "text", str)
+        except DataError as exc:
+            raise ReaderError(f"entry {number}: {exc}", name) from exc
+        yield str(value), row
+
+
+def beir_parts(request: DatasetRequest) -> list[DatasetPart]:
+    """The judged queries, each with its judgments."""
+    if request.path is None:
+        name, rows = request.title, _fetched(request, "queries")
+        texts = {query_id: row["text"] for query_id, row in rows}
+        qrels: Grades = {}
+        # On the Hugging Face hub the judgments are a repository of their own.
+        for row in Hub(f"BeIR/{request.subset}-qrels").rows(request.split or "test"):
+            grades = qrels.setdefault(str(row["query-id"]), {})
+            grades[str(row["corpus-id"])] = float(row["score"])
+    else:
+        files = _Files(request.path)
+        name, queries = str(files.path), files.queries or files.find(_QUERIES)
+        qrels = files.qrels(request.split)
+        texts = {}
+        if queries is not None:
+            texts = {query_id: row["text"] for query_id, row in files.rows(queries)}
+        else:
+            message = f"{name}: there is no {_QUERIES}, so the records have no questions"
+            warnings.warn(message, RagevalWarning, stacklevel=4)
+    without_text = [query_id for query_id in qrels if query_id not in texts] if texts else []
+    if without_text:
+        n = len(without_text)
+        message = f"{name}: {n} judged queries have no text: {named(without_text)}"
+        warnings.warn(message, RagevalWarning, stacklevel=4)
+    return [DatasetPart(name, list(qrels), partial(_record, texts=texts, qrels=qrels))]
+
+
+def _record(query_id: str, texts: Mapping[str, str], qrels: Grades) -> RecordFields:
+    question = texts.get(query_id)
+    return {"query_id": query_id, "question": question, "relevant": qrels[query_id]}
+
+
+def _fetched(request: DatasetRequest, part: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if request.subset is None:
+        raise DataError(
+            "expected the path of a folder or zip archive, or the name of a subset, e.g. "
+            "'beir/nfcorpus'"
+        )
+    return _with_ids(Hub(f"BeIR/{request.subset}", part).rows(part), f"{request.title}, {part}")
+
+
+def beir_corpus(request: DatasetRequest) -> Iterator[tuple[str, str, str]]:
+    """The id, title and text of each document."""
+    if request.path is None:
+        rows = _fetched(request, "corpus")
+    else:
+        files = _Files(request.path)
+        corpus = files.find(_CORPUS)
+        if corpus is None:
+            raise ReaderError(f"expected a {_CORPUS}; found none", files.path)
+        rows = files.rows(corpus)
+    for doc_id, row in rows:
+        yield doc_id, str(row.get("title") or ""), row["text"]
+
+
+def read_qrels(text: str, name: str) -> Grades:
+    r"""Judgments by query, the highest grades first, otherwise in the order of the file.
+
+    Lines have BEIR's three columns, with or without a header, or TREC's four.
+
+    Examples
+    --------
+    >>> read_qrels("query-id\tcorpus-id\tscore\nq\ta\t1\nq\tb\t2\n", "test.tsv")
+    {'q': {'b': 2.0, 'a': 1.0}}
+    """
+    qrels: Grades = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        # Ids may contain blanks where tabs separate the columns.
+        parts = line.split("\t") if "\t" in line else line.split()
+        # BEIR's files have a header, TREC's have none.
+        if not line.strip() or (number == 1 and _is_header(parts)):
+            continue
+        query, document, grade = _judgment(parts, name, number)
+        if qrels.setdefault(query, {}).setdefault(document, grade) != grade:
+            message = f"{document!r} is judged twice for {query!r}, with different grades"
+            raise ReaderError(message, name, number)
+    if not qrels:
+        raise ReaderError("expected judgments; there are none", name)
+    return {
+        query: dict(sorted(grades.items(), key=lambda pair: -pair[1]))
+        for query, grades in qrels.items()
+    }
+
+
+def _is_header(parts: list[str]) -> bool:
+    try:
+        float(parts[-1])
+    except ValueError:
+        return True
+    return False
+
+
+def _judgment(parts: list[str], name: str, number: int) -> tuple[str, str, float]:
+    try:
+        query, document, score = (parts[column].strip() for column in _COLUMNS.get(len(parts), ()))
+        grade = float(score)
+        if not math.isfinite(grade):
+            raise ValueError(score)
+        return query, document, grade
+    except ValueError as exc:
+        expected = "expected query-id, corpus-id and score, or a line of TREC qrels"
+        raise ReaderError(f"{expected}; got {json.dumps(parts)[:80]}", name, number) from exc
+
+
+BEIR = Dataset(
+    "beir",
+    "Queries, a corpus and graded judgments: nfcorpus, arguana, and all others in this format",
+    "of each set; the collection CC BY-SA 4.0",
+    "by set, as nfcorpus: test 323 on 3,633 documents",
+    beir_parts,
+    beir_corpus,
+    homepage="https://github.com/beir-cellar/beir",
+)
