@@ -11,16 +11,15 @@ from rageval_report import judges
 from rageval_report.evaluating.judge_section import JudgeSection
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import Judged, Rubric, default_cache, read_rubric
-from rageval_report.judges.chats.base import Chat
-from rageval_report.judges.judge_options import CallOptions, JudgeOptions
-from rageval_report.judges.panels import chats_of
-from rageval_report.judges.preference_results import Preferences
-from rageval_report.judges.rubrics import rubrics_of
+from rageval_report.judges.chats import Chat, chats_of
+from rageval_report.judges.options import CallOptions, JudgeOptions
+from rageval_report.judges.preferences import Preferences
+from rageval_report.judges.rubric import rubrics_of
 from rageval_report.results import Result
 
 if TYPE_CHECKING:
-    from rageval_report.judges.chats.chat_options import ChatOptions
-    from rageval_report.judges.ledger import MaxCostOver
+    from rageval_report.judges.chats import ChatOptions
+    from rageval_report.judges.options import MaxCostOver
 
 _MOST_DISAGREEMENTS = 20  # as many as a page shows without hiding the other tables
 

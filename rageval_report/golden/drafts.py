@@ -16,7 +16,7 @@ from rageval_report.golden.reply_journal import AskText, ChatFailedError
 from rageval_report.golden.source_documents import Passage
 from rageval_report.golden.word_overlap import words_of
 from rageval_report.judges.chats import Message
-from rageval_report.judges.parsing.objects import find_objects, quote_beginning, remove_thoughts
+from rageval_report.judges.parsing import find_objects, quote_beginning, remove_thoughts
 from rageval_report.records.spans import Span
 
 # The kinds of questions, and the prompt for each.

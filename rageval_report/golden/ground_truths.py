@@ -19,7 +19,7 @@ from rageval_report.golden.reply_journal import (
     ReplyJournal,
 )
 from rageval_report.judges.chats import Chat, as_chat
-from rageval_report.judges.parsing.objects import remove_thoughts
+from rageval_report.judges.parsing import remove_thoughts
 from rageval_report.records.levels import GoldSection
 
 HIGHLY_RELEVANT = 2.0  # nfcorpus, for which ADR-013 defined this evaluation, grades 1 and 2

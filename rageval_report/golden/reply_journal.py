@@ -36,8 +36,7 @@ from rageval_report.files.digests import (
     separate_lines,
 )
 from rageval_report.files.writing import open_private, write_whole
-from rageval_report.judges.chats import Chat, Message
-from rageval_report.judges.chats.base import Ask
+from rageval_report.judges.chats import Ask, Chat, Message
 
 AskText = Callable[[Message], str]
 
