@@ -105,7 +105,11 @@ class JudgeSetup:
         api_key_env: str | None,
     ) -> Chat:
         section = self.section
-        settings: ChatOptions = {"temperature": section.temperature}
+        settings: ChatOptions = {
+            "base_url": base_url,
+            "api_key_env": api_key_env,
+            "temperature": section.temperature,
+        }
         if section.max_tokens is not None:
             settings["max_tokens"] = section.max_tokens
         if section.timeout is not None:
@@ -119,9 +123,7 @@ class JudgeSetup:
         if self.is_rehearsal:
             settings["check_key"] = False
         # The chats over HTTP need an extra, which a run without a judge does not.
-        return judges.chat_from_environment(
-            provider, model, base_url=base_url, api_key_env=api_key_env, **settings
-        )
+        return judges.chat_from_environment(provider, model, **settings)
 
     def rubrics(self, default: tuple[str, ...] = ()) -> list[Rubric]:
         """The chosen rubrics; else those of the section, else those of `default`."""

@@ -376,6 +376,10 @@ class ChatOptions(TypedDict, total=False):
 
     Parameters
     ----------
+    base_url : str, optional
+        The address of the server; see each provider's function.
+    api_key_env : str, optional
+        The environment variable that contains the key.
     max_tokens : int, default 1024
         The maximum length of an answer, including the model's thoughts if it thinks.
     temperature : float, optional
@@ -400,6 +404,8 @@ class ChatOptions(TypedDict, total=False):
         without its key is an error in any case.
     """
 
+    base_url: str | None
+    api_key_env: str | None
     max_tokens: int
     temperature: float | None
     structured: bool
@@ -414,14 +420,7 @@ class ChatOptions(TypedDict, total=False):
 class ChatFactory(Protocol):
     """The signature of the functions in `CHATS`, such as `openai_chat`."""
 
-    def __call__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        api_key_env: str | None = None,
-        **options: Unpack[ChatOptions],
-    ) -> Chat:
+    def __call__(self, model: str, **options: Unpack[ChatOptions]) -> Chat:
         """A chat with a model of the provider."""
 
 
@@ -436,9 +435,6 @@ CHATS: Registry[ChatFactory] = Registry(
 def chat_from_environment(
     provider: str | None = None,
     model: str | None = None,
-    *,
-    base_url: str | None = None,
-    api_key_env: str | None = None,
     **options: Unpack[ChatOptions],
 ) -> Chat:
     """The chat that the arguments name, or the environment if they are omitted.
@@ -451,7 +447,7 @@ def chat_from_environment(
     model : str, optional
         If omitted, the variable RAG_EVAL_<PROVIDER>_MODEL. There is no further default, because
         the model that judged is part of the result.
-    base_url, api_key_env, **options
+    **options
         As for the provider's function, such as `openai_chat`.
 
     Raises
@@ -467,7 +463,8 @@ def chat_from_environment(
     'qwen3'
     """
     # Without any setting nothing leaves the machine.
-    name = provider or os.environ.get(PROVIDER) or ("openai" if base_url else "ollama")
+    usual = "openai" if options.get("base_url") else "ollama"
+    name = provider or os.environ.get(PROVIDER) or usual
     make_chat = CHATS[name]
     variable = f"RAG_EVAL_{name.upper().replace('-', '_')}_MODEL"
     model_name = model or os.environ.get(variable)
@@ -476,4 +473,4 @@ def chat_from_environment(
             f"model is missing for the provider {name!r}. Name it with model=... or in the "
             f"environment variable {variable}"
         )
-    return make_chat(model_name, base_url=base_url, api_key_env=api_key_env, **options)
+    return make_chat(model_name, **options)

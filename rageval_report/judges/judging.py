@@ -26,6 +26,7 @@ from rageval_report.judges.procedures import (
 )
 from rageval_report.judges.results import (
     CombiningRule,
+    JudgeResult,
     combine_reasons,
     family_note,
     fields_of_all,
@@ -60,8 +61,8 @@ Verdicts = dict[str, list[list[Verdict]]]  # by rubric, for each query in the or
 REPEATS = "_repeats"  # the ending of the column with the scores of each repeat
 
 
-@dataclass(frozen=True, eq=False)
-class Judged:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judged(JudgeResult):
     """The verdicts of judges on records.
 
     Parameters
@@ -114,12 +115,7 @@ class Judged:
     records: pd.DataFrame
     states: pd.DataFrame
     metrics: dict[str, Metric]
-    usage: pd.DataFrame
     noise: pd.DataFrame
-    notes: tuple[str, ...] = ()
-    settings: dict[str, Any] = field(default_factory=dict)
-    is_interrupted: bool = False
-    failure: str | None = None
     by_judge: dict[str, Judged] = field(default_factory=dict)
 
     def votes(self, metric: str) -> pd.DataFrame:

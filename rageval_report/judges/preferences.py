@@ -23,6 +23,7 @@ from rageval_report.judges.procedures import (
     verdict_without_judging,
 )
 from rageval_report.judges.results import (
+    JudgeResult,
     combine_reasons,
     family_note,
     fields_of_all,
@@ -46,8 +47,8 @@ _NAME = "preference"
 _OrderVerdict = tuple[Choice | None, Verdict]  # without a choice if there was no call
 
 
-@dataclass(frozen=True, eq=False)
-class Preferences:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Preferences(JudgeResult):
     """Whose answers a judge prefers; of several judges, the majority.
 
     Parameters
@@ -96,11 +97,6 @@ class Preferences:
     n: int
     n_unscored: int
     position: dict[str, float]
-    usage: pd.DataFrame
-    notes: tuple[str, ...]
-    settings: dict[str, Any]
-    is_interrupted: bool = False
-    failure: str | None = None
     by_judge: dict[str, Preferences] = field(default_factory=dict)
 
 

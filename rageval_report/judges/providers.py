@@ -102,13 +102,13 @@ class HttpChat(ABC):
             keys_named_in([self.url, self.options.extra_body])
 
     @classmethod
-    def connect(
-        cls, model: str, base_url: str | None, api_key_env: str | None, options: ChatOptions
-    ) -> Self:
+    def connect(cls, model: str, options: ChatOptions) -> Self:
         """A chat with a model of the provider, or of a server that speaks its protocol."""
         check_options(f"{cls.provider}_chat", options, ChatOptions.__annotations__)
-        base, key_variable = cls.locate(base_url, api_key_env)
-        return cls(model, cls.endpoint(base, model), key_variable, CheckedOptions(**options))
+        base, key_variable = cls.locate(options.get("base_url"), options.get("api_key_env"))
+        places = ("base_url", "api_key_env")
+        limits: Any = {name: value for name, value in options.items() if name not in places}
+        return cls(model, cls.endpoint(base, model), key_variable, CheckedOptions(**limits))
 
     @classmethod
     def locate(cls, base_url: str | None, api_key_env: str | None) -> tuple[str, str | None]:
@@ -266,13 +266,7 @@ def _join_texts(parts: object) -> str:
 _CHAT_PATH = "/chat/completions"
 
 
-def openai_chat(
-    model: str,
-    *,
-    base_url: str | None = None,
-    api_key_env: str | None = None,
-    **options: Unpack[ChatOptions],
-) -> HttpChat:
+def openai_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     """A chat with a model behind a server that speaks OpenAI's protocol of chat completions.
 
     Parameters
@@ -301,16 +295,10 @@ def openai_chat(
     >>> chat.url
     'http://localhost:11434/v1/chat/completions'
     """
-    return _OpenAIChat.connect(model, base_url, api_key_env, options)
+    return _OpenAIChat.connect(model, options)
 
 
-def ollama_chat(
-    model: str,
-    *,
-    base_url: str | None = None,
-    api_key_env: str | None = None,
-    **options: Unpack[ChatOptions],
-) -> HttpChat:
+def ollama_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     """A chat with a model that Ollama runs, by OpenAI's protocol.
 
     Parameters
@@ -328,13 +316,12 @@ def ollama_chat(
     'http://gpu:11434/v1/chat/completions'
     """
     variables = ("RAG_EVAL_OLLAMA_BASE_URL", "OLLAMA_HOST")
-    named = base_url or next(filter(None, map(os.environ.get, variables)), None)
+    named = options.get("base_url") or next(filter(None, map(os.environ.get, variables)), None)
     host = named or "http://localhost:11434"
     # OLLAMA_HOST is mostly a bare host and port, as Ollama itself takes it.
     url = (host if "://" in host else f"http://{host}").rstrip("/")
-    if "/" not in url.partition("://")[2]:
-        url = f"{url}/v1"
-    return openai_chat(model, base_url=url, api_key_env=api_key_env, **options)
+    options["base_url"] = url if "/" in url.partition("://")[2] else f"{url}/v1"
+    return openai_chat(model, **options)
 
 
 class _OpenAIChat(HttpChat):
@@ -393,13 +380,7 @@ class _OpenAIChat(HttpChat):
 # -- Anthropic
 
 
-def anthropic_chat(
-    model: str,
-    *,
-    base_url: str | None = None,
-    api_key_env: str | None = None,
-    **options: Unpack[ChatOptions],
-) -> HttpChat:
+def anthropic_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     """A chat with a model of Anthropic.
 
     Parameters
@@ -424,7 +405,7 @@ def anthropic_chat(
     >>> anthropic_chat("claude-haiku-4-5", base_url="http://localhost:8080").url
     'http://localhost:8080/v1/messages'
     """
-    return _AnthropicChat.connect(model, base_url, api_key_env, options)
+    return _AnthropicChat.connect(model, options)
 
 
 class _AnthropicChat(HttpChat):
@@ -485,13 +466,7 @@ class _AnthropicChat(HttpChat):
 # -- Gemini, by its own protocol; its endpoint for OpenAI's works too
 
 
-def gemini_chat(
-    model: str,
-    *,
-    base_url: str | None = None,
-    api_key_env: str | None = None,
-    **options: Unpack[ChatOptions],
-) -> HttpChat:
+def gemini_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     """A chat with a model of Gemini, by its own protocol.
 
     Parameters
@@ -512,7 +487,7 @@ def gemini_chat(
     >>> gemini_chat("gemini-2.5-flash", base_url="http://localhost:8080/v1beta").url
     'http://localhost:8080/v1beta/models/gemini-2.5-flash:generateContent'
     """
-    return _GeminiChat.connect(model, base_url, api_key_env, options)
+    return _GeminiChat.connect(model, options)
 
 
 class _GeminiChat(HttpChat):
@@ -576,13 +551,7 @@ _SECRET_KEY = "AWS_SECRET_ACCESS_KEY"  # noqa: S105
 _DOMAINS = {"cn-": "amazonaws.com.cn", "eusc-": "amazonaws.eu"}
 
 
-def bedrock_chat(
-    model: str,
-    *,
-    base_url: str | None = None,
-    api_key_env: str | None = None,
-    **options: Unpack[ChatOptions],
-) -> HttpChat:
+def bedrock_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     """A chat with a model of Amazon Bedrock, by the protocol Converse.
 
     Parameters
@@ -618,7 +587,7 @@ def bedrock_chat(
     >>> chat.url
     'http://localhost:8080/model/amazon.nova-lite-v1%3A0/converse'
     """
-    return _BedrockChat.connect(model, base_url, api_key_env, options)
+    return _BedrockChat.connect(model, options)
 
 
 class _BedrockChat(HttpChat):

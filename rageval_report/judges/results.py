@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,28 +22,15 @@ CombiningRule = Literal["majority", "mean"]
 _FIRST_STATES = (SCORED, FAILED, MISSING, NOT_APPLICABLE)
 
 
-class JudgeResult(Protocol):
-    """What the results of one judge have in common, whatever it was asked."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JudgeResult:
+    """What the results of a judging have in common, whatever was asked; see `Judged`."""
 
-    @property
-    def usage(self) -> pd.DataFrame:
-        """The calls, tokens and cost."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know."""
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The model and how it was asked."""
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether the user stopped it."""
-
-    @property
-    def failure(self) -> str | None:
-        """Why there is no verdict at all."""
+    usage: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+    is_interrupted: bool = False
+    failure: str | None = None
 
 
 ResultT = TypeVar("ResultT", bound=JudgeResult)
