@@ -537,7 +537,8 @@ def test_a_message_of_sqlite_that_cannot_be_decoded_is_damage(path):
     with pytest.warns(RagevalWarning, match="it is damaged, or not a cache"):
         opened = Cache(path)
     with opened as cache:
-        assert cache.status().n_replies == 3
+        cache.put(b"k", Reply("new"), judge="j", model="m")
+        assert cache.get(b"k").text == "new"
 
 
 @pytest.mark.filterwarnings("ignore::rageval_report.errors.RagevalWarning")

@@ -3,14 +3,16 @@
 import json
 import math
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import f_oneway
+from tqdm import tqdm
 
 from rageval_report.errors import DataError, JudgeError, UnknownNameError
-from rageval_report.judges import JUDGES, Reply, Rubric, ScriptedChat, judge, judge_blocks
+from rageval_report.judges import JUDGES, Reply, Rubric, ScriptedChat, judge, judge_blocks, sessions
 from rageval_report.judges.rubric import judge_of, rubrics_of
 from rageval_report.judges.sessions import Pace
 from rageval_report.records import record_table
@@ -494,9 +496,10 @@ def test_a_field_that_no_table_has_is_told_before_anybody_is_asked():
 
 def test_the_bar_shows_what_failed_and_what_it_cost(rows, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sessions, "tqdm", partial(tqdm, mininterval=0))
     chat = ScriptedChat(lambda message: Reply("No.", 1000, 100, "refusal"), model="m")
     judge(rows, TONE, chat, prices={"m": (1.0, 10.0)}, concurrency=1)
-    assert "failed=" in capsys.readouterr().err
+    assert "failed=3, cost=0.0060 USD" in capsys.readouterr().err
 
 
 def test_no_bar_is_drawn_where_nobody_looks(rows, capsys):
