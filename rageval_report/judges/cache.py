@@ -347,7 +347,7 @@ def _insert(database: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> No
 
 def _set_up(path: str | Path) -> sqlite3.Connection:
     # The lock of `Cache` takes the place of SQLite's check of threads.
-    database = _connect(path, check_same_thread=False)
+    database = connect(path, check_same_thread=False)
     database.create_function("row_digest", -1, row_digest, deterministic=True)
     try:
         _prepare(database)
@@ -357,9 +357,9 @@ def _set_up(path: str | Path) -> sqlite3.Connection:
     return database
 
 
-def _connect(path: str | Path, **options: Any) -> sqlite3.Connection:
+def connect(path: str | Path, **options: Any) -> sqlite3.Connection:
+    """A database that gives a damaged text to the check of its digest, not an error of SQLite."""
     database: sqlite3.Connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, **options)
-    # A damaged text must come to the check of its digest, and not end in an error of SQLite.
     database.text_factory = lambda data: data.decode("utf-8", "replace")
     return database
 
@@ -389,9 +389,9 @@ def _prepare(database: sqlite3.Connection) -> None:
 
 def _upgrade(database: sqlite3.Connection) -> None:
     """Bring a file of an earlier version up to date, as its replies are paid for."""
-    if _pragma(database, "application_id") != _APPLICATION_ID:
+    if read_pragma(database, "application_id") != _APPLICATION_ID:
         raise _UnfitError("it is a database of another program")
-    version = _pragma(database, "user_version")
+    version = read_pragma(database, "user_version")
     if version < _WITHOUT_ENDINGS:
         raise _UnfitError(f"it has an older version, {version}; this one is {FORMAT_VERSION}")
     # A newer file is left alone: moving it aside would cost the newer program its replies.
@@ -412,7 +412,7 @@ def _readable_rows(path: Path) -> list[_Row]:
     """The whole rows of a damaged file that SQLite reads, from either end up to the damage."""
     rows: dict[bytes, _Row] = {}
     for order in ("ASC", "DESC"):
-        with suppress(*DAMAGE), closing(_connect(path)) as database:
+        with suppress(*DAMAGE), closing(connect(path)) as database:
             for values in database.execute(f"{_SELECT} ORDER BY key {order}"):
                 row = _Row(*values)
                 if row.is_whole:
@@ -429,8 +429,8 @@ def check_rows(path: Path) -> tuple[bool | None, int, list[str]]:
     # Without a log nobody has the file open; SQLite would make the files that stand beside it.
     mode = "mode=ro" if _companion(path, "-wal").exists() else "immutable=1"
     address = f"file:{quote(str(path.resolve()))}?{mode}"
-    with closing(_connect(address, uri=True)) as database:
-        is_ours = _pragma(database, "application_id") == _APPLICATION_ID
+    with closing(connect(address, uri=True)) as database:
+        is_ours = read_pragma(database, "application_id") == _APPLICATION_ID
         if _columns_of(database) != _COLUMNS:
             n = database.execute("SELECT COUNT(*) FROM replies").fetchone()[0] if is_ours else 0
             return (False if is_ours else None), n, []
@@ -447,7 +447,8 @@ def _columns_of(database: sqlite3.Connection) -> list[str]:
     return [row[1] for row in database.execute("PRAGMA table_info(replies)")]
 
 
-def _pragma(database: sqlite3.Connection, name: str) -> int:
+def read_pragma(database: sqlite3.Connection, name: str) -> int:
+    """The whole number that a pragma gives."""
     return int(database.execute(f"PRAGMA {name}").fetchone()[0])
 
 

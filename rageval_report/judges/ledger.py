@@ -26,7 +26,7 @@ from weakref import finalize
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning
 from rageval_report.files.digests import canonical_json, digest_of_parts
 from rageval_report.files.writing import locked_folder, write_with
-from rageval_report.judges.cache import DAMAGE
+from rageval_report.judges.cache import DAMAGE, connect, read_pragma
 from rageval_report.judges.options import MaxCostOver
 from rageval_report.metrics.performance import Price
 
@@ -235,7 +235,6 @@ _APPLICATION_ID = 0x52414C47  # "RALG", in the field by which SQLite marks whose
 _APPLICATION_PLACE = 68
 _FORMAT_VERSION = 2
 _WITHOUT_DIGESTS = 1
-_BUSY_SECONDS = 30.0  # how long one process waits for another that writes
 # AUTOINCREMENT, because SQLite then keeps the number of the last row in a table of its own, which
 # shows if rows are missing at the end.
 _TABLE = """
@@ -369,10 +368,7 @@ def _checked_rows(database: sqlite3.Connection) -> tuple[list[tuple[Any, ...]], 
 
 def _last_run(database: sqlite3.Connection) -> int:
     """The number of the last run, as SQLite keeps it apart from the rows."""
-    return _read_number(database, "SELECT MAX(seq) FROM sqlite_sequence WHERE name = 'runs'")
-
-
-def _read_number(database: sqlite3.Connection, query: str) -> int:
+    query = "SELECT MAX(seq) FROM sqlite_sequence WHERE name = 'runs'"
     return int(database.execute(query).fetchone()[0] or 0)
 
 
@@ -383,7 +379,8 @@ def _open(path: Path) -> sqlite3.Connection:
         with locked_folder(path.parent):
             if not path.exists():
                 write_with(path, _write_empty, private=True)
-    database = _connect(path)
+    # The lock of `Ledger` takes the place of SQLite's check of threads.
+    database = connect(path, check_same_thread=False, isolation_level=None)
     try:
         _prepare(database)
     except BaseException:
@@ -394,18 +391,8 @@ def _open(path: Path) -> sqlite3.Connection:
 
 def _write_empty(path: str) -> None:
     marks = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {_FORMAT_VERSION}"
-    with closing(_connect(Path(path))) as database:
+    with closing(connect(path, isolation_level=None)) as database:
         database.executescript(f"BEGIN; {marks}; {_TABLE}; COMMIT")
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    # The lock of `Ledger` takes the place of SQLite's check of threads.
-    database = sqlite3.connect(
-        path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None
-    )
-    # A damaged text must come to the check of its digest, and not end in an error of SQLite.
-    database.text_factory = lambda data: data.decode("utf-8", "replace")
-    return database
 
 
 def _prepare(database: sqlite3.Connection) -> None:
@@ -425,8 +412,8 @@ def _prepare(database: sqlite3.Connection) -> None:
 
 
 def _version(database: sqlite3.Connection) -> int:
-    version = _read_number(database, "PRAGMA user_version")
-    is_ours = _read_number(database, "PRAGMA application_id") == _APPLICATION_ID
+    version = read_pragma(database, "user_version")
+    is_ours = read_pragma(database, "application_id") == _APPLICATION_ID
     if not is_ours or version not in (_WITHOUT_DIGESTS, _FORMAT_VERSION):
         raise sqlite3.DatabaseError("it is empty, or of another program or version")
     return version
@@ -465,9 +452,9 @@ def check_runs(path: Path) -> tuple[bool, int, list[str]]:
             if not ending or source.exists():
                 shutil.copyfile(source, f"{copy}{ending}")
         try:
-            with closing(_connect(copy)) as database:
+            with closing(connect(copy, isolation_level=None)) as database:
                 if _version(database) == _WITHOUT_DIGESTS:
-                    return False, _read_number(database, "SELECT COUNT(*) FROM runs"), []
+                    return False, database.execute("SELECT COUNT(*) FROM runs").fetchone()[0], []
                 rows, problems = _checked_rows(database)
         except DAMAGE as exc:
             return True, 0, [f"the file cannot be read: {exc}"]

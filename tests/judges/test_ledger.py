@@ -307,11 +307,11 @@ def test_a_ledger_of_the_first_version_counts_and_is_protected_from_then_on(tmp_
 def test_a_ledger_is_its_owners_alone_and_whole_from_its_first_moment(tmp_path, monkeypatch):
     ledger = budget(1000, tmp_path / "spending")
 
-    def stop(*_):
+    def stop(*_, **options):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as killed:
-        killed.setattr("rageval_report.judges.ledger._connect", stop)
+        killed.setattr("rageval_report.judges.ledger.connect", stop)
         with pytest.raises(KeyboardInterrupt):
             ledger.reserve(1)
     assert list(tmp_path.iterdir()) == []  # an empty file would be a ledger that lost its runs
