@@ -279,7 +279,8 @@ class LedgerFile:
         self._database: sqlite3.Connection | None = None
         self._run: int | None = None  # the number of this run; None before its first reservation
         self._started = time.time()
-        self._spent = self._reserved = 0
+        self._spent = self._reserved = self._others = 0
+        self._state: int | None = None  # of the file, for which the sum of others was computed
 
     def committed_by_others(self) -> int:
         """What all other runs have spent, and what they have reserved."""
@@ -308,10 +309,15 @@ class LedgerFile:
             self._database = None
 
     def _sum_of_others(self, database: sqlite3.Connection) -> int:
-        rows, problems = _checked_rows(database)
-        if problems:
-            raise sqlite3.DatabaseError("; ".join(problems[:MOST_NAMED]))
-        return sum(row[3] + row[4] for row in rows if row[0] != self._run)
+        # The number changes when another process writes; then all rows are checked again.
+        state = read_pragma(database, "data_version")
+        if state != self._state:
+            rows, problems = _checked_rows(database)
+            if problems:
+                raise sqlite3.DatabaseError("; ".join(problems[:MOST_NAMED]))
+            self._others = sum(row[3] + row[4] for row in rows if row[0] != self._run)
+            self._state = state
+        return self._others
 
     def _add(self, database: sqlite3.Connection, spent: int, reserved: int) -> None:
         # The whole row, from memory: what another program made of it in the file does not matter.
@@ -338,6 +344,7 @@ class LedgerFile:
                 yield self._database
         except (*DAMAGE, OverflowError, DataError) as exc:
             self._run, self._spent, self._reserved = before
+            self._state = None
             # The low byte is the kind of an error, the others say more.
             code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
             if isinstance(exc, DataError) or code in _DISK_FAULTS:
