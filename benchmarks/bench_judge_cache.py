@@ -21,7 +21,7 @@ from pathlib import Path
 from timing import markdown, seconds
 
 from rageval_report.judges import Cache, Message, Reply, ScriptedChat, judge
-from rageval_report.judges.reply_cache import reply_key
+from rageval_report.judges.cache import reply_key
 
 WRITER = """
 import sys

@@ -39,6 +39,8 @@ EXTRAS: dict[str, str] = {
     "awscrt": "bedrock",
     "backports": "inspect",
     "bm25s": "server",
+    "boto3": "bedrock",
+    "botocore": "bedrock",
     "dask": "dask",
     "datasets": "datasets",
     "duckdb": "duckdb",

@@ -22,7 +22,7 @@ from rageval_report.evaluating.default_metrics import MetricGroups
 from rageval_report.evaluating.judge_section import JudgeSection
 from rageval_report.files.source import Source
 from rageval_report.judges import Rubric
-from rageval_report.judges.chats.base import Chat
+from rageval_report.judges.chats import Chat
 from rageval_report.metrics.performance import Price, check_prices
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.rankings.score_tables import NoRelevant

@@ -29,7 +29,7 @@ class JudgeSection:
         Several chat models that judge every query each, instead of `model`. A name alone goes with
         `provider`, `base_url` and `api_key_env`; PROVIDER=NAME is a model of that provider.
     temperature, max_tokens, timeout, structured, extra_body
-        As `rageval_report.judges.chats.over_http.Options` has them.
+        As `rageval_report.judges.ChatOptions` has them.
     max_retries : int, optional
         How often a call is repeated after a temporary failure.
     concurrency, per_minute, n_repeats, max_cost, max_cost_over, give_up_after, retry_unusable

@@ -11,16 +11,15 @@ from rageval_report import judges
 from rageval_report.evaluating.judge_section import JudgeSection
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges import Judged, Rubric, default_cache, read_rubric
-from rageval_report.judges.chats.base import Chat
-from rageval_report.judges.judge_options import CallOptions, JudgeOptions
-from rageval_report.judges.panels import chats_of
-from rageval_report.judges.preference_results import Preferences
-from rageval_report.judges.rubrics import rubrics_of
+from rageval_report.judges.chats import Chat, chats_of
+from rageval_report.judges.options import CallOptions, JudgeOptions
+from rageval_report.judges.preferences import Preferences
+from rageval_report.judges.rubric import rubrics_of
 from rageval_report.results import Result
 
 if TYPE_CHECKING:
-    from rageval_report.judges.chats.chat_options import ChatOptions
-    from rageval_report.judges.ledger import MaxCostOver
+    from rageval_report.judges.chats import ChatOptions
+    from rageval_report.judges.options import MaxCostOver
 
 _MOST_DISAGREEMENTS = 20  # as many as a page shows without hiding the other tables
 
@@ -106,7 +105,11 @@ class JudgeSetup:
         api_key_env: str | None,
     ) -> Chat:
         section = self.section
-        settings: ChatOptions = {"temperature": section.temperature}
+        settings: ChatOptions = {
+            "base_url": base_url,
+            "api_key_env": api_key_env,
+            "temperature": section.temperature,
+        }
         if section.max_tokens is not None:
             settings["max_tokens"] = section.max_tokens
         if section.timeout is not None:
@@ -120,9 +123,7 @@ class JudgeSetup:
         if self.is_rehearsal:
             settings["check_key"] = False
         # The chats over HTTP need an extra, which a run without a judge does not.
-        return judges.chat_from_environment(
-            provider, model, base_url=base_url, api_key_env=api_key_env, **settings
-        )
+        return judges.chat_from_environment(provider, model, **settings)
 
     def rubrics(self, default: tuple[str, ...] = ()) -> list[Rubric]:
         """The chosen rubrics; else those of the section, else those of `default`."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from rageval_report.errors import DataError
 from rageval_report.evaluating.config import EvalConfig, eval_config_of, read_eval_config
 from rageval_report.judges import Rubric
-from rageval_report.judges.panels import chats_of
+from rageval_report.judges.chats import chats_of
 from rageval_report.runner.settings import read_yaml
 
 if TYPE_CHECKING:
     from rageval_report.analysis.gates_file import Gates
     from rageval_report.analysis.objectives import Objective
-    from rageval_report.judges.chats.base import Chat
+    from rageval_report.judges.chats import Chat
     from rageval_report.metrics.performance import Prices
     from rageval_report.rankings.inputs import DuplicateDocs
     from rageval_report.rankings.score_tables import NoRelevant

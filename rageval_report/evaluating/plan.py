@@ -7,7 +7,7 @@ from rageval_report.evaluating.config import EvalConfig
 from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.evaluating.scoring import ScoringPlan, Tell, tools_of
 from rageval_report.judges import Rubric
-from rageval_report.judges.judge_options import JudgeOptions
+from rageval_report.judges.options import JudgeOptions
 from rageval_report.records.id_changes import parse_changes
 from rageval_report.scores.guard import check_allowed
 from rageval_report.scoring.compute import computable

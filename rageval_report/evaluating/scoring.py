@@ -16,8 +16,8 @@ from rageval_report.evaluating.config import EvalConfig
 from rageval_report.evaluating.default_metrics import allowed_metrics, allowed_rubrics
 from rageval_report.evaluating.eval_queries import QuerySource
 from rageval_report.judges import Rubric
-from rageval_report.judges.chats.base import Chat
-from rageval_report.judges.judge_options import JudgeOptions
+from rageval_report.judges.chats import Chat
+from rageval_report.judges.options import JudgeOptions
 from rageval_report.metrics.views import Tools, tools_in_dialect
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers.record_files import read_records

@@ -18,8 +18,8 @@ from rageval_report.evaluating.staged_scoring import (
     read_baseline,
 )
 from rageval_report.judges import Rubric, growing_judging
-from rageval_report.judges.chats.base import Chat
-from rageval_report.judges.judge_options import JudgeOptions
+from rageval_report.judges.chats import Chat
+from rageval_report.judges.options import JudgeOptions
 from rageval_report.records.draws import draw_keys
 from rageval_report.results import Result
 from rageval_report.runner.staged_asking import asking_order

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import pandas as pd
 
 from rageval_report.errors import explain_keywords
-from rageval_report.judges.applying import check_fields, verdict_without_judging
-from rageval_report.judges.attempts import max_reply_tokens, max_request_tokens
-from rageval_report.judges.chats.base import Chat
-from rageval_report.judges.judging import as_rows, jobs_of
-from rageval_report.judges.panels import chats_of, judge_names
-from rageval_report.judges.preferences import (
-    comparison_steps,
-    pair_records,
-    verdict_without_comparing,
+from rageval_report.judges.cache import Cache
+from rageval_report.judges.chats import (
+    Chat,
+    chats_of,
+    judge_names,
+    max_reply_tokens,
+    max_request_tokens,
 )
-from rageval_report.judges.procedures import PROCEDURES
-from rageval_report.judges.reply_cache import Cache
-from rageval_report.judges.rubric import JudgedRecord, Rubric
-from rageval_report.judges.rubrics import rubrics_of
-from rageval_report.judges.spending import cost_of, estimate_message_tokens, price_of
-from rageval_report.judges.steps import CachedReplies, JudgeStep, NoVerdictError
+from rageval_report.judges.judging import check_records
+from rageval_report.judges.preferences import pair_records
+from rageval_report.judges.procedures import as_rows, judge_record, verdict_without_judging
+from rageval_report.judges.rubric import Rubric
+from rageval_report.judges.sessions import (
+    AskStep,
+    CachedReplies,
+    JudgeStep,
+    NoVerdictError,
+    cost_of,
+    price_of,
+)
 from rageval_report.metrics.performance import Prices
-from rageval_report.records import record_table
 
 T = TypeVar("T")
 
+# English prose has about four bytes per token; other scripts take more bytes and more tokens alike.
+_BYTES_PER_TOKEN = 4.0
+_OVERHEAD_TOKENS = 20  # roles and separators around a message
 _TOKENS_PER_VERDICT = 40.0  # a verdict with a sentence of reasoning, as models usually give it
 _COLUMNS = (
     *("judge", "n_queries", "n_not_judged", "n_calls", "n_cached", "prompt_tokens"),
@@ -39,37 +44,47 @@ _COLUMNS = (
 )
 
 
-@dataclass
 class _Rehearsal:
     """Counts the steps of a rubric, and answers them from the cache or with their stand-ins."""
 
-    chat: Chat
-    cache: Cache | None
-    rubric: Rubric
-    retry_unusable: bool = False
-    repeat: int = 0
-    n_calls: int = 0
-    n_cached: int = 0
-    n_judged: int = 0
-    sent: float = 0.0
-    max_sent: float = 0.0
-    received: float = 0.0
+    def __init__(self, chat: Chat, cache: Cache | None, rubric: Rubric, retry_unusable: bool):
+        self.chat, self.cache, self.rubric = chat, cache, rubric
+        self.retry_unusable = retry_unusable
+        self.n_calls = self.n_cached = 0
+        self.sent = self.max_sent = self.received = 0.0
 
-    def __call__(self, step: JudgeStep[T]) -> T:
-        if self.cache is not None:
-            replies = CachedReplies(self.cache, self.chat, self.rubric, self.repeat)
-            cached = replies.answer(step)
-            if cached is not None and (cached.is_usable or not self.retry_unusable):
-                self.n_cached += 1
-                return cached.result()
-        self.n_calls += 1
-        self.sent += estimate_message_tokens(step.message)
-        self.max_sent += max_request_tokens(self.chat, step.message)
-        # A list of verdicts is as long as the list of claims or contexts.
-        n_verdicts = len(step.stand_in) if isinstance(step.stand_in, list) else 1
-        self.received += min(_TOKENS_PER_VERDICT * n_verdicts, self.chat.max_tokens)
-        # The stand-in lets the procedure go on to its next request, which costs as well.
-        return step.stand_in
+    def asker(self, repeat: int = 0) -> AskStep:
+        """The callable that asks the steps of one repeat."""
+
+        def ask(step: JudgeStep[T]) -> T:
+            if self.cache is not None:
+                replies = CachedReplies(self.cache, self.chat, self.rubric, repeat)
+                cached = replies.answer(step)
+                if cached is not None and (cached.is_usable or not self.retry_unusable):
+                    self.n_cached += 1
+                    return cached.result()
+            self.n_calls += 1
+            self.sent += step.message.size / _BYTES_PER_TOKEN + _OVERHEAD_TOKENS
+            self.max_sent += max_request_tokens(self.chat, step.message)
+            # A list of verdicts is as long as the list of claims or contexts.
+            n_verdicts = len(step.stand_in) if isinstance(step.stand_in, list) else 1
+            self.received += min(_TOKENS_PER_VERDICT * n_verdicts, self.chat.max_tokens)
+            # The stand-in lets the procedure go on to its next request, which costs as well.
+            return step.stand_in
+
+        return ask
+
+    def row(self, n_queries: int, n_not_judged: int, prices: Prices | None) -> dict[str, object]:
+        """What was counted, as a row of the table."""
+        price, per_reply = price_of(self.chat, prices), max_reply_tokens(self.chat)
+        max_received = None if per_reply is None else float(per_reply * self.n_calls)
+        numbers = (
+            *(self.rubric.name, n_queries, n_not_judged, self.n_calls, self.n_cached),
+            *(round(self.sent), round(self.received)),
+            cost_of(price, self.sent, self.received),
+            cost_of(price, self.max_sent, max_received),
+        )
+        return dict(zip(_COLUMNS, numbers, strict=True))
 
 
 @explain_keywords
@@ -108,22 +123,20 @@ def estimate(
     >>> table[["judge", "n_calls"]].to_dict("list")
     {'judge': ['faithfulness', 'coherence'], 'n_calls': [2, 1]}
     """
-    rubrics = rubrics_of(judges)
-    models = chats_of(chat)
-    table = record_table(records, unretrieved_citations="keep")
-    for rubric in rubrics:
-        check_fields(rubric, table)
+    rubrics, table = check_records(records, judges)
     rows = as_rows(table)
-    frames = []
-    with _existing_cache(cache) as opened:
-        for model in models:
-            rehearsals = [_Rehearsal(model, opened, rubric, retry_unusable) for rubric in rubrics]
-            _rehearse(rows, rehearsals, n_repeats)
-            estimates = [
-                _estimate_row(rehearsal, len(table), n_repeats, prices) for rehearsal in rehearsals
-            ]
-            frames.append(pd.DataFrame(estimates, columns=list(_COLUMNS)))
-    return _name_judges(frames, models)
+
+    def rehearse(model: Chat, opened: Cache | None, rubric: Rubric) -> dict[str, object]:
+        rehearsal = _Rehearsal(model, opened, rubric, retry_unusable)
+        judged = [row for row in rows if verdict_without_judging(rubric, row) is None]
+        for row in judged:
+            for repeat in range(n_repeats):
+                # An unusable answer in the cache ends the judging of this record.
+                with suppress(NoVerdictError):
+                    judge_record(rubric, row, rehearsal.asker(repeat))
+        return rehearsal.row(len(rows), len(rows) - len(judged), prices)
+
+    return _estimate_all(chats_of(chat), rubrics, cache, rehearse)
 
 
 @explain_keywords
@@ -159,75 +172,46 @@ def estimate_preference(
     2
     """
     models = chats_of(chat)
-    comparing, paired = pair_records(baseline, candidate, rubric)
-    with _existing_cache(cache) as opened:
-        rehearsals = [_Rehearsal(model, opened, comparing, retry_unusable) for model in models]
-        for rehearsal in rehearsals:
-            _rehearse_pairs(paired.rows, rehearsal)
-    rows = [_estimate_row(rehearsal, len(paired.rows), 1, prices) for rehearsal in rehearsals]
-    return _name_judges([pd.DataFrame([row], columns=list(_COLUMNS)) for row in rows], models)
+    paired = pair_records(baseline, candidate, rubric)
+    n = len(paired.rows)
+
+    def rehearse(model: Chat, opened: Cache | None, comparing: Rubric) -> dict[str, object]:
+        rehearsal = _Rehearsal(model, opened, comparing, retry_unusable)
+        judged = [row for row in range(n) if paired.unjudged(row) is None]
+        for row in judged:
+            for step in paired.steps(row).values():
+                with suppress(NoVerdictError):
+                    rehearsal.asker()(step)
+        return rehearsal.row(n, n - len(judged), prices)
+
+    return _estimate_all(models, [paired.rubric], cache, rehearse)
 
 
-def _rehearse_pairs(
-    pairs: Sequence[tuple[JudgedRecord, JudgedRecord]], rehearsal: _Rehearsal
-) -> None:
-    for old, new in pairs:
-        if verdict_without_comparing(rehearsal.rubric, old, new) is not None:
-            continue
-        rehearsal.n_judged += 1
-        for step in comparison_steps(rehearsal.rubric, old, new).values():
-            with suppress(NoVerdictError):
-                rehearsal(step)
-
-
-def _name_judges(frames: Sequence[pd.DataFrame], models: Sequence[Chat]) -> pd.DataFrame:
-    """The rows of all models, with a column that names each if there are several."""
-    if len(frames) == 1:
-        return frames[0]
+def _estimate_all(
+    models: list[Chat],
+    rubrics: list[Rubric],
+    cache: Cache | str | Path | None,
+    rehearse: Callable[[Chat, Cache | None, Rubric], dict[str, object]],
+) -> pd.DataFrame:
+    """One row per model and rubric, with a column that names the model if there are several."""
     names = judge_names(models)
-    named = [frame.assign(judge_model=name) for name, frame in zip(names, frames, strict=True)]
-    return pd.concat(named, ignore_index=True)[["judge_model", *_COLUMNS]]
+    with _existing_cache(cache) as opened:
+        rows = [
+            {"judge_model": name, **rehearse(model, opened, rubric)}
+            for name, model in zip(names, models, strict=True)
+            for rubric in rubrics
+        ]
+    several = ("judge_model",) if len(models) > 1 else ()
+    return pd.DataFrame(rows, columns=[*several, *_COLUMNS])
 
 
 @contextmanager
 def _existing_cache(cache: Cache | str | Path | None) -> Iterator[Cache | None]:
-    """The cache, if its file exists; an estimate creates none."""
+    """The cache, if its file exists: opening one creates it, and an estimate leaves no trace."""
     if not isinstance(cache, str | Path):
         yield cache
-    # Opening a cache creates its file, and an estimate must leave no trace.
     elif Path(cache).exists():
         with Cache(cache) as own:
             yield own
     else:
         yield None
-
-
-def _rehearse(
-    rows: Sequence[JudgedRecord], rehearsals: Sequence[_Rehearsal], n_repeats: int
-) -> None:
-    by_name = {rehearsal.rubric.name: rehearsal for rehearsal in rehearsals}
-    rubrics = [rehearsal.rubric for rehearsal in rehearsals]
-    for row, judge, repeat in jobs_of(len(rows), rubrics, n_repeats):
-        rehearsal = by_name[judge]
-        rubric = rehearsal.rubric
-        if verdict_without_judging(rubric, rows[row]) is None:
-            rehearsal.repeat = repeat
-            rehearsal.n_judged += 1
-            # An unusable answer in the cache ends the judging of this record.
-            with suppress(NoVerdictError):
-                PROCEDURES[rubric.kind](rubric, rows[row], rehearsal)
-
-
-def _estimate_row(
-    rehearsal: _Rehearsal, n_queries: int, n_repeats: int, prices: Prices | None
-) -> tuple[object, ...]:
-    price = price_of(rehearsal.chat, prices)
-    per_reply = max_reply_tokens(rehearsal.chat)
-    max_received = None if per_reply is None else float(per_reply * rehearsal.n_calls)
-    return (
-        *(rehearsal.rubric.name, n_queries, n_queries - rehearsal.n_judged // n_repeats),
-        *(rehearsal.n_calls, rehearsal.n_cached),
-        *(round(rehearsal.sent), round(rehearsal.received)),
-        cost_of(price, rehearsal.sent, rehearsal.received),
-        cost_of(price, rehearsal.max_sent, max_received),
-    )

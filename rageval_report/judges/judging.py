@@ -3,67 +3,134 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Unpack
+from dataclasses import dataclass, field
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, explain_keywords
-from rageval_report.judges.applying import (
+from rageval_report.errors import explain_keywords
+from rageval_report.judges.options import CallOptions, JudgeOptions, check_count, check_options
+from rageval_report.judges.procedures import (
+    Verdict,
+    as_rows,
+    ask_verdict,
     check_fields,
     gap_notes,
     has_failed,
     is_blank,
+    judge_record,
     verdict_without_judging,
 )
-from rageval_report.judges.judge_jobs import INTERRUPTED, Progress, run_jobs
-from rageval_report.judges.judge_notes import (
+from rageval_report.judges.results import (
+    CombiningRule,
+    JudgeResult,
+    combine_reasons,
     family_note,
-    judge_settings,
-    raise_if_hopeless,
-    schema_note,
-    spending_notes,
-    stopped_note,
-    total_failure,
-    usage_notes,
+    fields_of_all,
+    fields_of_session,
+    majority,
+    mean_vote,
+    name_judges,
+    notes_on_votes,
+    result_of_all,
 )
-from rageval_report.judges.judge_options import CallOptions, JudgeOptions, check_options
-from rageval_report.judges.judged import REPEATS, Judged
-from rageval_report.judges.noise import noise_frame
-from rageval_report.judges.panels import chats_of, combine_judges, judge_names
-from rageval_report.judges.procedures import PROCEDURES, Verdict
-from rageval_report.judges.rubric import JudgedRecord, Rubric
-from rageval_report.judges.rubrics import rubrics_of
-from rageval_report.judges.sessions import Brakes, JudgeSession, open_sessions
-from rageval_report.judges.spending import Usage, usage_rows
-from rageval_report.judges.steps import NotAskedError, NoVerdictError
+from rageval_report.judges.rubric import JudgedRecord, Rubric, rubrics_of
+from rageval_report.judges.sessions import JudgeSession, open_sessions, run_jobs
 from rageval_report.records import record_table
 from rageval_report.records.cells import is_missing
 from rageval_report.records.table import concatenate_rows
-from rageval_report.scores.states import ERROR, FAILED, MISSING, SCORED, state_columns
+from rageval_report.scores import Metric
+from rageval_report.scores.states import (
+    ERROR,
+    FAILED,
+    MISSING,
+    REASON,
+    SCORED,
+    STATE,
+    VOTES,
+    state_columns,
+    states_of,
+)
+from rageval_report.types import FloatArray
 
-# By rubric, for each query the verdicts in the order of the repeats.
-Verdicts = dict[str, list[list[Verdict]]]
+Judges = str | Rubric | Iterable[str | Rubric]
+Verdicts = dict[str, list[list[Verdict]]]  # by rubric, for each query in the order of the repeats
+
+REPEATS = "_repeats"  # the ending of the column with the scores of each repeat
 
 
-class JudgeJob(NamedTuple):
-    """One record to be judged by one rubric, once.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judged(JudgeResult):
+    """The verdicts of judges on records.
 
     Parameters
     ----------
-    row : int
-        The position of the record.
-    judge : str
-        The name of the rubric.
-    repeat : int
-        The number of the repeat, from 0.
+    scores : DataFrame
+        Index ``query_id``, one float64 column per rubric, from 0 to 1; NaN if unscored. With
+        repeats, the mean of those that were scored.
+    records : DataFrame
+        The checked records, on the same index.
+    states : DataFrame
+        The same index: ``<name>_state`` if a rubric did not score all records, ``<name>_reason``,
+        the judge's reasoning or why there is no score, and with repeats ``<name>_repeats``, their
+        scores.
+    metrics : dict of str to Metric
+        The metric of each rubric.
+    usage : DataFrame
+        One row per rubric: ``judge``, ``n_calls``, ``n_cached``, ``n_failed``, ``prompt_tokens``,
+        ``completion_tokens``, ``cost_usd``; NaN if unknown. ``n_unknown`` attempts were not
+        answered and may have been billed: ``max_unknown_usd`` at most.
+    noise : DataFrame
+        With repeats, one row per rubric: ``judge``; ``n``, the queries that were scored at least
+        twice; ``n_repeats``, the largest number of scores of a query; ``within_query_sd``, the root
+        of the pooled variance of one query's scores; ``between_query_sd``, the standard deviation
+        of the queries' means; ``unstable``, the share of queries whose scores differ.
+    notes : tuple of str
+        What a reader of the scores must know.
+    settings : dict
+        The model that judged, and its settings.
+    is_interrupted : bool
+        Whether the user stopped the judging before its end.
+    failure : str, optional
+        Why there is no verdict at all, if calls failed or none could start.
+    by_judge : dict of str to Judged
+        With several judges, the verdicts of each, by its name; `scores` combines them. Then the
+        states have ``<name>_judges`` too, each judge's score of the query.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import Rubric, ScriptedChat, judge
+    >>> polite = Rubric("polite", "Polite?", "Polite? {answer}", kind="yes_no")
+    >>> rows = {"query_id": ["a", "b"], "answer": ["Please wait.", "Go away."]}
+    >>> result = judge(rows, polite, ScriptedChat(["YES", "NO"]), concurrency=1)
+    >>> result.scores["polite"].tolist(), result.votes("polite").columns.tolist()
+    ([1.0, 0.0], ['scripted'])
+    >>> result.rows["answer"].tolist(), int(result.usage["n_calls"].iloc[0])
+    (['Please wait.', 'Go away.'], 2)
     """
 
-    row: int
-    judge: str
-    repeat: int
+    scores: pd.DataFrame
+    records: pd.DataFrame
+    states: pd.DataFrame
+    metrics: dict[str, Metric]
+    noise: pd.DataFrame
+    by_judge: dict[str, Judged] = field(default_factory=dict)
+
+    def votes(self, metric: str) -> pd.DataFrame:
+        """Each judge's scores of a metric: one column per judge, on the index of `scores`."""
+        results = self.by_judge or {str(self.settings.get("judge_model")): self}
+        return pd.DataFrame({name: result.scores[metric] for name, result in results.items()})
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """Records, states and scores in one table; columns of an earlier judging are replaced."""
+        endings = ("", STATE, REASON, REPEATS, VOTES)
+        old = {f"{name}{ending}" for name in self.scores for ending in endings}
+        records = self.records.drop(columns=[name for name in self.records if name in old])
+        return records.join(self.states).join(self.scores)
 
 
 @explain_keywords
@@ -98,7 +165,7 @@ def judge(
     **options
         How the model is called: ``cache``, ``concurrency``, ``per_minute``, ``prices``,
         ``max_cost``, ``max_cost_over``, ``give_up_after``, ``retry_unusable``, ``progress`` and
-        ``tell``, as described in `rageval_report.judges.judge_options.CallOptions`.
+        ``tell``, as described in `rageval_report.judges.CallOptions`.
 
     Returns
     -------
@@ -125,13 +192,19 @@ def judge(
     (1.0, 'To the point.')
     """
     check_options("judge", options, JudgeOptions.__annotations__)
+    check_count("n_repeats", n_repeats)
+    rubrics, table = check_records(records, judges)
+    with growing_judging(chat, n_repeats=n_repeats, generator=generator, **options) as growing:
+        return growing.judge(table, rubrics)
+
+
+def check_records(records: object, judges: Judges) -> tuple[list[Rubric], pd.DataFrame]:
+    """The rubrics and the table of records, whose fields are those that the rubrics need."""
     rubrics = rubrics_of(judges)
-    _check_repeats(n_repeats)
     table = record_table(records, unretrieved_citations="keep")
     for rubric in rubrics:
         check_fields(rubric, table)
-    with growing_judging(chat, n_repeats=n_repeats, generator=generator, **options) as growing:
-        return growing.judge(table, rubrics)
+    return rubrics, table
 
 
 @contextmanager
@@ -160,38 +233,15 @@ def growing_judging(
     >>> len(first.scores), len(both.scores), int(both.usage["n_calls"].iloc[0])
     (1, 2, 2)
     """
-    _check_repeats(n_repeats)
-    with open_sessions(chats_of(chat), **options) as sessions:
+    check_count("n_repeats", n_repeats)
+    with open_sessions(chat, **options) as sessions:
         yield GrowingJudging(sessions, n_repeats, generator)
 
 
 class GrowingJudging:
-    """The verdicts so far on records that come little by little; see `growing_judging`.
+    """The verdicts so far on records that come little by little; see `growing_judging`."""
 
-    Parameters
-    ----------
-    sessions : sequence of JudgeSession
-        One per chat model.
-    n_repeats : int
-        How often each record is judged.
-    generator : str, optional
-        The model that wrote the answers.
-
-    Examples
-    --------
-    >>> from rageval_report.judges import ScriptedChat, growing_judging
-    >>> polite = Rubric("polite", "Polite?", "Polite? {answer}", kind="yes_no")
-    >>> rows = [{"query_id": "a", "answer": "Please wait."}]
-    >>> with growing_judging(ScriptedChat(["YES", "NO"]), concurrency=1) as judging:
-    ...     first = judging.judge(rows, polite)
-    ...     both = judging.judge([*rows, {"query_id": "b", "answer": "Go away."}], polite)
-    ...     judging.is_stopped
-    False
-    >>> both.scores["polite"].tolist()
-    [1.0, 0.0]
-    """
-
-    def __init__(self, sessions: Sequence[JudgeSession], n_repeats: int, generator: str | None):
+    def __init__(self, sessions: list[JudgeSession], n_repeats: int, generator: str | None):
         self._sessions = sessions
         self._n_repeats = n_repeats
         self._generator = generator
@@ -212,32 +262,172 @@ class GrowingJudging:
             All records so far; the new ones follow those of earlier calls.
         judges : str, Rubric, or iterable of them
             As for `judge`; the same in every call.
-
-        Raises
-        ------
-        DataError
-            If the records lack a field that a rubric needs.
-        JudgeError
-            If the model cannot be asked at all.
         """
-        rubrics = rubrics_of(judges)
-        table = record_table(records, unretrieved_citations="keep")
-        for rubric in rubrics:
-            check_fields(rubric, table)
+        rubrics, table = check_records(records, judges)
         rows = as_rows(table)
         gaps = gap_notes(rubrics, rows)
         if not self._n_rows:
             # Before the first call: a gap is cheaper to see before the judge is paid.
-            self._sessions[0].announce(gaps)
-        new_rows, self._n_rows = rows[self._n_rows :], len(rows)
-        added = _judge_rows(new_rows, rubrics, self._n_repeats, self._sessions)
-        for known, new in zip(self._verdicts, added, strict=True):
-            for name, queries in new.items():
-                known.setdefault(name, []).extend(queries)
-        return _build_results(
-            *(table, rubrics, self._verdicts, self._sessions),
-            *(self._n_repeats, self._generator, gaps),
+            self.announce(gaps)
+        self.add(rows[self._n_rows :], rubrics)
+        return self.result(table, rubrics, gaps)
+
+    def announce(self, notes: tuple[str, ...]) -> None:
+        """Tell the user what should be known before the first request."""
+        self._sessions[0].plan.announce(notes)
+
+    def add(self, rows: Sequence[JudgedRecord], rubrics: Sequence[Rubric]) -> None:
+        """Judge further records."""
+        sessions, n_repeats = self._sessions, self._n_repeats
+        found: dict[tuple[int, str, int, int], Verdict] = {}
+
+        def work(place: tuple[int, Rubric, int, int]) -> None:
+            row, rubric, repeat, seat = place
+            ask = sessions[seat].asker(rubric, repeat)
+            found[row, rubric.name, repeat, seat] = verdict_without_judging(
+                rubric, rows[row]
+            ) or ask_verdict(lambda: judge_record(rubric, rows[row], ask))
+
+        # Query by query, and each job for one judge after the other, so that an interrupted session
+        # has whole queries to show.
+        jobs = (
+            (row, rubric, repeat, seat)
+            for row in range(len(rows))
+            for rubric in rubrics
+            for repeat in range(n_repeats)
+            for seat in range(len(sessions))
         )
+        run_jobs(work, jobs, len(rows) * len(rubrics) * n_repeats * len(sessions), sessions)
+        for seat, verdicts in enumerate(self._verdicts):
+            for name in (rubric.name for rubric in rubrics):
+                for row in range(len(rows)):
+                    places = [(row, name, repeat, seat) for repeat in range(n_repeats)]
+                    asked = [found[place] for place in places if place in found]
+                    verdicts.setdefault(name, []).append(asked)
+        self._n_rows += len(rows)
+
+    def result(
+        self, table: pd.DataFrame, rubrics: Sequence[Rubric], gaps: tuple[str, ...]
+    ) -> Judged:
+        """The result for all records so far, of which `table` contains what is to be kept."""
+        return result_of_all(
+            self._sessions, lambda seat: self._judged(seat, table, rubrics, gaps), _combine_judges
+        )
+
+    def _judged(
+        self, seat: int, table: pd.DataFrame, rubrics: Sequence[Rubric], gaps: tuple[str, ...]
+    ) -> Judged:
+        session, verdicts = self._sessions[seat], self._verdicts[seat]
+        known = {
+            name: [[v.score for v in repeats if not math.isnan(v.score)] for repeats in queries]
+            for name, queries in verdicts.items()
+        }
+        means = {
+            name: [math.fsum(query) / len(query) if query else math.nan for query in queries]
+            for name, queries in known.items()
+        }
+        scores = pd.DataFrame(means, index=table.index, dtype=np.float64)
+        fields = fields_of_session(
+            session,
+            [rubric.name for rubric in rubrics],
+            int(scores.notna().to_numpy().sum()),
+            gaps,
+            family_note(session.chat.model, table, self._generator),
+        )
+        fields["settings"] |= {
+            "rubrics": {rubric.name: rubric.version for rubric in rubrics},
+            "n_repeats": self._n_repeats,
+        }
+        return Judged(
+            scores=scores,
+            records=table,
+            states=pd.DataFrame(self._state_columns(seat), index=table.index),
+            metrics={rubric.name: rubric.metric for rubric in rubrics},
+            noise=_noise_frame(known if self._n_repeats > 1 else {}),
+            **fields,
+        )
+
+    def _state_columns(self, seat: int) -> dict[str, list[Any]]:
+        not_asked = [verdict_not_asked(self._sessions[seat])]
+        columns: dict[str, list[Any]] = {}
+        for name, queries in self._verdicts[seat].items():
+            # The first verdict with a score, else the first one, which says why there is none.
+            scored = [[v for v in repeats if v.state == SCORED] for repeats in queries]
+            shown = [(a or b or not_asked)[0] for a, b in zip(scored, queries, strict=True)]
+            columns |= state_columns(name, [v.state for v in shown], [v.reason for v in shown])
+            if self._n_repeats > 1:
+                columns[name + REPEATS] = [[v.score for v in repeats] for repeats in queries]
+        return columns
+
+
+def verdict_not_asked(session: JudgeSession) -> Verdict:
+    """The verdict on a record whose turn never came."""
+    return Verdict(math.nan, f"not asked: {session.brake.reason or 'stopped'}", MISSING)
+
+
+def _noise_frame(repeats: dict[str, list[list[float]]]) -> pd.DataFrame:
+    """The spread of repeated verdicts, one row per judge."""
+    rows = []
+    for judge_name, queries in repeats.items():
+        repeated = [np.asarray(query) for query in queries if len(query) > 1]
+        row: dict[str, object] = {"judge": judge_name, "n": len(repeated)}
+        row["n_repeats"] = max(map(len, repeated), default=0)
+        row |= dict.fromkeys(_SPREADS, math.nan)
+        if repeated:
+            squares = math.fsum(float(((query - query.mean()) ** 2).sum()) for query in repeated)
+            # The pooled variance of a one-way analysis of variance; queries may have different
+            # numbers of repeats.
+            within = math.sqrt(squares / sum(len(query) - 1 for query in repeated))
+            means = [float(query.mean()) for query in repeated]
+            between = float(np.std(means, ddof=1)) if len(means) > 1 else math.nan
+            unstable = sum(float(np.ptp(query)) > 0.0 for query in repeated) / len(repeated)
+            row |= dict(zip(_SPREADS, (within, between, unstable), strict=True))
+        rows.append(row)
+    return pd.DataFrame(rows, columns=["judge", "n", "n_repeats", *_SPREADS])
+
+
+_SPREADS = ("within_query_sd", "between_query_sd", "unstable")
+
+
+def _combine_judges(results: dict[str, Judged]) -> Judged:
+    """The result of several judges: one score per query, and the results of each beside it."""
+    first = next(iter(results.values()))
+    rules: dict[str, CombiningRule] = {}
+    scores: dict[str, FloatArray] = {}
+    states: dict[str, list[Any]] = {}
+    notes: list[str] = []
+    for name, metric in first.metrics.items():
+        # The majority of yes and no, the mean of everything else.
+        is_vote = metric.kind == "binary"
+        rules[name] = "majority" if is_vote else "mean"
+        votes = pd.DataFrame({judge: result.scores[name] for judge, result in results.items()})
+        values = votes.to_numpy(dtype=np.float64)
+        scores[name] = majority(values, math.nan) if is_vote else mean_vote(values)
+        combined, texts, marks = combine_reasons(
+            votes,
+            [_state_column(result, name) for result in results.values()],
+            [result.states.get(name + REASON, [None] * len(votes)) for result in results.values()],
+        )
+        for row in np.flatnonzero(np.isnan(scores[name]) & votes.notna().any(axis=1).to_numpy()):
+            combined[row], texts[row] = MISSING, f"the judges are evenly split: {texts[row]}"
+        states |= {**state_columns(name, combined, texts), name + VOTES: marks}
+        notes += notes_on_votes(name, rules[name], votes, scores[name])
+    return Judged(
+        scores=pd.DataFrame(scores, index=first.scores.index),
+        records=first.records,
+        states=pd.DataFrame(states, index=first.scores.index),
+        metrics=first.metrics,
+        noise=name_judges({judge: result.noise for judge, result in results.items()}),
+        **fields_of_all(results, notes, ("rubrics", "n_repeats"), rules),
+    )
+
+
+def _state_column(result: Judged, name: str) -> list[str]:
+    column = result.states.get(name + STATE)
+    return list(map(str, states_of(result.scores[name]) if column is None else column))
+
+
+# -- several tables
 
 
 def judge_blocks(
@@ -276,31 +466,25 @@ def judge_blocks(
     ([0.0, 0.0], ['question'])
     """
     check_options("judge_blocks", options, JudgeOptions.__annotations__)
+    check_count("n_repeats", n_repeats)
     rubrics = rubrics_of(judges)
-    _check_repeats(n_repeats)
     gaps = _check_blocks(blocks(), rubrics)
     tables = []
-    with open_sessions(chats_of(chat), **options) as sessions:
-        sessions[0].announce(gaps)
-        verdicts: list[Verdicts] = [{rubric.name: [] for rubric in rubrics} for _ in sessions]
+    with growing_judging(chat, n_repeats=n_repeats, generator=generator, **options) as growing:
+        growing.announce(gaps)
         for table in blocks():
-            added = _judge_rows(as_rows(table), rubrics, n_repeats, sessions)
-            for known, new in zip(verdicts, added, strict=True):
-                for name, queries in new.items():
-                    known[name] += queries
+            growing.add(as_rows(table), rubrics)
             tables.append(kept(table))
-    whole = concatenate_rows(tables)
-    return _build_results(whole, rubrics, verdicts, sessions, n_repeats, generator, gaps)
+        return growing.result(concatenate_rows(tables), rubrics, gaps)
 
 
 def _check_blocks(blocks: Iterable[pd.DataFrame], rubrics: Sequence[Rubric]) -> tuple[str, ...]:
     """Check the fields of all tables together; returns the notes on their gaps.
 
-    Of each record only one mark per field is kept in memory, and equal records share their marks.
+    Of each record only one mark per field is kept in memory, and equal records share their marks:
+    there are few patterns of gaps, so that a million rows share a few dicts.
     """
     needs = list(dict.fromkeys(name for rubric in rubrics for name in rubric.needs))
-    # Only the pattern of gaps counts, and there are few patterns: so a million rows share a few
-    # dicts.
     distinct: dict[tuple[object, ...], JudgedRecord] = {}
     rows: list[JudgedRecord] = []
     for table in blocks:
@@ -314,202 +498,8 @@ def _check_blocks(blocks: Iterable[pd.DataFrame], rubrics: Sequence[Rubric]) -> 
     return gap_notes(rubrics, rows)
 
 
-def _mark(field: str, value: object) -> object:
+def _mark(field_name: str, value: object) -> object:
     """A small value that is missing, blank or filled as the given one is."""
     if is_missing(value):
         return None
-    return () if is_blank(field, value) else "x"
-
-
-def _check_repeats(n_repeats: int) -> None:
-    if isinstance(n_repeats, bool) or not isinstance(n_repeats, int) or n_repeats < 1:
-        raise DataError(f"n_repeats must be an integer >= 1; got {n_repeats!r}")
-
-
-def jobs_of(n_rows: int, rubrics: Iterable[Rubric], n_repeats: int) -> Iterator[JudgeJob]:
-    """All jobs of a judging, query by query."""
-    names = [rubric.name for rubric in rubrics]
-    # Query by query, so that an interrupted session has whole queries to show.
-    for row in range(n_rows):
-        for name in names:
-            for repeat in range(n_repeats):
-                yield JudgeJob(row, name, repeat)
-
-
-def _judge_rows(
-    rows: Sequence[JudgedRecord],
-    rubrics: Sequence[Rubric],
-    n_repeats: int,
-    sessions: Sequence[JudgeSession],
-) -> list[Verdicts]:
-    """The verdicts of each session."""
-    by_name = {rubric.name: rubric for rubric in rubrics}
-    verdicts: list[dict[JudgeJob, Verdict]] = [{} for _ in sessions]
-
-    def work(place: tuple[int, JudgeJob]) -> tuple[int, JudgeJob, Verdict]:
-        seat, job = place
-        rubric = by_name[job.judge]
-        return seat, job, _judge_record(rows[job.row], rubric, sessions[seat], job.repeat)
-
-    def keep(result: tuple[int, JudgeJob, Verdict]) -> None:
-        seat, job, verdict = result
-        verdicts[seat][job] = verdict
-        bar.advance()
-
-    n_jobs = len(rows) * len(rubrics) * n_repeats * len(sessions)
-    meters = [session.meter for session in sessions]
-    bar = Progress(n_jobs, *meters, is_shown=sessions[0].progress)
-    # Each job for one judge after the other, so that an interrupted run has whole queries.
-    jobs = (
-        (seat, job)
-        for job in jobs_of(len(rows), rubrics, n_repeats)
-        for seat in range(len(sessions))
-    )
-    brakes = Brakes(tuple(session.brake for session in sessions))
-    try:
-        run_jobs(work, jobs, concurrency=sessions[0].concurrency, brake=brakes, keep=keep)
-    finally:
-        bar.close()
-    return [_in_order(by_job, len(rows), rubrics, n_repeats) for by_job in verdicts]
-
-
-def _in_order(
-    verdicts: Mapping[JudgeJob, Verdict], n_rows: int, rubrics: Sequence[Rubric], n_repeats: int
-) -> Verdicts:
-    ordered: Verdicts = {rubric.name: [[] for _ in range(n_rows)] for rubric in rubrics}
-    for job in jobs_of(n_rows, rubrics, n_repeats):
-        if job in verdicts:
-            ordered[job.judge][job.row].append(verdicts[job])
-    return ordered
-
-
-def as_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table as dicts."""
-    names = [str(name) for name in table]
-    return [dict(zip(names, row, strict=True)) for row in table.itertuples(index=False, name=None)]
-
-
-def _judge_record(
-    record: JudgedRecord, rubric: Rubric, session: JudgeSession, repeat: int
-) -> Verdict:
-    unjudged = verdict_without_judging(rubric, record)
-    if unjudged is not None:
-        return unjudged
-    try:
-        return PROCEDURES[rubric.kind](rubric, record, session.asker(rubric, repeat))
-    except NoVerdictError as exc:
-        return Verdict(math.nan, str(exc), FAILED)
-    except NotAskedError as exc:
-        return Verdict(math.nan, str(exc), MISSING)
-
-
-# -- the result
-
-
-def _build_results(
-    table: pd.DataFrame,
-    rubrics: Sequence[Rubric],
-    verdicts: Sequence[Verdicts],
-    sessions: Sequence[JudgeSession],
-    n_repeats: int,
-    generator: str | None,
-    gaps: tuple[str, ...],
-) -> Judged:
-    """The result of the only judge, or that of several together."""
-    raise_if_hopeless(sessions)
-    results = [
-        _build_judged(table, rubrics, by_rubric, session, n_repeats, generator, gaps)
-        for by_rubric, session in zip(verdicts, sessions, strict=True)
-    ]
-    if len(results) == 1:
-        return results[0]
-    names = judge_names([session.chat for session in sessions])
-    return combine_judges(dict(zip(names, results, strict=True)))
-
-
-def _build_judged(
-    table: pd.DataFrame,
-    rubrics: Sequence[Rubric],
-    verdicts: Verdicts,
-    session: JudgeSession,
-    n_repeats: int,
-    generator: str | None,
-    gaps: tuple[str, ...],
-) -> Judged:
-    stopped = stopped_note(session)
-    columns = {
-        name: [_mean_score(repeats) for repeats in queries] for name, queries in verdicts.items()
-    }
-    usage = usage_by_judge(session, rubrics)
-    chat, was_refused = session.chat, session.schemas.were_refused
-    scores = pd.DataFrame(columns, index=table.index, dtype=np.float64)
-    return Judged(
-        scores,
-        table,
-        pd.DataFrame(_state_columns(verdicts, session.brake.reason, n_repeats), index=table.index),
-        {rubric.name: rubric.metric for rubric in rubrics},
-        pd.DataFrame(usage_rows(usage)),
-        noise_frame(_scores_of(verdicts) if n_repeats > 1 else {}),
-        (
-            *stopped,
-            *gaps,
-            *schema_note(chat, was_refused=was_refused),
-            *family_note(chat.model, table, generator),
-            *usage_notes(usage, has_price=session.meter.price is not None, model=chat.model),
-            *spending_notes(session),
-        ),
-        {
-            **judge_settings(chat, was_refused=was_refused),
-            "rubrics": {rubric.name: rubric.version for rubric in rubrics},
-            "n_repeats": n_repeats,
-        },
-        is_interrupted=session.brake.reason == INTERRUPTED,
-        failure=total_failure(session, int(scores.notna().to_numpy().sum())),
-    )
-
-
-def usage_by_judge(session: JudgeSession, rubrics: Iterable[Rubric]) -> dict[str, Usage]:
-    """What each rubric took; also of those that were never asked."""
-    return {rubric.name: session.meter.by_judge.get(rubric.name, Usage()) for rubric in rubrics}
-
-
-def _state_columns(
-    verdicts: Verdicts, stop_reason: str | None, n_repeats: int
-) -> Mapping[str, list[Any]]:
-    columns: dict[str, list[Any]] = {}
-    for name, queries in verdicts.items():
-        shown = [_representative(repeats, stop_reason) for repeats in queries]
-        columns |= state_columns(
-            name, [verdict.state for verdict in shown], [verdict.reason for verdict in shown]
-        )
-        if n_repeats > 1:
-            columns[name + REPEATS] = [
-                [verdict.score for verdict in repeats] for repeats in queries
-            ]
-    return columns
-
-
-def _known_scores(verdicts: list[Verdict]) -> list[float]:
-    return [verdict.score for verdict in verdicts if not math.isnan(verdict.score)]
-
-
-def _scores_of(verdicts: Verdicts) -> dict[str, list[list[float]]]:
-    return {
-        name: [_known_scores(repeats) for repeats in queries] for name, queries in verdicts.items()
-    }
-
-
-def _mean_score(verdicts: list[Verdict]) -> float:
-    scores = _known_scores(verdicts)
-    return math.fsum(scores) / len(scores) if scores else math.nan
-
-
-def not_asked(stop_reason: str | None) -> Verdict:
-    """The verdict on a record whose turn never came."""
-    return Verdict(math.nan, f"not asked: {stop_reason or 'stopped'}", MISSING)
-
-
-def _representative(verdicts: list[Verdict], stop_reason: str | None) -> Verdict:
-    """The first verdict with a score, else the first one, which says why there is none."""
-    scored = [verdict for verdict in verdicts if verdict.state == SCORED]
-    return (scored or verdicts or [not_asked(stop_reason)])[0]
+    return () if is_blank(field_name, value) else "x"

@@ -1,59 +1,56 @@
 """The ledger of a budget: what calls have cost, and what calls in flight may cost at most.
 
-Amounts are whole millionths of a US dollar: sums of them are exact, whatever their order.
+Amounts are whole millionths of a US dollar: sums of them are exact, whatever their order. Next to a
+cache a file keeps what each run has spent, for the runs after it and beside it. Each of its rows
+has a digest, and rows are numbered without gaps, so that a row that is damaged or missing is
+noticed: a sum that is too small would let later runs exceed their budget.
 """
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+import tempfile
 import threading
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from fractions import Fraction
 from math import ceil, floor, isfinite
 from numbers import Real
 from pathlib import Path
-from typing import Literal
+from typing import Any
+from weakref import finalize
 
-from rageval_report.errors import DataError, RagevalWarning, check_choice
-from rageval_report.judges.ledger_file import (
-    LEDGER_ENDING,
-    LedgerDamagedError,
-    LedgerFaultError,
-    LedgerFile,
-)
+from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning
+from rageval_report.files.digests import canonical_json, digest_of_parts
+from rageval_report.files.writing import locked_folder, write_with
+from rageval_report.judges.cache import DAMAGE, connect, read_pragma
+from rageval_report.judges.options import MaxCostOver
 from rageval_report.metrics.performance import Price
-
-MaxCostOver = Literal["cache", "run"]
-MAX_COST_OVER: tuple[MaxCostOver, ...] = ("cache", "run")
 
 MICROS_PER_USD = 1_000_000
 # A server may report any number. This one is a billion dollars, and sums of it still fit into the
 # 64 bits of SQLite's integers.
 _MOST_MICROS = 10**15
+LEDGER_ENDING = ".spending"
+
+
+def _exact(number: float) -> Fraction:
+    # As fractions, because 0.15 is not exact as a float, and a cost must never be rounded down.
+    return Fraction(repr(float(number)))
 
 
 def cost_in_micros(price: Price, sent: int, received: int) -> int:
-    """The cost of tokens in millionths of a US dollar, rounded up.
-
-    Parameters
-    ----------
-    price : Price
-        US dollars per million tokens, so millionths of a dollar per token.
-    sent, received : int
-        Numbers of tokens.
-
-    Examples
-    --------
-    >>> cost_in_micros(Price(0.15, 0.6), 1000, 101)
-    211
-    """
-    # As fractions, because 0.15 is not exact as a float, and a cost must never be rounded down.
+    """The cost of tokens in millionths of a US dollar, rounded up."""
     cost = ceil(sent * _exact(price.prompt) + received * _exact(price.completion))
     return min(_MOST_MICROS, cost)
 
 
-def _exact(number: float) -> Fraction:
-    return Fraction(repr(float(number)))
+def ledger_path(cache: Path) -> Path:
+    """The file next to a cache that keeps what its runs have spent."""
+    return cache.with_name(f"{cache.name}{LEDGER_ENDING}")
 
 
 class Ledger:
@@ -72,11 +69,6 @@ class Ledger:
         Whether the budget limits the sum over all runs with the same file, or this run.
     model : str
         The model that is paid, for the file.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, and the budget includes what earlier runs spent.
 
     Examples
     --------
@@ -108,30 +100,13 @@ class Ledger:
         self._changed = threading.Condition()
         self._damage: LedgerDamagedError | None = None
         self._file = None if path is None else LedgerFile(path, model)
-        self._read_file()
-
-    def _read_file(self) -> None:
-        if self._file is None:
-            return
-        try:
-            others = self._file.committed_by_others()
-        except LedgerFaultError as exc:
-            if self._needs_others:
-                raise _unknown_spending(exc) from exc
-            self._give_up_file(exc)
-        else:
-            self._count_others(others)
+        self._count_others(self._in_file(lambda file: file.committed_by_others(), is_first=True))
 
     def close(self) -> None:
         """Close the file; what is still in flight stays reserved in it."""
         with self._changed:
             if self._file is not None:
                 self._file.close()
-
-    @property
-    def _needs_others(self) -> bool:
-        """Whether the budget cannot be kept without knowing what other runs spend."""
-        return self.limit is not None and self.over == "cache"
 
     @property
     def room(self) -> int | None:
@@ -143,19 +118,8 @@ class Ledger:
     def reserve(self, amount: int, check: Callable[[], object] = lambda: None) -> bool:
         """Reserve what an attempt may cost at most; False if the budget is too small for it.
 
-        It waits for attempts in flight, which usually cost less than was reserved for them.
-
-        Parameters
-        ----------
-        amount : int
-            Millionths of a US dollar.
-        check : callable
-            Called before each look at the budget; an error that it raises ends the waiting.
-
-        Raises
-        ------
-        DataError
-            If the file was damaged since, and the budget includes what other runs spend.
+        It waits for attempts in flight, which usually cost less than was reserved for them. `check`
+        is called before each look at the budget; an error that it raises ends the waiting.
         """
         with self._changed:
             while True:
@@ -171,15 +135,7 @@ class Ledger:
                 self._changed.wait()
 
     def settle(self, amount: int, cost: int) -> None:
-        """Replace the reservation of a finished attempt by its cost, and wake all that wait.
-
-        Parameters
-        ----------
-        amount : int
-            What was reserved.
-        cost : int
-            What it cost; the same amount again if that is unknown.
-        """
+        """Replace the reservation of a finished attempt by its cost, and wake all that wait."""
         with self._changed:
             self.n_in_flight -= 1
             self.reserved -= amount
@@ -215,36 +171,40 @@ class Ledger:
         if committed is not None and self.over == "cache":
             self.earlier = committed
 
-    def _in_file(self, operation: Callable[[LedgerFile], int | None]) -> int | None:
+    def _in_file(
+        self, operation: Callable[[LedgerFile], int | None], *, is_first: bool = False
+    ) -> int | None:
         """The result of an operation on the file; a fault of the disk does not stop the work."""
         if self._file is None:
             return None
         try:
             return operation(self._file)
         except LedgerFaultError as exc:
-            if isinstance(exc, LedgerDamagedError) and self._needs_others:
+            # Whether the budget cannot be kept without knowing what other runs spend.
+            needs_others = self.limit is not None and self.over == "cache"
+            if needs_others and is_first:
+                raise _unknown_spending(exc) from exc
+            if needs_others and isinstance(exc, LedgerDamagedError):
                 self._damage = exc
-            else:
-                self._give_up_file(exc)
+                return None
+            warnings.warn(
+                f"{exc}; from here on what this run spends is not kept for later runs",
+                RagevalWarning,
+                stacklevel=2,
+            )
+            self._file = None
         return None
 
-    def _give_up_file(self, exc: LedgerFaultError) -> None:
-        warnings.warn(
-            f"{exc}; from here on what this run spends is not kept for later runs",
-            RagevalWarning,
-            stacklevel=2,
-        )
-        self._file = None
+
+def _unknown_spending(exc: LedgerFaultError) -> DataError:
+    return DataError(
+        f"max_cost includes what earlier runs spent, but {exc}. Delete that file to "
+        'count from 0, or use max_cost_over="run"'
+    )
 
 
 def check_budget(max_cost: float | None, price: Price | None, model: str) -> None:
-    """Check a budget, and that the price of a model is known if there is one.
-
-    Raises
-    ------
-    DataError
-        If `max_cost` is not a positive number, or the price of the model is unknown.
-    """
+    """Check a budget, and that the price of a model is known if there is one."""
     if max_cost is None:
         return
     is_number = isinstance(max_cost, Real) and not isinstance(max_cost, bool)
@@ -257,60 +217,252 @@ def check_budget(max_cost: float | None, price: Price | None, model: str) -> Non
         )
 
 
-def open_ledger(
-    max_cost: float | None,
-    price: Price | None,
-    model: str,
-    *,
-    cache: Path | None = None,
-    over: MaxCostOver = "cache",
-) -> Ledger:
-    """The ledger of a session; unlimited if `max_cost` is None.
+def spent_by_runs(path: Path) -> float:
+    """What all runs with the file of a ledger have spent and reserved, in US dollars."""
+    file = LedgerFile(path, "")
+    try:
+        return file.committed_by_others() / MICROS_PER_USD
+    except LedgerFaultError as exc:
+        raise DataError(str(exc)) from exc
+    finally:
+        file.close()
 
-    Parameters
-    ----------
-    max_cost : float, optional
-        The budget in US dollars.
-    price : Price, optional
-        The price of the model's tokens.
-    model : str
-        The model's name.
-    cache : Path, optional
-        The cache of the session; the ledger's file is next to it.
-    over : {"cache", "run"}
-        Whether the budget limits all runs with the same cache, or this run.
 
-    Raises
-    ------
-    DataError
-        If `max_cost` is not a positive number, or the price of the model is unknown.
+# -- the file
 
-    Examples
-    --------
-    >>> ledger = open_ledger(0.05, Price(10.0, 10.0), "m")
-    >>> ledger.limit, ledger.room
-    (50000, 50000)
+_APPLICATION_ID = 0x52414C47  # "RALG", in the field by which SQLite marks whose file it is
+# Where SQLite's header has this field, see https://www.sqlite.org/fileformat2.html.
+_APPLICATION_PLACE = 68
+_FORMAT_VERSION = 2
+_WITHOUT_DIGESTS = 1
+# AUTOINCREMENT, because SQLite then keeps the number of the last row in a table of its own, which
+# shows if rows are missing at the end.
+_TABLE = """
+CREATE TABLE runs (
+    run INTEGER PRIMARY KEY AUTOINCREMENT,
+    model TEXT NOT NULL,
+    started REAL NOT NULL,
+    spent INTEGER NOT NULL,
+    reserved INTEGER NOT NULL,
+    digest BLOB NOT NULL
+)
+"""
+_INSERT = "INSERT INTO runs VALUES (?,?,?,?,?,?)"
+_SELECT = "SELECT run, model, started, spent, reserved, digest FROM runs ORDER BY run"
+# What SQLite answers where the file may be whole; anything else is damage.
+_DISK_FAULTS = frozenset(
+    getattr(sqlite3, f"SQLITE_{name}")
+    for name in "BUSY LOCKED READONLY IOERR FULL CANTOPEN PERM NOMEM INTERRUPT".split()
+)
+_MOST_MISSING = 1000  # rows
+
+
+class LedgerFaultError(Exception):
+    """The file of a ledger cannot be read or written."""
+
+
+class LedgerDamagedError(LedgerFaultError):
+    """The file of a ledger is not as it was written, so that nobody knows what was spent."""
+
+
+class LedgerFile:
+    """What each run has spent and reserved, in millionths of a US dollar; one row per run.
+
+    A reservation is in the file before its request is sent, so that a run that is killed leaves it
+    there. Several processes may use the file at the same time; the threads of one take turns. Each
+    method raises `LedgerFaultError`, or `LedgerDamagedError` if the file is damaged.
     """
-    check_choice("max_cost_over", over, MAX_COST_OVER)
-    check_budget(max_cost, price, model)
-    # Without a price nobody knows what is spent, so that nothing can be kept.
-    path = None if cache is None or price is None else ledger_path(cache)
-    return Ledger(max_cost, path, over=over, model=model)
+
+    def __init__(self, path: Path, model: str):
+        self.path = path
+        self._model = model
+        self._database: sqlite3.Connection | None = None
+        self._run: int | None = None  # the number of this run; None before its first reservation
+        self._started = time.time()
+        self._spent = self._reserved = self._others = 0
+        self._state: int | None = None  # of the file, for which the sum of others was computed
+
+    def committed_by_others(self) -> int:
+        """What all other runs have spent, and what they have reserved."""
+        if not self.path.exists():  # to ask for a sum creates no file
+            return 0
+        with self._transaction() as database:
+            return self._sum_of_others(database)
+
+    def reserve(self, amount: int, most: int | None) -> int:
+        """Reserve an amount if others have left enough of `most`; returns what they committed."""
+        with self._transaction() as database:
+            others = self._sum_of_others(database)
+            if most is None or others + amount <= most:
+                self._add(database, 0, amount)
+            return others
+
+    def settle(self, amount: int, cost: int) -> None:
+        """Replace a reservation by the cost."""
+        with self._transaction() as database:
+            self._add(database, cost, -amount)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _sum_of_others(self, database: sqlite3.Connection) -> int:
+        # The number changes when another process writes; then all rows are checked again.
+        state = read_pragma(database, "data_version")
+        if state != self._state:
+            rows, problems = _checked_rows(database)
+            if problems:
+                raise sqlite3.DatabaseError("; ".join(problems[:MOST_NAMED]))
+            self._others = sum(row[3] + row[4] for row in rows if row[0] != self._run)
+            self._state = state
+        return self._others
+
+    def _add(self, database: sqlite3.Connection, spent: int, reserved: int) -> None:
+        # The whole row, from memory: what another program made of it in the file does not matter.
+        cells = (self._model, self._started, self._spent + spent, self._reserved + reserved)
+        run = self._run
+        if run is None:
+            run = 1 + _last_run(database)
+        elif database.execute("DELETE FROM runs WHERE run = ?", (run,)).rowcount != 1:
+            raise sqlite3.DatabaseError(f"run {run} is missing")
+        database.execute(_INSERT, _sealed(run, *cells))
+        self._run, self._spent, self._reserved = run, cells[2], cells[3]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """The database, in a transaction that no other process can come between."""
+        before = self._run, self._spent, self._reserved
+        try:
+            if self._database is None:
+                self._database = _open(self.path)
+                # Also of a ledger that nobody closes, of which Python 3.13 and later warn.
+                finalize(self, self._database.close)
+            self._database.execute("BEGIN IMMEDIATE")
+            with self._database:  # commits, or rolls back after an error
+                yield self._database
+        except (*DAMAGE, OverflowError, DataError) as exc:
+            self._run, self._spent, self._reserved = before
+            self._state = None
+            # The low byte is the kind of an error, the others say more.
+            code = getattr(exc, "sqlite_errorcode", 0) & 0xFF
+            if isinstance(exc, DataError) or code in _DISK_FAULTS:
+                raise LedgerFaultError(f"the ledger {self.path} cannot be used ({exc})") from exc
+            raise LedgerDamagedError(
+                f"the ledger {self.path} is damaged, or not a ledger ({exc})"
+            ) from exc
 
 
-def _unknown_spending(exc: LedgerFaultError) -> DataError:
-    return DataError(
-        f"max_cost includes what earlier runs spent, but {exc}. Delete that file to "
-        'count from 0, or use max_cost_over="run"'
-    )
+def _sealed(*cells: Any) -> tuple[Any, ...]:
+    """The cells of a row, with its digest."""
+    return (*cells, digest_of_parts([canonical_json(cells)]))
 
 
-def ledger_path(cache: Path) -> Path:
-    """The file next to a cache that keeps what its runs have spent.
+def _checked_rows(database: sqlite3.Connection) -> tuple[list[tuple[Any, ...]], list[str]]:
+    """All rows, and which of them are damaged or missing."""
+    rows = database.execute(_SELECT).fetchall()
+    problems = [f"run {row[0]} is damaged" for row in rows if row != _sealed(*row[:-1])]
+    last, numbers = _last_run(database), {row[0] for row in rows}
+    if last > len(rows) + _MOST_MISSING:  # a damaged number may be any, and is not counted up to
+        problems.append("the number of the last run is damaged")
+    else:
+        problems += [f"run {run} is missing" for run in range(1, last + 1) if run not in numbers]
+    if not problems and len(rows) != last:
+        problems.append("the numbers of the runs are damaged")
+    return rows, problems
 
-    Examples
-    --------
-    >>> ledger_path(Path("judges.sqlite")).name
-    'judges.sqlite.spending'
+
+def _last_run(database: sqlite3.Connection) -> int:
+    """The number of the last run, as SQLite keeps it apart from the rows."""
+    query = "SELECT MAX(seq) FROM sqlite_sequence WHERE name = 'runs'"
+    return int(database.execute(query).fetchone()[0] or 0)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    # Whole at once, if there is none: an empty file would be one that lost what it held. Locked,
+    # because a second process must not replace the file of the first.
+    if not path.exists():
+        with locked_folder(path.parent):
+            if not path.exists():
+                write_with(path, _write_empty, private=True)
+    # The lock of `Ledger` takes the place of SQLite's check of threads.
+    database = connect(path, check_same_thread=False, isolation_level=None)
+    try:
+        _prepare(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _write_empty(path: str) -> None:
+    marks = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {_FORMAT_VERSION}"
+    with closing(connect(path, isolation_level=None)) as database:
+        database.executescript(f"BEGIN; {marks}; {_TABLE}; COMMIT")
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    # No write-ahead log, as in the cache: SQLite passes over a damaged part of a log that a killed
+    # process left, and what it held would be missing in the sum. A damaged rollback journal leaves
+    # a reservation where a cost should be, or pages whose digests are wrong.
+    # Not flushed to the disk either: two flushes per call, each waited for, took 30 ms on a busy
+    # disk, and a killed process loses nothing without them.
+    database.execute("PRAGMA synchronous = OFF")
+    if _version(database) == _WITHOUT_DIGESTS:
+        with suppress(sqlite3.OperationalError):  # another process has it open
+            database.execute("PRAGMA journal_mode = DELETE")
+        database.execute("BEGIN IMMEDIATE")
+        with database:
+            if _version(database) == _WITHOUT_DIGESTS:  # no other process has done it
+                _add_digests(database)
+
+
+def _version(database: sqlite3.Connection) -> int:
+    version = read_pragma(database, "user_version")
+    is_ours = read_pragma(database, "application_id") == _APPLICATION_ID
+    if not is_ours or version not in (_WITHOUT_DIGESTS, _FORMAT_VERSION):
+        raise sqlite3.DatabaseError("it is empty, or of another program or version")
+    return version
+
+
+def _add_digests(database: sqlite3.Connection) -> None:
+    """Bring a file of an earlier version up to date."""
+    earlier = database.execute("SELECT model, started, spent, reserved FROM runs ORDER BY run")
+    rows = [_sealed(run, *cells) for run, cells in enumerate(earlier.fetchall(), 1)]
+    database.execute("DROP TABLE runs")
+    database.execute(_TABLE)
+    database.executemany(_INSERT, rows)
+    database.execute(f"PRAGMA user_version = {_FORMAT_VERSION}")
+
+
+# -- checking
+
+
+def is_ledger(head: bytes) -> bool:
+    """Whether a file is a ledger, by its first bytes."""
+    mark = head[_APPLICATION_PLACE : _APPLICATION_PLACE + 4]
+    return mark == _APPLICATION_ID.to_bytes(4, "big")
+
+
+def check_runs(path: Path) -> tuple[bool, int, list[str]]:
+    """Check the runs in a ledger without changing the file.
+
+    Returns whether the rows have digests, how many rows there are, and which runs are damaged or
+    missing, or why the file cannot be read.
     """
-    return cache.with_name(f"{cache.name}{LEDGER_ENDING}")
+    # On a copy: to read what a killed process left, SQLite first repairs the file.
+    with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
+        copy = Path(folder, "ledger")
+        for ending in ("", "-journal", "-wal"):  # what a killed process may leave beside the file
+            source = path.with_name(path.name + ending)
+            if not ending or source.exists():
+                shutil.copyfile(source, f"{copy}{ending}")
+        try:
+            with closing(connect(copy, isolation_level=None)) as database:
+                if _version(database) == _WITHOUT_DIGESTS:
+                    return False, database.execute("SELECT COUNT(*) FROM runs").fetchone()[0], []
+                rows, problems = _checked_rows(database)
+        except DAMAGE as exc:
+            return True, 0, [f"the file cannot be read: {exc}"]
+        return True, len(rows), problems

@@ -3,71 +3,101 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Unpack
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import AlignmentError, DataError, explain_keywords, named
-from rageval_report.judges.applying import check_fields, verdict_without_judging
-from rageval_report.judges.judge_jobs import INTERRUPTED, Progress, run_jobs
-from rageval_report.judges.judge_notes import (
+from rageval_report.judges.judging import verdict_not_asked
+from rageval_report.judges.options import CallOptions, check_options
+from rageval_report.judges.parsing import Choice, read_preference
+from rageval_report.judges.procedures import (
+    Verdict,
+    as_rows,
+    ask_verdict,
+    check_fields,
+    verdict_without_judging,
+)
+from rageval_report.judges.results import (
+    JudgeResult,
+    combine_reasons,
     family_note,
-    judge_settings,
-    raise_if_hopeless,
-    schema_note,
-    spending_notes,
-    stopped_note,
-    total_failure,
-    usage_notes,
+    fields_of_all,
+    fields_of_session,
+    majority,
+    notes_on_votes,
+    result_of_all,
 )
-from rageval_report.judges.judge_options import CallOptions, check_options
-from rageval_report.judges.judging import as_rows, not_asked, usage_by_judge
-from rageval_report.judges.panels import chats_of, judge_names
-from rageval_report.judges.parsing import read_preference
-from rageval_report.judges.parsing.choices import Choice
-from rageval_report.judges.preference_results import (
-    ORDERS,
-    AnswerOrder,
-    Preferences,
-    combine_preferences,
-    count_preferences,
-    position_counts,
-    position_note,
-)
-from rageval_report.judges.procedures import Verdict
-from rageval_report.judges.rubric import JudgedRecord, Rubric
-from rageval_report.judges.rubrics import JUDGES
-from rageval_report.judges.sessions import Brakes, JudgeSession, open_sessions
-from rageval_report.judges.spending import usage_rows
-from rageval_report.judges.steps import JudgeStep, NotAskedError, NoVerdictError
+from rageval_report.judges.rubric import JUDGES, JudgedRecord, Rubric
+from rageval_report.judges.sessions import AskStep, JudgeSession, JudgeStep, open_sessions, run_jobs
 from rageval_report.records import record_table
-from rageval_report.scores.states import FAILED, MISSING, SCORED
+from rageval_report.scores.states import SCORED, VOTES
+from rageval_report.types import FloatArray
 
-# The score of the candidate for each choice, by whose answer came first.
-_SCORES: dict[AnswerOrder, dict[Choice, float]] = {
-    "baseline_first": {"first": 0.0, "second": 1.0, "tie": 0.5},
-    "candidate_first": {"first": 1.0, "second": 0.0, "tie": 0.5},
-}
+AnswerOrder = Literal["baseline_first", "candidate_first"]
+ORDERS: tuple[AnswerOrder, ...] = get_args(AnswerOrder)
+_CANDIDATE: dict[AnswerOrder, Choice] = {"baseline_first": "second", "candidate_first": "first"}
 _SAME = "the answers are the same"  # a tie without a call
+_NAME = "preference"
+
+_OrderVerdict = tuple[Choice | None, Verdict]  # without a choice if there was no call
 
 
-class _ComparisonJob(NamedTuple):
-    row: int
-    order: AnswerOrder
-    seat: int  # of the judge
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Preferences(JudgeResult):
+    """Whose answers a judge prefers; of several judges, the majority.
 
+    Parameters
+    ----------
+    frame : DataFrame
+        Index ``query_id``: ``baseline_first`` and ``candidate_first``, the choice in each order
+        ("first", "second", "tie", None); ``preference``, 1 for the candidate, 0 for the baseline,
+        0.5 for a tie or if the orders disagree, NaN if one order has no verdict; ``state``,
+        ``reason``. Of several judges: ``preference`` is that of the majority, 0.5 if as many prefer
+        one side as the other; ``preference_judges`` holds that of each judge by its name, and the
+        choices are in `by_judge`.
+    wins, ties, losses : int
+        Of the candidate: both orders for it; undecided; both against it.
+    n, n_unscored : int
+        Queries with a verdict in both orders, and without.
+    position : dict
+        ``n_decided``, the choices for one of the two answers in scored queries; ``first``, the
+        share of them for the answer that came first (0.5 without bias); ``n_flipped``, the queries
+        in which the same position won in both orders; ``first_flips``, those in which it was the
+        first.
+    usage : DataFrame
+        As in `Judged`.
+    notes : tuple of str
+    settings : dict
+    is_interrupted : bool
+    failure : str, optional
+        Why there is no verdict at all, if calls failed or none could start.
+    by_judge : dict of str to Preferences
+        The result of each of several judges, by its name; empty for one judge.
 
-class _OrderVerdict(NamedTuple):
-    """The verdict on one query in one order; without a choice if there was no call."""
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat, prefer
+    >>> old = [{"query_id": "q", "question": "Where is Oslo?", "answer": "Somewhere."}]
+    >>> new = [{"query_id": "q", "question": "Where is Oslo?", "answer": "In Norway."}]
+    >>> chat = ScriptedChat(["SECOND", "FIRST"])
+    >>> result = prefer(old, new, chat, concurrency=1)
+    >>> result.wins, result.ties, result.losses, result.frame["preference"].tolist()
+    (1, 0, 0, [1.0])
+    """
 
-    choice: Choice | None
-    verdict: Verdict
-
-
-_Outcomes = dict[AnswerOrder, list[_OrderVerdict | None]]  # None where it was not asked
+    frame: pd.DataFrame
+    wins: int
+    ties: int
+    losses: int
+    n: int
+    n_unscored: int
+    position: dict[str, float]
+    by_judge: dict[str, Preferences] = field(default_factory=dict)
 
 
 @explain_keywords
@@ -95,8 +125,7 @@ def prefer(
     rubric : str or Rubric
         A rubric of the kind "preference".
     **options
-        How the model is called, as described in
-        `rageval_report.judges.judge_options.CallOptions`.
+        How the model is called, as described in `rageval_report.judges.CallOptions`.
 
     Returns
     -------
@@ -122,53 +151,64 @@ def prefer(
     (1, 1.0)
     """
     check_options("prefer", options, CallOptions.__annotations__)
-    comparing, paired = pair_records(baseline, candidate, rubric)
-    with open_sessions(chats_of(chat), **options) as sessions:
-        notes = sessions[0].announce((*paired.notes, *_gap_notes(paired, comparing)))
-        outcomes = _ask_all(paired.rows, comparing, sessions)
-    raise_if_hopeless(sessions)
-    results = [
-        _build_preferences(paired, comparing, by_order, session, notes)
-        for by_order, session in zip(outcomes, sessions, strict=True)
-    ]
-    if len(results) == 1:
-        return results[0]
-    names = judge_names([session.chat for session in sessions])
-    return combine_preferences(dict(zip(names, results, strict=True)))
+    paired = pair_records(baseline, candidate, rubric)
+    with open_sessions(chat, **options) as sessions:
+        notes = sessions[0].plan.announce((*paired.notes, *paired.gap_notes()))
+        found = _ask_all(paired, sessions)
+    return result_of_all(
+        sessions,
+        lambda seat: _preferences_of(paired, found, seat, sessions[seat], notes),
+        _combine_preferences,
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class PairedRecords:
-    """The records of two pipelines, for the queries that both have.
+    """The records of two pipelines, for the queries that both have, and the rubric for them."""
 
-    Parameters
-    ----------
-    old, new : DataFrame
-        The records of the baseline and of the candidate, on one index.
-    rows : list of (dict, dict)
-        The same, query by query.
-    notes : tuple of str
-        Which queries of one pipeline were left out.
-    """
-
+    rubric: Rubric
     old: pd.DataFrame
     new: pd.DataFrame
     rows: list[tuple[dict[str, Any], dict[str, Any]]]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # which queries of one pipeline were left out
+
+    def unjudged(self, row: int) -> Verdict | None:
+        """The verdict on a pair that is not to be judged; None if it is."""
+        old, new = self.rows[row]
+        return verdict_without_judging(self.rubric, old) or verdict_without_judging(
+            self.rubric, new
+        )
+
+    def gap_notes(self) -> tuple[str, ...]:
+        """A note on how many pairs are not judged."""
+        n = sum(self.unjudged(row) is not None for row in range(len(self.rows)))
+        if not n:
+            return ()
+        return (
+            f"{self.rubric.name} is not judged on {n} of {len(self.rows)} queries: one side has no "
+            "answer, or lacks a field that the rubric shows",
+        )
+
+    def steps(self, row: int) -> dict[AnswerOrder, JudgeStep[tuple[Choice, str | None]]]:
+        """The requests that compare two answers, by order; none if the answers are the same.
+
+        In both orders, as judges favour a place: on which side an answer stands must not decide.
+        """
+        old, new = self.rows[row]
+        if str(old["answer"]).strip() == str(new["answer"]).strip():
+            return {}
+        return {
+            "baseline_first": self._step({**old, "first": old["answer"], "second": new["answer"]}),
+            "candidate_first": self._step({**old, "first": new["answer"], "second": old["answer"]}),
+        }
+
+    def _step(self, record: JudgedRecord) -> JudgeStep[tuple[Choice, str | None]]:
+        read = partial(read_preference, material=self.rubric.material(record))
+        return JudgeStep(self.rubric.message(record), read, ("tie", None))
 
 
-def pair_records(
-    baseline: object, candidate: object, rubric: str | Rubric
-) -> tuple[Rubric, PairedRecords]:
-    """The rubric that compares, and the matched records, both checked.
-
-    Raises
-    ------
-    AlignmentError
-        If the two pipelines have no query in common.
-    DataError
-        If the rubric does not compare, or records lack a field.
-    """
+def pair_records(baseline: object, candidate: object, rubric: str | Rubric) -> PairedRecords:
+    """The matched records of two pipelines, checked for the rubric that compares them."""
     comparing = rubric if isinstance(rubric, Rubric) else JUDGES[rubric]
     if comparing.kind != "preference":
         raise DataError(
@@ -188,167 +228,85 @@ def pair_records(
     for table in (old, new):
         check_fields(comparing, table)
     rows = list(zip(as_rows(old), as_rows(new), strict=True))
-    return comparing, PairedRecords(old, new, rows, notes)
+    return PairedRecords(comparing, old, new, rows, notes)
 
 
-def verdict_without_comparing(
-    rubric: Rubric, old: JudgedRecord, new: JudgedRecord
-) -> Verdict | None:
-    """The verdict on a pair of records that is not to be judged; None if it is."""
-    return verdict_without_judging(rubric, old) or verdict_without_judging(rubric, new)
+_Found = dict[tuple[int, AnswerOrder, int], _OrderVerdict]  # by row, order and seat of the judge
 
 
-def _gap_notes(paired: PairedRecords, rubric: Rubric) -> tuple[str, ...]:
-    n = sum(verdict_without_comparing(rubric, old, new) is not None for old, new in paired.rows)
-    if not n:
-        return ()
-    return (
-        f"{rubric.name} is not judged on {n} of {len(paired.rows)} queries: one side has no "
-        "answer, or lacks a field that the rubric shows",
-    )
+def _ask_all(paired: PairedRecords, sessions: list[JudgeSession]) -> _Found:
+    found: _Found = {}
 
-
-def comparison_steps(
-    rubric: Rubric, old: JudgedRecord, new: JudgedRecord
-) -> dict[AnswerOrder, JudgeStep[tuple[Choice, str | None]]]:
-    """The requests that compare two answers, by order; none if the answers are the same."""
-    if _are_same(old, new):
-        return {}
-    # In both orders, because judges favour a place: on which side an answer stands must not decide.
-    return {order: _comparison_step(order, old, new, rubric) for order in ORDERS}
-
-
-def _are_same(old: JudgedRecord, new: JudgedRecord) -> bool:
-    return str(old["answer"]).strip() == str(new["answer"]).strip()
-
-
-def _comparison_step(
-    order: AnswerOrder, old: JudgedRecord, new: JudgedRecord, rubric: Rubric
-) -> JudgeStep[tuple[Choice, str | None]]:
-    first, second = (old, new) if order == "baseline_first" else (new, old)
-    record = {**old, "first": first["answer"], "second": second["answer"]}
-    return JudgeStep(rubric.message(record), read_preference, ("tie", None))
-
-
-def _ask_all(
-    pairs: list[tuple[dict[str, Any], dict[str, Any]]],
-    rubric: Rubric,
-    sessions: Sequence[JudgeSession],
-) -> list[_Outcomes]:
-    """The verdicts of each session."""
-    outcomes: list[_Outcomes] = [{order: [None] * len(pairs) for order in ORDERS} for _ in sessions]
-    meters = [session.meter for session in sessions]
-    n_jobs = len(pairs) * len(ORDERS) * len(sessions)
-    bar = Progress(n_jobs, *meters, is_shown=sessions[0].progress)
-
-    def work(job: _ComparisonJob) -> tuple[_ComparisonJob, _OrderVerdict]:
-        return job, _compare_pair(job.order, *pairs[job.row], rubric, sessions[job.seat])
-
-    def keep(result: tuple[_ComparisonJob, _OrderVerdict]) -> None:
-        job, outcome = result
-        outcomes[job.seat][job.order][job.row] = outcome
-        bar.advance()
+    def work(place: tuple[int, AnswerOrder, int]) -> None:
+        row, order, seat = place
+        found[place] = _compare(paired, row, order, sessions[seat].asker(paired.rubric))
 
     # Each pair for one judge after the other, so that an interrupted run has whole queries.
     jobs = (
-        _ComparisonJob(row, order, seat)
-        for row in range(len(pairs))
+        (row, order, seat)
+        for row in range(len(paired.rows))
         for seat in range(len(sessions))
         for order in ORDERS
     )
-    brakes = Brakes(tuple(session.brake for session in sessions))
-    try:
-        run_jobs(work, jobs, concurrency=sessions[0].concurrency, brake=brakes, keep=keep)
-    finally:
-        bar.close()
-    return outcomes
+    run_jobs(work, jobs, len(paired.rows) * len(sessions) * len(ORDERS), sessions)
+    return found
 
 
-def _compare_pair(
-    order: AnswerOrder,
-    old: JudgedRecord,
-    new: JudgedRecord,
-    rubric: Rubric,
-    session: JudgeSession,
-) -> _OrderVerdict:
-    unjudged = verdict_without_comparing(rubric, old, new)
+def _compare(paired: PairedRecords, row: int, order: AnswerOrder, ask: AskStep) -> _OrderVerdict:
+    unjudged = paired.unjudged(row)
     if unjudged is not None:
-        return _OrderVerdict(None, unjudged)
-    if _are_same(old, new):
-        return _OrderVerdict("tie", Verdict(0.5, _SAME))
-    try:
-        choice, reason = session.asker(rubric)(_comparison_step(order, old, new, rubric))
-    except NoVerdictError as exc:
-        return _OrderVerdict(None, Verdict(math.nan, str(exc), FAILED))
-    except NotAskedError as exc:
-        return _OrderVerdict(None, Verdict(math.nan, str(exc), MISSING))
-    return _OrderVerdict(choice, Verdict(_SCORES[order][choice], reason))
+        return None, unjudged
+    steps = paired.steps(row)
+    if not steps:
+        return "tie", Verdict(0.5, _SAME)
+    choices: list[Choice] = []
+
+    def choose() -> Verdict:
+        choice, reason = ask(steps[order])
+        choices.append(choice)
+        score = 0.5 if choice == "tie" else float(choice == _CANDIDATE[order])
+        return Verdict(score, reason)
+
+    verdict = ask_verdict(choose)
+    return (choices[0] if choices else None), verdict
 
 
 # -- the result
 
 
-def _build_preferences(
-    paired: PairedRecords,
-    rubric: Rubric,
-    outcomes: _Outcomes,
-    session: JudgeSession,
-    notes: tuple[str, ...],
+def _preferences_of(
+    paired: PairedRecords, found: _Found, seat: int, session: JudgeSession, notes: tuple[str, ...]
 ) -> Preferences:
-    stopped = stopped_note(session)
-    frame = _preference_frame(paired.old.index, outcomes, session.brake.reason)
-    scores = frame["preference"].to_numpy()
-    scored = frame[~np.isnan(scores)]
-    position = position_counts(scored)
-    usage = usage_by_judge(session, [rubric])
-    chat, was_refused = session.chat, session.schemas.were_refused
-    return Preferences(
-        frame,
-        **count_preferences(scores),
-        position=position,
-        usage=pd.DataFrame(usage_rows(usage)),
-        notes=(
-            *stopped,
-            *notes,
-            *schema_note(chat, was_refused=was_refused),
-            *_family_notes(chat.model, paired),
-            *position_note(position, len(scored)),
-            *usage_notes(usage, has_price=session.meter.price is not None, model=chat.model),
-            *spending_notes(session),
-        ),
-        settings={
-            **judge_settings(chat, was_refused=was_refused),
-            "rubric": rubric.name,
-            "rubric_version": rubric.version,
-        },
-        is_interrupted=session.brake.reason == INTERRUPTED,
-        # Ties without a call do not show that the judge works.
-        failure=total_failure(session, int((scored["reason"] != _SAME).sum())),
-    )
-
-
-def _family_notes(judge: str, paired: PairedRecords) -> tuple[str, ...]:
-    """A note per side, because the judge may belong to the family of one side only."""
-    sides = (("baseline", paired.old), ("candidate", paired.new))
-    return tuple(f"{side}: {note}" for side, table in sides for note in family_note(judge, table))
-
-
-def _preference_frame(
-    index: pd.Index, outcomes: _Outcomes, stop_reason: str | None
-) -> pd.DataFrame:
-    columns: dict[str, list[Any]] = {
-        order: [None if outcome is None else outcome.choice for outcome in rows]
-        for order, rows in outcomes.items()
-    }
-    unasked = not_asked(stop_reason)
-    combined = [
-        _combine_orders(*(unasked if outcome is None else outcome.verdict for outcome in both))
-        for both in zip(*outcomes.values(), strict=True)
+    not_asked: _OrderVerdict = (None, verdict_not_asked(session))
+    both = [
+        [found.get((row, order, seat), not_asked) for order in ORDERS]
+        for row in range(len(paired.rows))
     ]
-    columns["preference"] = [verdict.score for verdict in combined]
+    combined = [_combine_orders(first, second) for (_, first), (_, second) in both]
+    columns: dict[str, list[Any]] = {
+        order: [pair[place][0] for pair in both] for place, order in enumerate(ORDERS)
+    }
+    columns[_NAME] = [verdict.score for verdict in combined]
     columns["state"] = [verdict.state for verdict in combined]
     columns["reason"] = [verdict.reason for verdict in combined]
-    return pd.DataFrame(columns, index=index)
+    frame = pd.DataFrame(columns, index=paired.old.index)
+    scored = frame[frame[_NAME].notna()]
+    position = _position_counts(scored)
+    # Per side, because the judge may belong to the family of one side only.
+    families = [
+        f"{side}: {note}"
+        for side, table in (("baseline", paired.old), ("candidate", paired.new))
+        for note in family_note(session.chat.model, table)
+    ]
+    rubric = paired.rubric
+    # Ties without a call do not show that the judge works.
+    n_scored = int((scored["reason"] != _SAME).sum())
+    fields = fields_of_session(
+        session, [rubric.name], n_scored, notes, families, _position_note(position, len(scored))
+    )
+    fields["settings"] |= {"rubric": rubric.name, "rubric_version": rubric.version}
+    counts = _count_preferences(frame[_NAME].to_numpy())
+    return Preferences(frame=frame, position=position, **counts, **fields)
 
 
 def _combine_orders(first: Verdict, second: Verdict) -> Verdict:
@@ -363,3 +321,71 @@ def _combine_orders(first: Verdict, second: Verdict) -> Verdict:
     has_tie = 0.5 in (first.score, second.score)
     conflict = "a tie in one order" if has_tie else "the orders disagree"
     return Verdict(0.5, f"{conflict}: {first.reason or '-'} / {second.reason or '-'}")
+
+
+def _count_preferences(scores: FloatArray) -> dict[str, Any]:
+    n_unscored = int(np.isnan(scores).sum())
+    return {
+        "wins": int((scores == 1.0).sum()),
+        "ties": int(((scores > 0.0) & (scores < 1.0)).sum()),
+        "losses": int((scores == 0.0).sum()),
+        "n": len(scores) - n_unscored,
+        "n_unscored": n_unscored,
+    }
+
+
+def _position_counts(scored: pd.DataFrame) -> dict[str, float]:
+    """How often the place of an answer decided, in the queries with a verdict in both orders."""
+    choices = scored[list(ORDERS)].to_numpy().ravel()
+    first, second = int((choices == "first").sum()), int((choices == "second").sum())
+    same = scored[ORDERS[0]] == scored[ORDERS[1]]
+    flipped = scored[same & (scored[ORDERS[0]] != "tie")]
+    return {
+        "n_decided": first + second,
+        "first": first / (first + second) if first + second else math.nan,
+        "n_flipped": len(flipped),
+        "first_flips": int((flipped[ORDERS[0]] == "first").sum()),
+    }
+
+
+def _position_note(position: Mapping[str, float], n: int) -> tuple[str, ...]:
+    """A note on the preference of a judge for a place, if it chose at all."""
+    if not position["n_decided"]:
+        return ()
+    return (
+        f"position: of {position['n_decided']:.0f} choices {100 * position['first']:.0f} % fell on "
+        f"the answer that came first; the order alone decided {position['n_flipped']:.0f} of {n} "
+        f"queries ({position['first_flips']:.0f} for the first place), which count as undecided",
+    )
+
+
+# -- several judges
+
+
+def _combine_preferences(results: dict[str, Preferences]) -> Preferences:
+    """The preference of the majority of several judges, and the results of each beside it."""
+    votes = pd.DataFrame({judge: result.frame[_NAME] for judge, result in results.items()})
+    # Unlike yes and no, an even split is a verdict: undecided.
+    scores = majority(votes.to_numpy(dtype=np.float64), 0.5)
+    states, reasons, marks = combine_reasons(
+        votes,
+        [result.frame["state"] for result in results.values()],
+        [result.frame["reason"] for result in results.values()],
+    )
+    columns = {_NAME: scores, "state": states, "reason": reasons, f"{_NAME}{VOTES}": marks}
+    positions = [result.position for result in results.values()]
+    totals = {name: sum(position[name] for position in positions) for name in positions[0]}
+    firsts = (p["n_decided"] * p["first"] for p in positions if p["n_decided"])
+    n_decided = totals["n_decided"]
+    totals["first"] = sum(firsts) / n_decided if n_decided else math.nan
+    return Preferences(
+        frame=pd.DataFrame(columns, index=votes.index),
+        position=totals,
+        **_count_preferences(scores),
+        **fields_of_all(
+            results,
+            notes_on_votes(_NAME, "majority", votes, scores),
+            ("rubric", "rubric_version"),
+            "majority",
+        ),
+    )

@@ -1,25 +1,38 @@
-"""A rubric: what a judge is asked, on which scale, and which fields of a record it needs."""
+"""Rubrics: what a judge is asked, in which form it answers, and the table of all judges.
+
+A judge is a metric that asks a chat model; the rubrics that come with the library are in
+``rubrics.toml`` beside this file.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, Literal, get_args
 
-from rageval_report.errors import DataError, check_choice, named
-from rageval_report.judges.chats.base import JsonSchema, Message
-from rageval_report.judges.forms import FORMS, AnswerForm
-from rageval_report.judges.parsing.grades import GradeScale
+from rageval_report._registry import Registry, import_yaml
+from rageval_report.errors import (
+    DataError,
+    ReaderError,
+    UnknownNameError,
+    check_choice,
+    explain_keywords,
+    named,
+)
+from rageval_report.files.source import Source
+from rageval_report.files.strict_json import load_json
+from rageval_report.judges.chats import JsonSchema, Message
+from rageval_report.judges.parsing import GradeScale
 from rageval_report.records.cells import is_missing
-from rageval_report.scores import METRICS, Metric, normalise_name
+from rageval_report.scores import METRICS, Catalogue, Metric, normalise_name
 
 RubricKind = Literal["grade", "yes_no", "claims", "contexts", "preference"]
-RUBRIC_KINDS: tuple[RubricKind, ...] = get_args(RubricKind)
 Combination = Literal["share", "average_precision"]
-
 JudgedRecord = Mapping[str, Any]  # one record: the cells of a row, of any type
 
 # Retrieved text may contain instructions; and a reason that is written first can still change the
@@ -32,13 +45,12 @@ SYSTEM = (
 )
 
 _FIELD = re.compile(r"\{([a-z_][a-z0-9_]*)\}")
-_FROM_PROCEDURES = ("claims",)  # fields that a procedure fills in, not the record
-_COMPARED_FIELDS = {"first": "answer", "second": "answer"}
-_REQUIRED_FIELDS: dict[RubricKind, set[str]] = {
+_REQUIRED_FIELDS: dict[str, set[str]] = {
     "claims": {"claims"},
     "contexts": {"contexts"},
     "preference": {"first", "second"},
 }
+_LINE_NUMBER = re.compile(r"^(\s*)\[(\d+)\]", re.MULTILINE)
 _EMPTY = "(empty)"
 
 
@@ -82,26 +94,16 @@ class Rubric:
         Paragraphs of the prompt with fields that a record may lack: each follows the prompt if the
         record has all fields that it names.
 
-    Raises
-    ------
-    DataError
-        If a judge cannot be asked by it.
-
     Examples
     --------
     >>> tone = Rubric("tone", "Is it polite?", "How polite is this?\n{answer}", scale=(1, 5))
-    >>> tone.needs
-    ('answer',)
+    >>> tone.needs, tone.metric.title
+    (('answer',), 'Tone')
     >>> print(tone.message({"answer": "Go away."}).user.partition("Answer with")[0].strip())
     How polite is this?
     <answer>
     Go away.
     </answer>
-    >>> tone.metric.title, type(tone.form).__name__, "score" in str(tone.schema)
-    ('Tone', 'AnswerForm', True)
-    >>> from rageval_report.judges import JUDGES
-    >>> JUDGES["faithfulness"].extraction({"question": "Who?", "answer": "Ann."}).user != ""
-    True
     """
 
     name: str
@@ -124,23 +126,37 @@ class Rubric:
             value = getattr(self, attribute)
             if not isinstance(value, str) or not value.strip():
                 raise DataError(f"{attribute} must be a non-empty text; got {value!r}")
-        object.__setattr__(self, "name", normalise_name(self.name))
-        check_choice("kind", self.kind, RUBRIC_KINDS)
+        check_choice("kind", self.kind, get_args(RubricKind))
         check_choice("combine", self.combine, get_args(Combination))
-        object.__setattr__(self, "scale", _parse_scale(self.scale))
-        object.__setattr__(self, "optional", _parse_optional(self.optional))
-        object.__setattr__(self, "needs", _parse_needs(self.needs) or self._fields_in_prompts())
+        needs = (self.needs,) if isinstance(self.needs, str) else tuple(self.needs or ())
+        if not all(isinstance(name, str) for name in needs):
+            raise DataError(f"needs must be names of fields; got {named(needs)}")
+        optional = self.optional
+        optional = (optional,) if isinstance(optional, str) else tuple(optional or ())
+        for text in optional:
+            if not isinstance(text, str) or not _FIELD.search(text):
+                raise DataError(
+                    "optional must be texts, each with a field in braces, e.g. "
+                    f"{{negative_reference}}; got {text!r}"
+                )
+        checked = {
+            "name": normalise_name(self.name),
+            "scale": _parse_scale(self.scale),
+            "optional": optional,
+            "needs": needs or self._fields_in_prompts(),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         self._check_prompts()
 
     def _fields_in_prompts(self) -> tuple[str, ...]:
-        fields = dict.fromkeys(_FIELD.findall(self.extract + self.prompt))
-        renamed = _COMPARED_FIELDS if self.kind == "preference" else {}
-        needed = (renamed.get(name, name) for name in fields if name not in _FROM_PROCEDURES)
-        return tuple(dict.fromkeys(needed))
+        found = [name for name in _FIELD.findall(self.extract + self.prompt) if name != "claims"]
+        if self.kind == "preference":
+            found = ["answer" if name in ("first", "second") else name for name in found]
+        return tuple(dict.fromkeys(found))
 
     def _check_prompts(self) -> None:
-        fields = set(_FIELD.findall(self.prompt))
-        missing = sorted(_REQUIRED_FIELDS.get(self.kind, set()) - fields)
+        missing = sorted(_REQUIRED_FIELDS.get(self.kind, set()) - set(_FIELD.findall(self.prompt)))
         if missing:
             braced = " and ".join(f"{{{name}}}" for name in missing)
             raise DataError(
@@ -156,16 +172,6 @@ class Rubric:
                 f"prompt of {self.name!r}: it shows the judge nothing; put a field in braces, e.g. "
                 "{answer}"
             )
-
-    @cached_property
-    def form(self) -> AnswerForm:
-        """The form of the verdict."""
-        return FORMS[self.kind](self.scale)
-
-    @property
-    def schema(self) -> JsonSchema:
-        """The JSON schema of the verdict."""
-        return self.form.schema
 
     @property
     def metric(self) -> Metric:
@@ -183,79 +189,256 @@ class Rubric:
 
     def message(self, record: JudgedRecord) -> Message:
         """The request for the verdict on a record."""
-        paragraphs = [text for text in self.optional if _has_fields(record, text)]
-        return self._fill("\n".join((self.prompt.strip(), *paragraphs)), self.form, record)
+        paragraphs = [
+            text
+            for text in self.optional
+            if all(is_filled(record.get(name)) for name in _FIELD.findall(text))
+        ]
+        return self._fill("\n".join((self.prompt.strip(), *paragraphs)), self.kind, record)
 
     def extraction(self, record: JudgedRecord) -> Message:
         """The request for the claims of a record."""
-        return self._fill(self.extract, FORMS["extraction"](self.scale), record)
+        return self._fill(self.extract, "extraction", record)
 
-    def _fill(self, prompt: str, form: AnswerForm, record: JudgedRecord) -> Message:
+    def material(self, record: JudgedRecord) -> str:
+        """All texts of a record that the judge may be shown, which are never its own words."""
+        prompts = (self.prompt, self.extract, *self.optional)
+        names = dict.fromkeys(name for text in prompts for name in _FIELD.findall(text))
+        return "\n".join(str(record.get(name)) for name in names)
+
+    def _fill(self, prompt: str, form: str, record: JudgedRecord) -> Message:
+        names = "|".join(dict.fromkeys(_FIELD.findall(prompt)))
+        # A text that contains a tag of the prompt could end its own, and speak to the judge.
+        tags = re.compile(rf"<(?=\s*/?\s*(?:{names}))", re.IGNORECASE)
+
         def tag_value(match: re.Match[str]) -> str:
             name = match[1]
-            return f"<{name}>\n{_show_value(name, record.get(name))}\n</{name}>"
+            return f"<{name}>\n{_show_value(name, record.get(name), tags)}\n</{name}>"
 
+        schema, instruction = _answer_form(form, self.scale)
         text = _FIELD.sub(tag_value, prompt.strip())
-        return Message(f"{text}\n\n{form.instruction}", self.system, form.schema)
+        return Message(f"{text}\n\n{instruction}", self.system, schema)
 
 
 def _parse_scale(scale: object) -> GradeScale:
     if isinstance(scale, GradeScale):
         return scale
     limits = list(scale) if isinstance(scale, list | tuple) else []
-    if len(limits) == 2 and all(_is_number(limit) for limit in limits):
+    numbers = [limit for limit in limits if _is_finite(limit)]
+    if len(limits) == len(numbers) == 2:
         whole = all(isinstance(limit, int) for limit in limits)
         return GradeScale(float(limits[0]), float(limits[1]), whole)
     raise DataError(f"scale must be the worst and the best grade, e.g. (1, 5); got {scale!r}")
 
 
-def _is_number(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+def _is_finite(number: object) -> bool:
     try:
-        return is_number and math.isfinite(value)  # type: ignore[arg-type]
+        is_number = isinstance(number, int | float) and not isinstance(number, bool)
+        return is_number and math.isfinite(number)  # type: ignore[arg-type]
     except OverflowError:  # an integer that no float holds
         return False
 
 
-def _parse_needs(needs: str | Iterable[str] | None) -> tuple[str, ...]:
-    fields = (needs,) if isinstance(needs, str) else tuple(needs or ())
-    if not all(isinstance(name, str) for name in fields):
-        raise DataError(f"needs must be names of fields; got {named(fields)}")
-    return fields
-
-
-def _parse_optional(paragraphs: str | Iterable[str] | None) -> tuple[str, ...]:
-    texts = (paragraphs,) if isinstance(paragraphs, str) else tuple(paragraphs or ())
-    for text in texts:
-        if not isinstance(text, str) or not _FIELD.search(text):
-            raise DataError(
-                "optional must be texts, each with a field in braces, e.g. "
-                f"{{negative_reference}}; got {text!r}"
-            )
-    return texts
-
-
-def _has_fields(record: JudgedRecord, text: str) -> bool:
-    return all(_is_filled(record.get(name)) for name in _FIELD.findall(text))
-
-
-def _is_filled(value: object) -> bool:
+def is_filled(value: object) -> bool:
+    """Whether a cell contains a text that is not blank."""
     if isinstance(value, list | tuple):
         return any(str(item).strip() for item in value)
     return not is_missing(value) and bool(str(value).strip())
 
 
-def _show_value(name: str, value: object) -> str:
-    """A value as the judge sees it: lists with numbers, and nothing that closes its tag."""
-    if isinstance(value, list | tuple):
-        # Contexts and claims are numbered even if there is one, because verdicts refer to numbers.
-        if len(value) > 1 or name in ("contexts", "claims"):
-            items = (f"[{n}] {_escape(name, item)}" for n, item in enumerate(value, 1))
-            return "\n".join(items)
-        return _escape(name, value[0]) if value else _EMPTY
-    return _escape(name, "" if is_missing(value) else value)
+def _show_value(name: str, value: object, tags: re.Pattern[str]) -> str:
+    """A value as the judge sees it: lists with numbers, and no tag or number of the prompt."""
+
+    def escape(item: object) -> str:
+        return tags.sub("< ", str(item).strip()) or _EMPTY
+
+    if not isinstance(value, list | tuple):
+        return escape("" if is_missing(value) else value)
+    # Contexts and claims are numbered even if there is one, because verdicts refer to numbers.
+    if len(value) > 1 or name in ("contexts", "claims"):
+        items = (_LINE_NUMBER.sub(r"\1(\2)", escape(item)) for item in value)
+        return "\n".join(f"[{n}] {item}" for n, item in enumerate(items, 1))
+    return escape(value[0]) if value else _EMPTY
 
 
-def _escape(name: str, value: object) -> str:
-    # A text that closes its own tag could speak to the judge as the prompt does.
-    return str(value).strip().replace(f"</{name}", f"< /{name}") or _EMPTY
+# -- the forms of answers: a JSON schema for servers that enforce one, and the same in words
+
+_TEXT: JsonSchema = {"type": "string"}
+_TRUTH: JsonSchema = {"type": "boolean"}
+_ONLY = "Answer with one JSON object and nothing else: "
+_WHY = '{"reasoning": "one or two sentences", '
+
+
+def _object(**properties: JsonSchema) -> JsonSchema:
+    """A schema in the subset that all providers support: all required, no others allowed."""
+    required = list(properties)
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _answer_form(form: str, scale: GradeScale) -> tuple[JsonSchema, str]:
+    """The schema and the instruction for a kind of rubric, or for "extraction".
+
+    The instructions are part of every prompt: a change of their words makes all cached replies
+    useless. The reasoning comes first, so that the model writes it before it decides.
+    """
+    if form == "grade":
+        grade: JsonSchema = {"type": "number"}
+        number = "a number"
+        if scale.whole:
+            grade, number = {"type": "integer", "enum": scale.grades}, "a whole number"
+        instruction = f'{_ONLY}{_WHY}"score": {number} from {scale.low:g} (worst) to {scale.high:g}'
+        return _object(reasoning=_TEXT, score=grade), f"{instruction} (best)}}"
+    if form == "yes_no":
+        instruction = f'{_ONLY}{_WHY}"verdict": true or false}}'
+        return _object(reasoning=_TEXT, verdict=_TRUTH), instruction
+    if form == "extraction":
+        claims: JsonSchema = {"type": "array", "items": _TEXT}
+        instruction = f'{_ONLY}{{"claims": ["...", ...]}}; an empty list where there is no claim'
+        return _object(claims=claims), instruction
+    if form == "preference":
+        better: JsonSchema = {"type": "string", "enum": ["1", "2", "tie"]}
+        instruction = f'{_ONLY}{_WHY}"better": "1", "2" or "tie"}}'
+        return _object(reasoning=_TEXT, better=better), instruction
+    item = _object(number={"type": "integer"}, reasoning=_TEXT, verdict=_TRUTH)
+    instruction = (
+        f'{_ONLY}{{"verdicts": [{{"number": 1, "reasoning": "a short sentence", "verdict": true or '
+        "false}, ...]}, one for each number in brackets, in order"
+    )
+    return _object(verdicts={"type": "array", "items": item}), instruction
+
+
+# -- rubrics in files
+
+_FIELDS = tuple(attribute.name for attribute in fields(Rubric))
+
+
+@explain_keywords
+def read_rubric(path: str | Path) -> Rubric:
+    r"""Read a rubric from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        .yaml or .yml (needs the extra ``yaml``), .json or .toml; an object with the fields of
+        `Rubric`.
+
+    Raises
+    ------
+    ReaderError
+        If the file cannot be read or does not contain a rubric. An unknown field is reported with
+        the nearest known one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "tone.toml"
+    ...     _ = path.write_text(
+    ...         'name = "tone"\nquestion = "Is the answer polite?"\nscale = [1, 5]\n'
+    ...         'prompt = "How polite is this answer? 1 is rude, 5 is courteous.\\n{answer}"\n'
+    ...     )
+    ...     read_rubric(path).scale
+    GradeScale(low=1.0, high=5.0, whole=True)
+    """
+    source = Source(path)
+    suffix = Path(path).suffix.lower()
+    if suffix not in _PARSERS:
+        raise source.error(f"the file of a rubric must end in {', '.join(_PARSERS)}")
+    try:
+        document = _PARSERS[suffix](source.text)
+    except (ValueError, RecursionError) as exc:
+        line = getattr(exc, "lineno", None)
+        why = "it is nested too deeply" if isinstance(exc, RecursionError) else exc
+        why = getattr(exc, "msg", why) if line else why
+        raise source.error(f"it cannot be parsed: {why}", line=line) from exc
+    if not isinstance(document, dict):
+        raise source.error(f"expected an object with the fields {', '.join(_FIELDS)}")
+    try:
+        return _make_rubric(document)
+    except (DataError, UnknownNameError) as exc:
+        raise exc if isinstance(exc, ReaderError) else source.error(str(exc)) from exc
+
+
+def _make_rubric(document: dict[Any, Any]) -> Rubric:
+    for name in document:
+        if name not in _FIELDS:
+            raise UnknownNameError("field of a rubric", str(name), _FIELDS)
+    missing = [name for name in ("name", "question", "prompt") if name not in document]
+    if missing:
+        raise DataError(f"the rubric has no {' and no '.join(missing)}")
+    if "version" in document:  # YAML and TOML read version: 2 as a number
+        document = {**document, "version": str(document["version"])}
+    return Rubric(**document)
+
+
+def _parse_yaml(text: str) -> object:
+    yaml = import_yaml()  # the package of an extra
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as exc:
+        mark = getattr(exc, "problem_mark", None)
+        problem = getattr(exc, "problem", None) or type(exc).__name__
+        if mark is None:
+            raise ValueError(problem) from exc
+        raise json.JSONDecodeError(problem, "\n" * mark.line, mark.line) from exc
+
+
+_PARSERS: dict[str, Callable[[str], object]] = {
+    ".yaml": _parse_yaml,
+    ".yml": _parse_yaml,
+    ".json": load_json,
+    ".toml": tomllib.loads,
+}
+
+
+# -- the table of judges
+
+
+def _shipped() -> dict[str, Rubric | str]:
+    tables = tomllib.loads(Path(__file__).with_name("rubrics.toml").read_text(encoding="utf-8"))
+    return {name: _make_rubric({"name": name, **table}) for name, table in tables.items()}
+
+
+JUDGES: Registry[Rubric] = Registry("judge", _shipped(), group="rageval_report.judges")
+
+
+def judge_of(name: str) -> str | None:
+    """The key in `JUDGES` of the judge that a metric's name refers to, or None.
+
+    The names that other frameworks use are found through the catalogue of metrics.
+    """
+    if name in JUDGES:
+        return name
+    metric = Catalogue().find(name)
+    key = normalise_name(name) if metric is None else metric.known_as
+    return key if key in JUDGES else None
+
+
+def rubrics_of(judges: str | Rubric | Iterable[str | Rubric]) -> list[Rubric]:
+    """The rubrics of one or several judges: names that `judge_of` knows, and rubrics."""
+    listed = [judges] if isinstance(judges, str | Rubric) else list(judges)
+    rubrics = []
+    for judge in listed:
+        key = judge if isinstance(judge, Rubric) else judge_of(str(judge))
+        if key is None:
+            known = METRICS.known()
+            aliases = [alias for name in JUDGES if name in known for alias in known[name].aliases]
+            raise UnknownNameError("judge", str(judge), [*JUDGES, *aliases])
+        rubrics.append(key if isinstance(key, Rubric) else JUDGES[key])
+    names = [rubric.name for rubric in rubrics]
+    # Two names of one rubric would be paid for twice and fill one column.
+    if not names or len(set(names)) < len(names):
+        listing = ", ".join(names) or "none"
+        raise DataError(f"judges must name at least one judge, without repeats; got {listing}")
+    comparing = [rubric.name for rubric in rubrics if rubric.kind == "preference"]
+    if comparing:
+        raise DataError(
+            f"judges: {comparing[0]!r} compares two pipelines; use prefer(baseline, candidate, "
+            "chat)"
+        )
+    return rubrics

@@ -8,71 +8,278 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import TypeVar, Unpack
+from typing import Any, Generic, Protocol, TypeVar, Unpack
+
+import pandas as pd
+from tqdm import tqdm
 
 from rageval_report.errors import DataError, RagevalError
-from rageval_report.judges.attempts import (
+from rageval_report.judges.cache import Cache, reply_key
+from rageval_report.judges.chats import (
+    Ask,
     AskInAttempts,
+    Chat,
+    Message,
+    Reply,
+    chats_of,
     max_reply_tokens,
     max_request_tokens,
     open_attempts,
     was_not_billed,
 )
-from rageval_report.judges.chats.base import Chat, Message, Reply, as_chat
-from rageval_report.judges.judge_options import CallOptions
 from rageval_report.judges.ledger import (
     MICROS_PER_USD,
     Ledger,
-    MaxCostOver,
     check_budget,
     cost_in_micros,
-    open_ledger,
+    ledger_path,
 )
-from rageval_report.judges.reply_cache import Cache
+from rageval_report.judges.options import CallOptions, CallPlan
+from rageval_report.judges.parsing import UnreadableError
 from rageval_report.judges.rubric import Rubric
-from rageval_report.judges.schema_support import SchemaSupport
-from rageval_report.judges.spending import Meter, price_of
-from rageval_report.judges.steps import (
-    AskStep,
-    CachedReplies,
-    JudgeStep,
-    NotAskedError,
-    NoVerdictError,
-    ask_step,
-)
-from rageval_report.metrics.performance import Prices
+from rageval_report.metrics.performance import Price, Prices, check_prices
 
 T = TypeVar("T")
+JobT = TypeVar("JobT")
+Number = TypeVar("Number", int, float)
 
+INTERRUPTED = "interrupted"
 _SECONDS_PER_MINUTE = 60.0
 # Unauthorised, forbidden, not found: every further call would get the same answer.
 _HOPELESS_STATUSES = (401, 403, 404)
 # What servers answer to a field that they do not know, such as the one that holds the schema.
 _REFUSED_BODY_STATUSES = (400, 422)
+# Two waiting jobs per thread: no thread is ever idle, and memory does not grow with all jobs.
+_WAITING_PER_THREAD = 2
+# One repair is enough for the fences and words that models put around JSON now and then.
+_ASK_AGAIN = (
+    "\n\nAn answer of yours to this could not be read: {why}. Give the JSON object alone, without "
+    "a word before or after it."
+)
+
+
+class NoVerdictError(Exception):
+    """No verdict was given: the call failed, or the model refused, or its reply was unreadable."""
+
+
+class NotAskedError(Exception):
+    """The model was not asked, because the session had stopped before."""
+
+
+# -- one request of a judge
+
+
+@dataclass(frozen=True)
+class JudgeStep(Generic[T]):
+    """One request of a judge, and how its reply is read.
+
+    `read` parses the text of the reply, or raises `UnreadableError`; `stand_in` is a possible
+    result, used to estimate the cost without asking.
+    """
+
+    message: Message
+    read: Callable[[str], T]
+    stand_in: T
+
+
+class AskStep(Protocol):
+    """The callable through which a procedure asks its steps."""
+
+    def __call__(self, step: JudgeStep[T]) -> T:
+        """The parsed reply to a step; raises `NoVerdictError` or `NotAskedError`."""
+
+
+def ask_step(step: JudgeStep[T], reply_to: Ask, max_tokens: int) -> T:
+    """The parsed reply to a step; an unreadable one is asked for once more."""
+    message = step.message
+    for is_last in (False, True):
+        reply = reply_to(message)
+        if reply.ending == "refusal":
+            text = reply.text.strip()
+            raise NoVerdictError("the judge refused" + (f": {text[:80]!r}" if text else ""))
+        if reply.ending == "length":
+            raise NoVerdictError(
+                f"the judge's answer was cut off at max_tokens={max_tokens}; increase max_tokens"
+            )
+        try:
+            return step.read(reply.text)
+        except UnreadableError as exc:
+            if is_last:
+                raise NoVerdictError(f"{exc} (asked twice)") from exc
+            message = replace(message, user=message.user + _ASK_AGAIN.format(why=exc))
+    raise AssertionError  # the loop returns or raises
+
+
+class _NotCachedError(Exception):
+    """The cache has no reply to a message."""
+
+
+@dataclass(frozen=True)
+class CachedAnswer(Generic[T]):
+    """What the cached replies to a step say: the parsed reply, or why there is no verdict."""
+
+    outcome: T | NoVerdictError
+    is_without_schema: bool  # they were given without the schema that a request would have now
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether there is a verdict."""
+        return not isinstance(self.outcome, NoVerdictError)
+
+    def result(self) -> T:
+        """The parsed reply; raises `NoVerdictError` if there is none."""
+        if isinstance(self.outcome, NoVerdictError):
+            raise self.outcome
+        return self.outcome
+
+
+@dataclass(frozen=True)
+class CachedReplies:
+    """The replies in a cache to the requests of one rubric and repeat."""
+
+    cache: Cache
+    chat: Chat
+    rubric: Rubric
+    repeat: int = 0
+
+    def find(self, message: Message) -> tuple[Reply, bool] | None:
+        """The reply to a message, and whether it is of a server that had refused the schema."""
+        reply = self.cache.get(self._key(message))
+        if reply is not None:
+            return reply, False
+        if message.schema is None or not sends_schemas(self.chat):
+            return None
+        reply = self.cache.get(self._key(replace(message, schema=None)))
+        return None if reply is None else (reply, True)
+
+    def answer(self, step: JudgeStep[T]) -> CachedAnswer[T] | None:
+        """What the cached replies to a step say; None if the model has to be asked."""
+        seen: list[bool] = []
+
+        def reply_to(message: Message) -> Reply:
+            found = self.find(message)
+            if found is None:
+                raise _NotCachedError
+            seen.append(found[1])
+            return found[0]
+
+        try:
+            outcome: T | NoVerdictError = ask_step(step, reply_to, self.chat.max_tokens)
+        except _NotCachedError:
+            return None
+        except NoVerdictError as exc:
+            outcome = exc
+        return CachedAnswer(outcome, seen[-1])
+
+    def put(self, sent: Message, reply: Reply) -> None:
+        """Keep the reply to a message as it was sent: without a schema if the server refused it."""
+        self.cache.put(self._key(sent), reply, judge=self.rubric.name, model=self.chat.model)
+
+    def _key(self, message: Message) -> bytes:
+        return reply_key(
+            model=self.chat.model,
+            settings=self.chat.settings,
+            message=message,
+            judge=self.rubric.name,
+            version=self.rubric.version,
+            repeat=self.repeat,
+        )
+
+
+def sends_schemas(chat: Chat) -> bool:
+    """Whether a chat sends JSON schemas; one from outside that does not mention them does not."""
+    return chat.settings.get("structured") is True
+
+
+# -- what is counted, and what limits the calls
+
+
+def price_of(chat: Chat, prices: Prices | None) -> Price | None:
+    """The price of the chat's tokens; None if `prices` does not contain the model."""
+    return None if prices is None else check_prices(prices).get(chat.model)
+
+
+def cost_of(price: Price | None, sent: float | None, received: float | None) -> float | None:
+    """The cost of tokens in US dollars; None if the price or a number of tokens is unknown."""
+    if price is None or sent is None or received is None:
+        return None
+    return (sent * price.prompt + received * price.completion) / MICROS_PER_USD
+
+
+@dataclass
+class Usage:
+    """What one judge took; None for tokens and costs as soon as those of one call are unknown.
+
+    Unknown attempts were not answered and may have been billed, e.g. after a time-out.
+    """
+
+    n_calls: int = 0
+    n_cached: int = 0
+    n_failed: int = 0
+    prompt_tokens: int | None = 0
+    completion_tokens: int | None = 0
+    cost_usd: float | None = 0.0
+    n_unknown: int = 0
+    max_unknown_usd: float | None = 0.0
+
+
+class Meter:
+    """Counts what each judge takes; several threads share it."""
+
+    def __init__(self, price: Price | None):
+        self.price = price
+        self.by_judge: dict[str, Usage] = {}
+        self.failures: Counter[str] = Counter()  # reasons for a missing verdict
+        self.n_unusable_cached = 0  # answers without a verdict that were not asked again
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def counting(self, judge: str) -> Iterator[Usage]:
+        """The usage of a judge, to be changed by one thread at a time."""
+        with self._lock:
+            yield self.by_judge.setdefault(judge, Usage())
+
+    def count_answer(self, judge: str, reply: Reply) -> None:
+        """Count a call that was answered."""
+        cost = cost_of(self.price, reply.prompt_tokens, reply.completion_tokens)
+        with self.counting(judge) as usage:
+            usage.n_calls += 1
+            usage.prompt_tokens = _add(usage.prompt_tokens, reply.prompt_tokens)
+            usage.completion_tokens = _add(usage.completion_tokens, reply.completion_tokens)
+            usage.cost_usd = _add(usage.cost_usd, cost)
+
+    def table(self, judges: Iterable[str]) -> pd.DataFrame:
+        """One row per judge; also of those that were never asked."""
+        usages = {judge: self.by_judge.get(judge, Usage()) for judge in judges}
+        return pd.DataFrame([{"judge": name, **vars(usage)} for name, usage in usages.items()])
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The cost of all judges; None if it is unknown."""
+        costs = [usage.cost_usd for usage in list(self.by_judge.values())]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+
+def _add(total: Number | None, more: Number | None) -> Number | None:
+    return None if total is None or more is None else total + more
 
 
 class Brake:
-    """Stops a session: after a hopeless failure, too many in a row, or an interruption.
-
-    Parameters
-    ----------
-    give_up_after : int
-        The number of consecutive calls that may fail.
-    on_stop : callable
-        Called when the session has stopped, e.g. to wake calls that wait for the budget.
-    """
+    """Stops a session: after a hopeless failure, too many in a row, or an interruption."""
 
     def __init__(self, give_up_after: int, on_stop: Callable[[], object] = lambda: None):
         self.reason: str | None = None
         self.is_failure = False
         self.has_succeeded = False
         self._give_up_after = give_up_after
-        self._on_stop = on_stop
+        self._on_stop = on_stop  # e.g. to wake calls that wait for the budget
         self._n_in_a_row = 0
         self._lock = threading.Lock()
 
@@ -99,51 +306,21 @@ class Brake:
             self._n_in_a_row += 1
             n_in_a_row, has_succeeded = self._n_in_a_row, self.has_succeeded
         # A server that was never reached is most likely not running; one that answered before may
-        # come back, so that only a series of failures counts.
-        is_down = getattr(exc, "is_unreachable", False) and not has_succeeded
-        if is_down or _is_hopeless(exc):
+        # come back, so that only a series of failures counts. A DataError is about the request
+        # itself, such as a missing key, and every request would raise it.
+        if (
+            (getattr(exc, "is_unreachable", False) and not has_succeeded)
+            or isinstance(exc, DataError)
+            or getattr(exc, "status", None) in _HOPELESS_STATUSES
+            or getattr(exc, "failure", None) == "certificate"
+        ):
             self.stop(str(exc), is_failure=True)
         elif n_in_a_row >= self._give_up_after:
             self.stop(f"{n_in_a_row} calls in a row failed, the last with: {exc}", is_failure=True)
 
 
-def _is_hopeless(exc: BaseException) -> bool:
-    return (
-        # A DataError is about the request itself, such as a missing key, and every request would
-        # raise it.
-        isinstance(exc, DataError)
-        or getattr(exc, "status", None) in _HOPELESS_STATUSES
-        or getattr(exc, "failure", None) == "certificate"
-    )
-
-
-@dataclass(frozen=True)
-class Brakes:
-    """The brakes of several sessions, which an interruption stops together."""
-
-    brakes: tuple[Brake, ...]
-
-    def stop(self, reason: str) -> None:
-        """Let no further call start in any of the sessions."""
-        for brake in self.brakes:
-            brake.stop(reason)
-
-
 class Pace:
-    """Spaces the calls evenly, so that a rate limit holds.
-
-    Parameters
-    ----------
-    per_minute : float, optional
-        The number of calls that may start per minute; unlimited if None.
-    clock, sleep : callable
-        The time in seconds, and a function that waits.
-
-    Raises
-    ------
-    DataError
-        If `per_minute` is not positive.
-    """
+    """Spaces the calls evenly, so that a rate limit holds."""
 
     def __init__(
         self,
@@ -152,8 +329,6 @@ class Pace:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ):
-        if per_minute is not None and not per_minute > 0.0:
-            raise DataError(f"per_minute must be > 0; got {per_minute!r}")
         self._gap = 0.0 if per_minute is None else _SECONDS_PER_MINUTE / per_minute
         self._clock, self._sleep = clock, sleep
         self._next = 0.0
@@ -161,8 +336,6 @@ class Pace:
 
     def wait(self) -> None:
         """Wait until this call may start."""
-        if not self._gap:
-            return
         with self._lock:
             now = self._clock()
             turn = max(now, self._next)
@@ -172,44 +345,20 @@ class Pace:
             self._sleep(turn - now)
 
 
-@dataclass(frozen=True)
+# -- sessions
+
+
 class JudgeSession:
-    """Everything that calls to one chat model share; it is used by several threads.
+    """Everything that calls to one chat model share; it is used by several threads."""
 
-    Parameters
-    ----------
-    chat : Chat
-        The chat model that judges.
-    ask : callable
-        The opened chat: takes a message and a function that runs one attempt; returns the reply.
-    cache : Cache, optional
-        Where replies are kept.
-    meter, ledger, pace, brake
-        What is counted, and what limits the calls.
-    schemas : SchemaSupport
-        Whether the server accepts JSON schemas.
-    concurrency : int
-        The number of calls that may run at the same time.
-    progress : bool
-        Whether to show a progress bar.
-    tell : callable, optional
-        Called with each note that should be known before the first request.
-    retry_unusable : bool
-        Whether to ask again where the cache has an answer without a verdict.
-    """
-
-    chat: Chat
-    ask: AskInAttempts
-    cache: Cache | None
-    meter: Meter
-    ledger: Ledger
-    pace: Pace
-    brake: Brake
-    schemas: SchemaSupport
-    concurrency: int = 8
-    progress: bool = True
-    tell: Callable[[str], object] | None = None
-    retry_unusable: bool = False
+    def __init__(
+        self, chat: Chat, ask: AskInAttempts, cache: Cache | None, plan: CallPlan, ledger: Ledger
+    ):
+        self.chat, self.ask, self.cache, self.plan, self.ledger = chat, ask, cache, plan, ledger
+        self.meter = Meter(price_of(chat, plan.prices))
+        self.pace = Pace(plan.per_minute)
+        self.brake = Brake(plan.give_up_after, on_stop=ledger.wake)
+        self.has_refused_schemas = False  # then none is sent any more
 
     @property
     def is_hopeless(self) -> bool:
@@ -226,150 +375,41 @@ class JudgeSession:
     def ask_within_budget(self, message: Message, purpose: str) -> Reply:
         """The reply to a message that is not a judge's; its attempts are limited like all others.
 
-        Parameters
-        ----------
-        message : Message
-            The request.
-        purpose : str
-            Under which name the request is counted.
-
-        Raises
-        ------
-        NotAskedError
-            If the budget is too small for it.
+        It is counted as `purpose`; `NotAskedError` if the budget is too small for it.
         """
         return self.ask(message, partial(_Asker(self, purpose, None).attempt, message))
 
-    def announce(self, notes: tuple[str, ...]) -> tuple[str, ...]:
-        """Call `tell` with each note; returns the same notes."""
-        if self.tell is not None:
-            for note in notes:
-                self.tell(note)
-        return notes
-
 
 @contextmanager
-def open_session(
-    chat: object,
-    *,
-    cache: Cache | str | Path | None = None,
-    concurrency: int = 8,
-    per_minute: float | None = None,
-    prices: Prices | None = None,
-    max_cost: float | None = None,
-    max_cost_over: MaxCostOver = "cache",
-    give_up_after: int = 10,
-    retry_unusable: bool = False,
-    progress: bool = True,
-    tell: Callable[[str], object] | None = None,
-    ledger: Ledger | None = None,
-) -> Iterator[JudgeSession]:
-    """A session with a chat model, which is closed at the end of the ``with`` block.
-
-    Parameters
-    ----------
-    chat : Chat or callable
-        The chat model that judges.
-    cache, concurrency, per_minute, prices, max_cost, max_cost_over, give_up_after, retry_unusable
-        As in `rageval_report.judges.judge_options.CallOptions`. A `Cache` stays open; the cache of
-        a path is closed with the session.
-    progress, tell
-        As there.
-    ledger : Ledger, optional
-        The ledger of several sessions with one budget; it stays open.
-
-    Raises
-    ------
-    DataError
-        If an option has no valid value, or `chat` is neither a chat nor a callable.
-    """
-    model = as_chat(chat)
-    if isinstance(concurrency, bool) or not isinstance(concurrency, int) or concurrency < 1:
-        raise DataError(f"concurrency must be an integer >= 1; got {concurrency!r}")
-    price = price_of(model, prices)
-    _check_limit(model, max_cost)
-    pace = Pace(per_minute)
-    path = _path_of(cache)
-    with ExitStack() as stack:
-        if ledger is None:
-            ledger = open_ledger(max_cost, price, model.model, cache=path, over=max_cost_over)
-            stack.callback(ledger.close)
-        if isinstance(cache, str | Path):
-            cache = stack.enter_context(Cache(cache))
-        yield JudgeSession(
-            model,
-            stack.enter_context(open_attempts(model)),
-            cache,
-            Meter(price),
-            ledger,
-            pace,
-            Brake(give_up_after, on_stop=ledger.wake),
-            SchemaSupport(model),
-            concurrency,
-            progress,
-            tell,
-            retry_unusable,
-        )
-
-
-def _check_limit(model: Chat, max_cost: float | None) -> None:
-    if max_cost is not None and max_reply_tokens(model) is None:
-        raise DataError(
-            f"max_cost needs a limit of the answers of {model.model}, but extra_body removes the "
-            "field for max_tokens from the request"
-        )
-
-
-def _path_of(cache: Cache | str | Path | None) -> Path | None:
-    if isinstance(cache, Cache):
-        return cache.path
-    return None if cache is None else Path(cache)
-
-
-@contextmanager
-def open_sessions(
-    chats: Sequence[Chat], **options: Unpack[CallOptions]
-) -> Iterator[tuple[JudgeSession, ...]]:
+def open_sessions(chat: object, **options: Unpack[CallOptions]) -> Iterator[list[JudgeSession]]:
     """Sessions with one or more chat models, which share the cache and the budget.
 
-    Parameters
-    ----------
-    chats : sequence of Chat
-        The chat models that judge.
-    **options
-        As for `open_session`; ``per_minute`` and ``give_up_after`` hold for each of them.
-
-    Raises
-    ------
-    DataError
-        If an option has no valid value, or there is a budget and a model has no price.
+    They are closed at the end of the ``with`` block, and so is the cache of a path; a `Cache` stays
+    open. ``per_minute`` and ``give_up_after`` hold for each model.
     """
+    chats, plan = chats_of(chat), CallPlan(**options)
+    prices = [price_of(model, plan.prices) for model in chats]
+    for model, price in zip(chats, prices, strict=True):
+        if plan.max_cost is not None and max_reply_tokens(model) is None:
+            raise DataError(
+                f"max_cost needs a limit of the answers of {model.model}, but extra_body removes "
+                "the field for max_tokens from the request"
+            )
+        check_budget(plan.max_cost, price, model.model)
+    # Without a price nobody knows what is spent, so that nothing can be kept.
+    is_kept = plan.cache_path is not None and prices != [None] * len(prices)
+    path = ledger_path(plan.cache_path) if is_kept and plan.cache_path else None
+    names = " + ".join(model.model for model in chats)
     with ExitStack() as stack:
-        if len(chats) > 1:
-            ledger = _open_shared_ledger(chats, options)
-            stack.callback(ledger.close)
-            cache = options.get("cache")
-            if isinstance(cache, str | Path):
-                options["cache"] = stack.enter_context(Cache(cache))
-            sessions = (open_session(chat, **options, ledger=ledger) for chat in chats)
-        else:
-            sessions = (open_session(chat, **options) for chat in chats)
-        yield tuple(map(stack.enter_context, sessions))
-
-
-def _open_shared_ledger(chats: Sequence[Chat], options: CallOptions) -> Ledger:
-    prices, max_cost = options.get("prices"), options.get("max_cost")
-    for chat in chats:
-        _check_limit(chat, max_cost)
-        check_budget(max_cost, price_of(chat, prices), chat.model)
-    known = (price for chat in chats if (price := price_of(chat, prices)) is not None)
-    return open_ledger(
-        max_cost,
-        next(known, None),
-        " + ".join(chat.model for chat in chats),
-        cache=_path_of(options.get("cache")),
-        over=options.get("max_cost_over", "cache"),
-    )
+        ledger = Ledger(plan.max_cost, path, over=plan.max_cost_over, model=names)
+        stack.callback(ledger.close)
+        cache = plan.cache
+        if cache is not None and not isinstance(cache, Cache):
+            cache = stack.enter_context(Cache(cache))
+        yield [
+            JudgeSession(model, stack.enter_context(open_attempts(model)), cache, plan, ledger)
+            for model in chats
+        ]
 
 
 @dataclass(frozen=True)
@@ -381,36 +421,32 @@ class _Asker:
     cached: CachedReplies | None
 
     def __call__(self, step: JudgeStep[T]) -> T:
-        meter = self.session.meter
+        session, meter = self.session, self.session.meter
         try:
             answer = None if self.cached is None else self.cached.answer(step)
-            if answer is None or (self.session.retry_unusable and not answer.is_usable):
-                return ask_step(step, self._reply_to, self.session.chat.max_tokens)
+            if answer is None or (session.plan.retry_unusable and not answer.is_usable):
+                return ask_step(step, self._reply_to, session.chat.max_tokens)
             # The server refused schemas in an earlier run: this one does not try again.
-            if answer.is_without_schema:
-                self.session.schemas.record_refusal()
-            meter.count_cached(self.judge, is_usable=answer.is_usable)
+            session.has_refused_schemas |= answer.is_without_schema
+            with meter.counting(self.judge) as usage:
+                usage.n_cached += 1
+                meter.n_unusable_cached += not answer.is_usable
             return answer.result()
         except NoVerdictError as exc:
-            meter.count_failure(self.judge, str(exc))
+            with meter.counting(self.judge) as usage:
+                usage.n_failed += 1
+                meter.failures[str(exc)] += 1
             raise
 
     def _reply_to(self, message: Message) -> Reply:
         """The reply of the model, or the one that it gave before the session was interrupted."""
-        if self.cached is not None and not self.session.retry_unusable:
+        if self.cached is not None and not self.session.plan.retry_unusable:
             earlier = self.cached.find(message)
             if earlier is not None:
-                return earlier.reply
-        reply = self._call(message)
-        # Every answer was paid for, also one without a verdict.
-        if self.cached is not None:
-            self.cached.put(self.session.schemas.as_sent(message), reply)
-        return reply
-
-    def _call(self, message: Message) -> Reply:
+                return earlier[0]
         brake = self.session.brake
         try:
-            reply = self._call_with_or_without_schema(self.session.schemas.as_sent(message))
+            reply = self._call(message)
         except NotAskedError:
             raise
         except RagevalError as exc:
@@ -420,30 +456,37 @@ class _Asker:
             brake.record_failure(exc)
             raise NoVerdictError(f"the chat client failed: {exc!r}") from exc
         brake.record_success()
+        # Every answer was paid for, also one without a verdict.
+        if self.cached is not None:
+            refused = self.session.has_refused_schemas
+            self.cached.put(replace(message, schema=None) if refused else message, reply)
         return reply
 
-    def _call_with_or_without_schema(self, message: Message) -> Reply:
+    def _call(self, message: Message) -> Reply:
         """If a request is refused, whether it succeeds without its schema shows the reason."""
         session = self.session
+        plain = replace(message, schema=None)
+        if session.has_refused_schemas:
+            message = plain
         try:
             return session.ask(message, partial(self.attempt, message))
         except RagevalError as exc:
-            plain = session.schemas.without_schema(message)
-            if plain is None or getattr(exc, "status", None) not in _REFUSED_BODY_STATUSES:
+            may_be_schema = message.schema is not None and sends_schemas(session.chat)
+            if not may_be_schema or getattr(exc, "status", None) not in _REFUSED_BODY_STATUSES:
                 raise
         reply = session.ask(plain, partial(self.attempt, plain))
-        session.schemas.record_refusal()
+        session.has_refused_schemas = True
         return reply
 
     def attempt(self, message: Message, send: Callable[[], Reply]) -> Reply:
         """Send a request once, within the budget and the pace, and count what it took."""
-        session, meter = self.session, self.session.meter
+        session, meter, ledger = self.session, self.session.meter, self.session.ledger
         session.brake.check()
         max_cost = self._max_cost(message)
         # Reserved before it is sent, because threads that each saw room left could exceed the
         # budget together.
-        if not session.ledger.reserve(max_cost, session.brake.check):
-            session.brake.stop(_too_small(session.ledger, max_cost))
+        if not ledger.reserve(max_cost, session.brake.check):
+            session.brake.stop(_too_small(ledger, max_cost))
             session.brake.check()
         cost = 0  # of a request that was not sent
         try:
@@ -456,22 +499,24 @@ class _Asker:
                 if was_not_billed(exc):
                     cost = 0
                 else:
-                    meter.count_unknown(self.judge, max_cost / MICROS_PER_USD)
+                    most = None if meter.price is None else max_cost / MICROS_PER_USD
+                    with meter.counting(self.judge) as usage:
+                        usage.n_unknown += 1
+                        usage.max_unknown_usd = _add(usage.max_unknown_usd, most)
                 raise
             meter.count_answer(self.judge, reply)
             cost = self._cost(reply, max_cost)
             return reply
         finally:
-            session.ledger.settle(max_cost, cost)
+            ledger.settle(max_cost, cost)
 
     def _max_cost(self, message: Message) -> int:
         """What one attempt may cost at most, in millionths of a US dollar."""
-        session = self.session
-        if session.meter.price is None:
+        chat, price = self.session.chat, self.session.meter.price
+        if price is None:
             return 0
-        sent = max_request_tokens(session.chat, message)
-        received = max_reply_tokens(session.chat) or session.chat.max_tokens
-        return cost_in_micros(session.meter.price, sent, received)
+        received = max_reply_tokens(chat) or chat.max_tokens
+        return cost_in_micros(price, max_request_tokens(chat, message), received)
 
     def _cost(self, reply: Reply, max_cost: int) -> int:
         """What a reply has cost; the most that it may have cost if the server does not say."""
@@ -492,14 +537,13 @@ class _Asker:
 
 def _too_small(ledger: Ledger, max_cost: int) -> str:
     """Why a call does not start."""
-    spent = ""
+    spent = earlier = ""
+    if ledger.earlier:
+        earlier = (
+            f", {_usd(ledger.earlier)} of it by other runs with the same cache, which "
+            'max_cost_over="run" leaves out'
+        )
     if ledger.spent or ledger.earlier:
-        earlier = ""
-        if ledger.earlier:
-            earlier = (
-                f", {_usd(ledger.earlier)} of it by other runs with the same cache, which "
-                'max_cost_over="run" leaves out'
-            )
         spent = f" (at most {_usd(ledger.spent + ledger.earlier)} is spent{earlier})"
     return (
         f"the budget of {ledger.max_cost:g} USD is too small for another call, which may "
@@ -509,3 +553,124 @@ def _too_small(ledger: Ledger, max_cost: int) -> str:
 
 def _usd(micros: int) -> str:
     return f"{micros / MICROS_PER_USD:.4g} USD"
+
+
+# -- jobs in worker threads
+
+
+def run_jobs(
+    work: Callable[[JobT], object], jobs: Iterable[JobT], n_jobs: int, sessions: list[JudgeSession]
+) -> None:
+    """Run all jobs in threads, with a progress bar if standard error is a terminal.
+
+    After an interruption (Ctrl-C) no further job starts; the running ones finish. A second
+    interruption stops at once.
+    """
+    plan = sessions[0].plan
+    waiting: set[Future[object]] = set()
+    pool = ThreadPoolExecutor(plan.concurrency, thread_name_prefix="judge")
+    # With disable=None tqdm shows the bar on a terminal only.
+    bar = tqdm(total=n_jobs, desc="judging", leave=False, disable=None if plan.progress else True)
+    is_abandoned = False
+    try:
+        for job in jobs:
+            waiting.add(pool.submit(work, job))
+            if len(waiting) >= _WAITING_PER_THREAD * plan.concurrency:
+                waiting = _wait_for_one(waiting, bar, sessions)
+        while waiting:
+            waiting = _wait_for_one(waiting, bar, sessions)
+    except KeyboardInterrupt:
+        is_abandoned = True  # set back below, if no second interruption comes
+        for session in sessions:
+            session.brake.stop(INTERRUPTED)
+        # Calls in flight are paid for, so their verdicts are waited for and kept.
+        wait([future for future in waiting if not future.cancel()])
+        is_abandoned = False
+    finally:
+        # Not a with block: it would wait for calls in flight after a second interruption as well.
+        pool.shutdown(wait=not is_abandoned, cancel_futures=is_abandoned)
+        bar.close()
+
+
+def _wait_for_one(
+    waiting: set[Future[object]], bar: tqdm[Any], sessions: Sequence[JudgeSession]
+) -> set[Future[object]]:
+    """Wait for at least one job; returns those that are not finished."""
+    finished, unfinished = wait(waiting, return_when=FIRST_COMPLETED)
+    for future in finished:
+        future.result()  # raises what the job raised
+        if not bar.disable:
+            bar.set_postfix(_shown_totals([session.meter for session in sessions]), refresh=False)
+            bar.update()
+    return unfinished
+
+
+def _shown_totals(meters: Sequence[Meter]) -> Mapping[str, object]:
+    usages = [usage for meter in meters for usage in list(meter.by_judge.values())]
+    shown: dict[str, object] = {"failed": sum(usage.n_failed for usage in usages)}
+    costs = [None if meter.price is None else meter.cost_usd for meter in meters]
+    known = [cost for cost in costs if cost is not None]
+    return shown | ({"cost": f"{sum(known):.4f} USD"} if len(known) == len(costs) else {})
+
+
+# -- a chat whose every request is within a budget, for work other than judging
+
+
+@dataclass(frozen=True)
+class BudgetedChat:
+    """A chat model whose requests share the ledger of the judges; `purpose` is for messages."""
+
+    session: JudgeSession
+    purpose: str
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.session.chat.model
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """The settings of the model."""
+        return self.session.chat.settings
+
+    @property
+    def max_tokens(self) -> int:
+        """The maximum length of an answer."""
+        return self.session.chat.max_tokens
+
+    @property
+    def spent_usd(self) -> float:
+        """What the requests have cost at most, in US dollars; 0 if the price is unknown."""
+        return self.session.ledger.spent / MICROS_PER_USD
+
+    @property
+    def left_usd(self) -> float | None:
+        """What is left of the budget of this run alone; None if it is unlimited."""
+        ledger = self.session.ledger
+        return None if ledger.limit is None else (ledger.limit - ledger.spent) / MICROS_PER_USD
+
+    @contextmanager
+    def open(self) -> Iterator[Ask]:
+        """A context that yields a function to ask the model."""
+        yield self._ask
+
+    def _ask(self, message: Message) -> Reply:
+        try:
+            return self.session.ask_within_budget(message, self.purpose)
+        except NotAskedError as exc:
+            # As a mistake of the set-up: every further request would end in the same way.
+            raise DataError(
+                f"{self.purpose}: {exc}. The replies so far are kept: repeat with a larger one"
+            ) from exc
+
+
+@contextmanager
+def budgeted_chat(
+    chat: object, purpose: str, **options: Unpack[CallOptions]
+) -> Iterator[BudgetedChat]:
+    """A chat within the budget of `judge`, to be used inside the ``with`` block.
+
+    Replies are not kept in the cache; what they cost is kept next to it.
+    """
+    with open_sessions(chat, **options) as [session]:
+        yield BudgetedChat(session, purpose)

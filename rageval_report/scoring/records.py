@@ -13,7 +13,7 @@ import pandas as pd
 from rageval_report import judges
 from rageval_report.errors import DataError, UnknownNameError, check_choice, explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.judges.rubrics import JUDGES, judge_of, rubrics_of
+from rageval_report.judges.rubric import JUDGES, judge_of, rubrics_of
 from rageval_report.metrics.cosines import Embed
 from rageval_report.metrics.performance import Prices, notes_on_costs
 from rageval_report.metrics.refusal import RefusalRule

@@ -26,8 +26,9 @@ from rageval_report.files.digests import (
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.judges.ledger_file import LEDGER_ENDING, count_runs, is_ledger
-from rageval_report.judges.reply_cache import DAMAGE, count_rows
+from rageval_report.golden.reply_journal import lines_counted
+from rageval_report.judges.cache import DAMAGE, check_rows
+from rageval_report.judges.ledger import LEDGER_ENDING, check_runs, is_ledger
 from rageval_report.runner.run_journal import is_without_digests, salt_of
 from rageval_report.scores.run_file import FORMAT as RUN_FORMAT
 from rageval_report.scores.run_file import damaged_queries
@@ -117,7 +118,7 @@ def _check_ledger(path: Path, head: bytes) -> FileCheck | None:
     is_ours = head.startswith(_SQLITE) and is_ledger(head)
     if not is_ours and not path.name.endswith(LEDGER_ENDING):
         return None
-    is_protected, n, damage = count_runs(path)
+    is_protected, n, damage = check_runs(path)
     return FileCheck("ledger of a budget", n, tuple(damage), is_protected=is_protected)
 
 
@@ -126,7 +127,7 @@ def _check_cache(path: Path, head: bytes) -> FileCheck | None:
         return None
     kind = "cache of judges"
     try:
-        version, n, damage = count_rows(path)
+        version, n, damage = check_rows(path)
     except DAMAGE as exc:
         return FileCheck(kind, 0, (f"the file cannot be read: {exc}",))
     if version is None:

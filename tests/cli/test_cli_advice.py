@@ -25,11 +25,10 @@ from rageval_report.analysis.plan import plan
 from rageval_report.cli.notes import ADVICE, complain, for_command_line
 from rageval_report.errors import DataError, RagevalError
 from rageval_report.files.writing import check_free
-from rageval_report.judges.chats.environment import chat_from_environment
+from rageval_report.judges.chats import chat_from_environment
 from rageval_report.judges.judging import judge
-from rageval_report.judges.ledger import open_ledger
-from rageval_report.judges.rubrics import rubrics_of
-from rageval_report.metrics.performance import Price
+from rageval_report.judges.ledger import Ledger, check_budget
+from rageval_report.judges.rubric import rubrics_of
 from rageval_report.plots import plot
 from rageval_report.readers import READERS, Reader, ScoreFile, Source, read, recognise
 from rageval_report.scores import correctness
@@ -224,8 +223,8 @@ def failures(folder):
         lambda: RAGPipelineEvaluation.load(
             None, file("two.csv", long.replace("recall,0", "mrr,0").replace("q2,a", "q2,b"))
         ),
-        lambda: open_ledger(1.0, None, "m"),
-        lambda: open_ledger(1.0, Price(1.0, 1.0), "m", cache=Path(not_a_ledger).with_suffix("")),
+        lambda: check_budget(1.0, None, "m"),
+        lambda: Ledger(1.0, Path(not_a_ledger)),
         lambda: chat_from_environment("ollama"),
         lambda: check_free(file("there.csv", "")),
         lambda: score(pd.DataFrame({"query_id": ["q"], "answer": ["a"]}), ["faithfulness"]),

@@ -23,7 +23,7 @@ import pytest
 
 from rageval_report.cli import rageval_report
 from rageval_report.judges import CHATS
-from rageval_report.judges.chats.over_http import HttpChat
+from rageval_report.judges.providers import HttpChat
 
 STEM = "CaNaRy"
 PROVIDERS = ("anthropic", "bedrock", "gemini", "openai")

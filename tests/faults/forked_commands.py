@@ -301,7 +301,7 @@ def _forget_answers() -> None:
 
 
 def _forget_replies() -> None:
-    from rageval_report.judges.reply_cache import Cache
+    from rageval_report.judges.cache import Cache
 
     Cache.put = lambda *args, **options: None
 

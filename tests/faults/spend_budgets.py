@@ -39,9 +39,13 @@ from virtual_threads import VirtualThreads
 from rageval_report.http.request_errors import RequestError
 from rageval_report.http.retries import make_retrier
 from rageval_report.judges import Message, Reply, Rubric, judge, openai_chat
-from rageval_report.judges.procedures import judge_grade
-from rageval_report.judges.sessions import JudgeSession, open_session
-from rageval_report.judges.steps import NotAskedError, NoVerdictError
+from rageval_report.judges.procedures import judge_record
+from rageval_report.judges.sessions import (
+    JudgeSession,
+    NotAskedError,
+    NoVerdictError,
+    open_sessions,
+)
 
 N_THREADS = 32
 MODEL = "m"
@@ -219,9 +223,9 @@ def run_virtually(scenario: Scenario, seed: int, folder: Path | None) -> list[st
             if folder is not None and cache is not None:
                 shutil.copytree(cache.parent, folder / str(n + 1))
 
-        with open_session(
+        with open_sessions(
             VirtualChat(scenario, world), cache=cache, concurrency=N_THREADS, **scenario.options
-        ) as session:
+        ) as [session]:
             if folder is not None and session.ledger.earlier < scenario.bill.total:
                 wrong.append(f"run {n} knows of {session.ledger.earlier} only")
             session.ledger._changed = world.condition()  # type: ignore[assignment]
@@ -241,7 +245,7 @@ def _worker(session: JudgeSession, jobs: deque[str]) -> Callable[[], None]:
         while jobs:
             record = {"question": jobs.popleft(), "answer": "Yes."}
             with suppress(NoVerdictError, NotAskedError):
-                judge_grade(TONE, record, ask)
+                judge_record(TONE, record, ask)
 
     return work
 

@@ -9,7 +9,7 @@ from billing import Bill
 from virtual_threads import DeadlockError, VirtualCondition, VirtualThreads
 
 from rageval_report.http.retries import make_retrier
-from rageval_report.judges import attempts, sessions
+from rageval_report.judges import chats, sessions
 
 N_SCENARIOS = 30
 
@@ -54,7 +54,7 @@ def test_time_outs_that_cost_nothing_would_be_noticed(monkeypatch):
 
 
 def test_half_a_token_per_byte_would_be_noticed(monkeypatch):
-    most = attempts.max_request_tokens
+    most = chats.max_request_tokens
     monkeypatch.setattr(sessions, "max_request_tokens", lambda *args: most(*args) // 2)
     assert "budget" in wrong()
 

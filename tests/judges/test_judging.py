@@ -2,15 +2,20 @@
 
 import json
 import math
+import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import f_oneway
+from tqdm import tqdm
 
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.judges import JUDGES, Reply, Rubric, ScriptedChat, judge
-from rageval_report.judges.rubrics import judge_of, rubrics_of
+from rageval_report.errors import DataError, JudgeError, UnknownNameError
+from rageval_report.judges import JUDGES, Reply, Rubric, ScriptedChat, judge, judge_blocks, sessions
+from rageval_report.judges.rubric import judge_of, rubrics_of
 from rageval_report.judges.sessions import Pace
+from rageval_report.records import record_table
 from rageval_report.scores import Catalogue
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
@@ -275,7 +280,11 @@ def test_a_preference_is_no_judge_of_one_pipeline(rows):
 
 
 @pytest.mark.parametrize(
-    "how", [{"concurrency": 0}, {"n_repeats": 0}, {"per_minute": 0}, {"max_cost": 0}]
+    "how",
+    [
+        *({"concurrency": value} for value in (0, -1, 2.5, True, None)),
+        *({"n_repeats": 0}, {"per_minute": 0}, {"max_cost": 0}),
+    ],
 )
 def test_a_setting_that_makes_no_sense_is_refused(rows, how):
     with pytest.raises(DataError):
@@ -299,6 +308,26 @@ def test_a_repeat_that_failed_is_left_out_of_the_mean(rows):
     chat = ScriptedChat([grade(5), "I cannot say", "I cannot say"])
     judged = judge(rows[:1], TONE, chat, n_repeats=2, concurrency=1)
     assert judged.scores["tone"].item() == 1.0
+
+
+def test_the_spread_within_queries_is_that_of_an_analysis_of_variance(rows):
+    """SciPy 1.17's one-way F is the mean square between groups over that within."""
+    marks = [[5, 4, 5], [3, 3, 3], [2, 1, 3]]
+    given = iter(np.ravel(marks).tolist())
+    chat = ScriptedChat(lambda message: grade(next(given)))
+    row = judge(rows, TONE, chat, n_repeats=3, concurrency=1).noise.iloc[0]
+    scores = (np.array(marks) - 1) / 4
+    between = 3 * scores.mean(axis=1).var(ddof=1)
+    within = between / f_oneway(*scores).statistic
+    assert row["within_query_sd"] == pytest.approx(math.sqrt(within), rel=1e-12)
+    assert row["between_query_sd"] == pytest.approx(np.std(scores.mean(axis=1), ddof=1))
+    assert (row["n"], row["n_repeats"], row["unstable"]) == (3, 3, pytest.approx(2 / 3))
+
+
+def test_a_judge_that_always_agrees_with_itself_has_no_noise(rows):
+    row = judge(rows[:1], TONE, ScriptedChat([grade(4)] * 2), n_repeats=2).noise.iloc[0]
+    assert (row["within_query_sd"], row["unstable"]) == (0.0, 0.0)
+    assert math.isnan(row["between_query_sd"])
 
 
 # -- notes
@@ -381,3 +410,98 @@ def test_repeats_stand_in_the_order_in_which_they_were_asked(rows, tmp_path):
     again = judge(rows[:1], TONE, ScriptedChat([]), n_repeats=5, cache=tmp_path / "c")
     assert again.states["tone_repeats"].item() == [0.0, 0.25, 0.5, 0.75, 1.0]
     assert first.noise.equals(again.noise)
+
+
+# -- several tables
+
+ROWS = [
+    {
+        "query_id": f"q{n}",
+        "question": f"Why {n}?",
+        "answer": None if n == 4 else f"So, {n}.",
+        "error": "timeout: late" if n == 4 else None,
+        "reference": [] if n == 2 else ["So."],
+        "contexts": ["c" * 999],
+    }
+    for n in range(7)
+]
+TABLE = record_table(ROWS)
+BLOCK_RUBRICS = ["coherence", "answer_correctness"]
+
+
+def blocks():
+    return [TABLE.iloc[start : start + 3] for start in range(0, 7, 3)]
+
+
+def says_by_prompt(prompt):
+    """A mark that hangs on what is judged, whatever the order."""
+    return f'{{"reasoning": "as I see it", "score": {1 + sum(prompt.encode()) % 5}}}'
+
+
+def kept(table):
+    return table[["question"]]
+
+
+def test_verdicts_notes_and_account_are_those_of_all_at_once():
+    told = []
+    whole = judge(TABLE, BLOCK_RUBRICS, says_by_prompt, n_repeats=2)
+    found = judge_blocks(
+        blocks, BLOCK_RUBRICS, says_by_prompt, kept=kept, n_repeats=2, tell=told.append
+    )
+    for name in ("scores", "states", "usage", "noise"):
+        pd.testing.assert_frame_equal(getattr(found, name), getattr(whole, name))
+    assert (found.notes, found.settings) == (whole.notes, whole.settings)
+    assert told == [
+        "coherence is not judged on 1 of 7 records: the pipeline failed (1)",
+        "answer_correctness is not judged on 2 of 7 records: there is no reference (1), "
+        "the pipeline failed (1)",
+    ]
+    assert list(found.records) == ["question"]
+
+
+def test_one_budget_holds_for_all_tables():
+    mark = Reply('{"reasoning": "so", "score": 5}', 200, 100)
+    chat = ScriptedChat(lambda message: mark, model="m", max_tokens=100)
+    costs = {"prices": {"m": (1.0, 10.0)}, "max_cost": 0.006, "concurrency": 1}
+    found = judge_blocks(blocks, "coherence", chat, kept=kept, **costs)
+    n = found.scores["coherence"].notna().sum()
+    assert found.usage["cost_usd"].item() == pytest.approx(n * 0.0012)  # (200 + 100 * 10) / 1e6
+    assert 3 < n < 6  # a table has three
+    assert len(chat.asked) == n
+    assert "not asked: the budget of 0.006 USD" in found.states["coherence_reason"].iloc[-1]
+
+
+def test_a_judge_that_is_down_is_given_up_once_for_all():
+    asked = []
+
+    def down(prompt):
+        asked.append(prompt)
+        raise JudgeError("out of order")
+
+    with pytest.raises(JudgeError, match="out of order"):
+        judge_blocks(blocks, "coherence", down, kept=kept, give_up_after=2, concurrency=1)
+    assert len(asked) == 2
+
+
+def test_a_field_that_no_table_has_is_told_before_anybody_is_asked():
+    asked = []
+    bare = [table.drop(columns="reference") for table in blocks()]
+    with pytest.raises(DataError, match="the records have no reference"):
+        judge_blocks(lambda: bare, BLOCK_RUBRICS, asked.append, kept=kept)
+    assert asked == []
+
+
+# -- the progress bar
+
+
+def test_the_bar_shows_what_failed_and_what_it_cost(rows, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sessions, "tqdm", partial(tqdm, mininterval=0))
+    chat = ScriptedChat(lambda message: Reply("No.", 1000, 100, "refusal"), model="m")
+    judge(rows, TONE, chat, prices={"m": (1.0, 10.0)}, concurrency=1)
+    assert "failed=3, cost=0.0060 USD" in capsys.readouterr().err
+
+
+def test_no_bar_is_drawn_where_nobody_looks(rows, capsys):
+    judge(rows, TONE, ScriptedChat(by_question))
+    assert capsys.readouterr().err == ""

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from rageval_report.errors import DataError, RagevalWarning
 from rageval_report.judges import Reply, Rubric, ScriptedChat, judge
-from rageval_report.judges.ledger import Ledger, cost_in_micros, ledger_path, open_ledger
-from rageval_report.judges.ledger_file import count_runs
+from rageval_report.judges.ledger import Ledger, check_runs, cost_in_micros, ledger_path
 from rageval_report.metrics.performance import Price
 
 SOON = 20  # seconds after which a thread that waits is taken to hang
@@ -297,9 +296,9 @@ def test_a_ledger_of_the_first_version_counts_and_is_protected_from_then_on(tmp_
     database.execute("INSERT INTO runs VALUES (1, 'm', 5.0, 200, 50), (2, 'm', 6.5, 300, 0)")
     database.commit()
     database.close()
-    assert count_runs(path) == (False, 2, [])
+    assert check_runs(path) == (False, 2, [])
     assert budget(1000, path).earlier == 550
-    assert count_runs(path) == (True, 2, [])
+    assert check_runs(path) == (True, 2, [])
     change(path, "UPDATE runs SET spent = 1 WHERE run = 2")
     with pytest.raises(DataError, match="run 2 is damaged"):
         budget(1000, path)
@@ -308,11 +307,11 @@ def test_a_ledger_of_the_first_version_counts_and_is_protected_from_then_on(tmp_
 def test_a_ledger_is_its_owners_alone_and_whole_from_its_first_moment(tmp_path, monkeypatch):
     ledger = budget(1000, tmp_path / "spending")
 
-    def stop(*_):
+    def stop(*_, **options):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as killed:
-        killed.setattr("rageval_report.judges.ledger_file._connect", stop)
+        killed.setattr("rageval_report.judges.ledger.connect", stop)
         with pytest.raises(KeyboardInterrupt):
             ledger.reserve(1)
     assert list(tmp_path.iterdir()) == []  # an empty file would be a ledger that lost its runs
@@ -339,4 +338,4 @@ def test_without_a_price_nothing_is_kept(tmp_path, rows):
     judged = judge(rows, TONE, ScriptedChat(lambda message: FIVE, model="m"), cache=cache)
     assert judged.scores["tone"].notna().all()
     assert not ledger_path(cache).exists()
-    assert open_ledger(None, None, "m").room is None
+    assert Ledger().room is None

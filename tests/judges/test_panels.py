@@ -9,7 +9,7 @@ import pytest
 
 from rageval_report.errors import DataError, JudgeError
 from rageval_report.judges import Reply, Rubric, ScriptedChat, estimate, judge, judge_blocks
-from rageval_report.judges.panels import combine_votes
+from rageval_report.judges.results import majority, mean_vote
 from rageval_report.records import record_table
 
 POLITE = Rubric("is_polite", "Is it polite?", "Is this polite?\n{answer}", kind="yes_no")
@@ -79,16 +79,14 @@ def test_votes_are_combined_as_numpy_does_by_hand(seed):
     votes = rng.integers(0, 2, (40, 4)).astype(float)
     votes[rng.random(votes.shape) < 0.2] = np.nan
     votes[0] = [1, np.nan, np.nan, np.nan]
-    for row, majority, mean in zip(
-        votes, combine_votes(votes, "majority"), combine_votes(votes, "mean"), strict=True
-    ):
+    for row, most, mean in zip(votes, majority(votes, math.nan), mean_vote(votes), strict=True):
         known = row[~np.isnan(row)].tolist()
         ones, zeros = known.count(1.0), known.count(0.0)
         expected = math.nan if ones == zeros else float(ones > zeros)
-        np.testing.assert_equal(majority, expected)
+        np.testing.assert_equal(most, expected)
         np.testing.assert_allclose(mean, sum(known) / len(known) if known else math.nan)
     shuffled = votes[:, rng.permutation(4)]
-    np.testing.assert_equal(combine_votes(shuffled, "majority"), combine_votes(votes, "majority"))
+    np.testing.assert_equal(majority(shuffled, 0.5), majority(votes, 0.5))
 
 
 def test_one_judge_in_a_list_is_that_judge(rows):

@@ -1,20 +1,20 @@
+import json
 import subprocess
 import sys
 
 import pytest
 
-from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.judges import JUDGES, Rubric, judge, openai_chat, prefer, shipped_rubrics
-from rageval_report.judges.forms import FORMS
-from rageval_report.judges.procedures import PROCEDURES
-from rageval_report.judges.rubric import RUBRIC_KINDS
+from rageval_report.errors import DataError, ReaderError, UnknownNameError
+from rageval_report.judges import (
+    JUDGES,
+    Rubric,
+    ScriptedChat,
+    judge,
+    openai_chat,
+    prefer,
+    read_rubric,
+)
 from rageval_report.scores import METRICS
-
-
-def test_every_shipped_rubric_stands_in_the_table_under_its_name():
-    rubrics = [thing for thing in vars(shipped_rubrics).values() if isinstance(thing, Rubric)]
-    shipped = {rubric.name: rubric for rubric in rubrics}
-    assert shipped == dict(JUDGES.items())
 
 
 @pytest.mark.parametrize(
@@ -121,11 +121,6 @@ def test_an_unknown_kind_is_told_with_the_known(fields, told):
         Rubric("x", "?", "{answer}", **fields)
 
 
-def test_every_kind_of_rubric_has_a_form_and_a_procedure():
-    assert set(RUBRIC_KINDS) <= set(FORMS)
-    assert {*PROCEDURES, "preference"} == set(RUBRIC_KINDS)  # it has a module of its own
-
-
 WITHOUT_HTTP = """
 import sys
 sys.modules["tenacity"] = sys.modules["httpx2"] = None  # as if the extra http were not installed
@@ -156,3 +151,60 @@ def test_a_misspelt_option_of_a_chat_is_answered_with_the_nearest():
     options = {"temprature": 0}
     with pytest.raises(TypeError, match=r"openai_chat\(\) has no .* mean 'temperature'\?"):
         openai_chat("m", base_url="http://localhost/v1", **options)
+
+
+# -- rubrics in files
+
+TEN_LINES = """\
+name: tone
+question: Is the answer polite?
+scale: [1, 5]
+version: 2
+prompt: |
+  How polite is the answer to this question?
+  {question}
+  {answer}
+  5: courteous
+  1: rude
+"""
+FIELDS = {"name": "tone", "question": "Is the answer polite?", "prompt": "{answer}"}
+
+
+def test_ten_lines_of_yaml_are_a_judge(write):
+    rubric = read_rubric(write(TEN_LINES, "tone.yaml"))
+    rows = [{"query_id": "q", "question": "Who?", "answer": "Go away."}]
+    judged = judge(rows, rubric, ScriptedChat(['{"reasoning": "Rude.", "score": 2}']))
+    assert judged.scores.loc["q", "tone"] == 0.25
+    assert rubric.version == "2"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tone.json", json.dumps(FIELDS)),
+        ("tone.toml", "\n".join(f"{name} = {text!r}" for name, text in FIELDS.items())),
+        ("tone.yml", "\n".join(f"{name}: {text!r}" for name, text in FIELDS.items())),
+    ],
+)
+def test_other_formats_say_the_same(write, name, text):
+    assert read_rubric(write(text, name)) == Rubric(**FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.yaml", "name: [", "a.yaml, line"),
+        ("a.yaml", "- one\n", "expected an object"),
+        ("a.yaml", "name: x\nquestion: y\n", "has no prompt"),
+        ("a.yaml", "nmae: x\n", "Did you mean 'name'"),
+        ("a.yaml", "name: !!python/object/apply:os.system [ls]\n", "cannot be parsed"),
+        ("a.json", "{", "a.json, line 1"),
+        ("a.json", "[" * 100_000, "nested too deeply"),
+        ("a.toml", "name = ", "cannot be parsed"),
+        ("a.txt", "name: x", "must end in .yaml, .yml, .json, .toml"),
+        ("a.yaml", "name: x\nquestion: y\nprompt: nothing\n", "shows the judge nothing"),
+    ],
+)
+def test_a_file_that_is_no_rubric_is_told_with_its_name(write, name, text, told):
+    with pytest.raises(ReaderError, match=told):
+        read_rubric(write(text, name))

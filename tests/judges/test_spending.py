@@ -11,7 +11,7 @@ import pytest
 
 from rageval_report.errors import DataError, JudgeError
 from rageval_report.judges import Message, Reply, Rubric, ScriptedChat, estimate, judge
-from rageval_report.judges.attempts import max_reply_tokens, max_request_tokens
+from rageval_report.judges.chats import max_reply_tokens, max_request_tokens
 from rageval_report.judges.ledger import Ledger, cost_in_micros, ledger_path
 from rageval_report.metrics.performance import Price
 

@@ -14,7 +14,7 @@ from rageval_report.evaluating.default_metrics import JUDGED
 from rageval_report.evaluating.eval_queries import QuerySource
 from rageval_report.evaluating.judge_setup import JudgeSetup
 from rageval_report.judges import Rubric, estimate
-from rageval_report.judges.chats.base import Chat
+from rageval_report.judges.chats import Chat
 from rageval_report.readers.record_files import read_records
 from rageval_report.records import record_table
 from rageval_report.results import Result

@@ -25,11 +25,10 @@ from rageval_report.evaluating.judge_setup import JudgeSetup, judges_results, no
 from rageval_report.files.archives import is_archive
 from rageval_report.files.source import Source
 from rageval_report.golden import golden_records, ground_truth, highly_relevant, read_golden
-from rageval_report.judges.budgeted_chat import BudgetedChat, budgeted_chat
-from rageval_report.judges.chats import as_chat
-from rageval_report.judges.chats.base import Chat
-from rageval_report.judges.judge_options import CallOptions, JudgeOptions
+from rageval_report.judges.chats import Chat, as_chat
 from rageval_report.judges.ledger import MICROS_PER_USD
+from rageval_report.judges.options import CallOptions, JudgeOptions
+from rageval_report.judges.sessions import BudgetedChat, budgeted_chat
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.runner import RunConfig, collect_answers, read_config, target_from

@@ -27,7 +27,7 @@ from rageval_report.golden import GoldenItem, generate_golden, highly_relevant, 
 from rageval_report.scores.query_ids import check_known_ids
 
 if TYPE_CHECKING:
-    from rageval_report.judges.chats.base import Chat
+    from rageval_report.judges.chats import Chat
 
 ChatFunction: TypeAlias = Callable[[str], Any]
 

@@ -9,9 +9,9 @@ import pandas as pd
 
 from rageval_report.cli.judge.cache import ClearArguments, StatusArguments
 from rageval_report.cli.output import Output
+from rageval_report.errors import DataError
 from rageval_report.judges import Cache, default_cache
-from rageval_report.judges.ledger import MICROS_PER_USD, ledger_path
-from rageval_report.judges.ledger_file import LedgerFaultError, LedgerFile
+from rageval_report.judges.ledger import ledger_path, spent_by_runs
 from rageval_report.results import Result
 
 
@@ -34,13 +34,10 @@ def status(options: StatusArguments) -> None:
 
 
 def _spending_note(path: Path) -> str:
-    ledger = LedgerFile(path, "")
     try:
-        spent = ledger.committed_by_others() / MICROS_PER_USD
-    except LedgerFaultError as exc:
+        spent = spent_by_runs(path)
+    except DataError as exc:
         return f"{exc}: what runs with this cache have spent is not known"
-    finally:
-        ledger.close()
     return f"{path}: runs with this cache have spent {spent:.4g} USD at most"
 
 

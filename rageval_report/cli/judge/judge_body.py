@@ -27,7 +27,7 @@ from rageval_report.judges import (
     prefer,
     read_rubric,
 )
-from rageval_report.judges.judge_options import JudgeOptions
+from rageval_report.judges.options import JudgeOptions
 from rageval_report.readers.record_files import read_records
 from rageval_report.results import Result
 from rageval_report.scores.write import csv_text

@@ -13,7 +13,7 @@ from rageval_report.cli.judge.options import JudgingOptions
 from rageval_report.cli.notes import note
 from rageval_report.evaluating.judge_section import JudgeSection
 from rageval_report.evaluating.judge_setup import JudgeSetup
-from rageval_report.judges.chats.base import Chat
+from rageval_report.judges.chats import Chat
 from rageval_report.results import Result
 
 

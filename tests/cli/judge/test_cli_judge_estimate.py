@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from rageval_report.errors import DataError, install_command
-from rageval_report.judges.chats.base import Message
-from rageval_report.judges.chats.openai import openai_chat
+from rageval_report.judges.chats import Message
+from rageval_report.judges.providers import openai_chat
 
 WITHOUT_HTTP = """\
 import sys

@@ -22,10 +22,9 @@ from rageval_report.judges import (
     default_cache,
     estimate,
     judge,
-    reply_cache,
 )
-from rageval_report.judges.cache_rescue import rows_in
-from rageval_report.judges.reply_cache import count_rows, reply_key, row_digest
+from rageval_report.judges import cache as cache_module
+from rageval_report.judges.cache import check_rows, reply_key, row_digest
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))
 FIVE = json.dumps({"reasoning": "so", "score": 5})
@@ -365,7 +364,7 @@ def test_a_new_file_that_another_process_sets_up_is_waited_for(
 
 
 def test_a_file_that_stays_locked_is_an_error_that_names_it(path, new_file_of_another, monkeypatch):
-    monkeypatch.setattr(reply_cache, "_BUSY_SECONDS", 0.0)
+    monkeypatch.setattr(cache_module, "_BUSY_SECONDS", 0.0)
     with pytest.raises(DataError, match=r"judges\.sqlite cannot be opened: database is locked"):
         Cache(path)
 
@@ -495,7 +494,7 @@ def third_version(path):
 
 def test_the_digests_of_version_3_are_still_checked(path):
     third_version(path)
-    assert count_rows(path) == (True, 1, [])
+    assert check_rows(path) == (True, 1, [])
     with Cache(path) as cache:
         assert cache.get(b"a").text == THIRD[2]
         cache.put(b"b", Reply("9/10"), judge="tone", model="m")
@@ -517,14 +516,6 @@ def test_the_digest_of_a_row_is_that_of_its_bytes():
     assert row_digest(*row) == hashlib.blake2b(joined, digest_size=16).digest()
 
 
-def test_a_whole_row_is_checked_without_its_json(path, monkeypatch):
-    # JSON escapes every letter beyond ASCII, which took ten times as long as the search.
-    with Cache(path) as cache:
-        cache.put(b"a", Reply("\u56e0" * 4000), judge="tone", model="m")
-        monkeypatch.setattr(reply_cache, "canonical_json", None)
-        assert cache.get(b"a").text == "\u56e0" * 4000
-
-
 def filled(path, n=400, size=300):
     with Cache(path) as cache:
         for i in range(n):
@@ -538,37 +529,6 @@ def kept_replies(path, n=400):
         return {i: reply for i in range(n) if (reply := cache.get(i.to_bytes(16, "big")))}
 
 
-@pytest.mark.filterwarnings("ignore::rageval_report.errors.RagevalWarning")
-@pytest.mark.parametrize("place", [0, 16, 56, 60, 71, 100, 4096, 20_000])
-def test_a_file_with_a_damaged_page_loses_that_page_alone(path, place):
-    data = bytearray(filled(path).read_bytes())
-    for at in range(place, place + 4):
-        data[at] ^= 0xFF
-    path.write_bytes(bytes(data))
-    kept = kept_replies(path)
-    assert len(kept) >= 380
-    assert all(reply.text.startswith(f"{i} x") for i, reply in kept.items())
-    assert all(reply.prompt_tokens == i for i, reply in kept.items())
-
-
-def test_how_many_replies_are_kept_is_said(path):
-    data = bytearray(filled(path, 20).read_bytes())
-    data[:16] = b"no header of it "
-    path.write_bytes(bytes(data))
-    with pytest.warns(RagevalWarning, match="a new one was created with its 20 replies that are"):
-        assert len(kept_replies(path, 20)) == 20
-
-
-def test_rows_in_the_write_ahead_log_are_found_too(path, tmp_path):
-    copy = tmp_path / "copy.sqlite"
-    with Cache(path) as cache:
-        cache.put(b"a", Reply("1/10"), judge="j", model="m")
-        assert Path(f"{path}-wal").stat().st_size > 0
-        copy.write_bytes(b"")
-        Path(f"{copy}-wal").write_bytes(Path(f"{path}-wal").read_bytes())
-    assert [row[:4] for row in rows_in(copy)] == [(b"a", "j", "m", "1/10")]
-
-
 def test_a_message_of_sqlite_that_cannot_be_decoded_is_damage(path):
     # SQLite quotes the damaged word of the statement that made the table.
     data = bytearray(filled(path, 3).read_bytes())
@@ -577,4 +537,17 @@ def test_a_message_of_sqlite_that_cannot_be_decoded_is_damage(path):
     with pytest.warns(RagevalWarning, match="it is damaged, or not a cache"):
         opened = Cache(path)
     with opened as cache:
-        assert cache.status().n_replies == 3
+        cache.put(b"k", Reply("new"), judge="j", model="m")
+        assert cache.get(b"k").text == "new"
+
+
+@pytest.mark.filterwarnings("ignore::rageval_report.errors.RagevalWarning")
+def test_of_a_file_with_a_damaged_page_what_sqlite_reads_is_kept(path):
+    data = bytearray(filled(path).read_bytes())
+    middle = len(data) // 2 // 4096 * 4096
+    data[middle : middle + 4096] = b"\xff" * 4096
+    path.write_bytes(bytes(data))
+    kept = kept_replies(path)  # those behind the damage count as absent, or are read from the end
+    assert 0 < len(kept) < 400
+    assert all(reply.text.startswith(f"{i} x") for i, reply in kept.items())
+    assert all(reply.prompt_tokens == i for i, reply in kept.items())

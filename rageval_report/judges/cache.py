@@ -21,14 +21,12 @@ from urllib.parse import quote
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning
 from rageval_report.files.digests import canonical_json, digest_of_parts
 from rageval_report.files.writing import OWNER_ONLY
-from rageval_report.judges.cache_rescue import rows_in
-from rageval_report.judges.chats.base import Ending, Message, Reply
+from rageval_report.judges.chats import Ending, Message, Reply
 
 T = TypeVar("T")
 
 FORMAT_VERSION = 4
-# The columns that came with each version after the first; see `_upgrade`. Version 4 has other
-# digests than version 3.
+# The columns that came with each version after the first. Version 4 has other digests than 3.
 _WITHOUT_ENDINGS, _WITHOUT_DIGESTS = 1, 2
 _APPLICATION_ID = 0x52414745  # "RAGE", in the field by which SQLite marks whose file it is
 _BUSY_SECONDS = 30.0  # how long one process waits for another that writes
@@ -47,13 +45,11 @@ CREATE TABLE IF NOT EXISTS replies (
 ) WITHOUT ROWID
 """
 _COLUMNS = "key judge model text prompt_tokens completion_tokens kept ending digest".split()
-_SELECT_ALL = f"SELECT {', '.join(_COLUMNS)} FROM replies"  # noqa: S608
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM replies"  # noqa: S608
 _INSERT = f"INSERT OR REPLACE INTO replies VALUES ({','.join('?' * len(_COLUMNS))})"  # noqa: S608
 # Messages of SQLite quote the damaged text, which Python then cannot decode.
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 _COMPANIONS = ("-wal", "-shm")  # endings of the files that SQLite keeps next to its own
-_PRIMARY_CODE = 0xFF  # the last byte of an extended error code of SQLite is the kind of error
-_STACK_LEVEL = 4  # warnings point to the caller of the method
 
 
 def default_cache() -> Path:
@@ -80,29 +76,7 @@ def reply_key(
     version: str,
     repeat: int = 0,
 ) -> bytes:
-    """The key of a reply: a digest of everything that could have changed it.
-
-    Parameters
-    ----------
-    model : str
-        The model that was asked.
-    settings : mapping
-        The chat's settings: provider, address, limits; never a key.
-    message : Message
-        The request.
-    judge, version : str
-        Name and version of the rubric.
-    repeat : int
-        The number of the repeat, from 0.
-
-    Examples
-    --------
-    >>> key = reply_key(
-    ...     model="m", settings={}, message=Message("Is it?"), judge="tone", version="1"
-    ... )
-    >>> len(key)
-    16
-    """
+    """The key of a reply: a digest of everything that could have changed it."""
     parts = [model, dict(settings), message.system, message.user, message.schema, judge, version]
     # As JSON, because joined texts could be equal for different parts.
     text = json.dumps([*parts, repeat], sort_keys=True, ensure_ascii=False, default=repr)
@@ -133,26 +107,8 @@ class CacheStatus:
     n_damaged: int = 0
 
 
-class CachedRow(NamedTuple):
-    """A row of a cache.
-
-    Parameters
-    ----------
-    key : bytes
-        Identifies the request.
-    judge, model : str
-        Who gave the reply.
-    text : str
-        The reply.
-    prompt_tokens, completion_tokens : int or None
-        The tokens of the request and of the reply.
-    kept : float
-        When it was kept, in seconds since 1970.
-    ending : str
-        How the reply ended.
-    digest : bytes
-        The digest of all other columns.
-    """
+class _Row(NamedTuple):
+    """A row of a cache; the digest is that of all other columns."""
 
     key: bytes
     judge: str
@@ -166,9 +122,11 @@ class CachedRow(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the row is as it was written."""
-        others = self[:-1]
-        return self.digest == row_digest(*others) or self.digest == _digest_of_json(*others)
+        """Whether the row is as it was written, by this version or by version 3."""
+        if self.digest == row_digest(*self[:-1]):
+            return True
+        parts = [{"blob": cell.hex()} if isinstance(cell, bytes) else cell for cell in self[:-1]]
+        return self.digest == digest_of_parts([canonical_json(parts)])
 
     @property
     def name(self) -> str:
@@ -179,14 +137,7 @@ class CachedRow(NamedTuple):
 
 
 def row_digest(*values: object) -> bytes:
-    """The digest of the columns of a row but the last, which holds it.
-
-    Examples
-    --------
-    >>> row = (b"key", "tone", "m", "8/10", 3, 4, 0.0, "end")
-    >>> row_digest(*row) == row_digest(b"yek", *row[1:])
-    False
-    """
+    """The digest of the columns of a row but the last, which holds it."""
     return digest_of_parts(map(_typed_bytes, values))
 
 
@@ -199,22 +150,16 @@ def _typed_bytes(value: object) -> bytes:
     return (kind + text).encode("utf-8", "surrogatepass")
 
 
-def _digest_of_json(*values: object) -> bytes:
-    """The digest of a row that was written to a file of version 3."""
-    parts = [{"blob": value.hex()} if isinstance(value, bytes) else value for value in values]
-    return digest_of_parts([canonical_json(parts)])
-
-
 class Cache:
     """A file of replies; several threads and processes may use it at the same time.
 
     Every answer of the model is kept, also one without a verdict, so that it is not paid for twice.
     Every row has a digest. A row that is damaged counts as absent, with a warning, so that its
     reply is asked for again. A file with damaged pages, or that is not a cache, is renamed, with a
-    warning, and the rows in it that are whole are kept; a file of a newer version is refused. The
-    rows of a file of an earlier version get their digests when it is opened. If the disk is full,
-    the work continues, with a warning that nothing more is kept. Use a local disk: SQLite cannot
-    lock files on most network drives.
+    warning, and a new one keeps the rows that SQLite can still read; a file of a newer version is
+    refused. The rows of a file of an earlier version get their digests when it is opened. If the
+    disk is full, the work continues, with a warning that nothing more is kept. Use a local disk:
+    SQLite cannot lock files on most network drives.
 
     Parameters
     ----------
@@ -231,14 +176,8 @@ class Cache:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Cache(folder + "/judges.sqlite") as cache:
     ...     cache.put(b"key", Reply("8/10"), judge="tone", model="m")
-    ...     cache.get(b"key").text, cache.get(b"other")
-    ('8/10', None)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     cache = Cache(folder + "/judges.sqlite")
-    ...     cache.put(b"key", Reply("8/10"), judge="tone", model="m")
-    ...     cache.status().n_replies, cache.clear("tone")
-    ...     cache.close()
-    (1, 1)
+    ...     cache.get(b"key").text, cache.get(b"other"), cache.status().n_replies
+    ('8/10', None, 1)
     """
 
     def __init__(self, path: str | Path):
@@ -267,14 +206,10 @@ class Cache:
 
     def get(self, key: bytes) -> Reply | None:
         """The reply with a key; None if there is none, or its row is damaged."""
-
-        def read(database: sqlite3.Connection) -> CachedRow | None:
-            row = database.execute(f"{_SELECT_ALL} WHERE key = ?", (key,)).fetchone()
-            return None if row is None else CachedRow(*row)
-
-        row = self._use(read)
-        if row is None:
+        found = self._use(lambda base: base.execute(f"{_SELECT} WHERE key = ?", (key,)).fetchone())
+        if found is None:
             return None
+        row = _Row(*found)
         # The key that was asked for: a search in a damaged file may end at another row.
         if row.key != key or not row.is_whole:
             self._report(key, row)
@@ -286,17 +221,10 @@ class Cache:
         """Keep a reply; it replaces an earlier one with the same key."""
         counts = (reply.prompt_tokens, reply.completion_tokens)
         row = (key, judge, model, reply.text, *counts, time.time(), reply.ending)
-        self._write([(*row, row_digest(*row))])
-
-    def _write(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        def write(database: sqlite3.Connection) -> None:
-            with database:
-                database.executemany(_INSERT, rows)
-
         if self._is_writable:
-            self._use(write)
+            self._use(lambda base: _insert(base, [(*row, row_digest(*row))]))
 
-    def _report(self, key: bytes, row: CachedRow) -> None:
+    def _report(self, key: bytes, row: _Row) -> None:
         with self._lock:
             is_new = key not in self._damaged
             self._damaged.add(key)
@@ -307,15 +235,12 @@ class Cache:
 
     def status(self) -> CacheStatus:
         """The number and the size of the replies."""
-        n_damaged = 0
-        by_judge: Counter[tuple[str, str]] = Counter()
-        for row in self._use(_read_rows) or []:
-            if row.is_whole:
-                by_judge[row.judge, row.model] += 1
-            else:
-                n_damaged += 1
-        counts = dict(sorted(by_judge.items()))
-        return CacheStatus(self.path, by_judge.total(), self._size(), counts, n_damaged)
+        rows = self._use(lambda base: [_Row(*row) for row in base.execute(_SELECT)]) or []
+        by_judge = Counter((row.judge, row.model) for row in rows if row.is_whole)
+        paths = [self.path, *(_companion(self.path, ending) for ending in _COMPANIONS)]
+        size = sum(path.stat().st_size for path in paths if path.exists())
+        counts, n = dict(sorted(by_judge.items())), by_judge.total()
+        return CacheStatus(self.path, n, size, counts, len(rows) - n)
 
     def clear(self, judge: str | None = None) -> int:
         """Delete all replies, or those of one judge; returns their number."""
@@ -329,10 +254,6 @@ class Cache:
             return n
 
         return self._use(delete) or 0
-
-    def _size(self) -> int:
-        paths = [self.path, *(_companion(self.path, ending) for ending in _COMPANIONS)]
-        return sum(path.stat().st_size for path in paths if path.exists())
 
     # -- faults
 
@@ -355,8 +276,7 @@ class Cache:
     def _begin_anew(self, exc: Exception) -> None:
         self._database.close()
         try:
-            why = f"it is damaged ({exc})"
-            self._database = self._open_anew(why, self._identity)
+            self._database = self._open_anew(f"it is damaged ({exc})", self._identity)
             self._identity = _identity(self.path)
         except DataError as worse:
             self._database = _set_up(":memory:")
@@ -369,11 +289,7 @@ class Cache:
             raise DataError(
                 f"the cache {self.path}: its folder cannot be created: {exc.strerror}"
             ) from exc
-        # Before SQLite makes the file, because it holds questions and answers: it is its owner's
-        # alone, and so are the files that SQLite keeps next to it. Never a file that exists: to
-        # close it would end the locks that SQLite has on it in this process.
-        with suppress(OSError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_ONLY))
+        _create_private(self.path)
         seen = _identity(self.path)
         try:
             return self._open_checked()
@@ -381,18 +297,17 @@ class Cache:
             return self._open_anew(str(exc), seen)
 
     def _open_anew(self, why: str, seen: tuple[int, int] | None) -> sqlite3.Connection:
-        """Rename the file, and open a new one with the rows that are whole."""
+        """Rename the file, and open a new one with the rows that can be read."""
         aside = _move_aside(self.path, why, seen)
-        with suppress(OSError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_ONLY))
+        _create_private(self.path)
         try:
             database = self._open_checked()
         except _UnfitError as exc:
             raise DataError(f"the cache {self.path} cannot be used: {exc}") from exc
         if aside is not None:
-            rows = _whole_rows(aside)
-            with suppress(sqlite3.Error), database:  # on a full disk they are asked for again
-                database.executemany(_INSERT, rows)
+            rows = _readable_rows(aside)
+            with suppress(sqlite3.Error):  # on a full disk they are asked for again
+                _insert(database, rows)
             kept = f" with its {len(rows)} replies that are whole" if rows else ""
             _warn(
                 f"the cache {self.path}: {why}. It was renamed to {aside.name}, and a new one was "
@@ -401,38 +316,38 @@ class Cache:
         return database
 
     def _open_checked(self) -> sqlite3.Connection:
-        try:
-            return _set_up_when_free(self.path)
-        except sqlite3.OperationalError as exc:
-            raise DataError(f"the cache {self.path} cannot be opened: {exc}") from exc
-        except DAMAGE as exc:
-            raise _UnfitError(f"it is damaged, or not a cache ({exc})") from exc
-        except DataError as exc:
-            raise DataError(f"the cache {self.path} {exc}") from exc
+        """Open the file; wait for another process that sets it up, or closes it as the last one.
+
+        SQLite's own timeout does not cover the change to WAL: it reports at once that the file is
+        locked if another connection is about to write, as two that both wait would wait forever.
+        """
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                return _set_up(self.path)
+            except sqlite3.OperationalError as exc:
+                is_busy = exc.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or time.monotonic() >= deadline:
+                    raise DataError(f"the cache {self.path} cannot be opened: {exc}") from exc
+            except DAMAGE as exc:
+                raise _UnfitError(f"it is damaged, or not a cache ({exc})") from exc
+            except DataError as exc:
+                raise DataError(f"the cache {self.path} {exc}") from exc
+            time.sleep(_RETRY_SECONDS)
 
 
-def _set_up_when_free(path: Path) -> sqlite3.Connection:
-    """Wait for another process that sets the same file up, or closes it as the last one.
+class _UnfitError(Exception):
+    """The file is not a cache of this version."""
 
-    SQLite's own timeout does not cover the change to WAL: it reports at once that the file is
-    locked if another connection is about to write, because two that both wait would wait forever.
-    """
-    deadline = time.monotonic() + _BUSY_SECONDS
-    while True:
-        try:
-            return _set_up(path)
-        except sqlite3.OperationalError as exc:
-            is_busy = exc.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_BUSY
-            if not is_busy or time.monotonic() >= deadline:
-                raise
-        time.sleep(_RETRY_SECONDS)
+
+def _insert(database: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
+    with database:
+        database.executemany(_INSERT, rows)
 
 
 def _set_up(path: str | Path) -> sqlite3.Connection:
     # The lock of `Cache` takes the place of SQLite's check of threads.
-    database = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
-    # A damaged text must come to the check of its digest, and not end in an error of SQLite.
-    database.text_factory = _decode_text
+    database = connect(path, check_same_thread=False)
     database.create_function("row_digest", -1, row_digest, deterministic=True)
     try:
         _prepare(database)
@@ -442,8 +357,11 @@ def _set_up(path: str | Path) -> sqlite3.Connection:
     return database
 
 
-class _UnfitError(Exception):
-    """The file is not a cache of this version."""
+def connect(path: str | Path, **options: Any) -> sqlite3.Connection:
+    """A database that gives a damaged text to the check of its digest, not an error of SQLite."""
+    database: sqlite3.Connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, **options)
+    database.text_factory = lambda data: data.decode("utf-8", "replace")
+    return database
 
 
 def _prepare(database: sqlite3.Connection) -> None:
@@ -455,17 +373,13 @@ def _prepare(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA synchronous = NORMAL")
     with database:
         database.execute("BEGIN IMMEDIATE")  # two processes set up a new file one after the other
-        application = _read_pragma(database, "application_id")
-        version = _read_pragma(database, "user_version")
-        n_tables = database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-        if n_tables:
-            _check_version(application, version)
-            _upgrade(database, version)
+        if database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
+            _upgrade(database)
         else:
             database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
             database.execute(_TABLE)
-        columns = [row[1] for row in database.execute("PRAGMA table_info(replies)")]
+        database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+    columns = _columns_of(database)
     if columns != _COLUMNS:
         raise _UnfitError(f"its table has other columns: {', '.join(columns) or 'none'}")
     encoding = database.execute("PRAGMA encoding").fetchone()[0]
@@ -473,99 +387,11 @@ def _prepare(database: sqlite3.Connection) -> None:
         raise _UnfitError(f"its texts are in {encoding}")
 
 
-def _upgrade(database: sqlite3.Connection, version: int) -> None:
-    """Bring a file of an earlier version up to date: its replies are paid for."""
-    if version <= _WITHOUT_ENDINGS:
-        database.execute("ALTER TABLE replies ADD COLUMN ending TEXT NOT NULL DEFAULT 'end'")
-    if version <= _WITHOUT_DIGESTS:
-        database.execute("ALTER TABLE replies ADD COLUMN digest BLOB NOT NULL DEFAULT x''")
-        columns = ", ".join(_COLUMNS[:-1])
-        database.execute(f"UPDATE replies SET digest = row_digest({columns})")  # noqa: S608
-    # The rows of version 3 keep their digests; a program of that version would not accept the new
-    # ones, and must not open the file.
-    if version < FORMAT_VERSION:
-        database.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-
-
-def _read_rows(database: sqlite3.Connection) -> list[CachedRow]:
-    return [CachedRow(*row) for row in database.execute(_SELECT_ALL)]
-
-
-def count_rows(path: Path) -> tuple[bool | None, int, list[str]]:
-    """Check the rows of a cache without changing the file.
-
-    Parameters
-    ----------
-    path : Path
-        The cache; it must not be open in this process.
-
-    Returns
-    -------
-    is_protected : bool or None
-        Whether the rows have digests; None if the file is a database of another program.
-    n : int
-        The number of rows.
-    damage : list of str
-        The rows that are damaged, and what SQLite finds.
-
-    Raises
-    ------
-    sqlite3.Error or UnicodeDecodeError
-        If the file cannot be read; see `DAMAGE`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Cache(folder + "/judges.sqlite") as cache:
-    ...         cache.put(b"key", Reply("8/10"), judge="tone", model="m")
-    ...     count_rows(Path(folder, "judges.sqlite"))
-    (True, 1, [])
-    """
-    # Without a log nobody has the file open; SQLite would make the files that stand beside it.
-    mode = "mode=ro" if _companion(path, "-wal").exists() else "immutable=1"
-    address = f"file:{quote(str(path.resolve()))}?{mode}"
-    with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)) as database:
-        database.text_factory = _decode_text
-        columns = [row[1] for row in database.execute("PRAGMA table_info(replies)")]
-        is_ours = _read_pragma(database, "application_id") == _APPLICATION_ID
-        if columns != _COLUMNS:
-            n = database.execute("SELECT COUNT(*) FROM replies").fetchone()[0] if is_ours else 0
-            return (False if is_ours else None), n, []
-        damage = [] if is_ours else ["the header is damaged"]
-        if database.execute("PRAGMA encoding").fetchone()[0] != "UTF-8":
-            damage.append("the header is damaged")
-        findings = [row[0] for row in database.execute("PRAGMA integrity_check(5)")]
-        damage += [f"SQLite: {finding}" for finding in findings if finding != "ok"]
-        rows = _read_rows(database)
-        damage += [f"{row.name} is damaged" for row in rows if not row.is_whole]
-        return True, len(rows), damage
-
-
-def _whole_rows(path: Path) -> list[CachedRow]:
-    """The rows of a damaged file that are whole; of several with one key, the newest."""
-    newest: dict[bytes, CachedRow] = {}
-    try:
-        for values in rows_in(path):
-            if len(values) != len(_COLUMNS) or not isinstance(values[0], bytes):
-                continue
-            row = CachedRow(*cast("tuple[Any, ...]", values))
-            if isinstance(row.kept, int):  # how SQLite stores a float without a fraction
-                row = row._replace(kept=float(row.kept))
-            if row.is_whole and not (row.key in newest and newest[row.key].kept > row.kept):
-                newest[row.key] = row
-    except OSError:  # nothing can be read any more
-        pass
-    return list(newest.values())
-
-
-def _decode_text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
-
-
-def _check_version(application: int, version: int) -> None:
-    if application != _APPLICATION_ID:
+def _upgrade(database: sqlite3.Connection) -> None:
+    """Bring a file of an earlier version up to date, as its replies are paid for."""
+    if read_pragma(database, "application_id") != _APPLICATION_ID:
         raise _UnfitError("it is a database of another program")
+    version = read_pragma(database, "user_version")
     if version < _WITHOUT_ENDINGS:
         raise _UnfitError(f"it has an older version, {version}; this one is {FORMAT_VERSION}")
     # A newer file is left alone: moving it aside would cost the newer program its replies.
@@ -574,10 +400,67 @@ def _check_version(application: int, version: int) -> None:
             f"was written by a newer rageval-report (version {version}; this one reads "
             f"{FORMAT_VERSION}): upgrade, or use another file"
         )
+    if version <= _WITHOUT_ENDINGS:
+        database.execute("ALTER TABLE replies ADD COLUMN ending TEXT NOT NULL DEFAULT 'end'")
+    if version <= _WITHOUT_DIGESTS:
+        database.execute("ALTER TABLE replies ADD COLUMN digest BLOB NOT NULL DEFAULT x''")
+        columns = ", ".join(_COLUMNS[:-1])
+        database.execute(f"UPDATE replies SET digest = row_digest({columns})")  # noqa: S608
 
 
-def _read_pragma(database: sqlite3.Connection, name: str) -> int:
+def _readable_rows(path: Path) -> list[_Row]:
+    """The whole rows of a damaged file that SQLite reads, from either end up to the damage."""
+    rows: dict[bytes, _Row] = {}
+    for order in ("ASC", "DESC"):
+        with suppress(*DAMAGE), closing(connect(path)) as database:
+            for values in database.execute(f"{_SELECT} ORDER BY key {order}"):
+                row = _Row(*values)
+                if row.is_whole:
+                    rows[row.key] = row
+    return list(rows.values())
+
+
+def check_rows(path: Path) -> tuple[bool | None, int, list[str]]:
+    """Check the rows of a cache without changing the file, which must not be open here.
+
+    Returns whether the rows have digests (None if the file is a database of another program), how
+    many rows there are, and which of them are damaged, with what SQLite finds.
+    """
+    # Without a log nobody has the file open; SQLite would make the files that stand beside it.
+    mode = "mode=ro" if _companion(path, "-wal").exists() else "immutable=1"
+    address = f"file:{quote(str(path.resolve()))}?{mode}"
+    with closing(connect(address, uri=True)) as database:
+        is_ours = read_pragma(database, "application_id") == _APPLICATION_ID
+        if _columns_of(database) != _COLUMNS:
+            n = database.execute("SELECT COUNT(*) FROM replies").fetchone()[0] if is_ours else 0
+            return (False if is_ours else None), n, []
+        encoding = database.execute("PRAGMA encoding").fetchone()[0]
+        damage = [] if is_ours and encoding == "UTF-8" else ["the header is damaged"]
+        findings = [row[0] for row in database.execute("PRAGMA integrity_check(5)")]
+        damage += [f"SQLite: {finding}" for finding in findings if finding != "ok"]
+        rows = [_Row(*row) for row in database.execute(_SELECT)]
+        damage += [f"{row.name} is damaged" for row in rows if not row.is_whole]
+        return True, len(rows), damage
+
+
+def _columns_of(database: sqlite3.Connection) -> list[str]:
+    return [row[1] for row in database.execute("PRAGMA table_info(replies)")]
+
+
+def read_pragma(database: sqlite3.Connection, name: str) -> int:
+    """The whole number that a pragma gives."""
     return int(database.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+# -- the file
+
+
+def _create_private(path: Path) -> None:
+    # Before SQLite makes the file, because it holds questions and answers: it is its owner's
+    # alone, and so are the files that SQLite keeps next to it. Never a file that exists: to
+    # close it would end the locks that SQLite has on it in this process.
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_ONLY))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -612,4 +495,4 @@ def _companion(path: Path, ending: str) -> Path:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, RagevalWarning, stacklevel=_STACK_LEVEL)
+    warnings.warn(message, RagevalWarning, stacklevel=4)  # of the caller of the method

@@ -1,17 +1,19 @@
-"""The options of `judge` and `prefer`, as the types of their keyword arguments."""
+"""The options of `judge` and `prefer`: the types of their keywords, and one checked object."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
-from rageval_report.errors import did_you_mean, where_option_belongs
+from rageval_report.errors import DataError, check_choice, did_you_mean, where_option_belongs
 
 if TYPE_CHECKING:
-    from rageval_report.judges.ledger import MaxCostOver
-    from rageval_report.judges.reply_cache import Cache
+    from rageval_report.judges.cache import Cache
     from rageval_report.metrics.performance import Prices
+
+MaxCostOver = Literal["cache", "run"]
 
 
 class CallOptions(TypedDict, total=False):
@@ -63,15 +65,7 @@ class CallOptions(TypedDict, total=False):
 
 
 class JudgeOptions(CallOptions, total=False):
-    """All options of `judge`; every key may be omitted.
-
-    Parameters
-    ----------
-    n_repeats : int, default 1
-        How often each record is judged, to measure how far the judge agrees with itself.
-    generator : str, optional
-        The model that wrote the answers, if the records do not say so. A note warns if the judge
-        belongs to the same model family.
+    """All options of `judge`: `CallOptions`, `n_repeats` and `generator`.
 
     Examples
     --------
@@ -84,21 +78,49 @@ class JudgeOptions(CallOptions, total=False):
     generator: str | None
 
 
+@dataclass(frozen=True)
+class CallPlan:
+    """The values of `CallOptions`, checked and with defaults filled in."""
+
+    cache: Cache | str | Path | None = None
+    concurrency: int = 8
+    per_minute: float | None = None
+    prices: Prices | None = None
+    max_cost: float | None = None
+    max_cost_over: MaxCostOver = "cache"
+    give_up_after: int = 10
+    retry_unusable: bool = False
+    progress: bool = True
+    tell: Callable[[str], object] | None = None
+
+    def __post_init__(self) -> None:
+        check_count("concurrency", self.concurrency)
+        if self.per_minute is not None and not self.per_minute > 0.0:
+            raise DataError(f"per_minute must be > 0; got {self.per_minute!r}")
+        check_choice("max_cost_over", self.max_cost_over, get_args(MaxCostOver))
+
+    @property
+    def cache_path(self) -> Path | None:
+        """The file of the cache, if there is one."""
+        if self.cache is None:
+            return None
+        return Path(self.cache) if isinstance(self.cache, str | Path) else self.cache.path
+
+    def announce(self, notes: tuple[str, ...]) -> tuple[str, ...]:
+        """Call `tell` with each note; returns the same notes."""
+        for note in notes if self.tell is not None else ():
+            self.tell(note)  # type: ignore[misc]  # it is not None
+        return notes
+
+
+def check_count(name: str, value: object) -> None:
+    """Check that an option is an integer from 1 on."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise DataError(f"{name} must be an integer >= 1; got {value!r}")
+
+
 def check_options(function: str, options: Mapping[str, object], known: Iterable[str]) -> None:
-    """Check the names of keyword arguments that a function collects.
-
-    Raises
-    ------
-    TypeError
-        If one of them is not known; the message names the function and the nearest keyword.
-
-    Examples
-    --------
-    >>> check_options("judge", {"max_costs": 2.0}, JudgeOptions.__annotations__)
-    Traceback (most recent call last):
-        ...
-    TypeError: judge() has no parameter 'max_costs'. Did you mean 'max_cost'?
-    """
+    """Check the names of keyword arguments that a function collects."""
     names = sorted(known)
     for name in options:
         if name not in names:

@@ -1,0 +1,274 @@
+"""What the reading of judges' answers promises; the table of grades is that of ragbench."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval_report.errors import DataError
+from rageval_report.judges.parsing import (
+    GradeScale,
+    UnreadableError,
+    read_claims,
+    read_grade,
+    read_preference,
+    read_truth,
+    read_verdicts,
+)
+
+SHARE = GradeScale()
+FIVE = GradeScale(1, 5, whole=True)
+TEN = GradeScale(1, 10, whole=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "share"),
+    [
+        ("SCORE: 0.8\nREASONING: fine", 0.8),
+        ("score: 0.2\nSCORE: 0.8", 0.8),  # the last such line wins
+        ("SCORE: 80%", 0.8),
+        ("SCORE: 0.8/1", 0.8),
+        ("SCORE: 8/10", 0.8),  # not 1.0
+        ("SCORE: 4/5", 0.8),
+        ("SCORE: [0.7]", 0.7),
+        ("**SCORE:** **0.7**", 0.7),
+        ("**Score**: 8 out of 10", 0.8),
+        ("8/10", 0.8),
+        ("0", 0.0),
+        ("Rating: 0.5", 0.5),
+        ("Bewertung: 0,8", 0.8),
+        ("Puntuación: 4/5", 0.8),
+        ("Note : 4 sur 5", 0.8),
+        ("评分：4/5", 0.8),
+        ("スコア: 0.8", 0.8),
+        ("Оценка: 8 из 10", 0.8),
+        ("<think>Maybe 0.3? SCORE: 0.3</think>SCORE: 0.8", 0.8),
+        ('{"reasoning": "a", "score": 0.8}', 0.8),
+        ('```json\n{"score": 0.8}\n```', 0.8),
+        ('Sure! Here it is: {"reasoning": "so {and} so", "score": 0.8}. Anything else?', 0.8),
+        ('{"score": "8/10"}', 0.8),
+        ('{"razonamiento": "bien", "puntuación": 0.8}', 0.8),
+        ('{"score": 0.1} no, I mean {"score": 0.8}', 0.8),
+    ],
+)
+def test_a_mark_is_read(answer, share):
+    assert read_grade(answer, SHARE)[0] == pytest.approx(share, abs=0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "   ",
+        "I am sorry, but I cannot help with that.",
+        "The answer is rather good, with 3 facts of 4 right and one missing.",
+        "Lorem ipsum 1 dolor 2 sit 3 amet",
+        "SCORE: excellent",
+        "SCORE: 7",  # not on the scale from 0 to 1: clamping it to 1 would invent a verdict
+        "SCORE: -0.5",
+        "SCORE: 12/10",
+        "SCORE: 0/0",
+        "0.2\n0.8",
+        '{"reasoning": "cut in the mid',
+        '{"reasoning": "no score"}',
+        '{"score": null}',
+        '{"score": true}',
+        '{"score": NaN}',
+        '{"score": [1]}',
+        '{"precision": 0.5, "recall": 0.8}',
+        "{" * 5000,
+        "<think>SCORE: 0.5",
+    ],
+)
+def test_what_holds_no_verdict_is_not_guessed(answer):
+    with pytest.raises(UnreadableError):
+        read_grade(answer, SHARE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "scale", "share"),
+    [
+        ("SCORE: 4", FIVE, 0.75),  # (4 - 1) / (5 - 1)
+        ("SCORE: 4/5", FIVE, 0.75),  # out of the scale's own best: the mark
+        ("SCORE: 8/10", TEN, 7 / 9),
+        ('{"score": 4.0}', FIVE, 0.75),
+        ("- SCORE: 1", FIVE, 0.0),
+    ],
+)
+def test_a_mark_lies_on_its_scale(answer, scale, share):
+    assert read_grade(answer, scale)[0] == share
+
+
+@pytest.mark.parametrize("answer", ["SCORE: 8/10", "SCORE: 80%", '{"score": 4.5}', "SCORE: 0"])
+def test_a_mark_of_another_scale_is_no_verdict(answer):
+    with pytest.raises(UnreadableError, match="not on the scale, whole numbers from 1 to 5"):
+        read_grade(answer, FIVE)
+
+
+def test_reasons_of_several_lines_are_kept():
+    answer = "REASONING: one\ntwo\n\nthree\nSCORE: 0.5"
+    assert read_grade(answer, SHARE) == (0.5, "one two three")
+
+
+def test_reasons_under_another_name_are_kept():
+    assert read_grade('{"Begründung": "passt genau", "score": 1}', SHARE)[1] == "passt genau"
+
+
+@given(st.integers(1, 5), st.text(max_size=60), st.text("abc {}\n", max_size=30))
+def test_json_is_found_in_any_prose(mark, reasoning, prose):
+    answer = prose + json.dumps({"reasoning": reasoning, "score": mark}) + prose
+    assert read_grade(answer, FIVE)[0] == (mark - 1) / 4
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_a_verdict_on_the_scale_or_unreadable(text):
+    try:
+        share, _ = read_grade(text, SHARE)
+    except UnreadableError:
+        return
+    assert 0.0 <= share <= 1.0
+
+
+@pytest.mark.parametrize("ends", [(5, 1), (1, 1), (0, float("inf"))])
+def test_a_scale_goes_upwards(ends):
+    with pytest.raises(DataError, match="scale must go from a lower to a higher number"):
+        GradeScale(*ends)
+
+
+# -- yes, no and choices
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("TRUE", "True.", "**TRUE**", "true - it says the same", "Yes, it does.", "`TRUE`\n"),
+        *('{"verdict": true}', '{"verdict": "TRUE"}', 'Here: {"verdict": true} done'),
+        *("Wahr", "Ja, das stimmt.", "Sí", "Oui.", "正确", "はい", "Да"),
+        *("It says the same.\n\nVERDICT: TRUE", "Fazit: wahr", "结论：正确"),
+        *('{"razón": "dice lo mismo que eso", "veredicto": true}', "<think>FALSE?</think>TRUE"),
+        *("TRUE. There is no contradiction.",),
+    ],
+)
+def test_a_yes_is_read(answer):
+    assert read_truth(answer)[0] is True
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["FALSE", "No.", '{"verdict": false}', "Falsch", "VERDICT: FALSE", "否", "False, it is not."],
+)
+def test_a_no_is_read(answer):
+    assert read_truth(answer)[0] is False
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("", "untrue", "not true", "It is true that it is false.", "No errors: TRUE"),
+        *("The answer is correct", "{}", '{"verdict": null}', '{"verdict": "maybe"}'),
+        *('{"a": true, "b": false}', "TRUE or FALSE?", "VERDICT: unsure"),
+    ],
+)
+def test_what_says_neither_is_not_guessed(answer):
+    with pytest.raises(UnreadableError):
+        read_truth(answer)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_truth_or_unreadable(text):
+    with contextlib.suppress(UnreadableError):
+        assert read_truth(text)[0] in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "choice"),
+    [
+        ('{"reasoning": "r", "better": "1"}', "first"),
+        ('{"better": 2}', "second"),
+        ('{"better": "tie"}', "tie"),
+        ("Answer 2 is better.", "second"),
+        ("B", "second"),
+        ("Verdict: A", "first"),
+        ("Unentschieden", "tie"),
+    ],
+)
+def test_a_choice_is_read(answer, choice):
+    assert read_preference(answer)[0] == choice
+
+
+@pytest.mark.parametrize("answer", ["", "Hard to say: 1 or 2.", '{"better": "3"}', "{}"])
+def test_no_choice_is_not_guessed(answer):
+    with pytest.raises(UnreadableError):
+        read_preference(answer)
+
+
+# -- lists
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"claims": ["a is b", "c is d"]}',
+        'Sure: ```json\n{"claims": ["a is b", " c is d ", ""]}\n```',
+        '{"afirmaciones": ["a is b", "c is d"]}',
+        "- a is b\n- c is d",
+        "Claims:\n1. a is b\n2) c is d\n",
+    ],
+)
+def test_claims_are_read(answer):
+    assert read_claims(answer) == ["a is b", "c is d"]
+
+
+def test_no_claim_is_an_answer():
+    assert read_claims('{"claims": []}') == []
+
+
+@pytest.mark.parametrize("answer", ["", "There are claims.", '{"claims": [1]}', '{"claims": ["a'])
+def test_what_is_no_list_is_not_guessed(answer):
+    with pytest.raises(UnreadableError):
+        read_claims(answer)
+
+
+def verdicts(*items):
+    return json.dumps({"verdicts": items})
+
+
+def test_verdicts_are_put_in_order_by_their_numbers():
+    answer = verdicts(
+        {"number": 2, "reasoning": "second", "verdict": False},
+        {"number": 1, "reasoning": "first", "verdict": True},
+    )
+    assert read_verdicts(answer, 2) == [(True, "first"), (False, "second")]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        verdicts({"verdict": True}, {"verdict": False}),
+        verdicts({"number": 1, "supported": True}, {"number": 2, "supported": False}),
+        verdicts(True, "no"),
+        "1. TRUE\n2. FALSE: nobody says so",
+        "[1] Ja\n[2] Nein",
+    ],
+)
+def test_verdicts_of_other_forms_are_read(answer):
+    assert [one for one, _ in read_verdicts(answer, 2)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        verdicts({"number": 1, "verdict": True}),
+        verdicts({"number": 1, "verdict": True}, {"number": 1, "verdict": False}),
+        verdicts({"number": 1, "verdict": True}, {"number": 3, "verdict": False}),
+        verdicts({"number": 1, "verdict": True}, {"number": 2, "verdict": "perhaps"}),
+        verdicts({"verdict": True}, {"verdict": True}, {"verdict": True}),
+        "TRUE",
+        "",
+    ],
+)
+def test_a_verdict_too_few_or_too_many_is_not_guessed(answer):
+    with pytest.raises(UnreadableError, match="a verdict for each of 2"):
+        read_verdicts(answer, 2)
