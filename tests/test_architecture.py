@@ -119,14 +119,11 @@ def running_nodes_of(path):
 
 
 def room_of(module):
-<<<<<<< HEAD
     """The room of a module; sentences stand below the analyses that print them, pages above."""
+    if module in OF_THEIR_OWN:
+        return module
     is_text = re.fullmatch(r"reports\.\w*sentences", module)
     return "reports.sentences" if is_text else module.partition(".")[0]
-=======
-    """The room of a module; a few modules have a floor of their own."""
-    return module if module in OF_THEIR_OWN else module.partition(".")[0]
->>>>>>> h_records
 
 
 # The few names that a lower floor gives away although a higher one defines them. Each is loaded on

@@ -45,7 +45,6 @@ from rageval_report.records.table import concatenate_rows
 from rageval_report.scores import Metric
 from rageval_report.scores.states import (
     ERROR,
-    FAILED,
     MISSING,
     REASON,
     SCORED,

@@ -40,9 +40,8 @@ from rageval_report.errors import (
 from rageval_report.files.digests import looks_sealed, open_line, seal_line
 from rageval_report.files.source import Source
 from rageval_report.files.writing import open_private, write_whole
-from rageval_report.judges.chats import Chat, Message, as_chat
-from rageval_report.judges.chats.base import Ask
-from rageval_report.judges.parsing.objects import find_objects, quote_beginning, remove_thoughts
+from rageval_report.judges.chats import Ask, Chat, Message, as_chat
+from rageval_report.judges.parsing import find_objects, quote_beginning, remove_thoughts
 from rageval_report.records.cells import Span
 from rageval_report.records.golden import Documents, GoldenItem, highly_relevant
 from rageval_report.records.golden_checks import FILTERS, DraftFilter

@@ -26,7 +26,6 @@ from rageval_report.files.digests import (
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.golden.reply_journal import lines_counted
 from rageval_report.judges.cache import DAMAGE, check_rows
 from rageval_report.judges.ledger import LEDGER_ENDING, check_runs, is_ledger
 from rageval_report.runner.run_journal import is_without_digests, salt_of

@@ -14,8 +14,7 @@ from rageval_report import RAGPipelineEvaluation, compare, rank, score
 from rageval_report.cli import rageval_report
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.evaluating.config import eval_config_of
-from rageval_report.judges.parsing import UnreadableError, read_grade
-from rageval_report.judges.parsing import GradeScale
+from rageval_report.judges.parsing import GradeScale, UnreadableError, read_grade
 from rageval_report.metrics.refusal import RefusalRule
 from rageval_report.records.golden import golden_item
 from rageval_report.scores.review_sheets import review_sheet
