@@ -39,9 +39,9 @@ def test_the_largest_changes_come_first_and_all_are_in_the_file(
 def test_a_file_of_another_kind_is_refused_and_an_old_one_is_kept(
     scans: list[RAGPipelineEvaluation], tmp_path: Path
 ) -> None:
-    path = tmp_path / "changes.csv"
+    path = tmp_path / "changes.xlsx"
     path.write_text("kept")
-    with pytest.raises(DataError, match=r"path must be a \.parquet file"):
+    with pytest.raises(DataError, match=r"path must be a \.parquet, \.csv"):
         compare(*scans).improvements("exact_match", path=path)
     assert path.read_text() == "kept"
 
