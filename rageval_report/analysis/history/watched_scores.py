@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rageval_report.analysis.arguments import Clusters, cluster_labels
+from rageval_report.analysis.arguments import Clusters, cluster_labels, is_scan
 from rageval_report.analysis.comparing.pairing import twin_of
 from rageval_report.analysis.tables import PipelineTable, table_of, text_labels
 from rageval_report.errors import DataError
@@ -186,7 +186,8 @@ def _groups_of(
     return {ALL: table} | {label: groups[label] for label in ordered if label != ALL}
 
 
-def clusters_in_memory(run: Scored, clusters: Clusters) -> BatchClusters:
+def clusters_in_memory(run: Any, clusters: Clusters) -> BatchClusters:
     """The clusters of a run; see `DatedRun.batch_clusters`."""
-    labels = np.unique(np.asarray(cluster_labels(run, clusters), dtype=object))
+    listed = run.cluster_labels(clusters) if is_scan(run) else cluster_labels(run, clusters)
+    labels = np.unique(np.asarray(listed, dtype=object))
     return BatchClusters(labels, lambda keys: map(str, keys[np.isin(keys, labels)]))
