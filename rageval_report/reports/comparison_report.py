@@ -38,6 +38,7 @@ from rageval_report.reports.parts import (
     ReportVerdict,
     Section,
     causes_of,
+    named_outcomes,
     outcome_names,
     outcome_result,
     outcomes_of,
@@ -244,8 +245,12 @@ def _outcome_counts(
         return [Counter[str](outcome.tolist()) for outcome in outcomes]
     if notions is None or any(callable(notion.rule) for notion in notions):
         return []
-    summaries = [runs[0].comparative_detailed_summary(run, correct, k=1) for run in runs[1:]]
-    return [summary.attrs["n"] for summary in summaries]
+    counts = []
+    for run in runs[1:]:
+        names = named_outcomes(runs[0], run)
+        n = runs[0].comparative_detailed_summary(run, correct, k=1).attrs["n"]
+        counts.append({names[column]: n[column] for column in names if column in n})
+    return counts
 
 
 def outcomes_section(tables: tuple[Result, ...], views: tuple[Changed, ...]) -> Section:

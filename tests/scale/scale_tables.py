@@ -49,6 +49,10 @@ def random_table(
             scores = np.where((rng.random(n) < 0.5) & ~np.isnan(known), known, scores)
         scores[rng.random(n) < gaps] = np.nan
         table[kind] = scores
+        if gaps and rng.random() < 0.3:
+            is_blank, states = np.isnan(scores), ["failed", "not applicable", "missing"]
+            table[f"{kind}_state"] = np.where(is_blank, rng.choice(states, n), "scored")
+            table[f"{kind}_reason"] = np.where(is_blank, "timeout", None)
     numbers = np.array([int(query_id[1:]) for query_id in ids])
     topics, documents = np.array(["law", "tax", "trade"]), [f"d{i // 2}" for i in numbers]
     return table.assign(topic=topics[numbers % 3], document=documents)
