@@ -5,7 +5,7 @@
 
 Each table is asked one question of report, compare, rank, slices, gate, failures and the like, in
 turn; numbers must agree to nine digits, and texts and notes must be equal. PostgreSQL is that of
-the address in RAGEVAL_POSTGRESQL, in which tables are made and dropped.
+the address in RAGEVAL_POSTGRESQL, in which temporary tables are made.
 """
 
 from __future__ import annotations
@@ -71,9 +71,10 @@ class PostgreSQL:
 
     def __call__(self, table: pd.DataFrame, _: Path) -> Any:
         self.n_tables += 1
-        name = f"scores_{self.n_tables % 3}"
-        self.connection.drop_table(name, force=True)
-        return self.connection.create_table(name, table.reset_index(drop=True))
+        name = f"scores_{os.getpid()}_{self.n_tables}"
+        # Ibis has no type for a column without any value.
+        known = table.dropna(axis=1, how="all").reset_index(drop=True)
+        return self.connection.create_table(name, known, temp=True)
 
 
 def make_engine(name: str) -> Engine | None:

@@ -56,6 +56,13 @@ def long_rows(table: LazyTable, ranges: Mapping[str, Range], by: Sequence[str] =
 def unpivot(table: LazyTable, columns: Sequence[str], by: Sequence[str]) -> LazyTable:
     """One row per row and column: ``column`` and ``x``, and the columns of `by`."""
     native = table.to_native()
+    if table.implementation is nw.Implementation.IBIS:
+        # On PostgreSQL its own way is by JSON, which has no null that becomes a number.
+        parts = [
+            table.select(*by, nw.lit(name).alias("column"), nw.col(name).alias("x"))
+            for name in columns
+        ]
+        return nw.concat(parts)
     if not hasattr(native, "set_alias"):
         names = {"variable_name": "column", "value_name": "x"}
         return table.unpivot(on=list(columns), index=list(by) or None, **names)
