@@ -102,7 +102,10 @@ def count_combinations(
     for name, metric in table.metrics.items():
         if name in cuts or metric.known_as in wanted:
             x, ends = nw.col(name), {*cuts.get(name, ()), *_CUTS, *(metric.bounds or ())}
-            reached = [(x >= end).cast(nw.Int64) + (x > end).cast(nw.Int64) for end in ends]
+            # Without a cast of a truth value, which PostgreSQL refuses; null where unscored.
+            reached = [
+                nw.when(x > e).then(2).when(x == e).then(1).when(x < e).then(0) for e in ends
+            ]
             columns[name] = reduce(add, reached)
     details = [d for d in table.details if d in (notion.rule, notion.column)]
     scored = {f"x{place}": name for place, name in enumerate(columns)}
