@@ -245,7 +245,7 @@ def _outcome_counts(
         return [Counter[str](outcome.tolist()) for outcome in outcomes]
     if notions is None or any(callable(notion.rule) for notion in notions):
         return []
-    counts = []
+    counts: list[Mapping[str, int]] = []
     for run in runs[1:]:
         names = named_outcomes(runs[0], run)
         n = runs[0].comparative_detailed_summary(run, correct, k=1).attrs["n"]

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import narwhals as nw
 import pandas as pd
 
-from rageval_report.analysis import breakdown, haystack_reports, slices, summary, thresholds
+from rageval_report.analysis import breakdown as causes_of_failures
+from rageval_report.analysis import haystack_reports, slices, summary, thresholds
 from rageval_report.analysis.arguments import (
     Clusters,
     check_count,
@@ -82,8 +83,6 @@ _DRAWN_FROM_COUNTS = ("distribution", "ecdf", "box", "forest", "slices")
 # Tables of no more rows are fetched by what needs every row and no statistics of its own.
 MOST_FETCHED = 2**20
 
-_Verb: TypeAlias = ClassVar[Callable[..., Any]]
-
 
 @explain_keywords_of
 class EvaluationScan:
@@ -152,11 +151,11 @@ class EvaluationScan:
 
     # -- one pipeline: the verbs of an evaluation in memory
 
-    find_thresholds: _Verb = thresholds.find_thresholds
-    slices: _Verb = slices.slice_summary
-    gate: _Verb = gate
-    report: _Verb = report_evaluation
-    comparative_summary: _Verb = compare
+    find_thresholds: ClassVar[Callable[..., Any]] = thresholds.find_thresholds
+    slices: ClassVar[Callable[..., Any]] = slices.slice_summary
+    gate: ClassVar[Callable[..., Any]] = gate
+    report: ClassVar[Callable[..., Any]] = report_evaluation
+    comparative_summary: ClassVar[Callable[..., Any]] = compare
 
     def evaluation_report(
         self: Any, *, correct: Correct | CorrectNotion | None = None, **settings: Any
@@ -229,7 +228,7 @@ class EvaluationScan:
         if cause is not None:
             notion = self.gated(GateSettings()).notion()
             combined, causes = answers.find_causes(table, notion, cutoff_of(head, None))
-            is_meant = causes == breakdown.check_cause(cause)
+            is_meant = causes == causes_of_failures.check_cause(cause)
             condition &= combined.condition(is_meant.to_numpy(bool))
             notes.append(f"only failures of {cause}")
         if query_ids is not None:
@@ -246,17 +245,16 @@ class EvaluationScan:
         result = thresholds.failures_of_rows(head, known, rows, counts, cut, threshold, rule)
         if counts.n_wrong > len(rows):
             notes.append(f'the table has the {len(rows)} worst; path="failures.parquet" writes all')
-        return self._with_engine(result).with_notes(*notes)
+        settings = {**result.settings, "engine": self.engine}
+        return replace(result, settings=settings).with_notes(*notes)
 
     def breakdown(
         self: Any, *, correct: Correct | CorrectNotion | None = None, **options: Any
     ) -> Result:
         """How many queries fail for each cause, as `RAGPipelineEvaluation.breakdown`."""
         notion = self.gated(GateSettings(correct=correct)).notion()
-        return self._with_engine(breakdown.breakdown(self, correct=notion, **options))
-
-    def _with_engine(self, result: Result) -> Result:
-        return replace(result, settings={**result.settings, "engine": self.engine})
+        causes: Result = causes_of_failures.breakdown(self, correct=notion, **options)
+        return replace(causes, settings={**causes.settings, "engine": self.engine})
 
     def plot(
         self,
@@ -392,7 +390,7 @@ class EvaluationScan:
 
     def count_causes(
         self, k: int, correct: Correct | CorrectNotion | None
-    ) -> breakdown.CauseCounts:
+    ) -> causes_of_failures.CauseCounts:
         """How many queries fail for each cause."""
         notion = self.gated(GateSettings(correct=correct)).notion()
         return answers.count_causes(self.table, notion, k)

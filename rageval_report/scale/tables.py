@@ -304,11 +304,9 @@ class _Columns:
         """Why scores are missing, where words say it; as `rageval_report.scores.states` does."""
         made = []
         for column, words in self.words.items():
-            state, reason = (
-                nw.when(_matches(column)).then(nw.lit(SCORED)),
-                nw.when(_matches(column)),
-            )
-            reason = reason.then(nw.lit(None, nw.String))
+            is_number = _matches(column)
+            state: Any = nw.when(is_number).then(nw.lit(SCORED))
+            reason: Any = nw.when(is_number).then(nw.lit(None, nw.String))
             for word, cell in words.items():
                 is_said = nw.col(column) == word
                 state = state.when(is_said).then(nw.lit(cell.state))
@@ -332,7 +330,9 @@ class _Columns:
             x = self.number(column)
             kinds = {"other": (x != 0.0) & (x != 1.0), "part": x != x.round()}
             kinds |= {"inside": (x > 0.0) & (x < 1.0), "one": x == 1.0}
-            own = {kind: nw.when(holds).then(x).min() for kind, holds in kinds.items()}
+            own: dict[str, nw.Expr] = {
+                kind: nw.when(holds).then(x).min() for kind, holds in kinds.items()
+            }
             wanted[name] = {"n": x.count(), "low": x.min(), "high": x.max(), **own}
             if self.types[column] == nw.String:
                 wanted[name]["texts"] = _count(~_matches(column))
@@ -425,7 +425,11 @@ class _RowReader:
             import_parquet().write_table(
                 rows.replace_schema_metadata(opened.metadata or {}), buffer
             )
-        stated = {"query_id": options.query_id, "metrics": options.metrics, "roles": self._roles}
+        stated: dict[str, Any] = {
+            "query_id": options.query_id,
+            "metrics": options.metrics,
+            "roles": self._roles,
+        }
         try:
             files = read(buffer.getvalue(), totals="keep", **stated)
         except ReaderError as exc:
