@@ -15,6 +15,7 @@ from rageval_report.analysis.arguments import (
     cluster_labels,
     clusters_setting,
     engine_setting,
+    is_scan,
     unnamed_clusters,
 )
 from rageval_report.analysis.pairing import require_bounds, twin_of
@@ -217,7 +218,11 @@ def _choose_metrics(
 
 def _check_whole_clusters(batches: Sequence[DatedRun], clusters: Clusters) -> None:
     """Refuse clusters of which a part comes later: their means depend on each other."""
-    labels = [np.unique(cluster_labels(batch.evaluation, clusters)) for batch in batches]
+    runs: list[Any] = [batch.evaluation for batch in batches]
+    listed = [
+        r.cluster_labels(clusters) if is_scan(r) else cluster_labels(r, clusters) for r in runs
+    ]
+    labels = [np.unique(np.asarray(some, dtype=object)) for some in listed]
     names, counts = np.unique(np.concatenate(labels), return_counts=True)
     split = names[counts > 1].tolist()
     if split:

@@ -11,7 +11,6 @@ from rageval_report.cli.command import Options, TableChoice, option
 from rageval_report.cli.completing import complete_columns, complete_files, complete_metrics
 from rageval_report.cli.parsing import parse_bounds, parse_pair, parse_role
 from rageval_report.render import RENDERERS
-from rageval_report.scale.engines import ENGINES
 
 if TYPE_CHECKING:
     from rageval_report.analysis.pairing import MissingTreatment
@@ -237,7 +236,7 @@ class LoadingOptions(MatchingOptions):
 
 
 def _engine_names() -> list[str]:
-    return [ENGINES[0], "memory", *ENGINES[1:]]
+    return ["auto", "memory", "duckdb", "dask", "spark"]
 
 
 class EngineOptions(Options):

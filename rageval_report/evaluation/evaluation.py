@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from rageval_report.readers.table_inputs import ScoreInput
     from rageval_report.reports.report import Report as ReportPage
     from rageval_report.results import Result
-    from rageval_report.scale.opening import ScanSource
+    from rageval_report.scale.frames import ScanSource
     from rageval_report.scale.scan import EvaluationScan
     from rageval_report.scores.frame_export import FrameLibrary
     from rageval_report.sources.base import FilesArgument

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -39,6 +40,7 @@ from rageval_report.reports.parts import (
     ReportVerdict,
     Section,
     causes_of,
+    named_outcomes,
     outcome_names,
     outcome_result,
     outcomes_of,
@@ -127,6 +129,7 @@ def report_comparison(
     slices = _comparison_slices(comparison, columns)
     are_scans = is_scan(runs[0])
     outcomes = [] if notions is None or are_scans else _outcomes(runs, notions)
+    counts = _outcome_counts(runs, notions, correct, outcomes)
     settings, cluster_notes = _means_settings(
         comparison, level if confidence_level is None else confidence_level
     )
@@ -140,7 +143,7 @@ def report_comparison(
     wording = Wording.of(runs, [by_run[0] for by_run in metrics])
     sections = (
         strip_section(comparison, wording),
-        _changed_section(comparison, notions, outcomes, wording, level),
+        _changed_section(comparison, notions, outcomes, counts, wording, level),
         causes_section(causes, runs, wording),
         slices_section(comparison, slices, wording, pictures),
         Section("pipelines", "Each pipeline", tuple(means)),
@@ -241,15 +244,15 @@ def _changed_section(
     comparison: Comparison,
     notions: Sequence[CorrectNotion] | None,
     outcomes: Sequence[pd.Series],
+    counts: Sequence[Mapping[str, int]],
     wording: Wording,
     level: float,
 ) -> Section:
     """The answers that became right and wrong; for one candidate with the queries."""
     runs = _runs(comparison)
-    if is_scan(runs[0]):  # `comparative_detailed_summary` counts their outcomes
-        return outcomes_section((), ())
-    counts = [Counter[str](outcome.tolist()) for outcome in outcomes]
-    tables = () if notions is None else outcome_tables(runs, notions, counts, level)
+    tables = outcome_tables(runs, notions, counts, level) if notions and counts else ()
+    if is_scan(runs[0]):
+        return outcomes_section(tables, ())
     plain = _plain_outcomes(runs, outcomes)
     words = words_of(notions or ())
     views: tuple[Changed, ...] = ()
@@ -262,6 +265,25 @@ def _changed_section(
         )
         views = (changed,) if changed else ()
     return outcomes_section(tables, views)
+
+
+def _outcome_counts(
+    runs: Sequence[Any],
+    notions: Sequence[CorrectNotion] | None,
+    correct: Correct | None,
+    outcomes: Sequence[pd.Series],
+) -> list[Mapping[str, int]]:
+    """For each candidate the number of queries by outcome; none where that needs every row."""
+    if not is_scan(runs[0]):
+        return [Counter[str](outcome.tolist()) for outcome in outcomes]
+    if notions is None or any(callable(notion.rule) for notion in notions):
+        return []
+    counts: list[Mapping[str, int]] = []
+    for run in runs[1:]:
+        names = named_outcomes(runs[0], run)
+        n = runs[0].comparative_detailed_summary(run, correct, k=1).attrs["n"]
+        counts.append({names[column]: n[column] for column in names if column in n})
+    return counts
 
 
 def outcomes_section(tables: tuple[Result, ...], views: tuple[Changed, ...]) -> Section:

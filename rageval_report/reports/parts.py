@@ -178,16 +178,21 @@ def outcomes_of(
 ) -> pd.Series:
     """The outcome of each query of two runs, by `outcome_table`."""
     table = outcome_table(baseline, candidate, notion, other_correct=candidate_notion)
+    parts = [
+        pd.Series(name, index=table[column].dropna())
+        for column, name in named_outcomes(baseline, candidate).items()
+        if column in table
+    ]
+    return pd.concat(parts)
+
+
+def named_outcomes(baseline: Scored, candidate: Scored) -> dict[str, str]:
+    """The columns of `outcome_table`, each with its name in `outcome_names`."""
     columns = (
         *("both_correct", f"only_{baseline.name}_correct", f"only_{candidate.name}_correct"),
         *("both_incorrect", "unscored", f"only_in_{baseline.name}", f"only_in_{candidate.name}"),
     )
-    parts = [
-        pd.Series(name, index=table[column].dropna())
-        for column, name in zip(columns, outcome_names(baseline, candidate), strict=True)
-        if column in table
-    ]
-    return pd.concat(parts)
+    return dict(zip(columns, outcome_names(baseline, candidate), strict=True))
 
 
 def outcome_result(

@@ -38,6 +38,11 @@ from rageval_report.reports.wording import Wording
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.correct_notion import declare_all, shared_notions
 
+_NO_FRONT = (
+    "what quality costs (the Pareto front) and which setting matters need every score in memory; "
+    "if the tables fit, rank(a.collect(), b.collect(), ...) shows them"
+)
+
 
 @explain_keywords
 def report_ranking(
@@ -129,6 +134,7 @@ def report_ranking(
         ),
         notes=(
             *([some_queries] if some_queries else []),
+            *([_NO_FRONT] if are_scans else []),
             *ranking.notes,
             *notes_of(listed, notions, longest_text),
         ),

@@ -1,5 +1,9 @@
 """Tables beyond memory: lazy frames of engines that exist, counted into columns.
 
-`counted` turns a lazy frame into columns with counts, `opening` opens files with an engine,
-`tables` says what the columns are, by all rows; the analyses are those of tables in memory.
+`frames` opens files with an engine, `tables` says what the columns are, by all rows, `counted` and
+`sides` count them, and the analyses are those of tables in memory.
 """
+
+from rageval_report._registry import load
+
+load("narwhals")  # every module here imports it; or the error that names the extra

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain, pairwise
 from operator import add, and_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -19,40 +19,24 @@ from rageval_report.analysis.breakdown import CauseCounts, failure_causes
 from rageval_report.analysis.gate import RowsBehind
 from rageval_report.analysis.gate_figures import GatedRun
 from rageval_report.analysis.report import UnscoredQueries
-from rageval_report.scale.tables import (
-    MOST_WORST,
-    ScannedTable,
-    count_rows,
-    needs_memory,
-    to_pandas,
-)
+from rageval_report.scale.frames import LazyTable, collect, count_rows
+from rageval_report.scale.tables import MOST_WORST, ScannedTable
 from rageval_report.scores import normalise_name, resolver
-from rageval_report.scores.correct_notion import (
-    CorrectCounts,
-    CorrectNotion,
-    answers_by,
-)
+from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion, answers_by
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.states import ERROR, MISSING, REASON, STATE
 from rageval_report.types import BoolArray, FloatArray
 
-if TYPE_CHECKING:
-    import narwhals as nw
-
-    from rageval_report.scale.counted import LazyTable
-
 _SIDES = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 # The metrics that say of a query whether it was refused rightly, and why it failed.
 _OF_ANSWERS = ("hallucinated_answer", "abstention_recall", "false_refusal")
-OF_RETRIEVAL = ("hit", "recall", "reachable_recall")
+_OF_RETRIEVAL = ("hit", "recall", "reachable_recall")
 # What decides about answers and causes, beside the thresholds of rules and the ends of scales.
 _CUTS = (0.0, 0.5, 1.0)
 
 
 def count_unscored(table: ScannedTable, metrics: Iterable[str]) -> UnscoredQueries:
     """The queries without a score, by metric, state and reason."""
-    import narwhals as nw
-
     states: dict[str, Counter[str]] = {}
     reasons: dict[str, Counter[str]] = {}
     for name in metrics:
@@ -63,10 +47,10 @@ def count_unscored(table: ScannedTable, metrics: Iterable[str]) -> UnscoredQueri
             if n_unscored := count_rows(blank):
                 states[name], reasons[name] = Counter({MISSING: n_unscored}), Counter()
             continue
-        part = to_pandas(blank.group_by(*key).agg(nw.len().alias("_n")))
+        part = collect(blank.group_by(*key).agg(nw.len().alias("_n")))
         part = part.sort_values(["_n", *key], ascending=False, ignore_index=True)
         times, scores = part.pop("_n"), pd.DataFrame({name: np.full(len(part), np.nan)})
-        group = EvaluationSubset(table.name, scores, part, {name: table.metrics[name]})
+        group = EvaluationSubset(table.head.name, scores, part, {name: table.metrics[name]})
         unscored = UnscoredQueries.of(group, [name], times=times)
         states |= unscored.states
         reasons |= unscored.reasons
@@ -77,16 +61,8 @@ def count_unscored(table: ScannedTable, metrics: Iterable[str]) -> UnscoredQueri
 class Combinations:
     """The combinations of some columns that occur, of scores those that decide alike.
 
-    Parameters
-    ----------
-    rows : EvaluationSubset
-        One query for each.
-    n : ndarray
-        How many queries have each.
-    keys : DataFrame
-        What was counted: for each metric the place of its score among the cuts, and details.
-    columns : dict of str to Expr
-        The same of every row.
+    `rows` has one query for each and `n` how many there are; `keys` is what was counted, for each
+    metric how many cuts its score reaches, and `columns` the same of every row.
     """
 
     rows: EvaluationSubset
@@ -96,7 +72,6 @@ class Combinations:
 
     def condition(self, is_chosen: BoolArray) -> nw.Expr:
         """Whether a query has one of the chosen combinations."""
-        import narwhals as nw
 
         def is_like(key: Mapping[str, Any]) -> nw.Expr:
             parts = self.columns.items()
@@ -113,51 +88,42 @@ class Combinations:
 def count_combinations(
     table: ScannedTable, notion: CorrectNotion, known_as: Iterable[str] = ()
 ) -> Combinations:
-    """The combinations of what decides whether an answer is correct, and of more metrics.
-
-    Parameters
-    ----------
-    table : ScannedTable
-        The pipeline.
-    notion : CorrectNotion
-        What a correct answer is.
-    known_as : iterable of str
-        The names in the catalogue of other metrics that are needed.
+    """The combinations of what decides whether an answer is correct, and of other metrics.
 
     Raises
     ------
     DataError
         If the rule is a function, which needs every row.
     """
-    import narwhals as nw
-
     if callable(notion.rule):
-        raise needs_memory("correct: a function", table)
+        raise table.needs_memory("correct: a function")
     cuts, wanted = _cuts_of_rule(table, notion), {*_OF_ANSWERS, *known_as}
     columns: dict[str, nw.Expr] = {}
-    levels: dict[str, dict[int, float]] = {}
     for name, metric in table.metrics.items():
         if name in cuts or metric.known_as in wanted:
-            ends = sorted({*cuts.get(name, ()), *_CUTS, *(metric.bounds or ())})
-            # Whether a score is below, at or above each; every place has a score of its own.
-            x = nw.col(name)
-            beyond = [(x >= cut).cast(nw.Int64) + (x > cut).cast(nw.Int64) for cut in ends]
-            columns[name] = reduce(add, beyond)
-            middles = [ends[0] - 1.0, *((low + high) / 2.0 for low, high in pairwise(ends))]
-            pairs = chain.from_iterable(zip(middles, ends, strict=True))
-            levels[name] = dict(enumerate([*pairs, ends[-1] + 1.0]))
+            x, ends = nw.col(name), {*cuts.get(name, ()), *_CUTS, *(metric.bounds or ())}
+            # Without a cast of a truth value, which PostgreSQL refuses; null where unscored.
+            reached = [
+                nw.when(x > e).then(2).when(x == e).then(1).when(x < e).then(0) for e in ends
+            ]
+            columns[name] = reduce(add, reached)
     details = [d for d in table.details if d in (notion.rule, notion.column)]
+    scored = {f"x{place}": name for place, name in enumerate(columns)}
     columns |= {name: nw.col(name) for name in details}
-    aliases = {f"_{place}": name for place, name in enumerate(columns)}
-    reduced = table.frame.select(*(columns[name].alias(key) for key, name in aliases.items()))
-    counted = to_pandas(reduced.group_by(*aliases).agg(nw.len().alias("_n")))
-    keys = counted.rename(columns=aliases)
-    n = keys.pop("_n").to_numpy(np.float64)
-    scores = pd.DataFrame({name: keys[name].map(levels[name]) for name in levels}, keys.index)
+    keys = {f"_{place}": name for place, name in enumerate(columns)}
+    reduced = table.frame.select(
+        *(columns[name].alias(key) for key, name in keys.items()),
+        *(nw.col(name).alias(key) for key, name in scored.items()),
+    )
+    # Scores that reach the same cuts decide alike: any of them stands for all.
+    count = [nw.len().alias("n"), *(nw.col(key).min() for key in scored)]
+    counted = collect(reduced.group_by(*keys).agg(*count))
+    scores = counted[[*scored]].rename(columns=scored)
     # The other metrics are there as well, for messages.
     scores = scores.reindex(columns=list(table.metrics)).astype(np.float64)
-    group = (table.name, scores, keys[details], table.metrics, table.head.config)
-    return Combinations(EvaluationSubset(*group), n, keys, columns)
+    own = counted[[*keys]].rename(columns=keys)
+    rows = (table.head.name, scores, own[details], table.metrics, table.head.config)
+    return Combinations(EvaluationSubset(*rows), counted["n"].to_numpy(np.float64), own, columns)
 
 
 def _cuts_of_rule(table: ScannedTable, notion: CorrectNotion) -> dict[str, set[float]]:
@@ -182,7 +148,7 @@ def find_causes(
     table: ScannedTable, notion: CorrectNotion, k: int
 ) -> tuple[Combinations, pd.Series]:
     """The combinations of what decides why a query fails, and the cause of each."""
-    stems = [f"{stem}{cutoff}" for stem in OF_RETRIEVAL for cutoff in (f"@{k}", "")]
+    stems = [f"{stem}{cutoff}" for stem in _OF_RETRIEVAL for cutoff in (f"@{k}", "")]
     combined = count_combinations(table, notion, ("citation_hit", *stems))
     return combined, failure_causes(combined.rows, k=k, correct=notion)
 
@@ -192,24 +158,17 @@ def count_causes(table: ScannedTable, notion: CorrectNotion, k: int) -> CauseCou
     combined, causes = find_causes(table, notion, k)
     unmeasured = CauseCounts.of(combined.rows, causes).unmeasured
     sums = pd.Series(combined.n).groupby(causes.to_numpy()).sum().astype(int)
-    return CauseCounts(
-        table.n_rows, Counter({str(cause): int(n) for cause, n in sums.items()}), unmeasured
-    )
+    counts = Counter({str(cause): int(n) for cause, n in sums.items()})
+    return CauseCounts(table.n_rows, counts, unmeasured)
 
 
 def answers_of(table: ScannedTable, notion: CorrectNotion) -> LazyTable:
     """Whether each query is answered correctly, as 1 or 0; 2 if that is not known."""
-    import narwhals as nw
-
     combined = count_combinations(table, notion)
     answers = answers_by(combined.rows, notion)
     is_right = combined.condition(answers.fillna(value=False).to_numpy(bool))
-    is_unknown = combined.condition(answers.isna().to_numpy())
-    answer = nw.when(is_unknown).then(2).when(is_right).then(1).otherwise(0)
-    return table.frame.select(QUERY_ID, answer.alias("is_right"))
-
-
-# -- gates
+    answer = nw.when(combined.condition(answers.isna().to_numpy())).then(2).when(is_right).then(1)
+    return table.frame.select(QUERY_ID, answer.otherwise(0).alias("is_right"))
 
 
 class ScannedRun(GatedRun):
@@ -219,18 +178,14 @@ class ScannedRun(GatedRun):
 
     def select_rows(self, select: Callable[[GatedRun], Any]) -> Any:
         """The worst of the queries behind a rule, and the number of all."""
-        import narwhals as nw
-
         if not isinstance(select, RowsBehind):
             return None
         metric, by, descending = select.request.metric, None, False
         table, settings = self.evaluation.table, self.settings
         if metric is None:
             notion = self.notion()
-            settings, combined = (
-                replace(settings, correct=notion),
-                count_combinations(table, notion),
-            )
+            settings = replace(settings, correct=notion)
+            combined = count_combinations(table, notion)
             right = answers_by(combined.rows, notion)
             is_wrong = ~right.fillna(value=True) if select.is_evaluated else right.isna()
             condition = combined.condition(is_wrong.to_numpy(bool))

@@ -12,22 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from rageval_report.errors import DataError
+from rageval_report.scale.frames import LazyTable, collect
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.columns import Column
-
-if TYPE_CHECKING:
-    import narwhals as nw
-    import numpy.typing as npt
-
-    from rageval_report.types import FloatArray
-
-    LazyTable: TypeAlias = nw.LazyFrame[Any]
+from rageval_report.types import FloatArray
 
 # Cells between the least and the largest number of a column.
 MOST_CELLS = 2**16
@@ -53,103 +47,22 @@ class Range:
         return Range(self.low - baseline.high, self.high - baseline.low)
 
 
-def collect(table: LazyTable, library: Literal["pandas", "pyarrow"]) -> Any:
-    """A lazy frame in memory, as one of pandas or pyarrow.
-
-    Raises
-    ------
-    DataError
-        If the engine fails, with its message.
-    """
-    try:
-        return table.collect(library).to_native()
-    except Exception as exc:
-        engine = table.implementation.value
-        raise DataError(f"{engine} cannot read the table: {exc}") from exc
-
-
-def numbers_of(name: str) -> nw.Expr:
-    """A column as double-precision numbers, null where it is null or NaN."""
-    import narwhals as nw
-
-    number = nw.col(name).cast(nw.Float64)
-    return nw.when(~number.is_nan()).then(number).alias(name)
-
-
-def count_cells(
-    table: LazyTable,
-    ranges: Mapping[str, Range],
-    by: Sequence[str] = (),
-    *,
-    are_listed: bool = False,
-) -> pd.DataFrame:
-    """The cells of some columns of numbers, of all rows or by group.
-
-    Parameters
-    ----------
-    table : LazyFrame
-        The columns as `numbers_of` gives them, and those of the groups.
-    ranges : mapping of str to Range
-        The columns, and within what their numbers lie.
-    by : sequence of str
-        The columns of the groups.
-    are_listed : bool
-        Whether every number is a cell of its own, for tables of few rows.
-
-    Returns
-    -------
-    DataFrame
-        One row per group, column and cell: the columns of `by`, ``column``, ``n``, and in widths
-        of a cell ``low``, ``high``, ``mean`` and ``variance``.
-    """
-    return group_cells(long_rows(table, ranges, by), by, are_listed=are_listed)
-
-
 def long_rows(table: LazyTable, ranges: Mapping[str, Range], by: Sequence[str] = ()) -> LazyTable:
-    """One row per number: ``column``, and ``x`` in widths of a cell; arguments as `count_cells`."""
-    import narwhals as nw
-
+    """One row per number: the columns of `by`, ``column``, and ``x`` in widths of a cell."""
     scaled = [(nw.col(name) / spread.width).alias(name) for name, spread in ranges.items()]
-    long = unpivot(table.select(*by, *scaled), list(ranges), by)
-    known: LazyTable = long.filter(~nw.col("x").is_null())
-    return known
-
-
-def group_cells(
-    long: LazyTable, by: Sequence[str] = (), *, are_listed: bool = False
-) -> pd.DataFrame:
-    """The cells of the rows that `long_rows` gives; no cell has numbers on both sides of zero."""
-    import narwhals as nw
-
-    x, offset, whole = nw.col("x"), nw.col("offset"), nw.col("x").round()
-    # Of numbers that round to 0 those above and below it are cells of their own.
-    side = nw.when(x > 0).then(0.25).when(x < 0).then(-0.25).otherwise(0.0)
-    cell = x if are_listed else nw.when(whole == 0).then(side).otherwise(whole)
-    start = x if are_listed else whole
-    long = long.with_columns(cell.alias("cell"), (x - start).alias("offset")).with_columns(
-        (offset * offset).alias("square")
-    )
-    cells = long.group_by(*by, "column", "cell").agg(
-        nw.len().alias("n"),
-        offset.min().alias("low"),
-        offset.max().alias("high"),
-        offset.mean().alias("mean"),
-        nw.col("square").mean(),
-    )
-    frame: pd.DataFrame = collect(cells, "pandas").sort_values(
-        [*by, "column", "cell"], kind="stable", ignore_index=True
-    )
-    first = frame["cell"] if are_listed else frame["cell"].round()
-    variance = np.maximum(frame.pop("square") - frame["mean"] ** 2, 0.0)
-    moved = {name: frame[name] + first for name in ("low", "high", "mean")}
-    return frame.assign(**moved, variance=variance)
+    return unpivot(table.select(*by, *scaled), list(ranges), by).filter(~nw.col("x").is_null())
 
 
 def unpivot(table: LazyTable, columns: Sequence[str], by: Sequence[str]) -> LazyTable:
     """One row per row and column: ``column`` and ``x``, and the columns of `by`."""
-    import narwhals as nw
-
     native = table.to_native()
+    if table.implementation is nw.Implementation.IBIS:
+        # On PostgreSQL its own way is by JSON, which has no null that becomes a number.
+        parts = [
+            table.select(*by, nw.lit(name).alias("column"), nw.col(name).alias("x"))
+            for name in columns
+        ]
+        return nw.concat(parts)
     if not hasattr(native, "set_alias"):
         names = {"variable_name": "column", "value_name": "x"}
         return table.unpivot(on=list(columns), index=list(by) or None, **names)
@@ -160,11 +73,34 @@ def unpivot(table: LazyTable, columns: Sequence[str], by: Sequence[str]) -> Lazy
     return wide
 
 
+def group_cells(
+    long: LazyTable, by: Sequence[str] = (), *, are_listed: bool = False
+) -> pd.DataFrame:
+    """The cells of the rows that `long_rows` gives; no cell has numbers on both sides of zero.
+
+    One row per group, column and cell: the columns of `by`, ``column``, ``n``, and in widths of a
+    cell ``low``, ``high``, ``mean`` and ``variance``. `are_listed` makes every number a cell.
+    """
+    x, offset, whole = nw.col("x"), nw.col("offset"), nw.col("x").round()
+    # Of numbers that round to 0 those above and below it are cells of their own.
+    side = nw.when(x > 0).then(0.25).when(x < 0).then(-0.25).otherwise(0.0)
+    cell = x if are_listed else nw.when(whole == 0).then(side).otherwise(whole)
+    rows = long.with_columns(cell.alias("cell"), (x - (x if are_listed else whole)).alias("offset"))
+    rows = rows.with_columns((offset * offset).alias("square"))
+    offsets = [offset.min().alias("low"), offset.max().alias("high"), offset.mean().alias("mean")]
+    keys = [*by, "column", "cell"]
+    cells = rows.group_by(*keys).agg(nw.len().alias("n"), *offsets, nw.col("square").mean())
+    frame: pd.DataFrame = collect(cells).sort_values(keys, kind="stable", ignore_index=True)
+    start = frame["cell"] if are_listed else frame["cell"].round()
+    variance = np.maximum(frame.pop("square") - frame["mean"] ** 2, 0.0)
+    moved = {name: frame[name] + start for name in ("low", "high", "mean")}
+    return frame.assign(**moved, variance=variance)
+
+
 def column_of_cells(cells: pd.DataFrame, width: float) -> Column:
     """The column that its cells are, which are in ascending order."""
-    n, low, high, mean, variance = (
-        cells[name].to_numpy(np.float64) for name in ("n", "low", "high", "mean", "variance")
-    )
+    names = ["n", "low", "high", "mean", "variance"]
+    n, low, high, mean, variance = cells[names].to_numpy(np.float64).T
     if not n.size:
         return Column.of(np.zeros(0))
     noise = TIE_TOLERANCE * max(1.0 / width, float(np.abs(low).max()), float(np.abs(high).max()))
@@ -179,26 +115,19 @@ def column_of_cells(cells: pd.DataFrame, width: float) -> Column:
         values, counts = np.column_stack([low, high]), np.column_stack([n - above, above])
         return Column.of_counts(values[is_used] * width, counts[is_used])
     between = Column.of_counts(mean, n)
-    variance_of_all = between.variance + float((variance * n).sum()) / (between.n - 1)
-    return Column(
-        mean * width, n, between.mean * width, math.sqrt(variance_of_all) * width, is_exact=False
-    )
+    std = math.sqrt(between.variance + float((variance * n).sum()) / (between.n - 1)) * width
+    return Column(mean * width, n, between.mean * width, std, is_exact=False)
 
 
 @dataclass(frozen=True, eq=False)
 class GridColumn(Column):
     """A grid between the numbers of a column, whose order statistics are the numbers themselves.
 
-    Parameters
-    ----------
-    width : float
-        The width of its cells.
-    numbers_in : callable
-        Gives the numbers that lie in some cells, and how often each occurs.
+    `numbers_in` gives the numbers that lie in some cells of a width, and how often each occurs.
     """
 
     width: float = 1.0
-    numbers_in: Callable[[tuple[float, ...]], FloatArray] | None = None
+    numbers_in: Callable[[tuple[float, ...]], FloatArray] = lambda _: np.zeros((2, 0))
 
     @property
     def minimum(self) -> float:
@@ -219,8 +148,6 @@ class GridColumn(Column):
         cells = np.rint(self.values / self.width)
         places = np.searchsorted(np.cumsum(self.counts), np.ravel(ranks), side="right")
         wanted = np.unique(cells[places])
-        if self.numbers_in is None:
-            return super().at_ranks(ranks)
         is_kept = ~np.isin(cells, wanted)
         grid = np.array([self.values[is_kept], self.counts[is_kept]])
         values, counts = np.concatenate([grid, self.numbers_in(tuple(wanted.tolist()))], axis=1)

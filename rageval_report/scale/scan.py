@@ -3,59 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import narwhals as nw
 import pandas as pd
 
+from rageval_report.analysis import breakdown as causes_of_failures
+from rageval_report.analysis import report as reporting
+from rageval_report.analysis import slices, thresholds
 from rageval_report.analysis.arguments import (
     Clusters,
     EvaluationSubset,
-    MeanKeywords,
     check_count,
     choose_metrics,
+    resolve_units,
     scans_among,
     threshold_value,
 )
-from rageval_report.analysis.breakdown import CauseCounts, breakdown, check_cause
-from rageval_report.analysis.compare import Comparison, ComparisonKeywords, compare
-from rageval_report.analysis.gate import GateResult, gate
-from rageval_report.analysis.gate_figures import GateSettings, RunGateKeywords
-from rageval_report.analysis.pairing import MISSING_TREATMENTS, MissingTreatment
-from rageval_report.analysis.report import (
-    EvaluationReport,
-    HaystackReport,
-    OutputFormat,
-    UnscoredQueries,
-    evaluation_report,
-    report_of_means,
-)
-from rageval_report.analysis.rules import Rule
-from rageval_report.analysis.slices import slice_summary
-from rageval_report.analysis.thresholds import FailureCounts, failures_of_rows, find_thresholds
+from rageval_report.analysis.compare import compare
+from rageval_report.analysis.gate import gate
+from rageval_report.analysis.gate_figures import GatedRun, GateSettings
+from rageval_report.analysis.pairing import MISSING_TREATMENTS
 from rageval_report.errors import check_choice, explain_keywords_of
-from rageval_report.reports.build import EvaluationReportKeywords, report_evaluation
+from rageval_report.plots import plot_named
+from rageval_report.reports.build import report_evaluation
 from rageval_report.reports.parts import cutoff_of
 from rageval_report.results import Result
-from rageval_report.scale.answers import (
-    ScannedRun,
-    count_causes,
-    count_correct,
-    count_unscored,
-    find_causes,
+from rageval_report.scale import answers
+from rageval_report.scale.frames import (
+    AUTO,
+    ScanSource,
+    collect,
+    count_rows,
+    open_beside,
+    open_frame,
+    write_rows,
 )
-from rageval_report.scale.compared import (
+from rageval_report.scale.pairs import (
     CountedLineup,
     CountedPairing,
     ScannedRuns,
     outcomes_of_scans,
 )
-from rageval_report.scale.drawn import DrawnScan, plot_of_scan
-from rageval_report.scale.engines import AUTO
-from rageval_report.scale.opening import ScanSource, open_frame, write_rows
 from rageval_report.scale.sides import SUMMED, CountedTable
 from rageval_report.scale.tables import (
     MOST_WORST,
@@ -63,29 +55,34 @@ from rageval_report.scale.tables import (
     Head,
     ScannedTable,
     ScanOptions,
-    count_rows,
     describe_table,
-    needs_memory,
     same_engine,
-    to_pandas,
 )
-from rageval_report.scores import Correct, Metric, Scored, join_details, resolver
+from rageval_report.scores import Correct, Scored, join_details, normalise_name, resolver
 from rageval_report.scores.catalogue.dialects import percentile_method
 from rageval_report.scores.cluster_hint import cluster_hint, cluster_noun, counted_clusters, hint_of
 from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion
+from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.query_sets import reference_column
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
-from rageval_report.stats.columns import MOST_LISTED
-from rageval_report.stats.means import PercentileMethod
+from rageval_report.scores.text_matching import match_all
+from rageval_report.scores.texts import QUESTION
+from rageval_report.stats.columns import MOST_LISTED, Column
 from rageval_report.stats.units import QUERIES, Units
+from rageval_report.types import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rageval_report.analysis.runs import DatedRun
     from rageval_report.plots.kinds import Plot
-    from rageval_report.plots.options import MetricNames, PlotOptions
-    from rageval_report.reports.report import Report
+
+# What a scan has of the evaluation of its first rows, whose metrics and notes are those of all.
+_OF_HEAD = ("metrics", "notes", "roles", "config", "created")
+# Plots of the counts of one metric at a time, and of tables.
+_DRAWN_FROM_COUNTS = ("distribution", "ecdf", "box", "forest", "slices")
+# Tables of no more rows are fetched by what needs every row and no statistics of its own.
+MOST_FETCHED = 2**20
 
 
 @explain_keywords_of
@@ -95,25 +92,30 @@ class EvaluationScan:
     `RAGPipelineEvaluation.scan` makes one. It has the methods of `RAGPipelineEvaluation` whose
     results do not grow with the number of queries, with the same tables, notes and settings, and
     the engine among the settings. An engine counts the scores; nothing is read before a method
-    needs it, and what was counted is kept.
+    needs it, and what was counted is kept. Other methods end with an error that names the size.
 
     Parameters
     ----------
     name : str
         The name of the pipeline.
-    place : str
-        Where its scores are.
-    engine : str
-        What counts them.
+    place, engine : str
+        Where its scores are, and what counts them.
     describe : callable
         Gives the table, when it is needed.
+    in_memory : type
+        The class of the evaluation in memory.
     """
 
-    def __init__(self, name: str, place: str, engine: str, describe: Callable[[], ScannedTable]):
-        self.name, self.engine = name, engine
-        self.place, self._describe = place, describe
-
-    # -- content
+    def __init__(
+        self,
+        name: str,
+        place: str,
+        engine: str,
+        describe: Callable[[], ScannedTable],
+        in_memory: type = object,
+    ):
+        self.name, self.place, self.engine = name, place, engine
+        self._describe, self._in_memory = describe, in_memory
 
     @cached_property
     def table(self) -> ScannedTable:
@@ -126,44 +128,16 @@ class EvaluationScan:
         return self.table.head
 
     @property
-    def metrics(self) -> dict[str, Metric]:
-        """The description of each metric, by all rows."""
-        return self.table.metrics
-
-    @property
     def n_queries(self) -> int:
         """The number of rows."""
         return self.table.n_rows
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Guesses and corrections that were made."""
-        return self.head.notes
-
-    @property
-    def roles(self) -> pd.DataFrame:
-        """What each column was taken for: ``column``, ``role``, ``confidence`` and ``why``."""
-        return self.head.roles
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The configuration of the pipeline."""
-        return dict(self.head.config)
-
-    @property
-    def created(self) -> datetime | None:
-        """The time of the run, if it is known."""
-        return self.head.created
-
-    @property
-    def scores(self) -> NoReturn:
-        """Raises `DataError`: the scores are not in memory."""
-        raise self.needs_memory("reading the scores of single queries")
-
-    @property
-    def details(self) -> NoReturn:
-        """Raises `DataError`: the details are not in memory."""
-        raise self.needs_memory("what reads the details of single queries")
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_HEAD:
+            return getattr(self.head, name)
+        if name.startswith("_") or not hasattr(self._in_memory, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise self.needs_memory(f"what reads {name}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self.place}, engine {self.engine})"
@@ -174,209 +148,50 @@ class EvaluationScan:
 
     def needs_memory(self, what: str) -> Exception:
         """The error for an analysis that needs every row in memory."""
-        return needs_memory(what, self.table)
+        return self.table.needs_memory(what)
 
-    # -- what analyses ask
+    # -- one pipeline: the verbs of an evaluation in memory
 
-    def beside(self, evaluation: Scored) -> EvaluationScan:
-        """An evaluation in memory as a scan of the same engine."""
-        return EvaluationScan(
-            *(evaluation.name, "in memory", self.engine),
-            lambda: same_engine(self.table, evaluation),
-        )
-
-    def _with_others(self, others: Iterable[EvaluationScan]) -> list[EvaluationScan]:
-        """The scan and others, after a check that one engine holds all tables."""
-        scans = [self, *others]
-        for scan in scans:
-            same_engine(self.table, scan.table)
-        return scans
-
-    @cached_property
-    def _counted(self) -> CountedTable:
-        return CountedTable.of(self.table)
-
-    def counted_table(self, clusters: Clusters | None = None) -> CountedTable:
-        """The columns with counts."""
-        return self._counted if clusters is None else CountedTable.of(self.table, clusters)
-
-    def count_unscored(self, metrics: Iterable[str]) -> UnscoredQueries:
-        """The queries without a score, by metric, state and reason."""
-        return count_unscored(self.table, metrics)
-
-    def count_correct(self, notion: CorrectNotion | None) -> CorrectCounts | None:
-        """How many queries are answered correctly; None if that is not known."""
-        return None if notion is None else count_correct(self.table, notion)
-
-    def count_causes(self, k: int, correct: Correct | CorrectNotion | None) -> CauseCounts:
-        """How many queries fail for each cause."""
-        notion = self.gated(GateSettings(correct=correct)).notion()
-        return count_causes(self.table, notion, k)
-
-    def cluster_hint(self) -> str | None:
-        """A note on the first column that looks like clusters in all rows."""
-        import narwhals as nw
-
-        if self.n_queries <= len(self.head.scores):
-            return cluster_hint(self.head)
-        for column in filter(cluster_noun, self.table.details):
-            labelled = self.table.frame.filter(~nw.col(column).is_null())
-            sizes = labelled.group_by(column).agg(nw.len().alias("n"))
-            n, shared = nw.col("n"), nw.when(nw.col("n") > 1).then(nw.col("n")).otherwise(0)
-            sums = sizes.select(n.sum().alias("all"), nw.len().alias("k"), shared.sum().alias("s"))
-            counted = counted_clusters(column, *to_pandas(sums).fillna(0).astype(int).iloc[0])
-            if counted is not None:
-                return hint_of(column, counted)
-        return None
-
-    def queries(self) -> EvaluationSubset:
-        """The ids and references of all queries, without scores."""
-        if self.n_queries > MOST_LISTED:
-            raise self.needs_memory("a history, which compares the ids of all queries,")
-        reference = reference_column(self.table.details)
-        rows = to_pandas(
-            self.table.frame.select("query_id", *([reference] if reference else []))
-        ).set_index("query_id")
-        return EvaluationSubset(self.name, pd.DataFrame(index=rows.index), rows, {})
-
-    def worst_ids(self, metrics: Iterable[str], k: int) -> list[str]:
-        """The ids of the k worst queries of each metric; all ids of a table of no more queries."""
-        if self.n_queries <= k:
-            return self.table.first_rows(None, None, None).index.tolist()
-        rows = [
-            self.table.first_rows(None, n, k, descending=not self.metrics[n].greater_is_better)
-            for n in metrics
-        ]
-        return list(dict.fromkeys(query_id for part in rows for query_id in part.index))
-
-    def rows_of(self, ids: Sequence[str]) -> Head:
-        """Some queries as an evaluation."""
-        import narwhals as nw
-
-        rows = self.table.first_rows(nw.col("query_id").is_in(ids), None, None)
-        return self.table.with_rows(rows)
-
-    def drawn(self) -> DrawnScan:
-        """What plots of single metrics draw."""
-        return DrawnScan(self)
-
-    def gated(self, settings: GateSettings, *, with_clusters: bool = False) -> ScannedRun:
-        """The pipeline as gates take it."""
-        are_clusters = with_clusters or settings.clusters is not None
-        return ScannedRun(cast("Any", self), settings, SUMMED if are_clusters else QUERIES)
-
-    def pair_with(
-        self,
-        others: Sequence[EvaluationScan],
-        metrics: str | Iterable[str] | None,
-        missing: MissingTreatment,
-        clusters: Clusters | None,
-        on: str | None,
-    ) -> tuple[tuple[Any, ...], Units]:
-        """The scan beside each of others, and what is independent."""
-        self._refuse_texts(on)
-        named = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
-        pairings = tuple(
-            CountedPairing.of(self, other, named, missing, clusters)
-            for other in self._with_others(others)[1:]
-        )
-        return pairings, pairings[0].sides.units
-
-    def line_up(
-        self,
-        scans: Sequence[EvaluationScan],
-        metrics: str | Iterable[str] | None,
-        missing: MissingTreatment,
-        clusters: Clusters | None,
-        on: str | None,
-    ) -> CountedLineup:
-        """Scans, of which this is the first, as the lineup of a ranking."""
-        self._refuse_texts(on)
-        check_choice("missing", missing, MISSING_TREATMENTS)
-        return CountedLineup.of(self._with_others(scans[1:]), metrics, missing, clusters)
-
-    def _refuse_texts(self, on: str | None) -> None:
-        if on is not None:
-            raise self.needs_memory("on=, which matches queries by their texts,")
-
-    def run_beside(self, before: DatedRun, after: DatedRun) -> ScannedRuns:
-        """Two runs of a history, the first of which is this scan."""
-        [other] = scans_among((self, after.evaluation), "history()")[1:]
-        return ScannedRuns(before, after, (self.table, same_engine(self.table, other.table)))
-
-    # -- one pipeline
+    find_thresholds: ClassVar[Callable[..., Any]] = thresholds.find_thresholds
+    slices: ClassVar[Callable[..., Any]] = slices.slice_summary
+    gate: ClassVar[Callable[..., Any]] = gate
+    report: ClassVar[Callable[..., Any]] = report_evaluation
+    comparative_summary: ClassVar[Callable[..., Any]] = compare
 
     def evaluation_report(
-        self,
-        *,
-        metrics: str | Iterable[str] | None = None,
-        clusters: Clusters | None = None,
-        correct: Correct | CorrectNotion | None = None,
-        **settings: Unpack[MeanKeywords],
-    ) -> EvaluationReport:
-        """The report, as `RAGPipelineEvaluation.evaluation_report`.
+        self: Any, *, correct: Correct | CorrectNotion | None = None, **settings: Any
+    ) -> reporting.EvaluationReport:
+        """The report, as `RAGPipelineEvaluation.evaluation_report` with the same settings.
 
         Parameters
         ----------
-        metrics, clusters, **settings
-            As there. An interval that draws random numbers from more scores than a grid has steps
-            needs them in memory.
         correct : optional
             What a correct answer is; that of the scan if omitted.
+        **settings
+            As there. An interval that draws random numbers from more scores than a grid has steps
+            needs them in memory.
         """
-        scan: Any = self
-        report = evaluation_report(scan, correct, metrics=metrics, clusters=clusters, **settings)
+        report = reporting.evaluation_report(self, correct, **settings)
         counted = count_roles(ColumnRole(*row) for row in self.roles.itertuples(index=False))
         return report.with_notes(*self.notes, *([counted] if counted else []))
 
     classification_report = evaluation_report
 
-    @overload
-    def get_aggregated_scores(self, metric: None = None) -> pd.Series: ...
-
-    @overload
-    def get_aggregated_scores(self, metric: str) -> float: ...
-
-    def get_aggregated_scores(self, metric: str | None = None) -> float | pd.Series:
-        """The mean of one metric, or of all, as `RAGPipelineEvaluation.get_aggregated_scores`.
-
-        Parameters
-        ----------
-        metric : str, optional
-            A metric, by any of its names; if omitted, all.
-        """
+    def get_aggregated_scores(self, metric: str | None = None) -> Any:
+        """The mean of one metric, or of all, as `RAGPipelineEvaluation.get_aggregated_scores`."""
         means = {name: self._counted.column(each).mean for name, each in self.metrics.items()}
         if metric is not None:
             return means[resolver(self.metrics)(metric)]
         return pd.Series(means, name="mean").rename_axis("metric")
 
-    def aggregated_report(
-        self, output_format: OutputFormat = "json", csv_file: str | Path | None = None
-    ) -> HaystackReport:
-        """The means in Haystack's form, as `RAGPipelineEvaluation.aggregated_report`.
+    def aggregated_report(self, *args: Any, **options: Any) -> reporting.HaystackReport:
+        """The means in Haystack's form, as `RAGPipelineEvaluation.aggregated_report`."""
+        return reporting.report_of_means(self.get_aggregated_scores(), *args, **options)
 
-        Parameters
-        ----------
-        output_format, csv_file
-            As there.
-        """
-        return report_of_means(self.get_aggregated_scores(), output_format, csv_file)
-
-    def find_thresholds(
-        self,
-        metrics: str | Iterable[str] | None = None,
-        percentiles: Sequence[float] = (25, 50, 75),
-        method: PercentileMethod | None = None,
-    ) -> Result:
-        """The percentiles and the mean of each metric, as `RAGPipelineEvaluation.find_thresholds`.
-
-        Parameters
-        ----------
-        metrics, percentiles, method
-            As there.
-        """
-        scan: Any = self
-        return find_thresholds(scan, metrics, percentiles, method)
+    def detailed_report(self, *args: Any, **options: Any) -> reporting.HaystackReport:
+        """All rows in Haystack's form, as `RAGPipelineEvaluation.detailed_report`, by id."""
+        rows = self.fetched("detailed_report()")
+        return reporting.detailed_report(rows, *args, **options)
 
     def failures(
         self,
@@ -385,7 +200,7 @@ class EvaluationScan:
         *,
         cause: str | None = None,
         k: int = MOST_WORST,
-        method: PercentileMethod | None = None,
+        method: Any = None,
         query_ids: Iterable[str] | None = None,
         path: str | Path | None = None,
     ) -> Result:
@@ -393,28 +208,18 @@ class EvaluationScan:
 
         Parameters
         ----------
-        metric : str
-            A metric, by any of its names.
-        threshold : float, or a text such as "p25", "median" or "mean"
-            A number, or a statistic of the scores.
-        cause : str, optional
-            Only the queries that fail for this cause; see `breakdown`.
+        metric, threshold, cause, method, query_ids
+            As in `RAGPipelineEvaluation.failures`.
         k : int
             How many queries the table has, the worst first, equal ones in the order of their ids.
-        method : {"linear", "exclusive", "upper"}, optional
-            The rule of percentiles, as in `find_thresholds`.
-        query_ids : iterable of str, optional
-            Only these queries; the threshold is computed from all.
         path : str or Path, optional
-            A .parquet file for all of them.
+            A .parquet, .csv or .jsonl file for all of them.
 
         Returns
         -------
         Result
             With question, answer and reasons if the details have them.
         """
-        import narwhals as nw
-
         table, head = self.table, self.head
         known = choose_metrics(head, metric)[0]
         column, rule = self._counted.column(known), method or percentile_method(head)
@@ -423,12 +228,13 @@ class EvaluationScan:
         condition, notes = score < cut if known.greater_is_better else score > cut, []
         if cause is not None:
             notion = self.gated(GateSettings()).notion()
-            combined, causes = find_causes(table, notion, cutoff_of(head, None))
-            condition &= combined.condition((causes == check_cause(cause)).to_numpy(bool))
+            combined, causes = answers.find_causes(table, notion, cutoff_of(head, None))
+            is_meant = causes == causes_of_failures.check_cause(cause)
+            condition &= combined.condition(is_meant.to_numpy(bool))
             notes.append(f"only failures of {cause}")
         if query_ids is not None:
             ids = [query_ids] if isinstance(query_ids, str) else [str(each) for each in query_ids]
-            condition &= nw.col("query_id").is_in(ids)
+            condition &= nw.col(QUERY_ID).is_in(ids)
             notes.append(f"only {len(ids)} named {'query' if len(ids) == 1 else 'queries'}")
         worst = table.first_rows(condition, known.name, k, descending=not known.greater_is_better)
         every = table.frame.filter(condition)
@@ -436,90 +242,27 @@ class EvaluationScan:
             write_rows(every, path)
         names = [known.name, *(name for name in table.metrics if name != known.name)]
         rows = join_details(worst[names], worst.drop(columns=names))
-        counts = FailureCounts(count_rows(every), column.n, table.n_rows - column.n)
-        result = failures_of_rows(head, known, rows, counts, cut, threshold, rule)
+        counts = thresholds.FailureCounts(count_rows(every), column.n, table.n_rows - column.n)
+        result = thresholds.failures_of_rows(head, known, rows, counts, cut, threshold, rule)
         if counts.n_wrong > len(rows):
             notes.append(f'the table has the {len(rows)} worst; path="failures.parquet" writes all')
         settings = {**result.settings, "engine": self.engine}
         return replace(result, settings=settings).with_notes(*notes)
 
     def breakdown(
-        self,
-        *,
-        k: int = 5,
-        confidence_level: float = 0.95,
-        correct: Correct | CorrectNotion | None = None,
+        self: Any, *, correct: Correct | CorrectNotion | None = None, **options: Any
     ) -> Result:
-        """How many queries fail for each cause, as `RAGPipelineEvaluation.breakdown`.
-
-        Parameters
-        ----------
-        k, confidence_level
-            As there.
-        correct : optional
-            What a correct answer is; that of the scan if omitted.
-        """
-        notion, anything = self.gated(GateSettings(correct=correct)).notion(), cast("Any", self)
-        causes = breakdown(anything, k=k, correct=notion, confidence_level=confidence_level)
+        """How many queries fail for each cause, as `RAGPipelineEvaluation.breakdown`."""
+        notion = self.gated(GateSettings(correct=correct)).notion()
+        causes: Result = causes_of_failures.breakdown(self, correct=notion, **options)
         return replace(causes, settings={**causes.settings, "engine": self.engine})
-
-    def slices(
-        self,
-        by: str,
-        metrics: str | Iterable[str] | None = None,
-        *,
-        clusters: Clusters | None = None,
-        **settings: Unpack[MeanKeywords],
-    ) -> Result:
-        """The report for each group of queries, as `RAGPipelineEvaluation.slices`.
-
-        Parameters
-        ----------
-        by : str
-            The column of the details that holds the groups, of which there are at most 10,000.
-        metrics : str or iterable of str, optional
-            The metrics, by any of their names; if omitted, all.
-        clusters, **settings
-            As in `evaluation_report`.
-        """
-        scan: Any = self
-        return slice_summary(scan, by, metrics, clusters=clusters, **settings)
-
-    def gate(self, *rules: str | Rule, **options: Unpack[RunGateKeywords]) -> GateResult:
-        """Test the pipeline against rules, as `RAGPipelineEvaluation.gate`.
-
-        Parameters
-        ----------
-        *rules : str
-            As there.
-        **options
-            ``missing``, ``confidence_level``, ``n_resamples``, ``seed`` and ``correct``, as there.
-        """
-        return gate(self, *rules, **options)
-
-    # -- pictures and pages
-
-    def report(self, **options: Unpack[EvaluationReportKeywords]) -> Report:
-        """The report page: tables and pictures of all queries, and the worst 1,000 of each metric.
-
-        Parameters
-        ----------
-        **options
-            As in `RAGPipelineEvaluation.report`.
-
-        Returns
-        -------
-        rageval_report.reports.Report
-            Its ``save("report.html")`` writes the page; .md, .tex and .txt hold the tables.
-        """
-        return report_evaluation(cast("Any", self), **options)
 
     def plot(
         self,
         kind: str | Plot = "distribution",
-        *args: MetricNames,
+        *args: str | Iterable[str],
         ax: Axes | None = None,
-        **options: Unpack[PlotOptions],
+        **options: Any,
     ) -> Axes:
         """Draw the scan; see `rageval_report.plots`.
 
@@ -535,24 +278,18 @@ class EvaluationScan:
         **options
             The options of the plot.
         """
-        return plot_of_scan(self, kind, args, ax, dict(options))
-
-    # -- several pipelines
-
-    def comparative_summary(
-        self, *others: EvaluationScan | Scored, **options: Unpack[ComparisonKeywords]
-    ) -> Comparison:
-        """Compare this scan, the baseline, with others, query by query; see `compare`.
-
-        Parameters
-        ----------
-        *others : EvaluationScan or RAGPipelineEvaluation
-            The candidates.
-        **options
-            As in `rageval_report.compare`. Those that need every score in memory say so, and so do
-            methods of the comparison.
-        """
-        return compare(self, *others, **options)
+        entry, others = plot_named(kind), options.get("other")
+        if entry.name == "forest" and others is not None:
+            compared = compare(self, options.pop("other"), metrics=next(iter(args), None))
+            return compared.plot(entry, ax=ax, **options)
+        if entry.name not in _DRAWN_FROM_COUNTS:
+            raise self.needs_memory(f"the plot {entry.name!r}")
+        if others is not None:
+            listed = others if isinstance(others, list | tuple) else [others]
+            scans = scans_among((self, *listed), f"plot({entry.name!r})")[1:]
+            options["other"] = [DrawnScan(other) for other in scans]
+        drawn: Axes = entry(DrawnScan(self), *args, ax=ax, **options)
+        return drawn
 
     def comparative_detailed_summary(
         self,
@@ -570,17 +307,196 @@ class EvaluationScan:
         other : EvaluationScan or RAGPipelineEvaluation
             The other pipeline.
         correct, on
-            As `RAGPipelineEvaluation.comparative_detailed_summary`, but no function, and no texts.
+            As `RAGPipelineEvaluation.comparative_detailed_summary`, but no function.
         k : int
             The most ids of each column, in their order.
         path : str or Path, optional
-            A .parquet file with the ``query_id`` and the ``outcome`` of every common query.
+            A .parquet, .csv or .jsonl file with ``query_id`` and ``outcome`` of every common query.
         """
-        self._refuse_texts(on)
         check_count("k", k)
-        [candidate] = scans_among((self, other), "comparative_detailed_summary()")[1:]
-        self._with_others([candidate])
-        return outcomes_of_scans((self, candidate), correct, k, path)
+        scans = scans_among((self, other), "comparative_detailed_summary()")
+        first, candidate = self._matched(scans, on)
+        return outcomes_of_scans((first, candidate), correct, k, path)
+
+    # -- what analyses ask
+
+    def beside(self, evaluation: Scored) -> EvaluationScan:
+        """An evaluation in memory as a scan of the same engine."""
+        return self._like(evaluation.name, lambda: same_engine(self.table, evaluation))
+
+    def _like(self, name: str, describe: Callable[[], ScannedTable]) -> EvaluationScan:
+        return EvaluationScan(name, "in memory", self.engine, describe, self._in_memory)
+
+    def fetched(self, what: str) -> Head:
+        """All rows, by id, as an evaluation; an error if they are too many."""
+        if self.n_queries > MOST_FETCHED:
+            raise self.needs_memory(what)
+        return self.table.with_rows(self.table.first_rows(None, None, None))
+
+    def _matched(self, scans: Sequence[EvaluationScan], on: str | None) -> list[EvaluationScan]:
+        """Scans of one engine, the others with the ids that the same texts have in the first."""
+        for scan in scans:
+            same_engine(self.table, scan.table)
+        if on is None:
+            return list(scans)
+        first, *others = [scan._texts(on) for scan in scans]
+        renamed = []
+        for scan, own, new in zip(scans[1:], others, match_all(first, others, on), strict=True):
+            ids = pd.DataFrame({QUERY_ID: own.scores.index, "new_id": new.scores.index})
+            beside = open_beside(scan.table.opened, ids).frame
+            frame = scan.table.frame.join(beside, on=QUERY_ID, how="inner").drop(QUERY_ID)
+            table = replace(scan.table, frame=frame.rename({"new_id": QUERY_ID}))
+            renamed.append(scan._like(scan.name, lambda table=table: table))  # type: ignore[misc]
+        return [scans[0], *renamed]
+
+    def _texts(self, on: str) -> EvaluationSubset:
+        """The ids and the texts by which queries are matched."""
+        if self.n_queries > MOST_FETCHED:
+            raise self.needs_memory("on=, which matches queries by their texts,")
+        own = self.table.details
+        names = [c for c in own if c == on or (on == "question" and normalise_name(c) in QUESTION)]
+        return self._ids_with(names)
+
+    def _ids_with(self, columns: Sequence[str]) -> EvaluationSubset:
+        rows = collect(self.table.frame.select(QUERY_ID, *columns)).set_index(QUERY_ID)
+        return EvaluationSubset(self.name, pd.DataFrame(index=rows.index), rows, {})
+
+    def queries(self) -> EvaluationSubset:
+        """The ids and references of all queries, without scores."""
+        if self.n_queries > MOST_LISTED:
+            raise self.needs_memory("a history, which compares the ids of all queries,")
+        reference = reference_column(self.table.details)
+        return self._ids_with([reference] if reference else [])
+
+    @cached_property
+    def _counted(self) -> CountedTable:
+        return CountedTable.of(self.table)
+
+    def counted_table(self, clusters: Clusters | None = None) -> CountedTable:
+        """The columns with counts."""
+        return self._counted if clusters is None else CountedTable.of(self.table, clusters)
+
+    def cluster_labels(self, clusters: Clusters) -> list[Any]:
+        """The distinct labels of clusters."""
+        rows = CountedTable.of(self.table, clusters).sides.rows.select("cluster").unique()
+        return collect(rows)["cluster"].tolist()  # type: ignore[no-any-return]
+
+    def count_unscored(self, metrics: Iterable[str]) -> reporting.UnscoredQueries:
+        """The queries without a score, by metric, state and reason."""
+        return answers.count_unscored(self.table, metrics)
+
+    def count_correct(self, notion: CorrectNotion | None) -> CorrectCounts | None:
+        """How many queries are answered correctly; None if that is not known."""
+        return None if notion is None else answers.count_correct(self.table, notion)
+
+    def count_causes(
+        self, k: int, correct: Correct | CorrectNotion | None
+    ) -> causes_of_failures.CauseCounts:
+        """How many queries fail for each cause."""
+        notion = self.gated(GateSettings(correct=correct)).notion()
+        return answers.count_causes(self.table, notion, k)
+
+    def cluster_hint(self) -> str | None:
+        """A note on the first column that looks like clusters in all rows."""
+        if self.n_queries <= len(self.head.scores):
+            return cluster_hint(self.head)
+        for column in filter(cluster_noun, self.table.details):
+            labelled = self.table.frame.filter(~nw.col(column).is_null())
+            sizes = labelled.group_by(column).agg(nw.len().alias("n"))
+            n, shared = nw.col("n"), nw.when(nw.col("n") > 1).then(nw.col("n")).otherwise(0)
+            sums = sizes.select(n.sum().alias("all"), nw.len().alias("k"), shared.sum().alias("s"))
+            counted = counted_clusters(column, *collect(sums).fillna(0).astype(int).iloc[0])
+            if counted is not None:
+                return hint_of(column, counted)
+        return None
+
+    def worst_ids(self, metrics: Iterable[str], k: int) -> list[str]:
+        """The ids of the k worst queries of each metric; all ids of a table of no more queries."""
+        if self.n_queries <= k:
+            return self._ids_with([]).scores.index.sort_values().tolist()
+        rows = [
+            self.table.first_rows(None, n, k, descending=not self.metrics[n].greater_is_better)
+            for n in metrics
+        ]
+        return list(dict.fromkeys(query_id for part in rows for query_id in part.index))
+
+    def rows_of(self, ids: Sequence[str]) -> Head:
+        """Some queries as an evaluation."""
+        rows = self.table.first_rows(nw.col(QUERY_ID).is_in(ids), None, None)
+        return self.table.with_rows(rows)
+
+    def drawn(self) -> DrawnScan:
+        """What plots of single metrics draw."""
+        return DrawnScan(self)
+
+    def gated(self: Any, settings: GateSettings, *, with_clusters: bool = False) -> GatedRun:
+        """The pipeline as gates take it."""
+        if settings.clusters is not None:
+            rows = self.fetched("gate() with clusters")
+            return GatedRun(rows, settings, resolve_units(rows, settings.clusters))
+        return answers.ScannedRun(self, settings, SUMMED if with_clusters else QUERIES)
+
+    def pair_with(
+        self,
+        others: Sequence[EvaluationScan],
+        metrics: str | Iterable[str] | None,
+        missing: Any,
+        clusters: Clusters | None,
+        on: str | None,
+    ) -> tuple[tuple[Any, ...], Units]:
+        """The scan beside each of others, and what is independent."""
+        named = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
+        matched = [self._matched([self, other], on)[1] for other in others]
+        pairings = tuple(
+            CountedPairing.of(self, other, named, missing, clusters) for other in matched
+        )
+        return pairings, pairings[0].sides.units
+
+    def line_up(
+        self,
+        scans: Sequence[EvaluationScan],
+        metrics: str | Iterable[str] | None,
+        missing: Any,
+        clusters: Clusters | None,
+        on: str | None,
+    ) -> CountedLineup:
+        """Scans, of which this is the first, as the lineup of a ranking."""
+        check_choice("missing", missing, MISSING_TREATMENTS)
+        return CountedLineup.of(self._matched(scans, on), metrics, missing, clusters)
+
+    def run_beside(self, before: DatedRun, after: DatedRun) -> ScannedRuns:
+        """Two runs of a history, the first of which is this scan."""
+        [other] = scans_among((self, after.evaluation), "history()")[1:]
+        return ScannedRuns(before, after, (self.table, same_engine(self.table, other.table)))
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnScan:
+    """What plots of one metric at a time use of a scan, which has the other attributes."""
+
+    scan: EvaluationScan
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.scan, name)
+
+    @property
+    def scores(self) -> DrawnScan:
+        """The scores, metric by metric: this object itself."""
+        return self
+
+    def __len__(self) -> int:
+        return self.scan.n_queries
+
+    def __getitem__(self, metric: str) -> pd.Series:
+        return pd.Series(self._column(metric).listed("this plot"))
+
+    def _column(self, metric: str) -> Column:
+        return self.scan.counted_table().column(self.scan.metrics[metric])
+
+    def counted(self, metric: str) -> tuple[FloatArray, FloatArray]:
+        """The distinct scores of a metric in ascending order, and how often each occurs."""
+        column = self._column(metric)
+        return column.values, column.counts
 
 
 def open_scan(
@@ -597,4 +513,5 @@ def open_scan(
     return EvaluationScan(
         *(options.name or opened.name, opened.place, opened.engine),
         lambda: describe_table(opened, options, construct),
+        getattr(construct, "__self__", object),
     )

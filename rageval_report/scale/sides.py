@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -29,12 +30,11 @@ from rageval_report.scale.counted import (
     GridColumn,
     Range,
     column_of_cells,
-    count_cells,
     group_cells,
     long_rows,
 )
-from rageval_report.scale.opening import open_beside
-from rageval_report.scale.tables import MOST_LISTED_ROWS, ScannedTable, needs_memory, to_pandas
+from rageval_report.scale.frames import LazyTable, collect, open_beside
+from rageval_report.scale.tables import MOST_LISTED_ROWS, ScannedTable
 from rageval_report.scores import Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.states import NOT_APPLICABLE
@@ -50,19 +50,13 @@ from rageval_report.stats.units import (
 )
 from rageval_report.types import FloatArray
 
-if TYPE_CHECKING:
-    import narwhals as nw
-
-    from rageval_report.scale.counted import LazyTable
-
-    # Columns that are counted, and within what their numbers lie.
-    CountedNumbers: TypeAlias = dict[str, tuple[nw.Expr, Range]]
+# Columns that are counted, and within what their numbers lie.
+CountedNumbers: TypeAlias = dict[str, tuple[nw.Expr, Range]]
 
 # Columns of joined tables that are no scores; ROWS is 0 in every row.
 CLUSTER, GROUP, OTHER_GROUP, ROWS = "cluster", "group", "other_group", "rows"
 _LABELS = "_labels"
 _ZERO = Range(0.0, 0.0)
-_NOTHING = Column.of(np.zeros(0))
 # That units are clusters, whose sums the engine makes.
 SUMMED = Units(np.arange(0))
 
@@ -101,39 +95,28 @@ class SideBySide:
     left_out: str | None = None
     ranked: Sequence[Sequence[int]] | None = None
 
-    @classmethod
-    def of(
-        cls,
-        tables: Sequence[ScannedTable],
-        metrics: Sequence[tuple[Metric, ...]],
-        missing: MissingTreatment = "drop",
-        clusters: Clusters | None = None,
-    ) -> SideBySide:
-        """The tables with clusters: a column of the first one, or labels by query id.
+    def clustered(self, clusters: Clusters | None) -> SideBySide:
+        """The same with clusters: a column of the first table, or labels by query id.
 
         Raises
         ------
         DataError
             If a common query has no cluster.
         """
-        import narwhals as nw
-
         if clusters is None:
-            return cls(tables, metrics, missing)
-        first = tables[0]
+            return self
+        first, column = self.tables[0], clusters if isinstance(clusters, str) else _LABELS
         if isinstance(clusters, str):
             first.labels(clusters)  # or an error that names the columns
         else:
-            labels = pd.Series(clusters)
+            labels = pd.Series(clusters).dropna()
             rows = pd.DataFrame({QUERY_ID: labels.index.map(str), _LABELS: labels.array})
-            rows = rows[rows[_LABELS].notna()].astype(str).reset_index(drop=True)
-            beside = open_beside(first.opened, rows).frame
+            beside = open_beside(first.opened, rows.astype(str).reset_index(drop=True)).frame
             first = replace(first, frame=first.frame.join(beside, on=QUERY_ID, how="left"))
-        column = clusters if isinstance(clusters, str) else _LABELS
-        sides = cls([first, *tables[1:]], metrics, missing, column)
+        sides = replace(self, tables=[first, *self.tables[1:]], clusters=column)
         label = nw.col(CLUSTER).cast(nw.String)
         without = sides.rows.filter(label.is_null() | (label.str.strip_chars() == ""))
-        ids = to_pandas(without.select(QUERY_ID).sort(QUERY_ID).head(6))[QUERY_ID]
+        ids = collect(without.select(QUERY_ID).sort(QUERY_ID).head(6))[QUERY_ID]
         if len(ids):
             raise DataError(f"clusters must have a label for every query; {named(ids)} have none")
         return sides
@@ -152,27 +135,31 @@ class SideBySide:
     @cached_property
     def rows(self) -> LazyTable:
         """The common queries: ``r{i}_{p}`` the score, ``na{i}_{p}`` 1 if none applies."""
-        import narwhals as nw
-
         joined: Any = None
         for p, table in enumerate(self.tables):
             columns = [nw.col(QUERY_ID), *self._keys(p, table)]
             for i, known in enumerate(self.metrics):
-                name, state = known[p].name, table.state_column(known[p].name)
-                columns.append(nw.col(name).alias(f"r{i}_{p}"))
+                score, state = nw.col(known[p].name), table.state_column(known[p].name)
+                columns.append(score.alias(f"r{i}_{p}"))
                 if state is not None:
                     is_stated = nw.col(state).cast(nw.String) == NOT_APPLICABLE
-                    lacks = nw.when(nw.col(name).is_null() & is_stated).then(1.0).otherwise(0.0)
+                    lacks = nw.when(score.is_null() & is_stated).then(1.0).otherwise(0.0)
                     columns.append(lacks.alias(f"na{i}_{p}"))
             own = table.frame.select(*columns)
             joined = own if joined is None else joined.join(own, on=QUERY_ID, how="inner")
         if self.left_out is not None:
             joined = joined.filter(nw.col(GROUP) != self.left_out)
-        return self._with_other_groups(joined)
+        kinds = joined.collect_schema()
+        if "by_1" not in kinds.names():
+            return joined  # type: ignore[no-any-return]
+        sides = [nw.col("by_0"), nw.col("by_1")]
+        if not (kinds["by_0"].is_numeric() and kinds["by_1"].is_numeric()):
+            sides = [side.cast(nw.String) for side in sides]
+        # Two tables put a query into different groups; null, where a side has no group.
+        differs = nw.when(sides[0] != sides[1]).then(0.0)
+        return joined.with_columns(differs.alias(OTHER_GROUP))  # type: ignore[no-any-return]
 
     def _keys(self, p: int, table: ScannedTable) -> list[nw.Expr]:
-        import narwhals as nw
-
         keys = [nw.col(self.clusters).alias(CLUSTER)] if self.clusters and not p else []
         if self.by is not None and not p:
             keys.append(table.labels(self.by).alias(GROUP))
@@ -180,37 +167,21 @@ class SideBySide:
             keys.append(nw.col(str(self.by)).alias(f"by_{p}"))
         return keys
 
-    def _with_other_groups(self, joined: LazyTable) -> LazyTable:
-        """The rows with 0 where two tables put a query into different groups."""
-        import narwhals as nw
-
-        kinds = joined.collect_schema()
-        if "by_1" not in kinds.names():
-            return joined
-        sides = [nw.col("by_0"), nw.col("by_1")]
-        if not (kinds["by_0"].is_numeric() and kinds["by_1"].is_numeric()):
-            sides = [side.cast(nw.String) for side in sides]
-        # Where a side has no group the comparison is null.
-        return joined.with_columns(nw.when(sides[0] != sides[1]).then(0.0).alias(OTHER_GROUP))
-
     # -- what is counted
 
     def _columns(self, i: int, known: set[str]) -> CountedNumbers:
-        import narwhals as nw
-
         metric, places = self.metrics[i][0], self.scored(i)
-        raw = {p: nw.col(f"r{i}_{p}") for p in places}
-        gap = {p: raw[p].is_null() for p in places}
+        score = {p: nw.col(f"r{i}_{p}") for p in places}
+        gap = {p: raw.is_null() for p, raw in score.items()}
         numbers: CountedNumbers = {}
         lacking = [f"na{i}_{p}" for p in range(len(self.tables))]
         if known.issuperset(lacking):
             does_not_apply = nw.sum_horizontal(*lacking) == len(lacking)
             numbers[f"n{i}"] = (nw.when(does_not_apply).then(0.0), _ZERO)
             gap = {p: is_gap & ~does_not_apply for p, is_gap in gap.items()}
-        score = raw
         if self.missing == "worst" and (self.ranked is None or metric.bounds):
             worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
-            score = {p: nw.when(gap[p]).then(worst).otherwise(raw[p]) for p in places}
+            score = {p: nw.when(gap[p]).then(worst).otherwise(raw) for p, raw in score.items()}
             numbers |= {f"f{i}_{p}": (nw.when(gap[p]).then(0.0), _ZERO) for p in places}
         spread = {p: self._range(i, p) for p in places}
         if len(places) < 2:
@@ -226,7 +197,7 @@ class SideBySide:
         for (p, q), change in changes.items():
             numbers[f"d{i}_{p}_{q}"] = (change, spread[q].difference(spread[p]))
         if self.ranked is not None:
-            return numbers | self._ranks(i, changes, better=metric.greater_is_better)
+            return numbers | _ranks(i, places, changes, better=metric.greater_is_better)
         if metric.group == "performance" and min(each.low for each in spread.values()) > 0.0:
             logs = [Range(*np.log([each.low, each.high]).tolist()) for each in spread.values()]
             change = difference(both[0].log(), both[1].log(), logs)
@@ -235,37 +206,15 @@ class SideBySide:
 
     def _range(self, i: int, p: int) -> Range:
         """Within what the scores of a table lie, with those that are filled in."""
-        metric = self.metrics[i][0]
-        known = self.tables[p].ranges.get(self.metrics[i][p].name)
+        metric, known = self.metrics[i][0], self.tables[p].ranges.get(self.metrics[i][p].name)
         ends = [] if known is None else [known.low, known.high]
         if self.missing == "worst" and metric.bounds is not None:
             ends.append(metric.bounds[0 if metric.greater_is_better else 1])
         return Range(min(ends), max(ends)) if ends else _ZERO
 
-    def _ranks(
-        self, i: int, changes: Mapping[tuple[int, int], nw.Expr], *, better: bool
-    ) -> CountedNumbers:
-        """On which queries each pipeline is alone the best, and how far the ranks spread."""
-        import narwhals as nw
-
-        places, numbers, spread = self.scored(i), {}, nw.lit(0.0)
-        for place in places:
-            # Twice the distance from the middle rank: those that are beaten less those that beat.
-            lead = nw.lit(0.0)
-            for pair, change in changes.items():
-                if place in pair:
-                    gain = change if (place == pair[1]) == better else -1.0 * change
-                    sign = nw.when(gain > 0).then(1.0).when(gain < 0).then(-1.0).otherwise(gain)
-                    lead = lead + sign
-            numbers[f"w{i}_{place}"] = (nw.when(lead == len(places) - 1).then(0.0), _ZERO)
-            spread = spread + lead * lead
-        return {**numbers, f"v{i}": (spread, Range(0.0, float(len(places) ** 3)))}
-
     @cached_property
     def _cells(self) -> tuple[dict[str, Range], dict[Any, pd.DataFrame], dict[Any, pd.DataFrame]]:
         """The ranges of the columns, and the cells of columns and of sums, by group and column."""
-        import narwhals as nw
-
         known = set(self.rows.collect_schema().names())
         numbers: CountedNumbers = {ROWS: (nw.lit(0.0), _ZERO)}
         if OTHER_GROUP in known:
@@ -277,16 +226,16 @@ class SideBySide:
         keys = [*by, *([CLUSTER] if self.clusters else [])]
         rows = self.rows.select(*keys, *(each.alias(name) for name, (each, _) in numbers.items()))
         are_listed = min(table.n_rows for table in self.tables) <= MOST_LISTED_ROWS
-        cells = count_cells(rows, ranges, by, are_listed=are_listed)
+        count = partial(group_cells, are_listed=are_listed)
+        cells = _by_column(count(long_rows(rows, ranges, by), by), by)
         if not self.clusters:
-            return ranges, _by_column(cells, by), {}
+            return ranges, cells, {}
         # Of two tables the tests need the differences alone.
         summed = "dl" if self.ranked is None and len(self.tables) > 1 else "ds"
         own = {name: spread for name, spread in ranges.items() if name[0] in summed}
         per_cluster = long_rows(rows, own, keys).group_by(*keys, "column")
         sums = per_cluster.agg(nw.col("x").sum(), nw.len().alias("size"))
-        cells_of_sums = group_cells(sums, [*by, "size"], are_listed=are_listed)
-        return ranges, _by_column(cells, by), _by_column(cells_of_sums, by)
+        return ranges, cells, _by_column(count(sums, [*by, "size"]), by)
 
     @property
     def groups(self) -> dict[str, int]:
@@ -307,34 +256,26 @@ class SideBySide:
         """A column of numbers."""
         cells = self._cells[1].get((group, name))
         if cells is None:
-            return _NOTHING
+            return Column.of(np.zeros(0))
         spread = self._cells[0][name]
         column = column_of_cells(cells, spread.width)
-        if not column.is_exact:
-            is_alone = len(self.tables) == 1 and self.missing == "drop"
-            return self._with_ranks(column, name, group) if is_alone else column
-        # Values that only rounding separates may be in two cells.
-        return Column.of_counts(*merge_ties(column.values, column.counts, tie_of([spread])))
-
-    def _with_ranks(self, grid: Column, name: str, group: str) -> GridColumn:
-        """A grid of the scores of one table, which lists the cells in which a rank lies."""
-        import narwhals as nw
-
-        spread = self._cells[0][name]
+        if column.is_exact:  # values that only rounding separates may be in two cells
+            return Column.of_counts(*merge_ties(column.values, column.counts, tie_of([spread])))
+        if len(self.tables) > 1 or self.missing != "drop":
+            return column
 
         @cache
         def numbers_in(cells: tuple[float, ...]) -> FloatArray:
             x = nw.col(f"r{name[1:]}").alias("x")
             rows = self.rows.filter(nw.col(GROUP) == group) if self.by else self.rows
             inside = rows.select(x).filter((nw.col("x") / spread.width).round().is_in(cells))
-            counted = inside.group_by("x").agg(nw.len().alias("n"))
-            listed: FloatArray = to_pandas(counted)[["x", "n"]].to_numpy(np.float64).T
-            return listed
+            counted = collect(inside.group_by("x").agg(nw.len().alias("n")))
+            return counted[["x", "n"]].to_numpy(np.float64).T  # type: ignore[no-any-return]
 
-        numbers = (grid.values, grid.counts, grid.mean, grid.std)
-        return GridColumn(*numbers, is_exact=False, width=spread.width, numbers_in=numbers_in)
+        grid = (column.values, column.counts, column.mean, column.std)
+        return GridColumn(*grid, is_exact=False, width=spread.width, numbers_in=numbers_in)
 
-    def _sums(self, name: str, group: str) -> tuple[Any, Any, Any, bool]:
+    def sums(self, name: str, group: str) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
         """The sums of clusters, how many numbers each adds up, how often, and if they are exact."""
         cells = self._cells[2].get((group, name))
         parts = [] if cells is None else list(cells.groupby("size"))
@@ -349,19 +290,17 @@ class SideBySide:
 
     def error(self, name: str, group: str = "") -> ClusteredStandardError | None:
         """The standard error of a mean by clusters; None if nothing is scored."""
-        sums, sizes, counts, _ = self._sums(name, group)
+        sums, sizes, counts, _ = self.sums(name, group)
         return error_of_sums(sums, sizes, counts) if sums.size else None
 
     def pairs(self, i: int, p: int = 0, q: int = 1, group: str = "", kind: str = "d") -> Pairs:
         """The pairs of two tables; of kind "l" the differences are those of logarithms."""
         name, clusters = f"{kind}{i}_{p}_{q}", None
         if self.clusters:
-            sums, sizes, counts, is_exact = self._sums(name, group)
+            sums, sizes, counts, is_exact = self.sums(name, group)
             if (sizes != 1).any():
-                clusters = replace(
-                    column := column_of_sums(sums, sizes, counts),
-                    is_exact=column.is_exact and is_exact,
-                )
+                own = column_of_sums(sums, sizes, counts)
+                clusters = replace(own, is_exact=own.is_exact and is_exact)
         before, after = (self.column(f"s{i}_{place}", group) for place in (p, q))
         return Pairs(before, after, self.column(name, group), clusters)
 
@@ -374,9 +313,8 @@ class SideBySide:
 
     def measured(self, i: int, group: str = "") -> MetricPairs:
         """A metric of two tables, as comparisons take it."""
-        pairs = self.pairs(i, group=group)
+        pairs, n_without = self.pairs(i, group=group), self.n(f"n{i}", group)
         lone = [self.column(f"o{i}_{p}", group) for p in (0, 1)]
-        n_without = self.n(f"n{i}", group)
         n_known = n_without + pairs.differences.n + lone[0].n + lone[1].n
         has_logs = f"l{i}_0_1" in self._cells[0] and pairs.differences.n
         return MetricPairs(
@@ -390,15 +328,30 @@ class SideBySide:
 
     def shared_clusters(self) -> tuple[int, int]:
         """The number of clusters with queries in several groups, and of all; none without any."""
-        import narwhals as nw
-
         if not self.clusters:
             return 0, 0
         group = nw.col(GROUP)
         ends = self.rows.group_by(CLUSTER).agg(group.min().alias("a"), group.max().alias("z"))
         is_shared = nw.when(nw.col("a") != nw.col("z")).then(1).otherwise(0)
-        counts = to_pandas(ends.select(is_shared.sum().alias("shared"), nw.len().alias("n")))
+        counts = collect(ends.select(is_shared.sum().alias("shared"), nw.len().alias("n")))
         return int(counts["shared"].iloc[0]), int(counts["n"].iloc[0])
+
+
+def _ranks(
+    i: int, places: Sequence[int], changes: Mapping[tuple[int, int], nw.Expr], *, better: bool
+) -> CountedNumbers:
+    """On which queries each pipeline is alone the best, and how far the ranks spread."""
+    numbers, spread = {}, nw.lit(0.0)
+    for place in places:
+        # Twice the distance from the middle rank: those that are beaten less those that beat.
+        lead = nw.lit(0.0)
+        for pair, change in changes.items():
+            if place in pair:
+                gain = change if (place == pair[1]) == better else -1.0 * change
+                lead = lead + nw.when(gain > 0).then(1.0).when(gain < 0).then(-1.0).otherwise(gain)
+        numbers[f"w{i}_{place}"] = (nw.when(lead == len(places) - 1).then(0.0), _ZERO)
+        spread = spread + lead * lead
+    return {**numbers, f"v{i}": (spread, Range(0.0, float(len(places) ** 3)))}
 
 
 def grid_notes(columns: Mapping[str, Column]) -> tuple[str, ...]:
@@ -421,8 +374,6 @@ def _by_column(cells: pd.DataFrame, by: Sequence[str]) -> dict[Any, pd.DataFrame
 
 def difference(before: nw.Expr, after: nw.Expr, ranges: Sequence[Range]) -> nw.Expr:
     """The second score less the first one; 0 if only rounding separates them."""
-    import narwhals as nw
-
     change = after - before
     return nw.when(change.abs() <= tie_of(ranges)).then(0.0).otherwise(change)
 
@@ -434,17 +385,7 @@ def tie_of(ranges: Sequence[Range]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class CountedTable(PipelineTable):
-    """The table of a scan, or of a group of its queries.
-
-    Parameters
-    ----------
-    table : ScannedTable
-        The rows.
-    sides : SideBySide
-        The same alone, with all metrics.
-    group : str
-        The group; empty for all queries.
-    """
+    """The table of a scan, or of a group of its queries: `sides` is the scan alone."""
 
     table: ScannedTable
     sides: SideBySide
@@ -453,9 +394,8 @@ class CountedTable(PipelineTable):
     @classmethod
     def of(cls, table: ScannedTable, clusters: Clusters | None = None) -> CountedTable:
         """The table of all queries."""
-        return cls(
-            table, SideBySide.of([table], [(m,) for m in table.metrics.values()], "drop", clusters)
-        )
+        sides = SideBySide([table], [(metric,) for metric in table.metrics.values()])
+        return cls(table, sides.clustered(clusters))
 
     @property
     def sample(self) -> Any:
@@ -479,9 +419,8 @@ class CountedTable(PipelineTable):
 
     def notes(self, metrics: Iterable[Metric]) -> tuple[str, ...]:
         """A note on the metrics of which only a grid of their scores is known."""
-        if self.group:
-            return ()  # the table of all groups says it
-        return grid_notes({metric.name: self.column(metric) for metric in metrics})
+        # The table of all groups says it.
+        return () if self.group else grid_notes({each.name: self.column(each) for each in metrics})
 
     def _name(self, metric: Metric) -> str:
         return f"s{list(self.table.metrics).index(metric.name)}_0"
@@ -495,19 +434,20 @@ class CountedTable(PipelineTable):
         return self.sides.error(self._name(metric), self.group) if self.are_clusters else None
 
     def unit_means(self, metric: Metric) -> Column:
-        """The scores; means of clusters need every row."""
-        if self.are_clusters:
-            raise needs_memory("a history with clusters", self.table)
-        return self.column(metric)
+        """The mean score of each query, or of each cluster."""
+        if not self.are_clusters:
+            return self.column(metric)
+        sums, sizes, counts, is_exact = self.sides.sums(self._name(metric), self.group)
+        order = np.argsort(sums / sizes, kind="stable")
+        means = merge_ties((sums / sizes)[order], counts[order], tie_of([Range(0.0, 0.0)]))
+        return replace(Column.of_counts(*means), is_exact=is_exact)
 
     def groups(self, by: str) -> dict[str, CountedTable]:
         """The tables of groups."""
         self.table.check_groups(by)
         sides = replace(self.sides, by=by)
-        return {
-            label: replace(self, sides=sides, group=label)
-            for label in order_of_groups(sides.groups)
-        }
+        labels = order_of_groups(sides.groups)
+        return {label: replace(self, sides=sides, group=label) for label in labels}
 
     def shared_clusters(self, by: str) -> tuple[int, int]:
         """The number of clusters with queries in several groups, and of all clusters."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -21,19 +22,15 @@ from rageval_report._registry import import_arrow_module, import_parquet, import
 from rageval_report.analysis.tables import NO_GROUP, no_groups
 from rageval_report.errors import MOST_NAMED, DataError, ReaderError, UnknownNameError, named
 from rageval_report.readers import ScoreFile, read
-from rageval_report.scale.counted import Range, collect, numbers_of
-from rageval_report.scale.opening import OpenedFrame, open_beside
+from rageval_report.scale.counted import Range
+from rageval_report.scale.frames import LazyTable, OpenedFrame, collect, count_rows, open_beside
 from rageval_report.scores import Correct, Metric, Scored, normalise_name
+from rageval_report.scores.cells import Cell, read_cell
 from rageval_report.scores.guard import CHECK_NAMES, doubts_about_scores, notes_with_doubts
 from rageval_report.scores.query_ids import QUERY_ID, RepeatedIdsError
 from rageval_report.scores.roles.column_role import Roles
-from rageval_report.scores.states import STATE
+from rageval_report.scores.states import MISSING, REASON, SCORED, STATE
 from rageval_report.scores.table import MetricsArgument
-
-if TYPE_CHECKING:
-    import narwhals as nw
-
-    from rageval_report.scale.counted import LazyTable
 
 # Rows that decide what the columns are; a table with no more of them is described as in memory.
 MOST_HEAD = 10_000
@@ -42,20 +39,17 @@ MOST_LISTED_ROWS = 2**16
 MOST_GROUPS = 10_000
 # Rows that a person may read of a metric.
 MOST_WORST = 1000
-# Rows outside the bounds of their metric that are looked at.
-_MOST_OUTSIDE = 1000
-# A cell of text that is a number.
+# Rows outside the bounds of their metric, and words for a missing score, that are looked at.
+_MOST_ODD = 1000
 _NUMERAL = r"^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$"
+_INTEGER = r"^\s*[+-]?\d+\s*$"
 _REMEDY = (
     "A scan cannot average repeated rows; remove them, or load the table with read_scores and "
     'duplicates="mean"'
 )
-_ALLOWED = "allowed by "
 
 # `RAGPipelineEvaluation.from_score_file`; this room is below that of evaluations.
 Construct = Callable[..., Any]
-# The number, the extremes, and a score of each kind of every metric; NaN if there is none.
-Facts: TypeAlias = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -120,11 +114,6 @@ class ScannedTable:
     gather: Callable[[], Any]
 
     @property
-    def name(self) -> str:
-        """The name of the pipeline."""
-        return self.head.name
-
-    @property
     def metrics(self) -> dict[str, Metric]:
         """The description of each metric."""
         return self.head.metrics
@@ -137,8 +126,6 @@ class ScannedTable:
 
     def labels(self, by: str) -> nw.Expr:
         """The group of each query as text, "(none)" for an empty cell."""
-        import narwhals as nw
-
         if by not in self.details:
             raise UnknownNameError("detail column", by, self.details)
         return nw.col(by).cast(nw.String).fill_null(NO_GROUP)
@@ -146,7 +133,7 @@ class ScannedTable:
     def check_groups(self, by: str) -> None:
         """Refuse a column of too many groups, or of one for every query."""
         first = self.frame.select(self.labels(by).alias("label")).unique().head(MOST_GROUPS + 1)
-        labels = to_pandas(first)["label"]
+        labels = collect(first)["label"]
         if len(labels) > MOST_GROUPS:
             raise DataError(f"{by!r} has more than {MOST_GROUPS} groups, too many for a table")
         if len(labels) == self.n_rows > 1:
@@ -157,46 +144,19 @@ class ScannedTable:
         labels = [label for label in self.details if label.endswith(STATE)]
         return next((o for o in labels if normalise_name(o.removesuffix(STATE)) == name), None)
 
-    # -- rows
-
     def first_rows(
-        self,
-        condition: nw.Expr | None,
-        by: str | None,
-        k: int | None,
-        *,
-        descending: bool = False,
+        self, condition: nw.Expr | None, by: str | None, k: int | None, *, descending: bool = False
     ) -> pd.DataFrame:
-        """Some rows, index ``query_id``, the metrics first.
-
-        Parameters
-        ----------
-        condition : Expr, optional
-            Which rows; all of them if omitted.
-        by : str, optional
-            The column by which they are in order, then by id; only by id if omitted.
-        k : int, optional
-            How many; all of them if omitted.
-        descending : bool
-            Whether the largest comes first.
-        """
+        """Some rows by a column and then by id, index ``query_id``, the metrics first."""
         rows = self.frame.select(QUERY_ID, *self.metrics, *self.details)
         rows = rows if condition is None else rows.filter(condition)
         order = [QUERY_ID] if by is None else [by, QUERY_ID]
         rows = rows.sort(*order, descending=[descending, False][-len(order) :], nulls_last=True)
-        fetched = to_pandas(rows if k is None else rows.head(k)).set_index(QUERY_ID)
-        for name in self.details if self.opened.has_texts else ():
-            # As pandas reads a file of texts: numbers, where the first rows are.
-            numbers = pd.to_numeric(fetched[name], errors="coerce")
-            is_number = name in self.head.details and self.head.details[name].dtype.kind in "if"
-            if is_number and numbers.notna().equals(fetched[name].notna()):
-                fetched[name] = numbers
-        return fetched.astype(dict.fromkeys(self.metrics, np.float64))
+        fetched = collect(rows if k is None else rows.head(k)).set_index(QUERY_ID)
+        return fetched.astype(dict.fromkeys(self.metrics, np.float64))  # type: ignore[no-any-return]
 
     def details_of(self, ids: pd.Index) -> pd.DataFrame:
         """The details of some queries, in this order."""
-        import narwhals as nw
-
         rows = self.first_rows(nw.col(QUERY_ID).is_in(ids.tolist()), None, max(1, len(ids)))
         return rows.drop(columns=list(self.metrics)).reindex(ids)
 
@@ -205,29 +165,15 @@ class ScannedTable:
         names = list(self.metrics)
         return replace(self.head, scores=rows[names], details=rows.drop(columns=names))
 
-
-def to_pandas(table: LazyTable) -> pd.DataFrame:
-    """A lazy frame as one of pandas, in memory."""
-    frame: pd.DataFrame = collect(table, "pandas")
-    return frame.reset_index(drop=True)
-
-
-def count_rows(rows: LazyTable) -> int:
-    """The number of rows of a lazy frame."""
-    import narwhals as nw
-
-    return int(to_pandas(rows.select(nw.len().alias("n")))["n"].iloc[0])
-
-
-def needs_memory(what: str, table: ScannedTable) -> DataError:
-    """The error for an analysis that needs every row in memory."""
-    n_metrics = len(table.metrics)
-    size = max(1, 8 * table.n_rows * (n_metrics + 1) // 10**6)
-    return DataError(
-        f"{what} needs every score in memory: {table.n_rows} rows with {n_metrics} "
-        f"metric{'' if n_metrics == 1 else 's'}, about {size} MB. If they fit, bring them into "
-        "memory: scan.collect()"
-    )
+    def needs_memory(self, what: str) -> DataError:
+        """The error for an analysis that needs every row in memory."""
+        n_metrics = len(self.metrics)
+        size = max(1, 8 * self.n_rows * (n_metrics + 1) // 10**6)
+        return DataError(
+            f"{what} needs every score in memory: {self.n_rows} rows with {n_metrics} "
+            f"metric{'' if n_metrics == 1 else 's'}, about {size} MB. If they fit, bring them into "
+            "memory: scan.collect()"
+        )
 
 
 def same_engine(first: ScannedTable, other: ScannedTable | Scored) -> ScannedTable:
@@ -241,25 +187,21 @@ def same_engine(first: ScannedTable, other: ScannedTable | Scored) -> ScannedTab
     if isinstance(other, ScannedTable):
         if other.opened.engine != first.opened.engine:
             raise DataError(
-                f"{first.name!r} is a table of {first.opened.engine} and {other.name!r} one of "
-                f"{other.opened.engine}; open both with one engine, or bring one into memory: "
-                "scan.collect()"
+                f"{first.head.name!r} is a table of {first.opened.engine} and {other.head.name!r} "
+                f"one of {other.opened.engine}; open both with one engine, or bring one into "
+                "memory: scan.collect()"
             )
         return other
     details = other.details[[name for name in other.details if name not in other.scores]]
     # Columns of Python objects, such as lists, have no type that all engines know.
-    names = [name for name, kind in details.dtypes.items() if kind.kind == "O"]
-    objects = details[names]
+    objects = details[[name for name, kind in details.dtypes.items() if kind.kind == "O"]]
     plain = details.assign(**objects.astype("str").where(objects.notna(), None))
     rows = pd.concat([other.scores, plain], axis=1)
     rows.insert(0, QUERY_ID, pd.Series(rows.index, index=rows.index, dtype="str"))
     opened = open_beside(first.opened, rows.reset_index(drop=True))
-    ranges = {
-        str(name): Range(float(scores.min()), float(scores.max()))
-        for name, scores in other.scores.items()
-        if scores.notna().any()
-    }
-    frame = opened.frame.with_columns(*map(numbers_of, other.metrics))
+    scored = {str(name): scores for name, scores in other.scores.items() if scores.notna().any()}
+    ranges = {name: Range(float(own.min()), float(own.max())) for name, own in scored.items()}
+    frame = opened.frame.with_columns(*(_double(n).alias(n) for n in other.metrics))
     return ScannedTable(frame, Head.of(other), len(rows), ranges, opened, lambda: other)
 
 
@@ -267,16 +209,7 @@ def same_engine(first: ScannedTable, other: ScannedTable | Scored) -> ScannedTab
 
 
 def describe_table(opened: OpenedFrame, options: ScanOptions, construct: Construct) -> ScannedTable:
-    """Decide what the columns of a lazy frame are.
-
-    Parameters
-    ----------
-    opened : OpenedFrame
-        The rows.
-    options : ScanOptions
-        What the caller states.
-    construct : callable
-        ``RAGPipelineEvaluation.from_score_file``.
+    """Decide what the columns of a lazy frame are; `construct` makes an evaluation of a file.
 
     Raises
     ------
@@ -285,76 +218,182 @@ def describe_table(opened: OpenedFrame, options: ScanOptions, construct: Constru
     DataError
         If there are no rows.
     """
-    import narwhals as nw
-
     reader = _RowReader(opened, replace(options, name=options.name or opened.name), construct)
     n_rows = count_rows(opened.frame)
     if not n_rows:
         raise DataError(f"{opened.place}: data must have one row per query; the table is empty")
     first = collect(opened.frame.head(MOST_HEAD), "pyarrow")
-    is_whole = n_rows <= MOST_HEAD
-    head = Head.of(reader.evaluate(reader.read(first), is_draft=not is_whole))
-    shape = reader.shape(head)
-    facts = reader.facts(shape)
-    if not is_whole:
-        head = reader.head_of_all(first, head, shape, facts)
-        shape = reader.shape(head)
-    reader.check_ids(shape)
+    file = reader.read(first)
+    head = reader.evaluate(file)
+    columns = reader.columns(head)
+    columns.look(opened, head, n_rows)
+    if n_rows > MOST_HEAD and (witnesses := columns.witnesses(opened.frame, head)):
+        file = reader.read(columns.joined([first, *witnesses]))
+        head = reader.evaluate(file)
+    reader.check_ids(columns)
+    head = reader.with_notes(head, file, columns)
     ranges, moved = {}, []
     for name, metric in head.metrics.items():
-        low, high = facts[name]["low"], facts[name]["high"]
+        low, high = columns.facts[name]["low"], columns.facts[name]["high"]
         if not math.isnan(low):
             least, most = metric.bounds or (low, high)
             ranges[name] = Range(max(low, least), min(high, most))
             moved += [nw.col(name).clip(least, most)] if low < least or high > most else []
-    frame = opened.frame.select(*shape.expressions())
-    return ScannedTable(
-        frame.with_columns(*moved) if moved else frame,
-        *(head, n_rows, ranges, opened, reader.collect),
-    )
+    frame = opened.frame.select(*columns.expressions())
+    frame = frame.with_columns(*moved) if moved else frame
+    return ScannedTable(frame, head, n_rows, ranges, opened, reader.collect)
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """The columns of an opened frame: of the ids, of each metric, and the names of the details."""
+def _double(column: str) -> nw.Expr:
+    number = nw.col(column).cast(nw.Float64)
+    return nw.when(~number.is_nan()).then(number)
 
+
+def _matches(column: str, pattern: str = _NUMERAL) -> nw.Expr:
+    return nw.col(column).str.contains(pattern)
+
+
+def _count(condition: nw.Expr) -> nw.Expr:
+    return nw.when(condition).then(1).otherwise(0).sum()
+
+
+@dataclass
+class _Columns:
+    """The columns of an opened frame: of the ids, of each metric, and the names of the details.
+
+    Of all rows, `facts` has the number and the extremes of each metric and a score of each kind;
+    `words` the cells of text that say why a score is missing, and `numbers` the type of details of
+    text that are numbers.
+    """
+
+    place: str
     id_column: str
     metrics: Mapping[str, str]
     details: Mapping[str, str]
     types: Mapping[str, Any]
+    facts: dict[str, dict[str, float]] = field(default_factory=dict)
+    words: dict[str, dict[str, Cell]] = field(default_factory=dict)
+    numbers: dict[str, Any] = field(default_factory=dict)
 
-    def number(self, name: str) -> nw.Expr:
-        """A metric as a double, null where it is unscored."""
-        import narwhals as nw
-
-        column = self.metrics[name]
+    def number(self, column: str, kind: Any = nw.Float64) -> nw.Expr:
+        """A column as numbers, null where a cell is empty or another text."""
         if self.types[column] != nw.String:
-            return numbers_of(column).alias(name)
-        numeral = nw.when(self.is_numeral(column)).then(nw.col(column).str.strip_chars())
-        return numeral.cast(nw.Float64).alias(name)
-
-    @staticmethod
-    def is_numeral(column: str) -> nw.Expr:
-        """Whether a cell of text is a number."""
-        import narwhals as nw
-
-        return nw.col(column).str.contains(_NUMERAL)
+            return _double(column)
+        return nw.when(_matches(column)).then(nw.col(column).str.strip_chars()).cast(kind)
 
     def query_id(self) -> nw.Expr:
-        """The ids as text."""
-        import narwhals as nw
-
+        """The ids as text; null where a cell is empty or no id."""
         ids, kind = nw.col(self.id_column), self.types[self.id_column]
         if kind.is_float():  # whole numbers, among which a cell was empty
-            ids = ids.cast(nw.Int64)
-        return (ids if kind == nw.String else ids.cast(nw.String)).alias(QUERY_ID)
+            ids = nw.when(~ids.is_nan() & (ids == ids.round())).then(ids).cast(nw.Int64)
+        if kind != nw.String:
+            return ids.cast(nw.String).alias(QUERY_ID)
+        return nw.when(ids.str.strip_chars() != "").then(ids).alias(QUERY_ID)
 
     def expressions(self) -> list[nw.Expr]:
-        """The ids, the metrics and the details."""
-        import narwhals as nw
+        """The ids, the metrics, the details and the states of the metrics."""
+        metrics = [self.number(column).alias(name) for name, column in self.metrics.items()]
+        details = [
+            self.number(column, kind) if (kind := self.numbers.get(column)) else nw.col(column)
+            for column in self.details
+        ]
+        labelled = [d.alias(name) for d, name in zip(details, self.details.values(), strict=True)]
+        return [self.query_id(), *metrics, *labelled, *self._states()]
 
-        others = [nw.col(column).alias(name) for column, name in self.details.items()]
-        return [self.query_id(), *map(self.number, self.metrics), *others]
+    def _states(self) -> list[nw.Expr]:
+        """Why scores are missing, where words say it; as `rageval_report.scores.states` does."""
+        made = []
+        for column, words in self.words.items():
+            is_number = _matches(column)
+            state: Any = nw.when(is_number).then(nw.lit(SCORED))
+            reason: Any = nw.when(is_number).then(nw.lit(None, nw.String))
+            for word, cell in words.items():
+                is_said = nw.col(column) == word
+                state = state.when(is_said).then(nw.lit(cell.state))
+                reason = reason.when(is_said).then(nw.lit(cell.reason, nw.String))
+            if {cell.state for cell in words.values()} - {MISSING}:
+                made.append(state.otherwise(nw.lit(MISSING)).alias(f"{column}{STATE}"))
+            if any(cell.reason for cell in words.values()):
+                made.append(reason.alias(f"{column}{REASON}"))
+        return made
+
+    def look(self, opened: OpenedFrame, head: Head, n_rows: int) -> None:
+        """Find by one pass what all rows say; the kinds are those that `infer_metric` looks at.
+
+        Raises
+        ------
+        ReaderError
+            If a cell of text of a metric is neither a number nor a word for a missing score.
+        """
+        wanted: dict[str, dict[str, nw.Expr]] = {}
+        for name, column in self.metrics.items():
+            x = self.number(column)
+            kinds = {"other": (x != 0.0) & (x != 1.0), "part": x != x.round()}
+            kinds |= {"inside": (x > 0.0) & (x < 1.0), "one": x == 1.0}
+            own: dict[str, nw.Expr] = {
+                kind: nw.when(holds).then(x).min() for kind, holds in kinds.items()
+            }
+            wanted[name] = {"n": x.count(), "low": x.min(), "high": x.max(), **own}
+            if self.types[column] == nw.String:
+                wanted[name]["texts"] = _count(~_matches(column))
+        like = {c for c, label in self.details.items() if _is_number(head.details, label)}
+        for column in like if opened.has_texts else ():
+            texts, integers = _count(~_matches(column)), _count(_matches(column, _INTEGER))
+            wanted[f" {column}"] = {"texts": texts, "integers": integers}
+        named_exprs = [
+            expr.alias(f"{place} {kind}")
+            for place, own in enumerate(wanted.values())
+            for kind, expr in own.items()
+        ]
+        row = collect(opened.frame.select(*named_exprs)).iloc[0]
+        for place, (name, own) in enumerate(wanted.items()):
+            self.facts[name] = {kind: float(row[f"{place} {kind}"]) for kind in own}
+        for column in like & {name[1:] for name in self.facts}:
+            known = self.facts[f" {column}"]
+            if not known["texts"]:
+                is_whole = known["integers"] == n_rows
+                self.numbers[column] = nw.Int64 if is_whole else nw.Float64
+        for name, column in self.metrics.items():
+            if self.facts[name].pop("texts", 0):
+                self._find_words(opened.frame, name, column)
+
+    def _find_words(self, frame: LazyTable, name: str, column: str) -> None:
+        texts = frame.filter(~_matches(column)).group_by(column).agg(nw.len().alias("n"))
+        found = collect(texts.sort(column).head(_MOST_ODD)).set_index(column)["n"]
+        self.words[column] = {text: read_cell(text) for text in found.index}
+        self.facts[name]["unscored"] = float(found.sum())
+        for text, cell in self.words[column].items():
+            if cell.state == SCORED or not cell.is_read:
+                row = collect(frame.filter(nw.col(column) == text).head(1)).iloc[0]
+                raise ReaderError(
+                    f"{name!r} must be numbers, and empty where a query is unscored; got {text!r} "
+                    f"at {row[self.id_column]!r}. Read the table whole with read_scores, which "
+                    "knows such cells",
+                    self.place,
+                )
+
+    def witnesses(self, frame: LazyTable, head: Head) -> list[Any]:
+        """Rows of Arrow with the scores of each kind, and those that lie outside the bounds."""
+        parts = []
+        for name, metric in head.metrics.items():
+            x, facts = self.number(self.metrics[name]), self.facts[name]
+            known = {*head.scores[name].tolist()}
+            values = {facts[kind] for kind in ("low", "high", "other", "part", "inside", "one")}
+            parts += [frame.filter(x == v).head(1) for v in sorted(values - known) if v == v]
+            low, high = metric.bounds or (-math.inf, math.inf)
+            if facts["low"] < low or facts["high"] > high:
+                parts.append(frame.filter((x < low) | (x > high)).head(_MOST_ODD))
+        return [collect(part, "pyarrow") for part in parts]
+
+    def joined(self, tables: list[Any]) -> Any:
+        """Rows of Arrow together, each id once."""
+        arrow = import_pyarrow()
+        rows = arrow.concat_tables(tables, promote_options="permissive")
+        return rows.filter(arrow.array(~rows.column(self.id_column).to_pandas().duplicated()))
+
+
+def _is_number(details: pd.DataFrame, label: str) -> bool:
+    return label in details and details[label].dtype.kind in "if"
 
 
 @dataclass(frozen=True)
@@ -367,7 +406,11 @@ class _RowReader:
 
     def collect(self) -> Any:
         """The evaluation of all rows."""
-        return self.evaluate(self.read(collect(self.opened.frame, "pyarrow")))
+        return self._evaluation(
+            self.read(collect(self.opened.frame, "pyarrow")),
+            strict=self.options.strict,
+            allow=self.options.allow,
+        )
 
     @property
     def _roles(self) -> dict[str, Any]:
@@ -379,15 +422,16 @@ class _RowReader:
         if opened.has_texts:
             import_arrow_module("csv").write_csv(rows, buffer)
         else:
-            stated = rows.replace_schema_metadata(opened.metadata or {})
-            import_parquet().write_table(stated, buffer)
-        keywords: dict[str, Any] = {
+            import_parquet().write_table(
+                rows.replace_schema_metadata(opened.metadata or {}), buffer
+            )
+        stated: dict[str, Any] = {
             "query_id": options.query_id,
             "metrics": options.metrics,
             "roles": self._roles,
         }
         try:
-            files = read(buffer.getvalue(), totals="keep", **keywords)
+            files = read(buffer.getvalue(), totals="keep", **stated)
         except ReaderError as exc:
             raise ReaderError(exc.message, path=opened.place) from exc
         if len(files) != 1:
@@ -399,26 +443,27 @@ class _RowReader:
             )
         return replace(files[0], totals="keep")
 
-    def evaluate(self, file: ScoreFile, *, is_draft: bool = False) -> Any:
-        """The evaluation of some rows; doubts about a draft are raised later, with all rows."""
-        stated = ("query_id", "metrics", "correct", "strict", "allow")
-        arguments = {name: getattr(self.options, name) for name in stated}
-        if is_draft:
-            arguments |= {"strict": False, "allow": tuple(CHECK_NAMES)}
-        arguments |= {"totals": "keep", "roles": self._roles}
+    def evaluate(self, file: ScoreFile) -> Head:
+        """What analyses need of some rows, without doubts and the notes of the file."""
+        quiet = replace(file, notes=())
+        return Head.of(self._evaluation(quiet, strict=False, allow=tuple(CHECK_NAMES)))
+
+    def _evaluation(self, file: ScoreFile, **strictness: Any) -> Any:
+        stated = {name: getattr(self.options, name) for name in ("query_id", "metrics", "correct")}
+        stated |= {"totals": "keep", "roles": self._roles, **strictness}
         try:
-            return self.construct(self.options.name, file, self.opened.place, **arguments)
+            return self.construct(self.options.name, file, self.opened.place, **stated)
         except ReaderError as exc:
             if isinstance(exc.__cause__, RepeatedIdsError):
                 raise self._repeated(exc.__cause__.ids) from exc
             raise
 
-    def shape(self, head: Head) -> _Shape:
+    def columns(self, head: Head) -> _Columns:
         """Which column is what, by what the first rows were taken for."""
         types = dict(self.opened.frame.collect_schema())
         by_role = dict(zip(head.roles["column"], head.roles["role"], strict=True))
-        columns = {normalise_name(c): c for c, role in by_role.items() if role == "metric"}
-        lost = [name for name in head.metrics if columns.get(name) not in types]
+        sources = {normalise_name(c): c for c, role in by_role.items() if role == "metric"}
+        lost = [name for name in head.metrics if sources.get(name) not in types]
         ids = [column for column, role in by_role.items() if role == "id"]
         # An index of pandas is a column of the file, and has no role.
         ids = [c for c in (*ids, self.options.query_id or QUERY_ID) if c in types]
@@ -431,94 +476,44 @@ class _RowReader:
                 path=self.opened.place,
             )
         others = [c for c, role in by_role.items() if role not in ("metric", "id") and c in types]
-        details = dict(zip(others, map(str, head.details.columns), strict=False))
-        metrics = {name: columns[name] for name in head.metrics}
-        return _Shape(
-            ids[0], metrics, {c: n for c, n in details.items() if n not in metrics}, types
-        )
+        labels = dict(zip(others, map(str, head.details.columns), strict=False))
+        details = {c: label for c, label in labels.items() if label not in head.metrics}
+        metrics = {name: sources[name] for name in head.metrics}
+        return _Columns(self.opened.place, ids[0], metrics, details, types)
 
-    def facts(self, shape: _Shape) -> Facts:
-        """The number and the extremes of every metric, and a score of each kind, by one pass.
-
-        The kinds are those by which `fit_scale` and `infer_metric` decide what a metric is.
-
-        Raises
-        ------
-        ReaderError
-            If a cell of text is not a number.
-        """
-        import narwhals as nw
-
-        wanted, frame = [], self.opened.frame
-        for place, (name, column) in enumerate(shape.metrics.items()):
-            x = shape.number(name)
-            own = {"n": x.count(), "low": x.min(), "high": x.max()}
-            kinds = {"other": (x != 0.0) & (x != 1.0), "part": x != x.round()}
-            kinds |= {"inside": (x > 0.0) & (x < 1.0), "one": x == 1.0}
-            own |= {kind: nw.when(holds).then(x).min() for kind, holds in kinds.items()}
-            if shape.types[column] == nw.String:
-                own["n_texts"] = nw.when(~shape.is_numeral(column)).then(1).sum()
-            wanted += [expr.alias(f"{place} {kind}") for kind, expr in own.items()]
-        facts: dict[str, dict[str, float]] = {name: {} for name in shape.metrics}
-        for key, value in to_pandas(frame.select(*wanted)).iloc[0].items():
-            place_of, _, kind = str(key).partition(" ")
-            facts[[*facts][int(place_of)]][kind] = float(value)
-        for name, column in shape.metrics.items():
-            if facts[name].get("n_texts", 0) > 0:
-                row = to_pandas(frame.filter(~shape.is_numeral(column)).head(1)).iloc[0]
-                raise ReaderError(
-                    f"{name!r} must be numbers, and empty where a query is unscored; got "
-                    f"{row[column]!r} at {row[shape.id_column]!r}. Read the table whole with "
-                    "read_scores, which knows such cells",
-                    self.opened.place,
-                )
-        return facts
-
-    def head_of_all(self, first: Any, draft: Head, shape: _Shape, facts: Facts) -> Head:
-        """The head of a large table, as if it were that of all rows."""
-        arrow, frame = import_pyarrow(), self.opened.frame
-        parts = []
-        for name, metric in draft.metrics.items():
-            x, known = shape.number(name), {*draft.scores[name].tolist()}
-            values = {facts[name][kind] for kind in facts[name] if kind not in ("n", "n_texts")}
-            parts += [frame.filter(x == v).head(1) for v in sorted(values - known) if v == v]
-            low, high = metric.bounds or (-math.inf, math.inf)
-            if facts[name]["low"] < low or facts[name]["high"] > high:
-                parts.append(frame.filter((x < low) | (x > high)).head(_MOST_OUTSIDE))
-        tables = [first, *(collect(part, "pyarrow") for part in parts)]
-        rows = arrow.concat_tables(tables, promote_options="permissive")
-        is_new = ~rows.column(shape.id_column).to_pandas().duplicated()
-        file = self.read(rows.filter(arrow.array(is_new)))
-        # Doubts count queries, so they are raised anew with the numbers of all of them.
-        head = Head.of(self.evaluate(replace(file, notes=()), is_draft=True))
-        others = [note for note in head.notes if not note.startswith(_ALLOWED)]
-        counts = {name: int(facts[name]["n"]) for name in head.metrics if name in facts}
+    def with_notes(self, head: Head, file: ScoreFile, columns: _Columns) -> Head:
+        """The head with the notes and the doubts of all rows, which count queries."""
+        said = [f" cells of {column!r} say " for column in columns.words]
+        others = [
+            note
+            for note in head.notes
+            if not note.startswith("allowed by ") and not any(text in note for text in said)
+        ]
+        notes = [
+            f"{columns.facts[name]['unscored']:.0f} cells of {column!r} say "
+            f"{named(sorted({word.strip() for word in columns.words[column]}))}: unscored"
+            for name, column in columns.metrics.items()
+            if column in columns.words
+        ]
+        counts = {name: int(columns.facts[name]["n"]) for name in head.metrics}
         doubts = doubts_about_scores(head.scores, head.metrics, n_scored=counts)
         strict, allow, where = self.options.strict, self.options.allow, f"{self.opened.place}: "
-        notes = (*file.notes, *others)
-        return replace(
-            head, notes=notes_with_doubts(notes, doubts, strict=strict, allow=allow, where=where)
-        )
+        every = (*file.notes, *notes, *others)
+        checked = notes_with_doubts(every, doubts, strict=strict, allow=allow, where=where)
+        return replace(head, notes=checked)
 
-    def check_ids(self, shape: _Shape) -> None:
+    def check_ids(self, columns: _Columns) -> None:
         """Refuse rows without an id, and ids that occur twice."""
-        import narwhals as nw
-
-        frame, column, kind = self.opened.frame, nw.col(shape.id_column), shape.types
-        is_wrong = column.is_null()
-        if kind[shape.id_column] == nw.String:
-            is_wrong |= column.str.strip_chars() == ""
-        elif kind[shape.id_column].is_float():
-            is_wrong |= column.is_nan() | (column != column.round())
-        wrong = to_pandas(frame.filter(is_wrong).head(1))
+        query_id, frame = columns.query_id(), self.opened.frame
+        wrong = collect(frame.filter(query_id.is_null()).head(1))
         if len(wrong):
             raise ReaderError(
                 "every row needs a query id, a text or an integer; this one has none: "
                 f"{wrong.iloc[0].to_dict()!r:.200}",
                 self.opened.place,
             )
-        counts = frame.select(shape.query_id()).group_by(QUERY_ID).agg(nw.len().alias("n"))
-        repeated = to_pandas(counts.filter(nw.col("n") > 1).sort(QUERY_ID).head(MOST_NAMED + 1))
+        counts = frame.select(query_id).group_by(QUERY_ID).agg(nw.len().alias("n"))
+        repeated = collect(counts.filter(nw.col("n") > 1).sort(QUERY_ID).head(MOST_NAMED + 1))
         if len(repeated):
             raise self._repeated(repeated[QUERY_ID].tolist())
 

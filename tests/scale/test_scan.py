@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,10 @@ def random_table(seed: int) -> pd.DataFrame:
 
 
 def write(frame: pd.DataFrame, path: Path) -> Path:
-    if path.suffix == ".parquet":
-        frame.to_parquet(path, index=False)
-    elif path.suffix == ".csv":
+    if path.suffix == ".csv":
         frame.to_csv(path, index=False)
     else:
-        frame.to_json(path, orient="records", lines=True)
+        frame.to_parquet(path, index=False)
     return path
 
 
@@ -88,14 +87,6 @@ def assert_same(memory: Result, scan: Result, rtol: float = 1e-12) -> None:
     assert dict(memory.settings) == settings
 
 
-def outcome(function: Any) -> Any:
-    """What a function returns, or the text of its error."""
-    try:
-        return function()
-    except DataError as exc:
-        return str(exc)
-
-
 def rules_of(name: str) -> list[str]:
     return [
         *(f"mean({name}) >= 0.9", f"p90({name}) <= 0.4", f"unscored({name}) <= 0.01"),
@@ -103,7 +94,7 @@ def rules_of(name: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_a_scan_gives_the_numbers_of_memory(seed: int, tmp_path: Path) -> None:
     suffix = (".parquet", ".csv")[seed % 2]
     memory, scan = both(random_table(seed), tmp_path / f"run{suffix}")
@@ -116,12 +107,14 @@ def test_a_scan_gives_the_numbers_of_memory(seed: int, tmp_path: Path) -> None:
     assert_same(memory.failures(name, "p25"), scan.failures(name, "p25"))
     pd.testing.assert_series_equal(memory.get_aggregated_scores(), scan.get_aggregated_scores())
     for missing in ("drop", "worst"):
-        for rules in ([*rules_of(name)], ["correct >= 0.99"]):
-            ours = outcome(lambda: memory.gate(*rules, missing=missing))  # noqa: B023
-            theirs = outcome(lambda: scan.gate(*rules, missing=missing))  # noqa: B023
-            if isinstance(ours, str):
-                assert ours == theirs
-                continue
+        rules = [*rules_of(name), *(["correct >= 0.99"] if "exact_match" in memory.metrics else [])]
+        try:
+            ours = memory.gate(*rules, missing=missing)
+        except DataError as exc:
+            with pytest.raises(DataError, match=re.escape(str(exc))):
+                scan.gate(*rules, missing=missing)
+        else:
+            theirs = scan.gate(*rules, missing=missing)
             assert_same(ours, theirs)
             for one, other in zip(ours.outcomes, theirs.outcomes, strict=True):
                 behind, found = failing_queries(one), failing_queries(other)
@@ -214,29 +207,27 @@ def test_the_worst_rows_come_first_and_all_are_written(tmp_path: Path) -> None:
     assert len(pd.read_parquet(file)) == 20
 
 
-def test_clusters_of_one_scan_are_those_of_memory(tmp_path: Path) -> None:
+def test_what_needs_every_score_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = random_table(1).assign(document=lambda f: f.index // 2)
     memory, scan = both(frame, tmp_path / "run.parquet")
-    name = next(iter(memory.metrics))
-    for ask in (
-        lambda run: run.evaluation_report(clusters="document"),
-        lambda run: run.slices("topic", name, clusters="document"),
-    ):
-        assert_same(ask(memory), ask(scan), rtol=1e-9)
-
-
-def test_what_needs_every_score_says_so(tmp_path: Path) -> None:
-    frame = random_table(1).assign(document=lambda f: f.index // 2)
-    scan = RAGPipelineEvaluation.scan(write(frame, tmp_path / "run.parquet"))
-    for call in (
-        lambda: scan.gate("mean(recall@5) >= 0.5", clusters="document"),
+    by_function = RAGPipelineEvaluation.scan(
+        tmp_path / "run.parquet", correct=lambda rows: rows["question"].notna()
+    )
+    calls = [
         lambda: scan.plot("scatter"),
-        lambda: RAGPipelineEvaluation.scan(
-            tmp_path / "run.parquet", correct=lambda rows: rows["question"].notna()
-        ).gate("correct > 0.5"),
-    ):
+        lambda: scan.scores,
+        lambda: scan.judges_agreement(),
+        lambda: by_function.gate("correct > 0.5"),
+    ]
+    ours, theirs = (run.detailed_report("df").set_index("query_id") for run in (memory, scan))
+    pd.testing.assert_frame_equal(plain(ours), plain(theirs)[[*ours]], check_dtype=False)
+    monkeypatch.setattr("rageval_report.scale.scan.MOST_FETCHED", 5)
+    calls += [lambda: scan.detailed_report(), lambda: scan.gate("n() > 1", clusters="document")]
+    for call in calls:
         with pytest.raises(DataError, match=r"scan\.collect\(\)|correct"):
             call()
+    with pytest.raises(AttributeError):
+        scan.no_such_method()
 
 
 def test_a_page_and_pictures(tmp_path: Path) -> None:

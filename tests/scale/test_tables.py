@@ -242,6 +242,46 @@ def test_a_cell_of_text_is_named(tmp_path: Path) -> None:
         RAGPipelineEvaluation.scan(tmp_path / "run.csv").find_thresholds()
 
 
+@pytest.mark.parametrize("most_head", [10, 10_000])
+def test_words_and_group_labels_of_texts_are_read_as_in_memory(
+    most_head: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "MOST_HEAD", most_head)
+    words = ["0.5", "(Failed)", "n/a", "", "-", "0.25", "timeout", "1"] * 5
+    grades, codes = ["0", "0.0", "1", ""] * 10, ["1", "01", "2", "+2"] * 10
+    rows = FRAME.assign(**{"Recall@5": words, "grade": grades, "code": codes})
+    rows.to_csv(path := tmp_path / "run.csv", index=False)
+    metrics = ["Recall@5", "exact_match"]
+    memory = RAGPipelineEvaluation.load("run", path, metrics=metrics)
+    scan = RAGPipelineEvaluation.scan(path, metrics=metrics)
+    assert sorted(scan.notes) == sorted(memory.notes)
+    for ask in (
+        lambda run: run.evaluation_report(),
+        lambda run: run.slices("grade"),
+        lambda run: run.slices("code"),
+        lambda run: run.gate("unscored(recall@5) <= 20%"),
+    ):
+        ours, theirs = ask(memory), ask(scan)
+        pd.testing.assert_frame_equal(
+            ours.frame[[*theirs.frame]], theirs.frame, check_dtype=False, rtol=1e-9
+        )
+
+
+def test_tables_of_databases_are_counted_where_they_are(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(tmp_path / "scores.duckdb") as connection:
+        connection.register("frame", FRAME)
+        connection.execute("create table run as select * from frame")
+    address = f"duckdb:///{tmp_path}/scores.duckdb?table="
+    check_equal(RAGPipelineEvaluation.scan(f"{address}run"))
+    with pytest.raises(ReaderError, match="'walk' cannot be opened"):
+        RAGPipelineEvaluation.scan(f"{address}walk")
+    with pytest.raises(ReaderError, match=r"needs \?table=NAME"):
+        RAGPipelineEvaluation.scan(address.removesuffix("table="))
+    with pytest.raises(DataError, match="read it whole by read_scores"):
+        RAGPipelineEvaluation.scan("phoenix://localhost/project")
+
+
 def test_sources_that_cannot_be_scanned(tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.parquet"
     damaged.write_bytes(b"no Parquet")

@@ -1,4 +1,4 @@
-"""Opens files with an engine, and takes the lazy frames of other libraries as they are."""
+"""Opens files and databases with an engine, and takes the lazy frames of other libraries."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+import narwhals as nw
 import pandas as pd
 
 from rageval_report._argument_kinds import describe_kind
@@ -24,22 +25,25 @@ from rageval_report.errors import (
     named,
 )
 from rageval_report.files.near_names import hint_for_missing
-from rageval_report.scale.engines import AUTO, ENGINES
+from rageval_report.sources.base import SourceAddress
 from rageval_report.sources.file_lists import is_partition_name, list_files
-from rageval_report.sources.opening import address_of
+from rageval_report.sources.opening import address_of, name_of
 from rageval_report.sources.remote_files import copy_remote_files
 from rageval_report.sources.table import REMOTE_SCHEMES
 
-if TYPE_CHECKING:
-    from rageval_report.scale.counted import LazyTable
-
+LazyTable: TypeAlias = nw.LazyFrame[Any]
 # What a scan takes: paths, or a frame of another library that has not been computed.
 ScanSource: TypeAlias = Any
 
-MEMORY_LIMIT = "1GB"
-_KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "json"}
-_KINDS[".ndjson"] = "json"
+AUTO = "auto"
+_MEMORY_LIMIT = "1GB"
+_KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json"}
 _PARQUET_MAGIC = b"PAR1"
+_DUCKDB_OPTIONS = {
+    "parquet": "hive_partitioning = true, hive_types_autocast = false",
+    "csv": "all_varchar = true, header = true, hive_partitioning = false",
+    "json": "format = 'newline_delimited', hive_partitioning = false",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +56,8 @@ class OpenedFrame:
         The rows.
     engine : str
         What computes it: "duckdb", "dask", "spark", "polars", "ibis" or another of narwhals.
-    place : str
-        The files, for messages.
-    name : str
-        The name of the pipeline, if nobody states one.
+    place, name : str
+        The files, for messages; the name of the pipeline, if nobody states one.
     metadata : mapping, optional
         What the first Parquet file states, such as a description of metrics.
     partitions : tuple of str
@@ -77,24 +79,9 @@ class OpenedFrame:
 
 
 def open_frame(
-    source: ScanSource,
-    *,
-    engine: str = AUTO,
-    memory_limit: str | None = None,
-    delimiter: str | None = None,
+    source: ScanSource, *, engine: str, memory_limit: str | None, delimiter: str | None
 ) -> OpenedFrame:
-    """Open files with an engine, or take a lazy frame.
-
-    Parameters
-    ----------
-    source : str, PathLike, list of these, or a lazy frame
-        Parquet, CSV or JSON-lines files, a folder, a glob, or a list of these.
-    engine : {"auto", "duckdb", "dask", "spark"}
-        What opens the files; "auto" is DuckDB. A lazy frame has its own.
-    memory_limit : str, optional
-        The memory that DuckDB may use before it writes to disk; 1 GB if omitted.
-    delimiter : str, optional
-        The character that separates the fields of CSV files.
+    """Open files or a table of a database, or take a lazy frame; see `RAGPipelineEvaluation.scan`.
 
     Raises
     ------
@@ -103,34 +90,30 @@ def open_frame(
     DataError
         If the files are of several kinds.
     """
-    check_choice("engine", engine, ENGINES)
-    address = address_of(source)
+    check_choice("engine", engine, (AUTO, *_OPENERS))
+    address, copies = address_of(source), None
     is_path = isinstance(source, str | Path | list | tuple) or hasattr(source, "__fspath__")
     if address is None and not is_path:
         return _of_native(source)
     if address is not None and address.scheme not in REMOTE_SCHEMES:
-        raise DataError(
-            f"source: {address.name} is not a file; a scan reads files and lazy frames. Pass the "
-            "table as a frame of Ibis, or read it whole by read_scores"
-        )
-    copies = None
+        return _open_table(address)
     if address is not None:
         copies, source = copy_remote_files(address)
     files = list_files(source, "source").files
     kinds = {_kind_of(path): path for path in files}
     if len(kinds) > 1:
         raise DataError(f"source must be files of one kind; got {named(map(str, kinds.values()))}")
-    kind, paths = next(iter(kinds)), [str(path) for path in files]
-    wanted = "duckdb" if engine == AUTO else engine
-    folder = files[0].parent
+    [kind], paths, folder = kinds, [str(path) for path in files], files[0].parent
     while is_partition_name(folder.name):
         folder = folder.parent
     place = paths[0] if len(paths) == 1 else f"{len(paths)} files of {folder}"
-    sign = delimiter or ("\t" if ".tsv" in files[0].suffixes else "")
+    wanted = "duckdb" if engine == AUTO else engine
     if wanted == "duckdb":
-        _limit_memory(memory_limit or MEMORY_LIMIT)
+        _limit_memory(memory_limit or _MEMORY_LIMIT)
     try:
-        native = _OPENERS[wanted](kind, paths, sign)
+        native = _OPENERS[wanted](
+            kind, paths, delimiter or ("\t" if ".tsv" in files[0].suffixes else "")
+        )
     except RagevalError:
         raise
     except Exception as exc:
@@ -147,16 +130,8 @@ def open_frame(
     )
 
 
-def engine_library(name: str) -> Any:
-    """A library that engines need, or an error with the line that installs it."""
-    return load(name)
-
-
 def lazy_frame(native: object) -> LazyTable:
     """A native lazy frame as one of narwhals."""
-    engine_library("narwhals")
-    import narwhals as nw
-
     with warnings.catch_warnings():
         # That its support of Dask will move into a package of its own.
         warnings.simplefilter("ignore", FutureWarning)
@@ -179,7 +154,30 @@ def _of_native(source: Any) -> OpenedFrame:
     return OpenedFrame(frame, engine, f"the frame of {engine}")
 
 
-# -- files and engines
+def collect(
+    table: LazyTable, library: Literal["pandas", "pyarrow"] = "pandas", *, place: str = "the table"
+) -> Any:
+    """A lazy frame in memory, as one of pandas or pyarrow.
+
+    Raises
+    ------
+    DataError
+        If the engine fails, with its message.
+    """
+    try:
+        native: Any = table.collect(library).to_native()
+    except Exception as exc:
+        engine = table.implementation.value
+        raise DataError(f"{engine} cannot read {place}: {exc}") from exc
+    return native.reset_index(drop=True) if library == "pandas" else native
+
+
+def count_rows(rows: LazyTable) -> int:
+    """The number of rows of a lazy frame."""
+    return int(collect(rows.select(nw.len().alias("n")))["n"].iloc[0])
+
+
+# -- files, databases and engines
 
 
 def _kind_of(path: Path) -> str:
@@ -200,15 +198,15 @@ def _kind_of(path: Path) -> str:
 
 
 @cache
-def duckdb_connection() -> Any:
-    """The connection of all files that DuckDB opens, so that they can be joined."""
-    connection = engine_library("duckdb").connect()
-    connection.execute(f"set temp_directory = {_quoted(temporary_folder() / 'spilled')}")
+def _connection() -> Any:
+    """The connection of all that DuckDB opens, so that it can be joined."""
+    connection = load("duckdb").connect()
+    connection.execute(f"set temp_directory = {_quoted(_temporary_folder() / 'spilled')}")
     return connection
 
 
 @cache
-def temporary_folder() -> Path:
+def _temporary_folder() -> Path:
     """A folder for what engines write; it is removed when Python ends."""
     folder = Path(tempfile.mkdtemp(prefix="rageval-scan-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -221,40 +219,63 @@ def _quoted(text: object) -> str:
 
 def _limit_memory(memory_limit: str) -> None:
     try:
-        duckdb_connection().execute(f"set memory_limit = {_quoted(memory_limit)}")
-    except engine_library("duckdb").Error as exc:
+        _connection().execute(f"set memory_limit = {_quoted(memory_limit)}")
+    except load("duckdb").Error as exc:
         raise DataError(
             f"memory_limit must be a size such as 500MB or 2GB; got {memory_limit!r}"
         ) from exc
 
 
 def _open_by_duckdb(kind: str, paths: list[str], delimiter: str) -> object:
-    options = {
-        "parquet": "hive_partitioning = true, hive_types_autocast = false",
-        "csv": "all_varchar = true, header = true, hive_partitioning = false",
-        "json": "format = 'newline_delimited', hive_partitioning = false",
-    }
     stated = f", delim = {_quoted(delimiter)}" if delimiter and kind == "csv" else ""
     listed = ", ".join(map(_quoted, paths))
-    query = f"select * from read_{kind}([{listed}], {options[kind]}{stated})"  # noqa: S608
-    return duckdb_connection().sql(query)
+    query = f"select * from read_{kind}([{listed}], {_DUCKDB_OPTIONS[kind]}{stated})"  # noqa: S608
+    return _connection().sql(query)
 
 
 def _open_by_dask(kind: str, paths: list[str], delimiter: str) -> object:
-    dask = engine_library("dask.dataframe")
+    dask = load("dask.dataframe")
     if kind == "csv":
         return dask.read_csv(paths, dtype=str, sep=delimiter or ",")
     return dask.read_parquet(paths) if kind == "parquet" else dask.read_json(paths, lines=True)
 
 
 def _open_by_spark(kind: str, paths: list[str], delimiter: str) -> object:
-    reader = engine_library("pyspark.sql").SparkSession.builder.getOrCreate().read
+    reader = load("pyspark.sql").SparkSession.builder.getOrCreate().read
     if kind == "csv":
         return reader.option("header", True).option("sep", delimiter or ",").csv(paths)
     return reader.parquet(*paths) if kind == "parquet" else reader.json(paths)
 
 
 _OPENERS = {"duckdb": _open_by_duckdb, "dask": _open_by_dask, "spark": _open_by_spark}
+
+
+def _open_table(address: SourceAddress) -> OpenedFrame:
+    """A table of a database, which its own engine counts: DuckDB, or SQLite and others by Ibis."""
+    if address.scheme not in ("duckdb", "sqlite", "postgres", "postgresql"):
+        raise DataError(
+            f"source: {address.name} is not a file or a database; read it whole by read_scores"
+        )
+    table = address.parameters.get("table")
+    if table is None or len(address.parameters) > 1:
+        raise address.error("a scan of a database needs ?table=NAME, and nothing else")
+    *schema, own = table.rsplit(".", 1)
+    try:
+        if address.scheme == "duckdb":
+            connection = load("duckdb").connect(address.place, read_only=True)
+            quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (*schema, own))
+            native, engine = connection.sql(f"select * from {quoted}"), "duckdb"  # noqa: S608
+        else:
+            place = address.text.partition("?")[0].replace("postgresql:", "postgres:")
+            native = load("ibis").connect(place).table(own, database=schema[0] if schema else None)
+            engine = "ibis"
+    except RagevalError:
+        raise
+    except Exception as exc:
+        # From nothing: the message of a driver may repeat the password of the address.
+        message = f"{type(exc).__name__}: {table!r} cannot be opened"
+        raise address.error(message) from None
+    return OpenedFrame(lazy_frame(native), engine, address.name, name_of(address.text))
 
 
 # -- tables in memory
@@ -264,23 +285,24 @@ def open_beside(opened: OpenedFrame, table: pd.DataFrame) -> OpenedFrame:
     """A table in memory as a lazy frame that can be joined with another one."""
     native: Any = opened.frame.to_native()
     if opened.engine == "duckdb":
-        path = temporary_folder() / f"table-{id(table)}-{len(table)}.parquet"
+        path = _temporary_folder() / f"table-{id(table)}-{len(table)}.parquet"
         table.to_parquet(path, index=False)
-        query = f"select * from read_parquet({_quoted(path)})"  # noqa: S608
-        beside = native.query("beside", query)
+        beside = native.query("beside", f"select * from read_parquet({_quoted(path)})")  # noqa: S608
     elif opened.engine == "polars":
-        beside = engine_library("polars").from_pandas(table).lazy()
+        beside = load("polars").from_pandas(table).lazy()
     elif opened.engine == "dask":
-        beside = engine_library("dask.dataframe").from_pandas(table, npartitions=1)
+        beside = load("dask.dataframe").from_pandas(table, npartitions=1)
     elif opened.engine == "spark":
         beside = native.sparkSession.createDataFrame(table)
     else:
-        beside = engine_library("ibis").memtable(table)
+        beside = load("ibis").memtable(table)
     return replace(opened, frame=lazy_frame(beside), place="a table in memory")
 
 
 def write_rows(rows: LazyTable, path: str | Path) -> None:
-    """Write rows to a Parquet file by the engine's own writer; half a file is never left behind.
+    """Write rows to a file by the engine's own writer; half a file is never left behind.
+
+    A .parquet file is written part by part; a .csv or .jsonl file by DuckDB, or from memory.
 
     Raises
     ------
@@ -288,11 +310,20 @@ def write_rows(rows: LazyTable, path: str | Path) -> None:
         If the file has another suffix, or the engine writes folders only.
     """
     target = Path(path)
-    if target.suffix != ".parquet":
-        raise DataError(f"path must be a .parquet file; got {target.name!r}")
+    if target.suffix not in (".parquet", ".csv", ".jsonl"):
+        raise DataError(f"path must be a .parquet, .csv or .jsonl file; got {target.name!r}")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as folder:
         file = Path(folder, target.name)
-        rows.sink_parquet(file)
+        native: Any = rows.to_native()
+        if target.suffix == ".parquet":
+            rows.sink_parquet(file)
+        elif hasattr(native, "set_alias"):  # a relation of DuckDB
+            how = "format csv, header" if target.suffix == ".csv" else "format json"
+            native.query("rows", f"copy rows to {_quoted(file)} ({how})")
+        elif target.suffix == ".csv":
+            collect(rows).to_csv(file, index=False)
+        else:
+            collect(rows).to_json(file, orient="records", lines=True)
         if not file.is_file():
             raise DataError(f"{target}: this engine writes folders only; leave out path=")
         file.replace(target)

@@ -7,38 +7,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from rageval_report.analysis import lineup, outcomes, pairing
 from rageval_report.analysis.arguments import Clusters, unnamed_clusters
 from rageval_report.analysis.lineup import (
     RankedColumns,
-    check_several,
-    choose_shared_metrics,
-    common_metrics,
-    note_on_lone_metrics,
-    note_on_lone_queries,
-)
-from rageval_report.analysis.outcomes import (
-    check_two_names,
-    notes_on_notions,
-    notions_of,
-    outcome_columns,
-    outcome_frame,
 )
 from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparison, PairedMetric
 from rageval_report.analysis.pairing import (
     MetricPairs,
-    MissingTreatment,
     merge_details,
-    note_on_lone_ids,
-    notes_on_bounds,
-    notes_on_lone_metrics,
-    on_one_scale,
-    require_bounds,
-    shared_metrics,
 )
 from rageval_report.analysis.runs import query_set_text
 from rageval_report.analysis.slices import SlicedPairs
@@ -46,9 +29,9 @@ from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
 from rageval_report.results import QueryFrame
 from rageval_report.scale.answers import answers_of
-from rageval_report.scale.opening import write_rows
+from rageval_report.scale.frames import LazyTable, collect, count_rows, write_rows
 from rageval_report.scale.sides import OTHER_GROUP, SideBySide, difference, grid_notes
-from rageval_report.scale.tables import MOST_WORST, ScannedTable, count_rows, to_pandas
+from rageval_report.scale.tables import MOST_WORST, ScannedTable
 from rageval_report.scores import Correct, Metric, join_details
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.query_sets import reference_column
@@ -59,25 +42,13 @@ from rageval_report.stats.units import ClusteredStandardError, Units
 from rageval_report.types import IntArray
 
 if TYPE_CHECKING:
-    import narwhals as nw
-
     from rageval_report.analysis.runs import DatedRun
     from rageval_report.scale.scan import EvaluationScan
 
 
 @dataclass(frozen=True, eq=False)
 class CountedPairing:
-    """Two scans side by side, with the names of a `Pairing`.
-
-    Parameters
-    ----------
-    baseline, candidate : EvaluationScan
-        The scans.
-    metrics : list of (Metric, Metric)
-        The metrics that both have, as the baseline and as the candidate knows them.
-    sides : SideBySide
-        Their tables.
-    """
+    """Two scans side by side, with the names of a `Pairing`; `sides` are their tables."""
 
     baseline: EvaluationScan
     candidate: EvaluationScan
@@ -90,7 +61,7 @@ class CountedPairing:
         baseline: EvaluationScan,
         candidate: EvaluationScan,
         metrics: str | Iterable[str] | None,
-        missing: MissingTreatment,
+        missing: pairing.MissingTreatment,
         clusters: Clusters | None,
     ) -> Self:
         """Two scans with the metrics that they share.
@@ -103,8 +74,8 @@ class CountedPairing:
             If they disagree on the direction or the scale of a metric.
         """
         heads = baseline.head, candidate.head
-        agreed = on_one_scale(heads, shared_metrics(*heads, metrics))
-        sides = SideBySide.of([baseline.table, candidate.table], agreed, missing, clusters)
+        agreed = pairing.on_one_scale(heads, pairing.shared_metrics(*heads, metrics))
+        sides = SideBySide([baseline.table, candidate.table], agreed, missing).clustered(clusters)
         if not sides.n_common:
             raise AlignmentError(
                 f"{baseline.name!r} and {candidate.name!r} share no query id; ids of the first: "
@@ -127,42 +98,37 @@ class CountedPairing:
         """The pairs of a metric, by the baseline's name for it."""
         return self.sides.measured([ours.name for ours, *_ in self.metrics].index(metric.name))
 
-    def independent_pairs(
-        self, ours: Metric, theirs: Metric, missing: MissingTreatment, units: Units
-    ) -> Pairs:
-        """The pairs of a metric by independent unit; the other settings are those of the sides."""
-        del theirs, missing, units
+    def independent_pairs(self, ours: Metric, *_: object) -> Pairs:
+        """The pairs of a metric by independent unit; the settings are those of the sides."""
         return self.measured(ours).pairs
 
-    def both(self, ours: Metric, theirs: Metric) -> NoReturn:
-        """Raises `DataError`: the scores are not in memory one by one."""
-        del ours, theirs
-        raise self.baseline.needs_memory("differences()")
-
-    @property
-    def alignment(self) -> NoReturn:
-        """Raises `DataError`: the queries are not in memory one by one."""
-        raise self.baseline.needs_memory("what shows every query of a comparison")
+    def __getattr__(self, name: str) -> Any:
+        if name in ("both", "alignment"):
+            raise self.baseline.needs_memory("what shows every query of a comparison")
+        raise AttributeError(name)
 
     def sliced(self, by: str, metrics: Sequence[tuple[Metric, Metric]]) -> SlicedPairs:
         """The pairs of each group of a column of the baseline."""
         self.baseline.table.check_groups(by)
         sides = replace(self.sides, metrics=metrics, by=by)
-        whole = replace(self, metrics=list(metrics), sides=sides)
-        names, groups = (self.baseline.name, self.candidate.name), sides.groups
-        labels = order_of_groups(groups)
+        labels = order_of_groups(sides.groups)
+        pairs = [
+            PairedMetric(self._names, ours, sides.measured(i, label))
+            for i, (ours, _) in enumerate(metrics)
+            for label in labels
+        ]
         return SlicedPairs(
-            whole,
+            replace(self, metrics=list(metrics), sides=sides),
             [(label, label) for label in labels],
-            [
-                PairedMetric(names, ours, sides.measured(i, label))
-                for i, (ours, _) in enumerate(metrics)
-                for label in labels
-            ],
-            groups.get(NO_GROUP, 0),
+            pairs,
+            sides.groups.get(NO_GROUP, 0),
             sum(sides.n(OTHER_GROUP, label) for label in labels),
             sides.shared_clusters(),
         )
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        return self.baseline.name, self.candidate.name
 
     def without(self, group: str) -> Self:
         """The same without the queries of a group, by another pass."""
@@ -170,47 +136,32 @@ class CountedPairing:
 
     def notes(self) -> tuple[str, ...]:
         """The ids and the metrics that only one has, bounds that do not hold, and grids."""
-        heads = self.baseline.head, self.candidate.head
-        pairs = {ours.name: self.measured(ours).pairs.units for ours, *_ in self.metrics}
+        heads, tables = (self.baseline.head, self.candidate.head), self.sides.tables
+        lone = [
+            note
+            for own, other in (tables, tables[::-1])
+            if (n := own.n_rows - self.n_common)
+            for note in pairing.note_on_lone_ids(own.head.name, lone_ids(own, other.frame), n)
+        ]
         return (
-            *self._lone_ids(),
-            *notes_on_lone_metrics(*heads),
-            *notes_on_bounds(heads, self.metrics),
-            *grid_notes(pairs),
+            *lone,
+            *pairing.notes_on_lone_metrics(*heads),
+            *pairing.notes_on_bounds(heads, self.metrics),
+            *grid_notes({ours.name: self.measured(ours).pairs.units for ours, *_ in self.metrics}),
         )
 
-    def _lone_ids(self) -> Iterator[str]:
-        tables = self.baseline.table, self.candidate.table
-        for own, other in (tables, tables[::-1]):
-            if n := own.n_rows - self.n_common:
-                yield from note_on_lone_ids(own.name, lone_ids(own, other), n)
-
     def changed(
-        self,
-        pair: tuple[Metric, Metric],
-        k: int | None,
-        path: str | Path | None,
-        *,
-        better: bool,
+        self, pair: tuple[Metric, Metric], k: int | None, path: str | Path | None, *, better: bool
     ) -> pd.DataFrame:
         """The queries that changed in one direction; see `Comparison.regressions`."""
-        import narwhals as nw
-
-        names, tables = (self.baseline.name, self.candidate.name), self.sides.tables
-        sides = SideBySide(tables, [pair])
-        before, after = nw.col("r0_0"), nw.col("r0_1")
-        ranges = [
-            table.ranges[m.name]
-            for table, m in zip(tables, pair, strict=True)
-            if m.name in table.ranges
-        ]
+        names, tables = self._names, self.sides.tables
+        known = [t.ranges.get(m.name) for t, m in zip(tables, pair, strict=True)]
+        moved = difference(nw.col("r0_0"), nw.col("r0_1"), [each for each in known if each])
         change, rises = nw.col("difference"), pair[0].greater_is_better == better
-        scores = [
-            each.alias(f"{name}_{pair[0].name}")
-            for each, name in zip((before, after), names, strict=True)
-        ]
+        scores = [nw.col(f"r0_{p}").alias(f"{name}_{pair[0].name}") for p, name in enumerate(names)]
         rows = (
-            sides.rows.with_columns(difference(before, after, ranges).alias("difference"))
+            SideBySide(tables, [pair])
+            .rows.with_columns(moved.alias("difference"))
             .filter(change > 0 if rises else change < 0)
             .select(QUERY_ID, *scores, change)
             .sort("difference", QUERY_ID, descending=[rises, False])
@@ -218,24 +169,23 @@ class CountedPairing:
         if path is not None:
             write_rows(rows, path)
         most = MOST_WORST if k is None else k
-        listed = to_pandas(rows.head(most)).set_index(QUERY_ID)
-        known = [table.details_of(listed.index) for table in tables]
-        details = merge_details(names, known[0], known[1], listed.index)
+        listed = collect(rows.head(most)).set_index(QUERY_ID)
+        before, after = (table.details_of(listed.index) for table in tables)
+        details = merge_details(names, before, after, listed.index)
         frame = QueryFrame(join_details(listed.astype("float64"), details))
-        is_whole = len(listed) < most
-        frame.attrs["n"] = len(listed) if is_whole else count_rows(rows)
+        frame.attrs["n"] = len(listed) if len(listed) < most else count_rows(rows)
         return frame
 
 
-def lone_ids(own: ScannedTable, other: ScannedTable, k: int = 5) -> list[str]:
+def lone_ids(own: ScannedTable | LazyTable, other: LazyTable, k: int = 5) -> list[str]:
     """The first ids, in their order, that another table does not have."""
-    theirs = other.frame.select(QUERY_ID)
-    alone = own.frame.select(QUERY_ID).join(theirs, on=QUERY_ID, how="anti")
+    rows = own.frame if isinstance(own, ScannedTable) else own
+    alone = rows.select(QUERY_ID).join(other.select(QUERY_ID), on=QUERY_ID, how="anti")
     return _first_ids(alone, k)
 
 
-def _first_ids(rows: Any, k: int) -> list[str]:
-    return [str(query_id) for query_id in to_pandas(rows.sort(QUERY_ID).head(k))[QUERY_ID]]
+def _first_ids(rows: LazyTable, k: int) -> list[str]:
+    return [str(query_id) for query_id in collect(rows.sort(QUERY_ID).head(k))[QUERY_ID]]
 
 
 def outcomes_of_scans(
@@ -245,14 +195,13 @@ def outcomes_of_scans(
     path: str | Path | None,
 ) -> pd.DataFrame:
     """The ids of the queries that both, neither, or only one of two scans answers correctly."""
-    import narwhals as nw
-
-    heads = runs[0].head, runs[1].head
-    names = check_two_names(*heads)
-    notions = notions_of(heads, correct)
-    first, second = (answers_of(run.table, n) for run, n in zip(runs, notions, strict=True))
+    heads, tables = (runs[0].head, runs[1].head), [run.table for run in runs]
+    names = outcomes.check_two_names(*heads)
+    notions = outcomes.notions_of(heads, correct)
+    first, second = (answers_of(table, n) for table, n in zip(tables, notions, strict=True))
     rows = first.join(second.rename({"is_right": "other"}), on=QUERY_ID, how="inner")
-    right, other, columns = nw.col("is_right"), nw.col("other"), outcome_columns(*names)
+    right, other = nw.col("is_right"), nw.col("other")
+    columns = outcomes.outcome_columns(*names)
     # Unknown is 2, and decides before the rest.
     outcome = nw.when((right > 1) | (other > 1)).then(nw.lit(columns[4]))
     for place, (ours, theirs) in enumerate(((1, 1), (0, 0), (1, 0), (0, 1))):
@@ -260,45 +209,33 @@ def outcomes_of_scans(
     rows = rows.select(QUERY_ID, outcome.alias("outcome"))
     if path is not None:
         write_rows(rows.sort(QUERY_ID), path)
-    counted = to_pandas(rows.group_by("outcome").agg(nw.len().alias("n")))
+    counted = collect(rows.group_by("outcome").agg(nw.len().alias("n")))
     counts = dict.fromkeys(columns, 0) | dict(counted.itertuples(index=False, name=None))
     n_common = sum(counts.values())
     if not n_common:
         raise AlignmentError(f"{names[0]!r} and {names[1]!r} share no query id")
     ids = {name: _first_ids(rows.filter(nw.col("outcome") == name), k) for name in columns[:5]}
-    tables = [run.table for run in runs]
     for column, own, twin in zip(columns[5:], tables, tables[::-1], strict=True):
         counts[column] = own.n_rows - n_common
-        ids[column] = lone_ids(own, twin, k) if counts[column] else []
-    table = outcome_frame(ids, counts, notes=notes_on_notions(heads, notions))
+        ids[column] = lone_ids(own, twin.frame, k) if counts[column] else []
+    notes = outcomes.notes_on_notions(heads, notions)
+    table = outcomes.outcome_frame(ids, counts, notes=notes)
     table.attrs["engine"] = runs[0].engine
     return table
 
 
 @dataclass(frozen=True, eq=False)
 class ScannedRuns:
-    """Two scanned runs of a history on the queries that are the same in both.
-
-    Parameters
-    ----------
-    before, after : DatedRun
-        The runs.
-    tables : (ScannedTable, ScannedTable)
-        Their tables, of one engine.
-    """
+    """Two scanned runs of a history, and their tables, on the queries that are the same in both."""
 
     before: DatedRun
     after: DatedRun
     tables: tuple[ScannedTable, ScannedTable]
 
     @property
-    def _has_same_set(self) -> bool:
-        return self.before.query_set == self.after.query_set
-
-    @property
     def gold_set(self) -> str:
         """How the gold set changed, in words; empty if it is the same."""
-        if self._has_same_set:
+        if self.before.query_set == self.after.query_set:
             return ""
         n_common, (ours, theirs) = SideBySide(self.tables, []).n_common, self.tables
         return query_set_text(
@@ -317,7 +254,8 @@ class ScannedRuns:
         clusters: Clusters | None,
     ) -> list[MetricComparison]:
         """The test of some metrics, by one pass over both tables."""
-        sides = SideBySide.of([self.tables[0], self._same], metrics, plan.missing, clusters)
+        tables = [self.tables[0], self._same]
+        sides = SideBySide(tables, metrics, plan.missing).clustered(clusters)
         own, names = replace(plan, units=sides.units), (self.before.name, self.after.name)
         return [
             PairedMetric(names, ours, sides.measured(i)).tested(own)
@@ -327,10 +265,8 @@ class ScannedRuns:
     @cached_property
     def _same(self) -> ScannedTable:
         """The later table without queries whose reference differs."""
-        import narwhals as nw
-
         ours, theirs = self.tables
-        if self._has_same_set:
+        if self.before.query_set == self.after.query_set:
             return theirs
         own = ours.frame.select(QUERY_ID, _reference_of(ours).alias("reference_before"))
         rows = theirs.frame.with_columns(_reference_of(theirs).alias("reference_after"))
@@ -341,8 +277,6 @@ class ScannedRuns:
 
 
 def _reference_of(table: ScannedTable) -> nw.Expr:
-    import narwhals as nw
-
     column = reference_column(table.details)
     return nw.lit(None, dtype=nw.String) if column is None else nw.col(column).cast(nw.String)
 
@@ -354,18 +288,8 @@ def _reference_of(table: ScannedTable) -> nw.Expr:
 class CountedLineup:
     """Scans side by side, with the names of a `Lineup`.
 
-    Parameters
-    ----------
-    runs : sequence of EvaluationScan
-        The pipelines.
-    metrics : dict of str to tuple of Metric
-        The metrics that all have, by the first one's name.
-    chosen : list of str
-        Those that are ranked.
-    sides : SideBySide
-        Their tables, with the metrics that are ranked.
-    clusters : str, Series or mapping, optional
-        As in `rank`.
+    `metrics` are those that all have, by the first one's name, `chosen` those that are ranked, and
+    `sides` has the tables with these.
     """
 
     runs: Sequence[EvaluationScan]
@@ -379,7 +303,7 @@ class CountedLineup:
         cls,
         runs: Sequence[EvaluationScan],
         metrics: str | Iterable[str] | None,
-        missing: MissingTreatment,
+        missing: pairing.MissingTreatment,
         clusters: Clusters | None,
     ) -> CountedLineup:
         """The pipelines; one without any score of a common query is not ranked on a metric.
@@ -390,16 +314,16 @@ class CountedLineup:
             If no query, or no metric, is in all of them.
         """
         heads, tables = [run.head for run in runs], [run.table for run in runs]
-        check_several([run.name for run in runs])
+        lineup.check_several([run.name for run in runs])
         for other in heads[1:]:
-            shared_metrics(heads[0], other, None)  # or an error that names the two
-        common = common_metrics(heads)
-        chosen = choose_shared_metrics(heads[0].metrics, common, metrics)
+            pairing.shared_metrics(heads[0], other, None)  # or an error that names the two
+        common = lineup.common_metrics(heads)
+        chosen = lineup.choose_shared_metrics(heads[0].metrics, common, metrics)
         own = [common[name] for name in chosen]
         ranked = [
             [p for p, table in enumerate(tables) if known[p].name in table.ranges] for known in own
         ]
-        sides = replace(SideBySide.of(tables, own, missing, clusters), ranked=ranked)
+        sides = SideBySide(tables, own, missing, ranked=ranked).clustered(clusters)
         n = sides.n_common
         if not n:
             raise AlignmentError(
@@ -425,14 +349,14 @@ class CountedLineup:
         return self.sides.n_common
 
     @property
-    def missing(self) -> MissingTreatment:
+    def missing(self) -> pairing.MissingTreatment:
         """The treatment of an unscored query."""
         return self.sides.missing
 
-    @property
-    def ids(self) -> NoReturn:
-        """Raises `DataError`: the queries are not in memory one by one."""
-        raise self.runs[0].needs_memory("what shows every query of a ranking")
+    def __getattr__(self, name: str) -> Any:
+        if name == "ids":
+            raise self.runs[0].needs_memory("what shows every query of a ranking")
+        raise AttributeError(name)
 
     def block(self, name: str) -> CountedBlock:
         """The scores of one metric on the queries that every pipeline scored."""
@@ -442,7 +366,7 @@ class CountedLineup:
         metric, ranked, sides = self.metrics[name][0], self.sides.scored(i), self.sides
         unscored = np.array([sides.n_unscored(i, p) for p in ranked], dtype=np.int64)
         if self.missing == "worst" and unscored.any():
-            require_bounds(metric)
+            pairing.require_bounds(metric)
         return CountedBlock(
             metric,
             tuple(self.names[p] for p in ranked),
@@ -459,38 +383,31 @@ class CountedLineup:
         parts = [self.sides.column(f"{kind}{i}_{p}") for kind in "so"]
         total = sum(part.mean * part.n for part in parts if part.n)
         n, n_scored = self.n_queries, sum(part.n for part in parts)
-        low, high = ((total + (n - n_scored) * end) / n for end in require_bounds(metric))
+        ends = pairing.require_bounds(metric)
+        low, high = ((total + (n - n_scored) * end) / n for end in ends)
         return low, high
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Doubts, clusters, and the queries and metrics that not all pipelines have."""
         heads = [run.head for run in self.runs]
-        columns = [(name, self.block(name).columns.pairs) for name in self.chosen]
+        pairs = {name: self.block(name).columns.pairs for name in self.chosen}
         return (
             *doubts_of(heads),
             *unnamed_clusters(self.runs[0], self.clusters),
             *self._lone_queries(),
-            *note_on_lone_metrics(heads, self.metrics),
-            *notes_on_bounds(heads, self.metrics.values()),
-            *grid_notes({name: pairs[0].differences for name, pairs in columns if pairs}),
+            *lineup.note_on_lone_metrics(heads, self.metrics),
+            *pairing.notes_on_bounds(heads, self.metrics.values()),
+            *grid_notes({name: own[0].differences for name, own in pairs.items() if own}),
         )
 
     def _lone_queries(self) -> Iterator[str]:
-        import narwhals as nw
-
         tables = [run.table for run in self.runs]
-        if all(table.n_rows == self.n_queries for table in tables):
-            return
-        ids = [table.frame.select(QUERY_ID) for table in tables]
-        every = to_pandas(nw.concat(ids).unique().select(nw.len().alias("n")))
-        common = self.sides.rows.select(QUERY_ID)
-        alone = [
-            to_pandas(own.join(common, on=QUERY_ID, how="anti").sort(QUERY_ID).head(6))
-            for own in ids
-        ]
-        shown = dict.fromkeys(str(i) for rows in alone for i in rows[QUERY_ID])
-        yield note_on_lone_queries([*shown], int(every["n"].iloc[0]) - self.n_queries)
+        if any(table.n_rows != self.n_queries for table in tables):
+            every = nw.concat([table.frame.select(QUERY_ID) for table in tables]).unique()
+            alone = [i for own in tables for i in lone_ids(own, self.sides.rows, 6)]
+            n_lone = count_rows(every) - self.n_queries
+            yield lineup.note_on_lone_queries(list(dict.fromkeys(alone)), n_lone)
 
 
 @dataclass(frozen=True, eq=False)
@@ -552,9 +469,7 @@ class CountedBlock:
     units: Units
     columns: CountedColumns
 
-    @property
-    def values(self) -> Any:
-        """Raises `DataError`: the scores are not in memory one by one."""
-        raise self.columns.first.needs_memory("what resamples a ranking")
-
-    complete = is_complete = values
+    def __getattr__(self, name: str) -> Any:
+        if name in ("values", "complete", "is_complete"):
+            raise self.columns.first.needs_memory("what resamples a ranking")
+        raise AttributeError(name)
