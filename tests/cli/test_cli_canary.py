@@ -256,6 +256,7 @@ def test_judges_write_no_key(room, monkeypatch, provider, mode):
 
 @pytest.mark.parametrize("mode", ["answer", "not_json", "refusal", "failure", "moved", "escaped"])
 def test_a_judge_that_signs_its_requests_writes_no_key(room, monkeypatch, mode):
+    pytest.importorskip("boto3")
     for name in ("RAG_EVAL_BEDROCK_API_KEY", "AWS_BEARER_TOKEN_BEDROCK"):
         monkeypatch.delenv(name)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN"):
