@@ -703,7 +703,7 @@ def _plans(
     words = {passage.span: frozenset(content_words(passage.text)) for passage in passages}
     for _ in range(_ROUNDS):
         for position in rng.permutation(len(ordered)).tolist():
-            chosen = (ordered[position],)
+            chosen: tuple[Passage, ...] = (ordered[position],)
             if kind == "multi_hop":
                 first = ordered[position]
                 others = [passage for passage in ordered if passage is not first]
