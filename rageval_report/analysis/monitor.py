@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from rageval_report.analysis.arguments import (
@@ -231,6 +232,12 @@ def _check_whole_clusters(batches: Sequence[DatedRun], clusters: Clusters) -> No
             "batches depend on each other, and no rate of false alarms can be promised. Name a "
             "column whose values end with a batch, such as a conversation"
         )
+
+
+def _labels_of(run: Any, clusters: Clusters) -> npt.NDArray[Any]:
+    """The distinct clusters of a batch."""
+    listed = run.cluster_labels(clusters) if is_scan(run) else cluster_labels(run, clusters)
+    return np.unique(np.asarray(listed, dtype=object))
 
 
 def _groups_of(
