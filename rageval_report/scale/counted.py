@@ -56,7 +56,7 @@ def long_rows(table: LazyTable, ranges: Mapping[str, Range], by: Sequence[str] =
 def unpivot(table: LazyTable, columns: Sequence[str], by: Sequence[str]) -> LazyTable:
     """One row per row and column: ``column`` and ``x``, and the columns of `by`."""
     native = table.to_native()
-    if table.implementation is nw.Implementation.IBIS:
+    if table.implementation.is_ibis():
         # On PostgreSQL its own way is by JSON, which has no null that becomes a number.
         parts = [
             table.select(*by, nw.lit(name).alias("column"), nw.col(name).alias("x"))
