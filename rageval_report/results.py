@@ -276,7 +276,7 @@ def answer_of(
         "",
         result.frame if frame is None else frame,
         {**result.settings, **shown},
-        result.notes[:_MOST_NOTES],
+        doubts_first(result.notes)[:_MOST_NOTES],
         result.headline if columns is None else columns,
         result.grouped_by if grouped_by is None else grouped_by,
         answer=sentence,

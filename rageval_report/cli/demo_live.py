@@ -90,7 +90,7 @@ def _do_not_sleep(_: float) -> None:
 
 
 def _show(evaluations: Sequence[RAGPipelineEvaluation]) -> None:
-    output = Output.to_standard_output()
+    output = Output.to_standard_output(verbose=True)
     old, new = evaluations
     results: dict[str, Result] = {
         "report": new.evaluation_report(),

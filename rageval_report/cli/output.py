@@ -85,9 +85,9 @@ class Output:
         return cls(RENDERERS["text"] if path is None else _renderer_of(path), path, force)
 
     @classmethod
-    def to_standard_output(cls, format_name: str | None = None) -> Output:
+    def to_standard_output(cls, format_name: str | None = None, *, verbose: bool = False) -> Output:
         """Standard output in a format; as tables of text if it is None."""
-        return cls.to(None, format_name)
+        return replace(cls.to(None, format_name), verbose=verbose)
 
     def limit_rows(self, result: Result, limit: int | None) -> Result:
         """The first rows of a result: 20 for people and all for programs, unless a limit is set."""

@@ -56,7 +56,7 @@ _KINDS = {
 
 def score(options: ScoreArguments) -> int:
     """Score what the options name, and write the report."""
-    output = Output.of(options)
+    output = replace(Output.of(options), verbose=True)  # what was scored, and at which cost
     kind = _kind_of(click.get_current_context())
     if kind == "traces":
         note("score --gold GOLD --trace TRACE is now the command score-traces GOLD TRACE")

@@ -78,6 +78,7 @@ def read_scores(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "bm25.run"
     ...     _ = path.write_text("q1 Q0 d7 1 0.9 t\nq1 Q0 d8 2 0.5 t\n")

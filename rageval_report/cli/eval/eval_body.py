@@ -30,7 +30,7 @@ def evaluate(options: EvalArguments) -> int:
     required_folder(config)
     if config.run.target_name == "callable":
         sys.path.insert(0, str(Path.cwd()))  # users keep their function in the current folder
-    output = Output.to_standard_output(options.format_name)
+    output = Output.to_standard_output(options.format_name, verbose=True)
     if options.dry_run:
         return _rehearse(config, setup, output)
     return _report(run_evaluation(config, setup, note), output)

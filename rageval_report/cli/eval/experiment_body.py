@@ -28,7 +28,7 @@ def experiment(options: ExperimentArguments) -> int:
     folder = required_folder(config)
     if config.run.target_name == "callable":
         sys.path.insert(0, str(Path.cwd()))  # users keep their function in the current folder
-    output = Output.to_standard_output(options.format_name)
+    output = Output.to_standard_output(options.format_name, verbose=True)
     if options.dry_run:
         cells = cells_of(grid)
         if config.run.target_name != "callable":  # the user's module is not run

@@ -257,7 +257,7 @@ def _write(judged_set: JudgedSetEvaluation, options: EvaluateArguments) -> int:
     scores, report = options.folder / SCORES, options.folder / REPORT
     evaluation.save(scores)
     Output.to(report, None, force=True).write_file(results)
-    output = Output.to_standard_output(options.format_name)
+    output = Output.to_standard_output(options.format_name, verbose=True)
     output.write({**results, "queries": output.limit_rows(judged_set.queries, None)})
     note(f"wrote {scores} and {report}")
     if judged_set.judged is not None and judged_set.judged.is_interrupted:

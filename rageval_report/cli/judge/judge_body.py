@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -38,7 +39,7 @@ _DEFAULT = ("faithfulness", "answer_relevancy")
 
 def judge(options: JudgeArguments) -> int:
     """Estimate, judge, or compare with a baseline."""
-    output = Output.of(options)
+    output = replace(Output.of(options), verbose=True)  # what was scored, and at which cost
     if options.queries is not None:
         check_files(Path(options.queries), force=options.force)
     setup = judge_setup(options, is_rehearsal=options.dry_run)
