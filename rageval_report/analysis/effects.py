@@ -97,18 +97,28 @@ class MainEffects(Comparison):
             for pair in combinations(levels, 2)
             for before, after in self.grid.effect_pairs(*pair)
         ]
-        return compare_pairings(
+        comparison = compare_pairings(
             f"Interactions of {join_names([*levels])}",
             tuple(pairings),
             replace(self.plan, margin=None),
             correction=str(self.settings["correction"]),
         )
+        return _Interactions(**vars(comparison))
 
     def report(self, **_options: object) -> NoReturn:
         """Raises `DataError`: a page shows pipelines, not factors."""
         raise DataError(
             "a page shows pipelines: rank(...).report() or compare(...).report() of two of them"
         )
+
+
+class _Interactions(Comparison):
+    """Effects beside effects: they print their whole table, as no pipeline is better or worse."""
+
+    @property
+    def summary(self) -> str:
+        """Nothing: the sentence of a comparison is about pipelines."""
+        return ""
 
 
 @explain_keywords

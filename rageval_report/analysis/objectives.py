@@ -638,9 +638,7 @@ class Aims:
         notes = []
         left_out = [f"{aim.name} ({aim.missing})" for aim in self.every if not aim.parts]
         if left_out:
-            notes.append(
-                f"objectives without data in every pipeline, left out: {'; '.join(left_out)}"
-            )
+            notes.append(f"objectives without data, left out: {'; '.join(left_out)}")
         if self.n_undefined:
             notes.append(
                 f"{self.n_undefined} resamples are dropped, as they contain no scored query of "

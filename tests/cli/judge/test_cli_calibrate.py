@@ -12,7 +12,7 @@ WITH = f"calibrate {FILES}"
 
 
 def test_agreement_bias_and_means_are_shown_with_the_matrix(demo_folder, run):
-    result = run(f"{WITH} --label human_label")
+    result = run(f"{WITH} --label human_label --verbose")
     assert result.exit_code == 0, result.stderr
     assert "judge and people agree on 3 of 4 queries" in result.stdout  # q1, q2, q3, q6
     for part in ("judge and people", "errors of the judge", "mean of all queries", "Confusion"):
@@ -23,7 +23,7 @@ def test_agreement_bias_and_means_are_shown_with_the_matrix(demo_folder, run):
 
 
 def test_blank_cells_of_a_review_sheet_were_not_rated(demo_folder, run):
-    result = run("calibrate judged.csv rated.csv --metric faithfulness")
+    result = run("calibrate judged.csv rated.csv --metric faithfulness --verbose")
     assert "2 queries rated by both, 6 by the judge alone, 1 by nobody" in result.stdout
 
 
@@ -34,7 +34,7 @@ def test_an_empty_review_sheet_is_refused(demo_folder, run, refused):
 
 
 def test_several_labels_are_several_raters(demo_folder, run):
-    result = run(f"{WITH} --label ann --label bob")
+    result = run(f"{WITH} --label ann --label bob --verbose")
     assert "people with each other" in result.stdout
     assert "on 1 query the raters are evenly split" in result.stdout
 
@@ -116,7 +116,9 @@ def test_errors_of_another_set_are_taken(demo_folder, run):
 
 
 def test_a_judge_of_numbers_is_cut_at_the_threshold(demo_folder, run):
-    result = run("calibrate old.csv new.csv --metric recall@5 --label exact_match --threshold 0.9")
+    result = run(
+        "calibrate old.csv new.csv --metric recall@5 --label exact_match --threshold 0.9 --verbose"
+    )
     assert "the judge's scores of at least 0.9 count as 1" in result.stdout
 
 
