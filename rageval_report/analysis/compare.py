@@ -149,10 +149,10 @@ class Comparison(Result):
     >>> print(comparison)
     hybrid is better than bm25 on 1 of 2 metrics and worse on latency_ms (198 queries).
     <BLANKLINE>
-    metric       bm25  hybrid  difference          95 % CI        p  verdict
-    ----------  -----  ------  ----------  ---------------  -------  -------
-    recall@5    0.730   0.856      +0.126   0.050 to 0.203    0.001  better
-    latency_ms  678.7   998.9      +320.2   253.5 to 387.1  < 0.001  worse
+    metric       bm25  hybrid  difference         95 % CI        p  verdict
+    ----------  -----  ------  ----------  --------------  -------  -------
+    recall@5    0.730   0.856      +0.126  0.050 to 0.203    0.001  better
+    latency_ms  678.7   998.9      +320.2  253.5 to 387.1  < 0.001  worse
     <BLANKLINE>
     Note: sign-flip test
     """
