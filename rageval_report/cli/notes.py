@@ -98,7 +98,7 @@ ADVICE: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r'path="failures\.parquet" writes all', "-o failures.parquet writes all"),
     (r"bring (?:them|one) into memory: scan\.collect\(\)", "use --engine memory"),
     (r"give each its own name$", "give each its own name, as NAME=FILE"),
-    (r"\bneeds tried=(\d+)", r"needs --tried \1"),
+    (r"\buse tried=(\d+)", r"use --tried \1"),
     (r"change it with correct=$", "change it with --correct RULE"),
     (
         r"Give correlation=, or a pilot run as candidate=",

@@ -10,6 +10,7 @@ import click
 from rageval_report.cli.options import LoadingOptions
 from rageval_report.cli.scans import ScanLoading
 from rageval_report.cli.sources import Loading
+from rageval_report.errors import doubts_of, is_doubt
 from rageval_report.evaluation import RAGPipelineEvaluation
 
 if TYPE_CHECKING:
@@ -91,8 +92,14 @@ class _WithNotes(Protocol):
 
 
 def notes_of(evaluations: Sequence[_WithNotes]) -> list[str]:
-    """The notes of all evaluations, each with the name of its pipeline."""
-    return [f"{evaluation.name}: {note}" for evaluation in evaluations for note in evaluation.notes]
+    """The notes of all evaluations, each with the name of its pipeline; doubts are marked first."""
+    others = [
+        f"{evaluation.name}: {note}"
+        for evaluation in evaluations
+        for note in evaluation.notes
+        if not is_doubt(note)
+    ]
+    return [*doubts_of(evaluations), *others]
 
 
 def notes_of_pair(

@@ -133,7 +133,7 @@ CLI_WORDS = [
     *("--duplicates best", "--option values=scores", "Leave out --qrels,"),
     *("--resume", "--retry-failed -o", "check --callable"),
     "--pipeline-price small=SENT:RECEIVED",
-    *("needs --tried 3", "change it with --correct RULE", "--correlation, or a pilot run with"),
+    *("use --tried 3", "change it with --correct RULE", "--correlation, or a pilot run with"),
     *("--role model=pipeline", "--role model=detail", "Write one JSON object per line"),
     *("score --records FILE", "judge FILE --judge NAME", "--against BASELINE", "as NAME=FILE"),
 ]
