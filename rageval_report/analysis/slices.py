@@ -93,7 +93,9 @@ class SliceSummary(Result):
         means.insert(0, "n", frame.groupby(by)["n"].max())
         table = means.rename_axis(columns=None).reset_index()
         headline = (by, "n", *columns)
-        return Answer("", table, self.settings, self.notes[:1], headline=headline, answer=answer)
+        # Pooled means are in the frame alone.
+        notes = tuple(note for note in self.notes if "pooled_mean" not in note)[:1]
+        return Answer("", table, self.settings, notes, headline=headline, answer=answer)
 
 
 def slice_summary(

@@ -201,12 +201,13 @@ def _fragment(
         longest=extent.longest,
     )
     title = _escape(table.names.in_text(result.title), extent)
+    summary = table.names.in_text(result.summary)
     sentences = [table.names.in_text(text) for text in result.sentences]
     parts = [
         f'<p style="margin:.4em 0"><strong>{title}</strong></p>' if title else "",
-        _summary(table.names.in_text(result.summary), extent),
+        _summary(summary, extent),
         _list_items(_first_texts(sentences, extent)),
-        *_body(result, table, title),
+        *_body(result, table, title or _escape(summary, extent)),
         _list_items(_first_texts(table.names.legend, extent)),
         _list_items(_first_texts([note_line(note) for note in result.notes], extent)),
         _signature(result, extent),
