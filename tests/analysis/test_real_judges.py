@@ -78,7 +78,7 @@ def test_other_coefficients_on_trulens_are_those_of_irrcac_and_krippendorff(umbr
 
 def test_the_lenient_judge_of_trulens_is_caught(umbrela):
     assert umbrela.means.bias.low > 0.9  # it gives a grade too much on average
-    assert "the judge gives higher umbrela_rating than people by 1.05" in umbrela.sentences[1]
+    assert "the judge scores umbrela_rating higher than people by 1.05" in umbrela.sentences[1]
     assert (umbrela.disagreements().frame["difference"].iloc[:100] == 3).all()
 
 
