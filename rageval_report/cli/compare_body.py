@@ -62,15 +62,17 @@ def compare(options: CompareArguments) -> None:
     write_lead(
         evaluations,
         output,
-        metrics=options.metrics or None,
-        test=options.test,
-        correction=options.correction,
-        confidence_level=options.confidence_level,
-        missing=options.missing,
-        on=options.on,
-        clusters=options.clusters,
-        n_resamples=options.n_resamples,
-        seed=options.seed,
+        {
+            "metrics": options.metrics or None,
+            "test": options.test,
+            "correction": options.correction,
+            "confidence_level": options.confidence_level,
+            "missing": options.missing,
+            "on": options.on,
+            "clusters": options.clusters,
+            "n_resamples": options.n_resamples,
+            "seed": options.seed,
+        },
     )
     _write_comparison(comparison.with_notes(*notes), evaluations, options, output)
 

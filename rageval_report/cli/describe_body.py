@@ -51,11 +51,13 @@ def report(options: ReportArguments) -> None:
         write_lead(
             evaluations,
             output,
-            metrics=options.metrics or None,
-            confidence_level=options.confidence_level,
-            clusters=options.clusters,
-            n_resamples=options.n_resamples,
-            seed=options.seed,
+            {
+                "metrics": options.metrics or None,
+                "confidence_level": options.confidence_level,
+                "clusters": options.clusters,
+                "n_resamples": options.n_resamples,
+                "seed": options.seed,
+            },
         )
     results = {evaluation.name: _report(evaluation, options) for evaluation in evaluations}
     if len(evaluations) > 1 and not output.renderer.for_programs:

@@ -24,8 +24,8 @@ from rageval_report.render.plain_text import WIDTH
 from rageval_report.results import Result
 
 _DEFAULT_LIMIT = 20
-# The formats for people, of which standard output gets the answer alone.
-_PRINTED = frozenset({"text", "markdown", "html"})
+# The formats for people of which standard output gets the answer alone; HTML is a whole page.
+_PRINTED = frozenset({"text", "markdown"})
 
 Edit: TypeAlias = Callable[[str, int | None], str]
 

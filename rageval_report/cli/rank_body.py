@@ -58,7 +58,7 @@ def rank(options: RankArguments) -> None:
 def write_lead(
     evaluations: Sequence[RAGPipelineEvaluation] | Sequence[EvaluationScan],
     output: Output,
-    **settings: Any,
+    settings: Mapping[str, Any],
 ) -> None:
     """Write the answer of the ranking of three or more pipelines above their other tables.
 
@@ -68,8 +68,8 @@ def write_lead(
         The pipelines; the first one is the baseline of the tables.
     output : Output
         Only a page of text on standard output is read from its top.
-    **settings
-        Those of `rageval_report.rank`.
+    settings : mapping
+        The keywords of `rageval_report.rank`.
     """
     if len(evaluations) < 3 or not output.is_page_of_text:
         return

@@ -68,7 +68,7 @@ def test_report_of_a_mean_by_hand(folder, run):
 
 def test_report_counts_what_is_unscored_and_correct(folder, run):
     told = run("report old.csv").stdout
-    assert "left out of the means: faithfulness 1" in told
+    assert "missing scores of 8 queries, not in the means: 1 faithfulness" in told
     assert "4 of 8 queries are correct" in told
 
 
@@ -105,6 +105,9 @@ def test_report_by_group_is_the_slices(folder, run):
 
 def test_report_of_two_files_comes_one_after_the_other(folder, run):
     told = run("report old.csv new.csv").stdout
+    old, new = (f"{name}: {n} of 8 queries are correct" for name, n in (("old", 4), ("new", 6)))
+    assert told.index(old) < told.index(new) < told.index("new is worse than old on")
+    told = run("report old.csv new.csv --verbose").stdout
     assert told.index("Evaluation of old") < told.index("Evaluation of new")
 
 
@@ -127,14 +130,18 @@ def test_report_of_two_files_as_html_is_one_page(folder, run):
 
 
 def test_report_is_named_after_the_file_or_as_told(folder, run):
-    assert "Evaluation of old" in run("report old.csv").stdout
-    assert "Evaluation of nightly" in run("report old.csv --name nightly").stdout
-    assert "Evaluation of nightly" in run("report nightly=old.csv").stdout
+    for words, name in (
+        ("old.csv", "old"),
+        ("old.csv --name nightly", "nightly"),
+        ("nightly=old.csv", "nightly"),
+    ):
+        assert run(f"report {words}").stdout.startswith(f"{name}: 4 of 8 queries are correct")
+        assert run(f"report {words} --verbose").stdout.startswith(f"Evaluation of {name}\n")
 
 
 def test_report_reads_standard_input(folder, run):
     told = run("report - --name piped", stdin=(folder / "old.csv").read_bytes()).stdout
-    assert "Evaluation of piped" in told
+    assert told.startswith("piped: 4 of 8 queries are correct")
     assert told.replace("piped", "old") == run("report old.csv").stdout
 
 
