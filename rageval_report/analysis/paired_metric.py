@@ -458,7 +458,7 @@ class PairedMetric:
                 ),
             )
         pvalue = test.pvalue
-        if plan.missing == "bounds" and self.known.lone.n:
+        if self.known.extremes is not None and self.known.lone.n:
             pvalue = _bounded_pvalue(test, self.known.extremes, plan.test, draws)
         if self.known.units.are_clusters:
             test = replace(test, test=f"cluster-{test.test}")
@@ -481,11 +481,9 @@ class PairedMetric:
 
 
 def _bounded_pvalue(
-    test: PairedResult, extremes: tuple[Pairs, Pairs] | None, name: str, draws: dict[str, Any]
+    test: PairedResult, extremes: tuple[Pairs, Pairs], name: str, draws: dict[str, Any]
 ) -> float:
     """The largest p-value that missing scores allow; 1 if they can turn the difference."""
-    if extremes is None:  # of scans, whose rows are not in memory
-        return 1.0
     ends = [paired_test(pairs, test=name, **draws) for pairs in extremes]
     signs = {np.sign(each.difference) for each in (test, *ends)}
     return max(each.pvalue for each in (test, *ends)) if len(signs) == 1 else 1.0

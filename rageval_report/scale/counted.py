@@ -46,6 +46,10 @@ class Range:
         """Within what the differences lie, this less the baseline."""
         return Range(self.low - baseline.high, self.high - baseline.low)
 
+    def including(self, number: float) -> Range:
+        """The range that holds another number, too."""
+        return Range(min(self.low, number), max(self.high, number))
+
 
 def long_rows(table: LazyTable, ranges: Mapping[str, Range], by: Sequence[str] = ()) -> LazyTable:
     """One row per number: the columns of `by`, ``column``, and ``x`` in widths of a cell."""

@@ -69,7 +69,9 @@ class SideBySide:
     all tables scored, ``o{i}_{p}`` those of the other queries, ``d{i}_{p}_{q}`` the differences,
     ``l{i}_0_1`` those of logarithms; by 0 are marked in ``n{i}`` the queries to which the metric
     does not apply and in ``f{i}_{p}`` the scores that were filled in; in rankings ``w{i}_{p}`` the
-    queries on which table p alone is the best, and in ``v{i}`` is the spread of the ranks.
+    queries on which table p alone is the best, and in ``v{i}`` is the spread of the ranks. With
+    missing="bounds" ``x{i}_{p}`` and ``x{i}_0_1`` are scores and differences if every missing score
+    were as bad for the second table as it can be, ``y{i}_{p}`` and ``y{i}_0_1`` if as good.
 
     Parameters
     ----------
@@ -198,6 +200,14 @@ class SideBySide:
             numbers[f"d{i}_{p}_{q}"] = (change, spread[q].difference(spread[p]))
         if self.ranked is not None:
             return numbers | _ranks(i, places, changes, better=metric.greater_is_better)
+        if self.missing == "bounds":
+            low, high = require_bounds(metric)
+            for kind, fills in (("x", (high, low)), ("y", (low, high))):
+                filled = [nw.when(gap[p]).then(fills[p]).otherwise(score[p]) for p in places]
+                ends = [spread[p].including(fills[p]) for p in places]
+                numbers |= {f"{kind}{i}_{p}": (filled[p], ends[p]) for p in places}
+                change = difference(filled[0], filled[1], ends)
+                numbers[f"{kind}{i}_0_1"] = (change, ends[1].difference(ends[0]))
         if metric.group == "performance" and min(each.low for each in spread.values()) > 0.0:
             logs = [Range(*np.log([each.low, each.high]).tolist()) for each in spread.values()]
             change = difference(both[0].log(), both[1].log(), logs)
@@ -231,7 +241,7 @@ class SideBySide:
         if not self.clusters:
             return ranges, cells, {}
         # Of two tables the tests need the differences alone.
-        summed = "dl" if self.ranked is None and len(self.tables) > 1 else "ds"
+        summed = "dlxy" if self.ranked is None and len(self.tables) > 1 else "ds"
         own = {name: spread for name, spread in ranges.items() if name[0] in summed}
         per_cluster = long_rows(rows, own, keys).group_by(*keys, "column")
         sums = per_cluster.agg(nw.col("x").sum(), nw.len().alias("size"))
@@ -294,14 +304,15 @@ class SideBySide:
         return error_of_sums(sums, sizes, counts) if sums.size else None
 
     def pairs(self, i: int, p: int = 0, q: int = 1, group: str = "", kind: str = "d") -> Pairs:
-        """The pairs of two tables; of kind "l" the differences are those of logarithms."""
+        """The pairs of two tables; by kind with logarithms ("l") or filled scores ("x", "y")."""
         name, clusters = f"{kind}{i}_{p}_{q}", None
         if self.clusters:
             sums, sizes, counts, is_exact = self.sums(name, group)
             if (sizes != 1).any():
                 own = column_of_sums(sums, sizes, counts)
                 clusters = replace(own, is_exact=own.is_exact and is_exact)
-        before, after = (self.column(f"s{i}_{place}", group) for place in (p, q))
+        side = kind if kind in "xy" else "s"
+        before, after = (self.column(f"{side}{i}_{place}", group) for place in (p, q))
         return Pairs(before, after, self.column(name, group), clusters)
 
     def n_unscored(self, i: int, p: int) -> int:
@@ -317,6 +328,9 @@ class SideBySide:
         lone = [self.column(f"o{i}_{p}", group) for p in (0, 1)]
         n_known = n_without + pairs.differences.n + lone[0].n + lone[1].n
         has_logs = f"l{i}_0_1" in self._cells[0] and pairs.differences.n
+        extremes = None
+        if self.missing == "bounds":
+            extremes = self.pairs(i, group=group, kind="x"), self.pairs(i, group=group, kind="y")
         return MetricPairs(
             pairs,
             LoneScores(lone[0], lone[1], self.groups[group] - n_known),
@@ -324,6 +338,7 @@ class SideBySide:
             n_not_applicable=n_without,
             n_filled=sum(self.n(f"f{i}_{p}", group) for p in (0, 1)),
             logarithms=self.pairs(i, group=group, kind="l") if has_logs else None,
+            extremes=extremes,
         )
 
     def shared_clusters(self) -> tuple[int, int]:
