@@ -66,7 +66,8 @@ def test_a_picture_is_drawn_beside_the_table_and_kept(demo_folder, run, refused)
     result = run("history runs --plot trends.png")
     assert result.exit_code == 0
     assert Path("trends.png").read_bytes().startswith(b"\x89PNG")
-    assert "History of hybrid" in result.stdout
+    assert "Compared with 2026-08-01, 2026-08-03 is better on faithfulness" in result.stdout
+    assert "History of hybrid" in run("history runs --verbose").stdout
     assert run("history runs --plot trends.png").exit_code == 0  # our own picture is replaced
     Path("trends.png").write_bytes(b"old")
     assert "exists already" in refused("history runs --plot trends.png")

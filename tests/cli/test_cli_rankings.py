@@ -73,11 +73,13 @@ def test_rank_has_the_means_of_score_rankings(typed):
 
 
 def test_metrics_of_rules_are_computed(typed):
-    text = typed("gate dense.run --qrels qrels.txt --rule 'mean(P@1) >= 0.9'")
-    assert "passed: mean(P@1) is 1" in text
+    line = "gate dense.run --qrels qrels.txt --rule 'mean(P@1) >= 0.9'"
+    assert "dense passes the gate" in typed(line)
+    assert "passed: mean(P@1) is 1" in typed(f"{line} --verbose")
     rule = "--rule 'no_regression(mrr, margin=0.01)' --rule 'share_below(ndcg@3, 0.5) <= 50%'"
-    text = typed(f"gate dense.run --baseline bm25.run --qrels qrels.txt {rule}")
-    assert text.count("passed:") == 2
+    line = f"gate dense.run --baseline bm25.run --qrels qrels.txt {rule}"
+    assert "dense passes all 2 gates" in typed(line)
+    assert typed(f"{line} --verbose").count("passed:") == 2
 
 
 # nDCG@10 of bm25 and dense is 0.620 and 0.950 in every query, so one score or mean shows it.
@@ -90,10 +92,13 @@ COMMANDS = {
     ),
     "thresholds": (f"thresholds bm25.run {WITH}", "ndcg@10  0.620   0.620  0.620  0.620"),
     "export": (f"export bm25.run {WITH}", f"q7,2,3,0.0,2,{mean(BM25)}"),
-    "history": (f"history bm25.run dense.run {WITH}", "dense  8  0.950"),
-    "repeats": (f"repeats bm25.run dense.run {WITH}", "ndcg@10  8        0  0.785"),
+    "history": (f"history bm25.run dense.run {WITH}", "ndcg@10  0.620  0.950      +0.330"),
+    "repeats": (f"repeats bm25.run dense.run {WITH}", "ndcg@10  8  0.785"),
     "plot": (f"plot bm25.run dense.run {WITH} --kind forest -o forest.png", ""),
-    "names": (f"compare old=bm25.run new=dense.run {WITH}", "new is better on ndcg@10 by 0.330"),
+    "names": (
+        f"compare old=bm25.run new=dense.run {WITH} --verbose",
+        "new is better on ndcg@10 by 0.330",
+    ),
     "weights": (
         "weighted bm25.run dense.run --qrels qrels.txt --weight ndcg@10=2 --weight mrr=1",
         "1  dense     best      0.967",
@@ -116,7 +121,10 @@ COMMANDS = {
         f"compare bm25.run dense.run {WITH} --correct 'P@1>=1' --outcomes",
         "0 only_bm25_correct, 8 only_dense_correct",
     ),
-    "bounds": (f"compare bm25.run dense.run {WITH} --bounds ndcg@10=0:1", "better on ndcg@10"),
+    "bounds": (
+        f"compare bm25.run dense.run {WITH} --bounds ndcg@10=0:1",
+        "dense is better than bm25 on 1 of 1 metric",
+    ),
     "options": (
         f"report bm25.run {WITH} --option relevance_level=2 --option ties=input",
         "scored with ties input, relevance_level 2.0",
