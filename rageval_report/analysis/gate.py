@@ -268,19 +268,22 @@ def _sentence(outcome: Outcome) -> str:
 
 def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
     test, margin = outcome.test, number(outcome.request.numbers["margin"])
-    name, found = outcome.subject.name, f"difference {number(outcome.measurement.value)} ({basis})"
+    name, numbers = (
+        outcome.subject.name,
+        f"difference {number(outcome.measurement.value)} ({basis})",
+    )
     if test is not None and test.untestable:
         claim = f"{name} is worse{where} by {margin} or more"
-        return f"the queries do not tell whether {claim}: {found}; {test.untestable}"
+        return f"the queries do not tell whether {claim}: {numbers}; {test.untestable}"
     kind = f"Holm-adjusted over {outcome.n_claims} rules p" if outcome.n_claims > 1 else "p"
-    found = f"{found}, {kind} {pvalue_text(outcome.pvalue)}"
+    numbers = f"{numbers}, {kind} {pvalue_text(outcome.pvalue)}"
     if outcome.state == UNDECIDED:
         loss = f"the true loss of {name}{where} may be above or below {margin}"
-        return f"too few queries: {loss}: {found}; {_more_to_decide(outcome)}"
+        return f"too few queries: {loss}: {numbers}; {_more_to_decide(outcome)}"
     if outcome.passed:
         change = "loses less than" if outcome.request.rises else "rises by less than"
-        return f"{name} {change} {margin}{where}: {found}"
-    return f"{name} is worse{where} by more than {margin}: {found}"
+        return f"{name} {change} {margin}{where}: {numbers}"
+    return f"{name} is worse{where} by more than {margin}: {numbers}"
 
 
 def _more_to_decide(outcome: Outcome) -> str:
@@ -714,11 +717,11 @@ def _check_rules(
     measured = [(*pair, pair[0].measure(pair[1]), pair[0].test(pair[1])) for pair in requests]
     pvalues = [math.nan if test is None else test.pvalue for *_, test in measured]
     n_claims, outcomes = int(np.isfinite(pvalues).sum()), []
-    for found, pvalue in zip(measured, adjust_pvalues(pvalues, method="holm"), strict=True):
-        comparison = found[1].comparison
+    for parts, pvalue in zip(measured, adjust_pvalues(pvalues, method="holm"), strict=True):
+        comparison = parts[1].comparison
         tried = 1 if comparison is None else comparison.plan.tried
         # NumPy's minimum keeps NaN, which means: not tested.
-        outcomes.append(Outcome.of(*found, float(np.minimum(1.0, tried * pvalue)), n_claims))
+        outcomes.append(Outcome.of(*parts, float(np.minimum(1.0, tried * pvalue)), n_claims))
     family = f"p-values of no_regression are adjusted (holm) over the {n_claims} such rules"
     own = dict.fromkeys(note for outcome in outcomes for note in outcome.notes())
     return GateResult(

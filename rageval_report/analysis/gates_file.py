@@ -124,8 +124,8 @@ def read_gates(path: str | Path) -> Gates:
     text = _read_text(path)
     document = (_parse_toml if suffix == ".toml" else _parse_yaml)(text, path)
     if not isinstance(document, Mapping):
-        found = _describe(document)
-        raise ReaderError(f'expected rules = ["mean(faithfulness) >= 0.8"]; got {found}', path)
+        kind = _describe(document)
+        raise ReaderError(f'expected rules = ["mean(faithfulness) >= 0.8"]; got {kind}', path)
     for key, value in document.items():
         line = _line_of(
             rf"^\s*[\"']?{re.escape(key)}[\"']?\s*[=:]|^\s*\[+\s*{re.escape(key)}", text

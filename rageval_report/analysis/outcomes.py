@@ -109,8 +109,14 @@ def outcome_masks(ours: pd.Series, theirs: pd.Series) -> tuple[BoolArray, ...]:
     """
     known = (ours.notna() & theirs.notna()).to_numpy()
     first, second = (side.fillna(False).to_numpy(dtype=bool) for side in (ours, theirs))
-    both, one, other = first & second, first & ~second, ~first & second
-    return (known & both, known & ~(first | second), known & one, known & other, ~known)
+    both, ours_alone, theirs_alone = first & second, first & ~second, ~first & second
+    return (
+        known & both,
+        known & ~(first | second),
+        known & ours_alone,
+        known & theirs_alone,
+        ~known,
+    )
 
 
 def outcome_frame(

@@ -158,9 +158,9 @@ def plan(
             raise DataError("mean and sd are for a plan without a baseline; its scores have both")
         units = arguments.resolve_units(evaluations[0], clusters)
         known = [
-            found if n_planned is None else replace(found, n=n_planned)
+            learnt if n_planned is None else replace(learnt, n=n_planned)
             for own in shared_metrics(evaluations, metrics)
-            if (found := _learn(evaluations, own, shared, candidate, units)) is not None
+            if (learnt := _learn(evaluations, own, shared, candidate, units)) is not None
         ]
         if not known:
             raise DataError("nothing to plan: no metric has two different scores")
@@ -172,10 +172,10 @@ def plan(
     tests = check_count("n_tests", n_tests) if n_tests is not None else len(known)
     is_guessed = correlation is None and candidate is None
     rows = [
-        _Design(found, difference, *design, (1.0 - level) / tests, power).row(is_guessed)
-        for found in known
-        for difference in _differences_of(found, differences)
-        for design in _designs(found, repeats, judges)
+        _Design(learnt, difference, *design, (1.0 - level) / tests, power).row(is_guessed)
+        for learnt in known
+        for difference in _differences_of(learnt, differences)
+        for design in _designs(learnt, repeats, judges)
     ]
     source = "" if mean is None else f", from a mean of {mean:g}"
     source = f", from {evaluations[0].name}" if evaluations else source
@@ -513,8 +513,8 @@ def _notes(
             "without the standard deviation of the scores they are taken as 0 and 1, which vary "
             "most; give sd= if they do not"
         )
-    counts = [found.clusters.sizes.size for found in known if found.clusters is not None]
-    if counts and any(math.isnan(found.sd_difference) for found in known):
+    counts = [each.clusters.sizes.size for each in known if each.clusters is not None]
+    if counts and any(math.isnan(each.sd_difference) for each in known):
         yield (
             "clusters are taken to differ as much in the pipelines' differences as in the "
             "baseline's scores; a pilot run as candidate= measures it"

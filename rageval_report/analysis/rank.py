@@ -484,10 +484,10 @@ class Ranking(Result):
             weights, objectives = plan.weights, plan.objectives
         names = ("n_resamples", "seed", "confidence_level")
         own = dict(zip(names, settings, strict=True))
-        given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+        chosen: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
         return Aims.of(
             self.lineup,
-            replace(plan, correction=str(self.settings["correction"]), **given),
+            replace(plan, correction=str(self.settings["correction"]), **chosen),
             objectives,
             weights,
             plan.margins if margins is None else margins,
@@ -787,7 +787,7 @@ def groups_of(differs: npt.ArrayLike) -> list[tuple[int, ...]]:
     groups = [frozenset(range(len(matrix)))]
     for first, second in zip(*np.nonzero(np.triu(matrix, 1)), strict=True):
         both = {first, second}
-        apart = {group - {one} for group in groups if both <= group for one in both}
+        apart = {group - {pipeline} for group in groups if both <= group for pipeline in both}
         split = apart | {group for group in groups if not both <= group}
         groups = []
         # Largest first, so that a group can only be part of one that comes before it.

@@ -203,10 +203,10 @@ def parse_rule(text: str | Rule, source: str = "") -> Rule:
         raise DataError(f'a rule must be a text, such as "mean(faithfulness) >= 0.8"; got {text!r}')
     if len(text.strip()) > LONGEST_RULE:
         raise DataError(f"a rule has at most {LONGEST_RULE} characters; got {len(text.strip())}")
-    return _Reader(text.strip(), source).rule()
+    return _RuleReader(text.strip(), source).rule()
 
 
-class _Reader:
+class _RuleReader:
     """Reads a rule from its first character to its last."""
 
     def __init__(self, text: str, source: str):

@@ -108,18 +108,18 @@ class MeanClaim:
         """
         common = (self.values, self.limit)
         if self.bounds is None:
-            found = sequential.asymptotic_evalues(
+            wealth = sequential.asymptotic_evalues(
                 *common, alternative=self.alternative, planned_n=self.n_planned, alpha=alpha
             )
         else:
-            found = self.share * sequential.mean_evalues(
+            wealth = self.share * sequential.mean_evalues(
                 *common,
                 bounds=self.bounds,
                 alternative=self.alternative,
                 bets=self.bets(),
                 alpha=self._two_sided(alpha),
             )
-        latest: FloatArray = np.append(0.0, found)[np.cumsum(~np.isnan(self.values))]
+        latest: FloatArray = np.append(0.0, wealth)[np.cumsum(~np.isnan(self.values))]
         return latest
 
     def sequence(self, alpha: float) -> Interval:
@@ -372,7 +372,7 @@ def _checked(rule: Rule, has_baseline: bool) -> ParsedStopRule:
         raise rule.unknown(word, exc) from exc
     words = bind_arguments(rule, rule.call, kind.parameters)
     metric = words.pop("metric")
-    numbers = {key: rule.number(given) for key, given in words.items()}
+    numbers = {key: rule.number(argument) for key, argument in words.items()}
     for key, value in numbers.items():
         if not value > 0.0:
             rule.refuse(f"{key} must be a number above 0", words[key].place)
@@ -506,10 +506,10 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
     goals = [rule.kind.goal(request) for rule, request in zip(plan.rules, requests, strict=True)]
     claims = [goal for goal in goals if isinstance(goal, MeanClaim)]
     if plan.looks is None:
-        found = _at_any_time(plan, claims)
+        verdicts = _at_any_time(plan, claims)
     else:
-        found = _at_looks(plan, claims, len(candidate.scores))
-    states = iter(found)
+        verdicts = _at_looks(plan, claims, len(candidate.scores))
+    states = iter(verdicts)
     rows = [
         _row(rule, request.metric, *(_width(g) if isinstance(g, Width) else next(states)))
         for rule, request, g in zip(plan.rules, requests, goals, strict=True)

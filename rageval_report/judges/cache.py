@@ -107,7 +107,7 @@ class CacheStatus:
     n_damaged: int = 0
 
 
-class _Row(NamedTuple):
+class _CachedRow(NamedTuple):
     """A row of a cache; the digest is that of all other columns."""
 
     key: bytes
@@ -206,10 +206,10 @@ class Cache:
 
     def get(self, key: bytes) -> Reply | None:
         """The reply with a key; None if there is none, or its row is damaged."""
-        found = self._use(lambda base: base.execute(f"{_SELECT} WHERE key = ?", (key,)).fetchone())
-        if found is None:
+        cells = self._use(lambda base: base.execute(f"{_SELECT} WHERE key = ?", (key,)).fetchone())
+        if cells is None:
             return None
-        row = _Row(*found)
+        row = _CachedRow(*cells)
         # The key that was asked for: a search in a damaged file may end at another row.
         if row.key != key or not row.is_whole:
             self._report(key, row)
@@ -224,7 +224,7 @@ class Cache:
         if self._is_writable:
             self._use(lambda base: _insert(base, [(*row, row_digest(*row))]))
 
-    def _report(self, key: bytes, row: _Row) -> None:
+    def _report(self, key: bytes, row: _CachedRow) -> None:
         with self._lock:
             is_new = key not in self._damaged
             self._damaged.add(key)
@@ -235,7 +235,7 @@ class Cache:
 
     def status(self) -> CacheStatus:
         """The number and the size of the replies."""
-        rows = self._use(lambda base: [_Row(*row) for row in base.execute(_SELECT)]) or []
+        rows = self._use(lambda base: [_CachedRow(*row) for row in base.execute(_SELECT)]) or []
         by_judge = Counter((row.judge, row.model) for row in rows if row.is_whole)
         paths = [self.path, *(_companion(self.path, ending) for ending in _COMPANIONS)]
         size = sum(path.stat().st_size for path in paths if path.exists())
@@ -408,13 +408,13 @@ def _upgrade(database: sqlite3.Connection) -> None:
         database.execute(f"UPDATE replies SET digest = row_digest({columns})")  # noqa: S608
 
 
-def _readable_rows(path: Path) -> list[_Row]:
+def _readable_rows(path: Path) -> list[_CachedRow]:
     """The whole rows of a damaged file that SQLite reads, from either end up to the damage."""
-    rows: dict[bytes, _Row] = {}
+    rows: dict[bytes, _CachedRow] = {}
     for order in ("ASC", "DESC"):
         with suppress(*DAMAGE), closing(connect(path)) as database:
             for values in database.execute(f"{_SELECT} ORDER BY key {order}"):
-                row = _Row(*values)
+                row = _CachedRow(*values)
                 if row.is_whole:
                     rows[row.key] = row
     return list(rows.values())
@@ -438,7 +438,7 @@ def check_rows(path: Path) -> tuple[bool | None, int, list[str]]:
         damage = [] if is_ours and encoding == "UTF-8" else ["the header is damaged"]
         findings = [row[0] for row in database.execute("PRAGMA integrity_check(5)")]
         damage += [f"SQLite: {finding}" for finding in findings if finding != "ok"]
-        rows = [_Row(*row) for row in database.execute(_SELECT)]
+        rows = [_CachedRow(*row) for row in database.execute(_SELECT)]
         damage += [f"{row.name} is damaged" for row in rows if not row.is_whole]
         return True, len(rows), damage
 

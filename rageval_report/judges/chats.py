@@ -261,11 +261,13 @@ def chats_of(chat: object) -> list[Chat]:
     if not chats:
         raise DataError("chat must be a chat model, or a list of at least one; got an empty list")
     # Two with the same settings would share the entries of the cache.
-    identities = Counter(canonical_json({**one.settings, "model": one.model}) for one in chats)
-    for one in chats:
-        if identities[canonical_json({**one.settings, "model": one.model})] > 1:
+    identities = Counter(
+        canonical_json({**judge.settings, "model": judge.model}) for judge in chats
+    )
+    for judge in chats:
+        if identities[canonical_json({**judge.settings, "model": judge.model})] > 1:
             raise DataError(
-                f"chat must be different judges; {one.model!r} appears twice with the same "
+                f"chat must be different judges; {judge.model!r} appears twice with the same "
                 "settings. To ask one judge several times, use n_repeats; callables get names "
                 "with FunctionChat(function, model=...)"
             )

@@ -278,12 +278,12 @@ class GrowingJudging:
     def add(self, rows: Sequence[JudgedRecord], rubrics: Sequence[Rubric]) -> None:
         """Judge further records."""
         sessions, n_repeats = self._sessions, self._n_repeats
-        found: dict[tuple[int, str, int, int], Verdict] = {}
+        judged: dict[tuple[int, str, int, int], Verdict] = {}
 
         def work(place: tuple[int, Rubric, int, int]) -> None:
             row, rubric, repeat, seat = place
             ask = sessions[seat].asker(rubric, repeat)
-            found[row, rubric.name, repeat, seat] = verdict_without_judging(
+            judged[row, rubric.name, repeat, seat] = verdict_without_judging(
                 rubric, rows[row]
             ) or ask_verdict(lambda: judge_record(rubric, rows[row], ask))
 
@@ -301,8 +301,8 @@ class GrowingJudging:
             for name in (rubric.name for rubric in rubrics):
                 for row in range(len(rows)):
                     places = [(row, name, repeat, seat) for repeat in range(n_repeats)]
-                    asked = [found[place] for place in places if place in found]
-                    verdicts.setdefault(name, []).append(asked)
+                    kept = [judged[place] for place in places if place in judged]
+                    verdicts.setdefault(name, []).append(kept)
         self._n_rows += len(rows)
 
     def result(

@@ -138,7 +138,7 @@ def read_grade(text: str, scale: GradeScale, material: str = "") -> tuple[float,
     >>> read_grade("REASONING: partly\nSCORE: **8/10**", GradeScale())[0]
     0.8
     """
-    answer = _Answer(text, material)
+    answer = _JudgeAnswer(text, material)
     for document in answer.documents:
         # ``score``, else the only number: the name may have been translated.
         numbers = [value for value in document.values() if _is_number(value)]
@@ -205,7 +205,7 @@ def read_claims(text: str, material: str = "") -> list[str]:
     >>> read_claims("1. Paris is a city.\n2. It is in France.")
     ['Paris is a city.', 'It is in France.']
     """
-    answer = _Answer(text, material)
+    answer = _JudgeAnswer(text, material)
     claims = answer.find_list("claims")
     if claims is None:
         claims = [item["text"].strip() for item in _ITEM.finditer(answer.text)] or None
@@ -227,7 +227,7 @@ def read_verdicts(text: str, n: int, material: str = "") -> list[Truth]:
     >>> read_verdicts("1. TRUE\n2. FALSE: nobody says so", 2)
     [(True, 'TRUE'), (False, 'FALSE: nobody says so')]
     """
-    answer = _Answer(text, material)
+    answer = _JudgeAnswer(text, material)
     listed = answer.find_list("verdicts")
     if listed is None:
         items = [
@@ -249,17 +249,17 @@ def read_verdicts(text: str, n: int, material: str = "") -> list[Truth]:
 # -- what an answer contains
 
 
-class _Answer:
+class _JudgeAnswer:
     """A judge's answer without its thoughts, and what in it is the judge's own."""
 
     def __init__(self, text: str, material: str):
         self.text = remove_thoughts(text)
         self.lines = self.text.splitlines()
         self._material = _words(material)
-        found = list(_iterate_objects(self.text))
+        objects = list(_iterate_objects(self.text))
         # A quoted object is no verdict, unless it is all that the judge says.
-        is_whole = len(found) == 1 and _FENCE.sub("", self.text) == found[0][1]
-        own = [pair for pair in found if is_whole or not self._is_quoted(pair[1])]
+        is_whole = len(objects) == 1 and _FENCE.sub("", self.text) == objects[0][1]
+        own = [pair for pair in objects if is_whole or not self._is_quoted(pair[1])]
         # The last object first, because models correct themselves.
         self.documents = [document for document, _ in reversed(own)]
 
@@ -406,7 +406,7 @@ def _parse_choice(value: object) -> Choice | None:
 def _read_verdict(
     text: str, material: str, parse: Callable[[object], T | None], name: str
 ) -> tuple[T, str | None]:
-    answer = _Answer(text, material)
+    answer = _JudgeAnswer(text, material)
     for document in answer.documents:
         # The verdict under its name, else the only short value that is one: names are translated.
         short = [v for v in document.values() if isinstance(v, bool) or len(str(v).split()) == 1]

@@ -154,10 +154,10 @@ def prefer(
     paired = pair_records(baseline, candidate, rubric)
     with open_sessions(chat, **options) as sessions:
         notes = sessions[0].plan.announce((*paired.notes, *paired.gap_notes()))
-        found = _ask_all(paired, sessions)
+        verdicts = _ask_all(paired, sessions)
     return result_of_all(
         sessions,
-        lambda seat: _preferences_of(paired, found, seat, sessions[seat], notes),
+        lambda seat: _preferences_of(paired, verdicts, seat, sessions[seat], notes),
         _combine_preferences,
     )
 
@@ -231,15 +231,15 @@ def pair_records(baseline: object, candidate: object, rubric: str | Rubric) -> P
     return PairedRecords(comparing, old, new, rows, notes)
 
 
-_Found = dict[tuple[int, AnswerOrder, int], _OrderVerdict]  # by row, order and seat of the judge
+_Verdicts = dict[tuple[int, AnswerOrder, int], _OrderVerdict]  # by row, order and seat of the judge
 
 
-def _ask_all(paired: PairedRecords, sessions: list[JudgeSession]) -> _Found:
-    found: _Found = {}
+def _ask_all(paired: PairedRecords, sessions: list[JudgeSession]) -> _Verdicts:
+    verdicts: _Verdicts = {}
 
     def work(place: tuple[int, AnswerOrder, int]) -> None:
         row, order, seat = place
-        found[place] = _compare(paired, row, order, sessions[seat].asker(paired.rubric))
+        verdicts[place] = _compare(paired, row, order, sessions[seat].asker(paired.rubric))
 
     # Each pair for one judge after the other, so that an interrupted run has whole queries.
     jobs = (
@@ -249,7 +249,7 @@ def _ask_all(paired: PairedRecords, sessions: list[JudgeSession]) -> _Found:
         for order in ORDERS
     )
     run_jobs(work, jobs, len(paired.rows) * len(sessions) * len(ORDERS), sessions)
-    return found
+    return verdicts
 
 
 def _compare(paired: PairedRecords, row: int, order: AnswerOrder, ask: AskStep) -> _OrderVerdict:
@@ -275,11 +275,15 @@ def _compare(paired: PairedRecords, row: int, order: AnswerOrder, ask: AskStep) 
 
 
 def _preferences_of(
-    paired: PairedRecords, found: _Found, seat: int, session: JudgeSession, notes: tuple[str, ...]
+    paired: PairedRecords,
+    verdicts: _Verdicts,
+    seat: int,
+    session: JudgeSession,
+    notes: tuple[str, ...],
 ) -> Preferences:
     not_asked: _OrderVerdict = (None, verdict_not_asked(session))
     both = [
-        [found.get((row, order, seat), not_asked) for order in ORDERS]
+        [verdicts.get((row, order, seat), not_asked) for order in ORDERS]
         for row in range(len(paired.rows))
     ]
     combined = [_combine_orders(first, second) for (_, first), (_, second) in both]

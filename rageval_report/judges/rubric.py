@@ -150,10 +150,10 @@ class Rubric:
         self._check_prompts()
 
     def _fields_in_prompts(self) -> tuple[str, ...]:
-        found = [name for name in _FIELD.findall(self.extract + self.prompt) if name != "claims"]
+        fields = [name for name in _FIELD.findall(self.extract + self.prompt) if name != "claims"]
         if self.kind == "preference":
-            found = ["answer" if name in ("first", "second") else name for name in found]
-        return tuple(dict.fromkeys(found))
+            fields = ["answer" if name in ("first", "second") else name for name in fields]
+        return tuple(dict.fromkeys(fields))
 
     def _check_prompts(self) -> None:
         missing = sorted(_REQUIRED_FIELDS.get(self.kind, set()) - set(_FIELD.findall(self.prompt)))

@@ -163,11 +163,11 @@ class CachedReplies:
         seen: list[bool] = []
 
         def reply_to(message: Message) -> Reply:
-            found = self.find(message)
-            if found is None:
+            cached = self.find(message)
+            if cached is None:
                 raise _NotCachedError
-            seen.append(found[1])
-            return found[0]
+            seen.append(cached[1])
+            return cached[0]
 
         try:
             outcome: T | NoVerdictError = ask_step(step, reply_to, self.chat.max_tokens)

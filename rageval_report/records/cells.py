@@ -233,7 +233,7 @@ def _has_only_numbers(cell: Mapping[Any, Any]) -> bool:
 # -- passages: what a ranking, the gold and the citations are made of
 
 
-class _Passage(NamedTuple):
+class _PassageCell(NamedTuple):
     """The document and the own id of a passage, where they stand within it, and its span.
 
     A passage without a certain id is its place: its name is that of the span.
@@ -245,18 +245,18 @@ class _Passage(NamedTuple):
     span: Span | None = None
 
 
-def _passage(item: Mapping[str, Any], preferred: IdPlaces) -> _Passage | None:
+def _passage(item: Mapping[str, Any], preferred: IdPlaces) -> _PassageCell | None:
     file = next((item[key] for key in _FILE_KEYS if key in item), None)
     if file is None or "start" not in item or "end" not in item:
         return _identified(item, preferred)
     span = _span(file, item["start"], item["end"])
     passage = _identified(item, preferred)
     if passage is None or not passage.is_certain:
-        return _Passage((None, span.name), is_certain=False, span=span)
+        return _PassageCell((None, span.name), is_certain=False, span=span)
     return passage._replace(span=span)
 
 
-def _identified(item: Mapping[str, Any], preferred: IdPlaces) -> _Passage | None:
+def _identified(item: Mapping[str, Any], preferred: IdPlaces) -> _PassageCell | None:
     """The ids of a passage; a document alone is its own id."""
     candidates = passage_ids(item)
     document, chunk = candidates.choose(preferred)
@@ -268,7 +268,7 @@ def _identified(item: Mapping[str, Any], preferred: IdPlaces) -> _Passage | None
         section = (doc_id(document.value), doc_id(chunk.value))
     places = IdPlaces(document.place if document else "", chunk.place if chunk else "")
     is_beside = candidates.is_certain and not any("." in place for place in places)
-    return _Passage(section, None if is_beside else places, candidates.is_certain)
+    return _PassageCell(section, None if is_beside else places, candidates.is_certain)
 
 
 def _span(file: object, start: object, end: object) -> Span:

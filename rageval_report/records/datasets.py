@@ -318,8 +318,15 @@ def dataset_list() -> pd.DataFrame:
     ['squad_v2', 'hotpotqa']
     """
     rows = [
-        (one.name, one.size, one.licence, ", ".join(one.subsets), one.sentence, one.homepage)
-        for one in DATASETS.loaded().values()
+        (
+            dataset.name,
+            dataset.size,
+            dataset.licence,
+            ", ".join(dataset.subsets),
+            dataset.sentence,
+            dataset.homepage,
+        )
+        for dataset in DATASETS.loaded().values()
     ]
     columns = ["dataset", "questions", "licence", "subsets", "holds", "homepage"]
     return pd.DataFrame(rows, columns=columns)

@@ -42,7 +42,7 @@ class GoldenFault(NamedTuple):
     check: str
     severity: Severity
     query_id: str
-    told: str
+    message: str
     other: str = ""
     value: float = math.nan
 
@@ -168,7 +168,8 @@ def check_golden(
     functions = [CHECKS[name] for name in (CHECKS if checks is None else checks)]
     faults = [fault for function in functions for fault in function(golden)]
     columns = ["check", "severity", "query_id", "other", "value", "told"]
-    return pd.DataFrame(faults, columns=list(GoldenFault._fields))[columns]
+    frame = pd.DataFrame(faults, columns=list(GoldenFault._fields))
+    return frame.rename(columns={"message": "told"})[columns]
 
 
 def _quote(text: str) -> str:

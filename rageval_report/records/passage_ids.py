@@ -291,8 +291,10 @@ def all_ids_in(items: Iterable[object]) -> set[str]:
     ids = set()
     for item in items:
         if isinstance(item, Mapping):
-            found = passage_ids(item)
-            ids |= {str(c.value) for c in (*found.documents, *found.chunks, *found.names)}
+            candidates = passage_ids(item)
+            ids |= {
+                str(c.value) for c in (*candidates.documents, *candidates.chunks, *candidates.names)
+            }
         else:
             ids.add(str(item[0] if isinstance(item, list | tuple) and item else item))
     return ids

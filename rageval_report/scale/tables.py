@@ -258,7 +258,7 @@ def _count(condition: nw.Expr) -> nw.Expr:
 
 
 @dataclass
-class _Columns:
+class _TableColumns:
     """The columns of an opened frame: of the ids, of each metric, and the names of the details.
 
     Of all rows, `facts` has the number and the extremes of each metric and a score of each kind;
@@ -302,7 +302,7 @@ class _Columns:
 
     def _states(self) -> list[nw.Expr]:
         """Why scores are missing, where words say it; as `rageval_report.scores.states` does."""
-        made = []
+        columns = []
         for column, words in self.words.items():
             is_number = _matches(column)
             state: Any = nw.when(is_number).then(nw.lit(SCORED))
@@ -312,10 +312,10 @@ class _Columns:
                 state = state.when(is_said).then(nw.lit(cell.state))
                 reason = reason.when(is_said).then(nw.lit(cell.reason, nw.String))
             if {cell.state for cell in words.values()} - {MISSING}:
-                made.append(state.otherwise(nw.lit(MISSING)).alias(f"{column}{STATE}"))
+                columns.append(state.otherwise(nw.lit(MISSING)).alias(f"{column}{STATE}"))
             if any(cell.reason for cell in words.values()):
-                made.append(reason.alias(f"{column}{REASON}"))
-        return made
+                columns.append(reason.alias(f"{column}{REASON}"))
+        return columns
 
     def look(self, opened: OpenedFrame, head: Head, n_rows: int) -> None:
         """Find by one pass what all rows say; the kinds are those that `infer_metric` looks at.
@@ -359,9 +359,9 @@ class _Columns:
 
     def _find_words(self, frame: LazyTable, name: str, column: str) -> None:
         texts = frame.filter(~_matches(column)).group_by(column).agg(nw.len().alias("n"))
-        found = collect(texts.sort(column).head(_MOST_ODD)).set_index(column)["n"]
-        self.words[column] = {text: read_cell(text) for text in found.index}
-        self.facts[name]["unscored"] = float(found.sum())
+        counts = collect(texts.sort(column).head(_MOST_ODD)).set_index(column)["n"]
+        self.words[column] = {text: read_cell(text) for text in counts.index}
+        self.facts[name]["unscored"] = float(counts.sum())
         for text, cell in self.words[column].items():
             if cell.state == SCORED or not cell.is_read:
                 row = collect(frame.filter(nw.col(column) == text).head(1)).iloc[0]
@@ -458,7 +458,7 @@ class _RowReader:
                 raise self._repeated(exc.__cause__.ids) from exc
             raise
 
-    def columns(self, head: Head) -> _Columns:
+    def columns(self, head: Head) -> _TableColumns:
         """Which column is what, by what the first rows were taken for."""
         types = dict(self.opened.frame.collect_schema())
         by_role = dict(zip(head.roles["column"], head.roles["role"], strict=True))
@@ -479,9 +479,9 @@ class _RowReader:
         labels = dict(zip(others, map(str, head.details.columns), strict=False))
         details = {c: label for c, label in labels.items() if label not in head.metrics}
         metrics = {name: sources[name] for name in head.metrics}
-        return _Columns(self.opened.place, ids[0], metrics, details, types)
+        return _TableColumns(self.opened.place, ids[0], metrics, details, types)
 
-    def with_notes(self, head: Head, file: ScoreFile, columns: _Columns) -> Head:
+    def with_notes(self, head: Head, file: ScoreFile, columns: _TableColumns) -> Head:
         """The head with the notes and the doubts of all rows, which count queries."""
         said = [f" cells of {column!r} say " for column in columns.words]
         others = [
@@ -502,7 +502,7 @@ class _RowReader:
         checked = notes_with_doubts(every, doubts, strict=strict, allow=allow, where=where)
         return replace(head, notes=checked)
 
-    def check_ids(self, columns: _Columns) -> None:
+    def check_ids(self, columns: _TableColumns) -> None:
         """Refuse rows without an id, and ids that occur twice."""
         query_id, frame = columns.query_id(), self.opened.frame
         wrong = collect(frame.filter(query_id.is_null()).head(1))
