@@ -34,6 +34,7 @@ from rageval_report.analysis.verdicts import answer_table, verdict_word
 from rageval_report.errors import check_options
 from rageval_report.names.short_names import shorten_names
 from rageval_report.reports.sentences import (
+    correction_note,
     correction_text,
     counted,
     false_discovery_notes,
@@ -403,12 +404,18 @@ class SliceComparison(Result):
             "adjusted": frame["pvalue_adjusted"],
             "raw": frame["pvalue"],
         }
-        n_tests, correction = self.settings["family_size"], str(self.settings["correction"])
-        basis = f"p adjusted for {n_tests} tests ({correction})"
-        confirm = "many groups were checked: confirm findings on new queries"
+        n_tests = int(str(self.settings["family_size"]))
+        correction = str(self.settings["correction"])
         n_shown = int((frame["pvalue_adjusted"] <= self.plan.alpha).sum())
-        discoveries = false_discovery_notes(correction, n_shown, self.plan.alpha)
-        notes = (*self.sentences[:1], *discoveries, f"{basis}; {confirm}")
+        notes = [
+            *self.sentences[:1],
+            *false_discovery_notes(correction, n_shown, self.plan.alpha),
+        ]
+        if n_tests > 1:
+            basis = f"p adjusted for {n_tests} tests ({correction})"
+            if correction == "none":
+                basis = correction_note(correction, n_tests, self.plan.alpha)
+            notes.append(f"{basis}; many groups were checked: confirm findings on new queries")
         columns = (by, "candidate", *_PRINTED)
         return answer_table(self, self.summary, columns, order, notes, most_rows=_MOST_ROWS)
 
