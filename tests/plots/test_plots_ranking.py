@@ -43,8 +43,15 @@ def test_letters_and_intervals_are_printed(graded, texts):
     row = graded.of("faithfulness").iloc[0]
     assert f"[{row['ci_low']:.3f}, {row['ci_high']:.3f}]" in told
     assert f"\n{row['letters']}\n" in told
-    # Ten pairs on each of five metrics; "rating" is a metric by its cells only.
-    assert "p ≤ 0.05, holm, 50 pairs" in told.replace("\n", " ")
+    # Ten pairs on each of four quality metrics; latency and cost are a family of their own.
+    assert "p ≤ 0.05, holm, 40 pairs" in told.replace("\n", " ")
+
+
+def test_a_picture_of_latency_does_not_name_the_pairs_of_quality_metrics(graded, texts):
+    for kind in ("leaderboard", "groups"):
+        told = texts(plot(graded, kind, "latency_ms")).replace("\n", " ")
+        assert "p ≤ 0.05, holm)" in told
+        assert "40 pairs" not in told
 
 
 def test_metrics_of_one_scale_share_the_leaderboard_and_the_others_are_told(graded, texts):
@@ -82,7 +89,7 @@ def test_where_all_differ_there_is_no_bar(pipeline, texts):
     base = np.linspace(0.1, 0.5, 30)
     runs = [pipeline(f"p{i}", {"recall": base + 0.1 * i}) for i in range(3)]
     ax = plot(rank(*runs), "groups")
-    assert "All pipelines are distinguishable from each other" in texts(ax)
+    assert "All pipelines differ from each other (p ≤ 0.05, holm, 3 pairs)" in texts(ax)
     assert not [line for line in ax.lines if line.get_linewidth() == 4.0]
 
 

@@ -206,7 +206,7 @@ def stopping_after(chat, n):
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(documents, chat, tmp_path):
-    whole = made(documents, ScriptedChat(chat._answer, model=chat.model), {"factoid": 5})
+    whole = made(documents, ScriptedChat(chat._function, model=chat.model), {"factoid": 5})
     journal = tmp_path / "journal.jsonl"
     for n in (1, 4, 7):
         with pytest.raises(Stopped):
@@ -230,7 +230,7 @@ def test_a_line_that_was_cut_is_asked_again(documents, chat, tmp_path):
 def test_another_model_gets_no_answers_of_the_first(documents, chat, tmp_path):
     journal = tmp_path / "journal.jsonl"
     first = made(documents, chat, {"factoid": 1}, journal=journal)
-    other = ScriptedChat(chat._answer, model="another")
+    other = ScriptedChat(chat._function, model="another")
     assert made(documents, other, {"factoid": 1}, journal=journal).n_asked == first.n_asked
 
 
@@ -279,7 +279,7 @@ def test_another_file_is_no_journal(documents, chat, tmp_path):
 
 def test_a_chat_that_fails_now_and_then_costs_drafts_not_the_run(documents, chat):
     def shaky(message):
-        return JudgeError("busy") if len(flaky.asked) % 4 == 1 else chat._answer(message)
+        return JudgeError("busy") if len(flaky.asked) % 4 == 1 else chat._function(message)
 
     flaky = ScriptedChat(shaky)
     found = made(documents, flaky, {"factoid": 3}, n_negatives=0)
@@ -409,7 +409,7 @@ def test_a_process_that_is_killed_loses_only_what_was_in_flight(tmp_path, docume
     assert not (tmp_path / "drafts.jsonl").exists()
 
     def ask(text):
-        return chat._answer(Message(text))
+        return chat._function(Message(text))
 
     journal = tmp_path / "drafts.jsonl.journal"
     whole = made(tmp_path / "docs", ask, {"factoid": 6})
