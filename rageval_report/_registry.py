@@ -36,7 +36,6 @@ _PACKAGE = __name__.partition(".")[0]
 
 # The extra of pyproject.toml that installs each import; any other import is its own package.
 EXTRAS: dict[str, str] = {
-    "awscrt": "bedrock",
     "backports": "inspect",
     "bm25s": "server",
     "boto3": "bedrock",

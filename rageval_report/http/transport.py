@@ -211,7 +211,7 @@ class DeadlineTransport(httpx2.BaseTransport):
                 f"{redact_url(proxy)!r}"
             ) from exc
         is_socks = server.url.scheme.startswith("socks")
-        kind = load("httpcore2:SOCKSProxy") if is_socks else httpcore2.HTTPProxy
+        kind = _socks_proxy() if is_socks else httpcore2.HTTPProxy
         pool: httpcore2.ConnectionPool = kind(_core_url(server.url), server.raw_auth, **settings)
         return pool
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, Literal, NamedTuple, Self, TypeVar, cast
 from urllib.parse import quote
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning
@@ -357,9 +357,21 @@ def _set_up(path: str | Path) -> sqlite3.Connection:
     return database
 
 
-def connect(path: str | Path, **options: Any) -> sqlite3.Connection:
+def connect(
+    path: str | Path,
+    *,
+    check_same_thread: bool = True,
+    isolation_level: Literal["DEFERRED"] | None = "DEFERRED",
+    uri: bool = False,
+) -> sqlite3.Connection:
     """A database that gives a damaged text to the check of its digest, not an error of SQLite."""
-    database: sqlite3.Connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, **options)
+    database = sqlite3.connect(
+        path,
+        timeout=_BUSY_SECONDS,
+        isolation_level=isolation_level,
+        check_same_thread=check_same_thread,
+        uri=uri,
+    )
     database.text_factory = lambda data: data.decode("utf-8", "replace")
     return database
 

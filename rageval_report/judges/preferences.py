@@ -231,11 +231,13 @@ def pair_records(baseline: object, candidate: object, rubric: str | Rubric) -> P
     return PairedRecords(comparing, old, new, rows, notes)
 
 
-_Verdicts = dict[tuple[int, AnswerOrder, int], _OrderVerdict]  # by row, order and seat of the judge
+_OrderVerdicts = dict[
+    tuple[int, AnswerOrder, int], _OrderVerdict
+]  # by row, order and seat of the judge
 
 
-def _ask_all(paired: PairedRecords, sessions: list[JudgeSession]) -> _Verdicts:
-    verdicts: _Verdicts = {}
+def _ask_all(paired: PairedRecords, sessions: list[JudgeSession]) -> _OrderVerdicts:
+    verdicts: _OrderVerdicts = {}
 
     def work(place: tuple[int, AnswerOrder, int]) -> None:
         row, order, seat = place
@@ -276,7 +278,7 @@ def _compare(paired: PairedRecords, row: int, order: AnswerOrder, ask: AskStep) 
 
 def _preferences_of(
     paired: PairedRecords,
-    verdicts: _Verdicts,
+    verdicts: _OrderVerdicts,
     seat: int,
     session: JudgeSession,
     notes: tuple[str, ...],

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import Any, ClassVar, Self, Unpack
 from urllib.parse import quote
 
@@ -21,7 +22,7 @@ from rageval_report import http
 from rageval_report._registry import load
 from rageval_report.errors import DataError, JudgeError
 from rageval_report.http.addresses import redact_url
-from rageval_report.http.aws_signatures import region_from_environment
+from rageval_report.http.aws_regions import region_from_environment
 from rageval_report.http.keys import Key, fill_request, key_from_environment, keys_named_in
 from rageval_report.http.literal_keys import check_body
 from rageval_report.http.provider_homes import ProviderHome
@@ -665,6 +666,12 @@ class _BedrockChat(HttpChat):
         )
 
 
+def _import_botocore(name: str) -> ModuleType:
+    """A module of botocore, which has no types; see `load`."""
+    module: ModuleType = load(f"botocore.{name}")
+    return module
+
+
 class _BotoSigner:
     """Signs each attempt with what boto3 finds: Signature Version 4, whose time is that of now."""
 
@@ -682,10 +689,11 @@ class _BotoSigner:
         self, method: str, url: str, headers: Mapping[str, str], content: bytes
     ) -> Headers:
         """The headers that sign a request now."""
-        request = load("botocore.awsrequest:AWSRequest")(
+        request = _import_botocore("awsrequest").AWSRequest(
             method=method, url=url, headers=dict(headers), data=content
         )
         # Temporary credentials are renewed here, so that a long judging goes on.
         frozen = self._credentials.get_frozen_credentials()
-        load("botocore.auth:SigV4Auth")(frozen, "bedrock", self._region).add_auth(request)
+        signature = _import_botocore("auth").SigV4Auth(frozen, "bedrock", self._region)
+        signature.add_auth(request)
         return {name.lower(): text for name, text in request.headers.items() if name not in headers}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import narwhals as nw
 import pandas as pd
@@ -17,6 +17,7 @@ from rageval_report.analysis import slices, thresholds
 from rageval_report.analysis.arguments import (
     Clusters,
     EvaluationSubset,
+    MeanKeywords,
     check_count,
     choose_metrics,
     resolve_units,
@@ -159,7 +160,12 @@ class EvaluationScan:
     comparative_summary: ClassVar[Callable[..., Any]] = compare
 
     def evaluation_report(
-        self: Any, *, correct: Correct | CorrectNotion | None = None, **settings: Any
+        self: Any,
+        *,
+        correct: Correct | CorrectNotion | None = None,
+        metrics: str | Iterable[str] | None = None,
+        clusters: Clusters | None = None,
+        **settings: Unpack[MeanKeywords],
     ) -> reporting.EvaluationReport:
         """The report, as `RAGPipelineEvaluation.evaluation_report` with the same settings.
 
@@ -167,11 +173,13 @@ class EvaluationScan:
         ----------
         correct : optional
             What a correct answer is; that of the scan if omitted.
-        **settings
+        metrics, clusters, **settings
             As there. An interval that draws random numbers from more scores than a grid has steps
             needs them in memory.
         """
-        report = reporting.evaluation_report(self, correct, **settings)
+        report = reporting.evaluation_report(
+            self, correct, metrics=metrics, clusters=clusters, **settings
+        )
         counted = count_roles(ColumnRole(*row) for row in self.roles.itertuples(index=False))
         return report.with_notes(*self.notes, *([counted] if counted else []))
 
@@ -184,14 +192,17 @@ class EvaluationScan:
             return means[resolver(self.metrics)(metric)]
         return pd.Series(means, name="mean").rename_axis("metric")
 
-    def aggregated_report(self, *args: Any, **options: Any) -> reporting.HaystackReport:
+    def aggregated_report(
+        self, output_format: reporting.OutputFormat = "json", csv_file: str | Path | None = None
+    ) -> reporting.HaystackReport:
         """The means in Haystack's form, as `RAGPipelineEvaluation.aggregated_report`."""
-        return reporting.report_of_means(self.get_aggregated_scores(), *args, **options)
+        return reporting.report_of_means(self.get_aggregated_scores(), output_format, csv_file)
 
-    def detailed_report(self, *args: Any, **options: Any) -> reporting.HaystackReport:
+    def detailed_report(
+        self, output_format: reporting.OutputFormat = "json", csv_file: str | Path | None = None
+    ) -> reporting.HaystackReport:
         """All rows in Haystack's form, as `RAGPipelineEvaluation.detailed_report`, by id."""
-        rows = self.fetched("detailed_report()")
-        return reporting.detailed_report(rows, *args, **options)
+        return reporting.detailed_report(self.fetched("detailed_report()"), output_format, csv_file)
 
     def failures(
         self,
@@ -250,11 +261,17 @@ class EvaluationScan:
         return replace(result, settings=settings).with_notes(*notes)
 
     def breakdown(
-        self: Any, *, correct: Correct | CorrectNotion | None = None, **options: Any
+        self: Any,
+        *,
+        k: int = 5,
+        correct: Correct | CorrectNotion | None = None,
+        confidence_level: float = 0.95,
     ) -> Result:
         """How many queries fail for each cause, as `RAGPipelineEvaluation.breakdown`."""
         notion = self.gated(GateSettings(correct=correct)).notion()
-        causes: Result = causes_of_failures.breakdown(self, correct=notion, **options)
+        causes: Result = causes_of_failures.breakdown(
+            self, k=k, correct=notion, confidence_level=confidence_level
+        )
         return replace(causes, settings={**causes.settings, "engine": self.engine})
 
     def plot(
@@ -262,7 +279,7 @@ class EvaluationScan:
         kind: str | Plot = "distribution",
         *args: str | Iterable[str],
         ax: Axes | None = None,
-        **options: Any,
+        **options: object,
     ) -> Axes:
         """Draw the scan; see `rageval_report.plots`.
 
@@ -278,10 +295,12 @@ class EvaluationScan:
         **options
             The options of the plot.
         """
-        entry, others = plot_named(kind), options.get("other")
+        entry = plot_named(kind)
+        others: Any = options.get("other")
         if entry.name == "forest" and others is not None:
-            compared = compare(self, options.pop("other"), metrics=next(iter(args), None))
-            return compared.plot(entry, ax=ax, **options)
+            compared = compare(self, others, metrics=next(iter(args), None))
+            drawing: Any = {name: value for name, value in options.items() if name != "other"}
+            return compared.plot(entry, ax=ax, **drawing)
         if entry.name not in _DRAWN_FROM_COUNTS:
             raise self.needs_memory(f"the plot {entry.name!r}")
         if others is not None:
