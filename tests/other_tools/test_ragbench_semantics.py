@@ -358,7 +358,7 @@ def test_a_higher_latency_is_no_improvement():
     row = frame.loc["latency_ms"]
     assert row["difference"] > 0
     assert (row["wins"], row["losses"]) == (0, 24)
-    assert "new is worse" in row["verdict"]
+    assert row["verdict"] == "worse"
 
 
 def test_interval_and_p_value_agree_and_a_contradiction_is_named():
@@ -382,7 +382,7 @@ def test_interval_and_p_value_agree_and_a_contradiction_is_named():
     # ... and where a caller chooses another interval, a note names the contradiction.
     exact = compare(*runs, test="mcnemar", interval="bonett-price")
     assert any(
-        "excludes 0, and the test (mcnemar, p = 0.062" in note and "p-value decides" in note
+        "excludes 0, and the test (mcnemar, p = 0.062" in note and "follows the p-value" in note
         for note in exact.notes
     )
     assert "no difference shown" in exact.frame["verdict"].iloc[0]
