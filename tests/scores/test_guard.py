@@ -136,7 +136,9 @@ def test_doubts_go_before_other_notes_in_every_result():
     assert "\nDoubt: recall@5 is 0" in str(report)
     assert "Note: Doubt" not in str(report) + report.to_html() + report.to_latex()
     comparison = rr.compare(evaluation, other)
-    for result in (comparison, rr.rank(evaluation, other), evaluation.gate("mean(mrr) >= 0.2")):
+    gates = evaluation.gate("mean(mrr) >= 0.2", "mean(recall@5) >= 0")
+    assert not any("recall@5" in note for note in evaluation.gate("mean(mrr) >= 0.2").notes)
+    for result in (comparison, rr.rank(evaluation, other), gates):
         assert result.notes[0].startswith("Doubt: hybrid: recall@5 is 0")
     assert [is_doubt(note) for note in comparison.notes[:3]] == [True, True, False]
 
