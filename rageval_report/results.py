@@ -81,7 +81,14 @@ class Result:
         return ""
 
     def printed(self) -> Result:
-        """What is printed and shown in notebooks: the whole result, or its answer."""
+        """What is printed and shown in notebooks: the whole result, or its answer.
+
+        Examples
+        --------
+        >>> result = Result("Means", pd.DataFrame({"mean": [0.5]}))
+        >>> result.printed() is result
+        True
+        """
         return self
 
     def with_notes(self, *notes: str) -> Self:

@@ -22,9 +22,9 @@ PLAIN = frozenset(
     """
     adjust aggregated all allow alpha at below by calibrate classification clustered comparative
     compare config correct created detailed drop duplicates embed evaluate exact find frame
-    friedman from get grouped headline heterogeneity html json judging latex load map markdown
-    inspect match minimum missing n name no on paired pairings plan read relevant required save
-    self sentences similarity standard strict summary to verify version with
+    friedman from get grouped headline heterogeneity html json judging key latex load map
+    markdown inspect match minimum missing n name no on paired pairings plan printed read relevant
+    required save self sentences similarity standard strict summary to verify version with
     """.split()
 )
 # Names of the field: of authors, formulas and programs.

@@ -163,14 +163,30 @@ class Comparison(Result):
 
     @property
     def summary(self) -> str:
-        """Whether the candidate is better, in one plain sentence."""
+        """Whether the candidate is better, in one plain sentence.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> comparison = compare(*demo_evaluations(), metrics="recall@5")
+        >>> comparison.summary
+        'hybrid is better than bm25 on 1 of 1 metric; nothing is shown to be worse.'
+        """
         if not len(self.frame):
             return ""
         return answer_of(comparison_verdicts(self), self.plan.fewest_units)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The verdict of each row in a sentence."""
+        """The verdict of each row in a sentence.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> comparison = compare(*demo_evaluations(), metrics="recall@5")
+        >>> comparison.sentences[0].partition(" by ")[0]
+        'hybrid is better on recall@5'
+        """
         are_several, texts = len(set(self.frame["candidate"])) > 1, []
         for cells in self.frame.to_dict("records"):
             row = {str(name): value for name, value in cells.items()}
@@ -182,7 +198,15 @@ class Comparison(Result):
         return tuple(texts)
 
     def printed(self) -> Result:
-        """The answer, one table whose last column is the verdict, and at most three notes."""
+        """The answer, one table whose last column is the verdict, and at most three notes.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> comparison = compare(*demo_evaluations(), metrics="recall@5")
+        >>> list(comparison.printed().frame)[-1], len(comparison.printed().notes)
+        ('verdict', 1)
+        """
         frame, answer = self.frame, self.summary
         if not answer:  # no rows, or effects, of which each has a baseline of its own
             return self

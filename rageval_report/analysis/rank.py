@@ -196,7 +196,14 @@ class Ranking(Result):
         return ranking_answer(self) if len(self.frame) else ""
 
     def printed(self) -> Result:
-        """The answer, one table that ends with verdicts, and at most three notes."""
+        """The answer, one table that ends with verdicts, and at most three notes.
+
+        Examples
+        --------
+        >>> from rageval_report.demo import demo_evaluations
+        >>> rank(*demo_evaluations(), metrics="recall@5").printed().frame["verdict"].tolist()
+        ['hybrid is best']
+        """
         if not len(self.frame):
             return self
         ranked = RankedPipelines.of(self)
@@ -262,17 +269,22 @@ class Ranking(Result):
             (self.blocks[name], pairs, self.levels[name]) for name, pairs in self.tests.items()
         )
         rows = [row for each in blocks for row in _pair_rows(*each, self.plan)]
-        which, family = f"these {len(rows)} pairs", len(rows)
+        family = CorrectionFamily.of(self.blocks[name].metric for name in self.tests)
+        n_tests = int(str(self.settings["family_size"]))
+        which = f"these {len(rows)} pairs"
         if "tried" in self.settings:
-            family = int(str(self.settings["family_size"]))
-            which = f"{family} pairs of all that were tried"
+            which = f"{n_tests} pairs of all that were tried"
+        elif family.outside:
+            which = f"the {n_tests} pairs of quality metrics"
+        if family.outside:
+            which += f", those of {join_names(family.outside)} apart"
         correction = self.settings["correction"]
         note = f"p-values are adjusted ({correction}) over {which}; the intervals are not"
         return Result(
             "All pairs of pipelines",
             pd.DataFrame(rows),
             self.settings,
-            (note,) if correction != "none" and family > 1 else (),
+            (note,) if correction != "none" and max(len(rows), n_tests) > 1 else (),
             headline=_PAIR_HEADLINE,
             grouped_by="metric" if len(self.tests) > 1 else "",
         )
@@ -643,17 +655,25 @@ def _rank_blocks(
     tests = {
         name: _test_pairs(block, margins.get(name, 0.0), plan) for name, block in rankable.items()
     }
-    members = [pairs.pvalue for name, pairs in tests.items() if name in family.members]
-    n_tests = sum(int(np.isfinite(pvalue).sum()) for pvalue in members)
+    n_tests = {name: int(np.isfinite(pairs.pvalue).sum()) for name, pairs in tests.items()}
+    n_quality, n_apart = (
+        round(sum(n_tests.get(name, 0) for name in own) * (1.0 + hidden))
+        for own in (family.members, family.outside)
+    )
     settings = {
-        **plan.shown(method, round(n_tests * (1.0 + hidden))),
+        **plan.shown(method, n_quality),
         **({"tried": tried} if tried > n else {}),
         **({"margins": margins} if margins else {}),
         **({} if plan.clusters is None else {"clusters": plan.clusters}),
     }
     tests, levels = _correct(tests, blocks, family, replace(plan, correction=method), hidden)
+    apart = {**settings, "family_size": n_apart}
     tables = (
-        _metric_rows(block, tests.get(name), lineup, settings, plan)
+        _metric_rows(
+            *(block, tests.get(name), lineup),
+            apart if name in family.outside else settings,
+            plan,
+        )
         for name, block in blocks.items()
     )
     listed = f"{n} pipelines" if n > 3 else join_names(lineup.names)

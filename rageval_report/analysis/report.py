@@ -211,14 +211,30 @@ class EvaluationReport(Result, Mapping[str, float | int]):
         return (self.correct,) if self.correct else ()
 
     def printed(self) -> Answer:
-        """How many queries are correct, the table, and at most three notes."""
+        """How many queries are correct, the table, and at most three notes.
+
+        Examples
+        --------
+        >>> from rageval_report import RAGPipelineEvaluation
+        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
+        >>> RAGPipelineEvaluation("hybrid", data).evaluation_report().printed().summary
+        'hybrid: 2 of 3 queries are correct (exact_match = 1).'
+        """
         rule, _, counts = self.correct.partition("; ")
         name = self.title.removeprefix("Evaluation of ")
         sentence = f"{name}: {counts} ({rule.removeprefix('correct: ')})."
         return answer_of(self, sentence if counts else self.title)
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole result as dicts, lists, numbers and texts, with what is correct."""
+        """The whole result as dicts, lists, numbers and texts, with what is correct.
+
+        Examples
+        --------
+        >>> from rageval_report import RAGPipelineEvaluation
+        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
+        >>> RAGPipelineEvaluation("hybrid", data).evaluation_report().to_dict()["correct"]
+        'correct: exact_match = 1; 2 of 3 queries are correct'
+        """
         return {**super().to_dict(), **({"correct": self.correct} if self.correct else {})}
 
     def _means(self) -> dict[str, float | int]:

@@ -177,7 +177,10 @@ class Cache:
     >>> with tempfile.TemporaryDirectory() as folder, Cache(folder + "/judges.sqlite") as cache:
     ...     cache.put(b"key", Reply("8/10"), judge="tone", model="m")
     ...     cache.get(b"key").text, cache.get(b"other"), cache.status().n_replies
+    ...     cache.clear("tone")
+    ...     cache.close()  # at the latest at the end of the block
     ('8/10', None, 1)
+    1
     """
 
     def __init__(self, path: str | Path):

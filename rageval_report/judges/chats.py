@@ -144,6 +144,8 @@ class FunctionChat:
     >>> with chat.open() as ask:
     ...     ask(Message("Is it?")).text
     'TRUE'
+    >>> chat.settings["provider"]
+    'callable'
     """
 
     function: Callable[[str], str | Reply] = field(repr=False)
@@ -375,6 +377,11 @@ def was_not_billed(exc: BaseException) -> bool:
 
 class ChatOptions(TypedDict, total=False):
     """The options that every provider of chat models takes; every key may be omitted.
+
+    Examples
+    --------
+    >>> ChatOptions(temperature=0.0, timeout=30)
+    {'temperature': 0.0, 'timeout': 30}
 
     Parameters
     ----------

@@ -238,7 +238,20 @@ def growing_judging(
 
 
 class GrowingJudging:
-    """The verdicts so far on records that come little by little; see `growing_judging`."""
+    """The verdicts so far on records that come little by little; see `growing_judging`.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat
+    >>> rows = [{"query_id": "a", "question": "Where is Oslo?", "answer": "There."}]
+    >>> rubrics, table = check_records(rows, "answer_relevancy")
+    >>> with growing_judging(ScriptedChat(['{"reasoning": "Vague.", "score": 1}'])) as growing:
+    ...     growing.announce(("one query",))
+    ...     growing.add(as_rows(table), rubrics)
+    ...     same = growing.judge(table, rubrics)  # nothing is new, so nothing is asked
+    ...     growing.result(table, rubrics, ()).scores.equals(same.scores), growing.is_stopped
+    (True, False)
+    """
 
     def __init__(self, sessions: list[JudgeSession], n_repeats: int, generator: str | None):
         self._sessions = sessions

@@ -19,6 +19,11 @@ MaxCostOver = Literal["cache", "run"]
 class CallOptions(TypedDict, total=False):
     """How a chat model is called, by `judge` as by `prefer`; every key may be omitted.
 
+    Examples
+    --------
+    >>> CallOptions(concurrency=4, progress=False)
+    {'concurrency': 4, 'progress': False}
+
     Parameters
     ----------
     cache : Cache or path, optional

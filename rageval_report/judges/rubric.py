@@ -197,11 +197,26 @@ class Rubric:
         return self._fill("\n".join((self.prompt.strip(), *paragraphs)), self.kind, record)
 
     def extraction(self, record: JudgedRecord) -> Message:
-        """The request for the claims of a record."""
+        """The request for the claims of a record.
+
+        Examples
+        --------
+        >>> from rageval_report.judges import JUDGES
+        >>> asked = JUDGES["faithfulness"].extraction({"question": "Who?", "answer": "Ann."})
+        >>> "Ann." in asked.user
+        True
+        """
         return self._fill(self.extract, "extraction", record)
 
     def material(self, record: JudgedRecord) -> str:
-        """All texts of a record that the judge may be shown, which are never its own words."""
+        """All texts of a record that the judge may be shown, which are never its own words.
+
+        Examples
+        --------
+        >>> tone = Rubric("tone", "Is it polite?", "How polite is {answer}?", scale=(1, 5))
+        >>> tone.material({"answer": "Go away.", "question": "May I?"})
+        'Go away.'
+        """
         prompts = (self.prompt, self.extract, *self.optional)
         names = dict.fromkeys(name for text in prompts for name in _FIELD.findall(text))
         return "\n".join(str(record.get(name)) for name in names)
