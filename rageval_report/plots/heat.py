@@ -336,6 +336,6 @@ def _key(ranking: Ranked, table: HeatTable) -> str:
     if _WORSE in standings:
         marks.append("triangle: shown to be worse")
     return (
-        f"{', '.join(marks)} ({tests_of(ranking)}). Shared letter: no difference shown. Darker is "
-        "better, from the worst to the best mean of each column."
+        f"{', '.join(marks)} ({tests_of(ranking, table.metrics)}). Shared letter: no difference "
+        "shown. Darker is better, from the worst to the best mean of each column."
     )

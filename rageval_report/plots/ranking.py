@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, Unpack, cast
 
@@ -136,7 +136,7 @@ def leaderboard(
     axes.set_xlabel(plain(axis_text(drawn[0])) if len(drawn) == 1 else "mean")
     note_below(
         axes,
-        _key(ranking, set(rows["standing"])),
+        _key(ranking, set(rows["standing"]), drawn),
         direction_note(drawn) if len(drawn) > 1 else "",
         left_out_note(left_out),
         names_note(names),
@@ -191,7 +191,7 @@ def groups(
     _lead_to_names(axes, means, names, first=len(bars) + 1)
     _move_axis_to_top(axes)
     axes.set_xlabel(f"mean {plain(axis_text(known))}")
-    note_below(axes, _groups_key(ranking, bars), names_note(names))
+    note_below(axes, _groups_key(ranking, bars, known), names_note(names))
     tidy(axes, ranking_title(ranking, [known]))
     axes.spines[["left", "bottom"]].set_visible(False)
     # `tidy` has hidden the top, where this picture has its axis.
@@ -243,21 +243,24 @@ def _draw_mean(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> 
     ax.plot(row["mean"], place, **look_of(style, **look))
 
 
-def _key(ranking: Ranked, standings: set[str]) -> str:
+def _key(ranking: Ranked, standings: set[str], drawn: Iterable[Metric]) -> str:
     """The meaning of the marks and the letters."""
     marks = ["Diamond: best mean"]
     if "may be best" in standings:
         marks.append("hollow circle: may be as good")
     if _WORSE in standings:
         marks.append("grey square: worse")
-    return f"{', '.join(marks)} ({tests_of(ranking)}). Shared letter: no difference shown."
+    return f"{', '.join(marks)} ({tests_of(ranking, drawn)}). Shared letter: no difference shown."
 
 
-def tests_of(ranking: Ranked) -> str:
-    """How pipelines were tested, in brackets behind a sentence."""
+def tests_of(ranking: Ranked, drawn: Iterable[Metric]) -> str:
+    """How pipelines were tested on the drawn metrics, in brackets behind a sentence."""
     correction, family = ranking.settings.get("correction"), ranking.settings.get("family_size")
     alpha = alpha_of(ranking.settings)
     how = "" if correction == "none" else f", {correction}"
+    groups = {block.metric.group == "performance" for block in ranking.blocks.values()}
+    if len(groups) > 1 and {metric.group for metric in drawn} == {"performance"}:
+        return f"p ≤ {alpha:g}{how}"  # the setting is the number of pairs of quality metrics
     return f"p ≤ {alpha:g}{how}, {family} {'pair' if family == 1 else 'pairs'}"
 
 
@@ -333,10 +336,11 @@ def _move_axis_to_top(ax: Axes) -> None:
     ax.spines["top"].set_position(("data", 0))
 
 
-def _groups_key(ranking: Ranked, bars: Sequence[tuple[str, ...]]) -> str:
+def _groups_key(ranking: Ranked, bars: Sequence[tuple[str, ...]], drawn: Metric) -> str:
+    tests = tests_of(ranking, [drawn])
     if not bars:
-        return f"All pipelines differ from each other ({tests_of(ranking)})."
+        return f"All pipelines differ from each other ({tests})."
     return (
         f"A bar joins the pipelines on which it has a dot: no difference of them is shown "
-        f"({tests_of(ranking)}). Best at the right."
+        f"({tests}). Best at the right."
     )

@@ -72,6 +72,16 @@ def test_rankings_slices_and_histories_have_the_same_families():
     assert compare(*labelled).slices("topic").settings["family_size"] == 4 * 2
 
 
+def test_a_ranking_says_how_many_tests_each_family_has():
+    ranking = rank(*both(), run("slow", 0.5, seed=3))
+    # Of three pipelines there are three pairs on each of the metrics.
+    for name, n_tests in (("recall", 4 * 3), ("latency_ms", 2 * 3)):
+        [sentence] = ranking.of(name)["verdict"].dropna()
+        assert f"(Holm-adjusted, {n_tests} tests)" in sentence
+    [note] = ranking.pairs.notes
+    assert "over the 12 pairs of quality metrics, those of latency_ms and total_tokens" in note
+
+
 def test_if_only_latency_and_cost_are_compared_they_are_the_family():
     comparison = compare(*both(), metrics=["latency_ms", "total_tokens"])
     assert comparison.settings["family_size"] == 2
