@@ -56,7 +56,7 @@ def test_a_state_that_the_file_gives_is_kept():
     assert evaluation.states["recall"].tolist() == ["scored", "failed", "not applicable"]
     assert "recall failed: 'timeout' 1" in evaluation.evaluation_report().notes
     assert any(
-        "recall 2 (1 failed, 1 not applicable)" in n for n in evaluation.evaluation_report().notes
+        "2 recall (1 failed, 1 not applicable)" in n for n in evaluation.evaluation_report().notes
     )
 
 
