@@ -666,9 +666,9 @@ class _BedrockChat(HttpChat):
         )
 
 
-def _import_botocore(name: str) -> ModuleType:
+def _import_untyped(place: str) -> ModuleType:
     """A module of botocore, which has no types; see `load`."""
-    module: ModuleType = load(f"botocore.{name}")
+    module: ModuleType = load(place)
     return module
 
 
@@ -689,11 +689,11 @@ class _BotoSigner:
         self, method: str, url: str, headers: Mapping[str, str], content: bytes
     ) -> Headers:
         """The headers that sign a request now."""
-        request = _import_botocore("awsrequest").AWSRequest(
+        request = _import_untyped("botocore.awsrequest").AWSRequest(
             method=method, url=url, headers=dict(headers), data=content
         )
         # Temporary credentials are renewed here, so that a long judging goes on.
         frozen = self._credentials.get_frozen_credentials()
-        signature = _import_botocore("auth").SigV4Auth(frozen, "bedrock", self._region)
+        signature = _import_untyped("botocore.auth").SigV4Auth(frozen, "bedrock", self._region)
         signature.add_auth(request)
         return {name.lower(): text for name, text in request.headers.items() if name not in headers}
