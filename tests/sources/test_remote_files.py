@@ -82,8 +82,8 @@ def test_a_scan_of_copied_files_gives_the_numbers_of_memory(memory, tmp_path):
     scanned = RAGPipelineEvaluation.scan("memory://parts/*.parquet").evaluation_report().frame
     columns = ["n", "mean", "ci_low", "ci_high"]
     pd.testing.assert_frame_equal(whole[columns], scanned[columns], check_dtype=False)
-    with pytest.raises(DataError, match="is not a file; a scan reads files"):
-        RAGPipelineEvaluation.scan("sqlite:///scores.db?table=scores")
+    with pytest.raises(DataError, match="is not a file or a database"):
+        RAGPipelineEvaluation.scan("mlflow://experiment")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
