@@ -305,7 +305,8 @@ def answer_table(
     }
     return Answer(
         "",
-        shown[[*known]],
+        # With the pipelines, whose short names are explained below the table.
+        shown[[*dict.fromkeys(("baseline", "candidate", *known))]],
         {**result.settings, "headings": headings},
         tuple(notes),
         headline=known,
