@@ -31,7 +31,7 @@ def test_every_block_runs_in_order_in_one_folder(page, tmp_path):
 def test_readme_shows_what_its_example_prints(tmp_path):
     shown = [block for block in blocks_of(README) if block.kind == "text"]
     assert len(shown) == 1
-    assert "hybrid is worse on latency_ms" in shown[0].code
+    assert "worse on latency_ms" in shown[0].code
 
 
 def test_the_files_of_the_examples_are_those_that_the_demo_writes(tmp_path):
