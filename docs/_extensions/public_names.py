@@ -17,6 +17,8 @@ PACKAGE = rageval_report.__name__
 _ROOT = Path(rageval_report.__file__).parent
 # The commands have pages of their own, which are made from click.
 _WITHOUT_PAGES = {f"{PACKAGE}.cli"}
+# Files that list what `records` gives to users.
+_FILES = (f"{PACKAGE}.datasets", f"{PACKAGE}.golden")
 # One file without a list: every error is public.
 _ERRORS = errors.__name__
 
@@ -69,7 +71,7 @@ def public_modules() -> dict[str, ModuleType]:
         ".".join((PACKAGE, *path.parent.relative_to(_ROOT).parts))
         for path in _ROOT.rglob("__init__.py")
     ]
-    modules = {name: importlib.import_module(name) for name in sorted([*names, _ERRORS])}
+    modules = {name: importlib.import_module(name) for name in sorted([*names, *_FILES, _ERRORS])}
     return {
         name: module
         for name, module in modules.items()
