@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -81,24 +81,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rageval_report.reports.report import Report
-
-
-class ComparisonKeywords(TypedDict, total=False):
-    """The keywords of `rageval_report.compare`."""
-
-    metrics: str | Iterable[str] | None
-    correction: str
-    clusters: Clusters | None
-    on: str | None
-    test: str
-    confidence_level: float
-    missing: MissingTreatment
-    seed: int
-    interval: str
-    margin: Margin | None
-    margin_method: MarginMethod
-    n_resamples: int
-    tried: int
 
 
 _COLUMNS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rageval_report.analysis.arguments import Clusters, MeanKeywords, is_scan
+from rageval_report.analysis.arguments import Clusters, is_scan
 from rageval_report.analysis.report import evaluation_report
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.tables import table_of
@@ -37,19 +37,6 @@ from rageval_report.reports.wording import Wording
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.correct_notion import CorrectNotion, find_notion
 from rageval_report.stats.means import QUARTILES
-
-
-class EvaluationReportKeywords(MeanKeywords, total=False):
-    """The keywords of the report file of one pipeline; see `report_evaluation`."""
-
-    title: str | None
-    by: str | Iterable[str] | None
-    correct: Correct | CorrectNotion | None
-    k: int | None
-    pictures: bool
-    longest_text: int | None
-    metrics: str | Iterable[str] | None
-    clusters: Clusters | None
 
 
 @explain_keywords

@@ -22,7 +22,6 @@ from rageval_report.plots.saving import draw_figure
 from rageval_report.plots.style import BETTER, WORSE
 from rageval_report.reports.wording import NO_WORDING, Wording
 
-_SVG = "http://www.w3.org/2000/svg"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 # Colours that no plot uses stand for those of text and of paper; `_COLOURS` replaces them.
 _INK, _PAPER = "#010203", "#f1f2f3"

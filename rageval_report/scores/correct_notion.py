@@ -266,20 +266,6 @@ def answers_by(evaluation: Scored, notion: CorrectNotion) -> pd.Series:
     return yes_or_no(holds, unknown, right.index)
 
 
-def declare(evaluation: Scored, notion: CorrectNotion, right: pd.Series | None = None) -> str:
-    """What is correct, and how many queries are: the sentence that opens every report.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> run = RAGPipelineEvaluation("a", {"query_id": ["x", "y"], "answer_correctness": [0.2, 1]})
-    >>> declare(run, find_notion(run))
-    'correct: answer_correctness >= 0.5; 1 of 2 queries are correct'
-    """
-    known = answers_by(evaluation, notion) if right is None else right
-    return declare_counts(evaluation, notion, CorrectCounts.of(known))
-
-
 @dataclass(frozen=True)
 class CorrectCounts:
     """How many queries are answered correctly, wrongly, or nobody knows how.

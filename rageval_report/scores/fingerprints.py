@@ -132,58 +132,8 @@ def _find_by_fingerprint(ids: pd.Index, wanted: pd.Index) -> IndexArray | None:
     return rows if ids.take(rows[is_present]).equals(wanted[is_present]) else None
 
 
-def fingerprints_of(texts: Any) -> WordArray:
-    """One 64-bit number per text of an Arrow array, equal for equal texts.
-
-    Different texts almost never have the same number; who finds two equal ones compares the texts.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> prints = fingerprints_of(pyarrow.array(["q1", "q2", "q1"]))
-    >>> bool(prints[0] == prints[2]), bool(prints[0] == prints[1])
-    (True, False)
-    """
-    blocks = [np.empty(0, dtype=np.uint64)]
-    blocks += [prints for (prints,) in _prints_of_blocks(texts, (_MULTIPLIER,))]
-    return np.concatenate(blocks)
-
-
-def fingerprints_and_sum(texts: Any) -> tuple[WordArray, int]:
-    """The fingerprints of texts, and the sum, modulo 2**64, of other fingerprints of them.
-
-    Two sets of texts with the same fingerprints are the same texts if these sums are equal as well:
-    a sum does not depend on the order of the texts, and is that of both fingerprints at once.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> first, second = pyarrow.array(["q1", "q2"]), pyarrow.array(["q2", "q1"])
-    >>> fingerprints_and_sum(first)[1] == fingerprints_and_sum(second)[1]
-    True
-    """
-    blocks, total = [np.empty(0, dtype=np.uint64)], 0
-    for prints, other_prints in _prints_of_blocks(texts, (_MULTIPLIER, _OTHER_MULTIPLIER)):
-        blocks.append(prints)
-        total += int(other_prints.sum())
-    return np.concatenate(blocks), total % 2**64
-
-
-def two_fingerprints(texts: Any) -> tuple[WordArray, WordArray]:
-    """Two 64-bit numbers per text of an Arrow array, each equal for equal texts.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> first, second = two_fingerprints(pyarrow.array(["q1", "q2"]))
-    >>> len(first), bool(first[0] == second[0])
-    (2, False)
-    """
-    return _joined_prints(_buffers_of_array(texts))
-
-
 def fingerprints_of_texts(texts: Sequence[str]) -> tuple[WordArray, WordArray]:
-    """The numbers of `two_fingerprints` for texts of Python.
+    """Two 64-bit numbers per text, each equal for equal texts.
 
     Examples
     --------
@@ -205,13 +155,6 @@ def _joined_prints(buffers: _TextBuffers) -> tuple[WordArray, WordArray]:
     ]
     first, second = (np.concatenate(prints) for prints in zip(*blocks, strict=True))
     return first, second
-
-
-def _prints_of_blocks(
-    texts: Any, multipliers: tuple[np.uint64, ...]
-) -> Iterator[tuple[WordArray, ...]]:
-    """The fingerprints of some texts at a time by each multiplier."""
-    yield from _prints_of_buffers(_buffers_of_array(texts), multipliers)
 
 
 def _prints_of_buffers(

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from rageval_report.scores.exact_values import plain_value
-from rageval_report.scores.fingerprints import fingerprints_of_texts, two_fingerprints
+from rageval_report.scores.fingerprints import fingerprints_of_texts
 from rageval_report.scores.query_ids import first_named
 from rageval_report.scores.table import Scored
 from rageval_report.scores.texts import REFERENCE
@@ -107,18 +107,6 @@ def reference_words(values: Iterable[object]) -> TwoWords:
     texts = [value if isinstance(value, str) else _text_of(value) for value in plain]
     is_missing = np.fromiter((value is None for value in plain), dtype=bool, count=len(plain))
     return _without_missing(fingerprints_of_texts(texts), is_missing)
-
-
-def reference_words_of_texts(texts: Any) -> TwoWords:
-    """Those of an Arrow array of texts.
-
-    Parameters
-    ----------
-    texts : pyarrow.Array or pyarrow.ChunkedArray
-        A null is a missing reference.
-    """
-    is_missing = texts.is_null().to_numpy(zero_copy_only=False)
-    return _without_missing(two_fingerprints(texts.fill_null("")), is_missing)
 
 
 def _text_of(value: object) -> str:

@@ -5,7 +5,6 @@ from rageval_report import RAGPipelineEvaluation, compare, rank, score
 from rageval_report.errors import DataError
 from rageval_report.scores import correctness
 from rageval_report.scores.correct_notion import (
-    declare,
     declare_all,
     find_notion,
     shared_notions,
@@ -164,7 +163,7 @@ def test_a_right_refusal_is_correct_and_an_invented_answer_is_not():
         false_refusal=[0, 0, None, None, None],
     )
     assert told(run.correct) == [True, False, True, True, False]
-    assert declare(run, find_notion(run)) == (
+    assert run.evaluation_report().correct == (
         "correct: answer_correctness >= 0.5, or a right refusal; 3 of 5 queries are correct"
     )
 

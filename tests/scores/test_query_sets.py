@@ -1,18 +1,12 @@
 """The identity of a set of queries depends on ids and references, and on nothing else."""
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation
-from rageval_report.scores.fingerprints import fingerprints_of_texts, two_fingerprints
-from rageval_report.scores.query_sets import (
-    QuerySet,
-    reference_words,
-    reference_words_of_texts,
-)
+from rageval_report.scores.fingerprints import fingerprints_of_texts
+from rageval_report.scores.query_sets import QuerySet, reference_words
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 REFERENCES = st.one_of(st.none(), TEXTS)
@@ -21,21 +15,6 @@ REFERENCES = st.one_of(st.none(), TEXTS)
 def set_of(ids, references=None):
     words = None if references is None else reference_words(references)
     return QuerySet.of(fingerprints_of_texts(ids), words)
-
-
-@given(st.lists(TEXTS, max_size=30))
-def test_texts_of_python_and_of_arrow_have_the_same_numbers(texts):
-    for ours, theirs in zip(
-        fingerprints_of_texts(texts), two_fingerprints(pa.array(texts, pa.string())), strict=True
-    ):
-        np.testing.assert_array_equal(ours, theirs)
-
-
-@given(st.lists(REFERENCES, max_size=30))
-def test_references_of_python_and_of_arrow_have_the_same_numbers(references):
-    arrow = reference_words_of_texts(pa.array(references, pa.large_string()))
-    for ours, theirs in zip(reference_words(references), arrow, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
 
 
 @given(st.dictionaries(TEXTS, REFERENCES, max_size=30), st.data())
