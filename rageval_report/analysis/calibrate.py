@@ -641,7 +641,7 @@ def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> It
         )
     if n := int((ratings.both & np.isnan(labels)).sum()):
         what = "query" if n == 1 else "queries"
-        yield f"on {n} {what} the raters are evenly split, so there is no label to agree with"
+        yield f"{n} {what} without a label: the raters are evenly split"
 
 
 def _weaknesses(

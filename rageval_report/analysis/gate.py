@@ -129,7 +129,7 @@ class Outcome:
             straddles = low < threshold < high
         state = PASSED if passed else UNDECIDED if is_open else FAILED
         if measured.too_few or math.isnan(measured.value):
-            # Too few queries are undecided, and their value is no answer.
+            # A rule on too few queries is undecided, and its value is not shown.
             few = measured.n > 0 and not measured.is_impossible
             state, straddles = UNDECIDED if few else NOT_EVALUATED, False
             measured = replace(measured, value=math.nan)
@@ -590,7 +590,7 @@ def gate(
     RuleError
         If a rule makes no sense; the message points at the character.
     DataError
-        If there is no rule, or a setting makes no sense.
+        If no rule is given, or a setting is not valid.
 
     Notes
     -----

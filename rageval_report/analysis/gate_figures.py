@@ -131,7 +131,7 @@ class Measurement:
     without_spread : str
         What is equal, such as "scores", if that is why the interval has no width; else empty.
     is_impossible : bool
-        Whether there is no interval, however many scores there are; the first note says why.
+        Whether more scores would not give an interval either; the first note says why.
     """
 
     value: float

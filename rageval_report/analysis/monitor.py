@@ -29,7 +29,7 @@ from rageval_report.scores import Metric, resolver
 from rageval_report.stats.columns import Column
 from rageval_report.stats.means import mean_interval
 from rageval_report.stats.sequential import ChangeBets, adjust_evalues, combine_growth
-from rageval_report.types import FloatArray
+from rageval_report.types import FloatArray, IntArray
 
 _ALL = "all"  # the slice that has every query
 # A single score has no variance, which decides the stakes.
@@ -121,52 +121,13 @@ def monitor_batches(
         for each, own in zip(watched, columns, strict=True)
     ]
     adjusted = adjust_evalues(np.array([each.evalues for each in evidence]))
-    needed, rows, paths = 2.0 / alpha, [], []
-    for each, own, evalues, change in zip(watched, columns, adjusted, evidence, strict=True):
-        alarms = np.flatnonzero(evalues >= needed)
-        at = int(alarms[0]) if alarms.size else None
-        since = None if at is None else int(change.starts[at])
-        # What is shown is the time since the change, or the whole time if there was none.
-        shown = [scores for scores in own[since or 0 :] if scores.n]
-        n = sum(scores.n for scores in shown)
-        total = math.fsum(scores.n * scores.mean for scores in shown)
-        row: dict[str, Any] = {
-            "metric": each.metric.name,
-            "title": each.metric.title,
-            "slice": each.slice_name,
-            "alarm": at is not None,
-            "since": None if since is None else batches[since].name,
-            "alarm_at": None if at is None else batches[at].name,
-            "n": n,
-            "mean": total / n if n else math.nan,
-            "reference_n": each.reference.n,
-            "reference_mean": each.reference.mean,
-            "limit": each.bets.limit,
-            "evidence": float(evalues.max()),
-            "needed": needed,
-        }
-        side = "below" if each.metric.greater_is_better else "above"
-        where = "" if each.slice_name == _ALL else f" on {each.slice_name}"
-        row["verdict"] = None
-        if at is not None:
-            row["verdict"] = (
-                f"{row['metric']} is worse{where} since {row['since']}: mean {row['mean']:.3g} of "
-                f"{n} {'queries' if clusters is None else 'clusters'}, {side} {row['limit']:.3g}; "
-                f"the reference has {row['reference_mean']:.3g} (alarm at {row['alarm_at']})"
-            )
-        rows.append(row)
-        path = {
-            "metric": each.metric.name,
-            "slice": each.slice_name,
-            "batch": [batch.name for batch in batches],
-            "place": range(len(batches)),
-            "created": [batch.created for batch in batches],
-            "n": [scores.n for scores in own],
-            "mean": [scores.mean for scores in own],
-            "evidence": evalues,
-            "alarm": np.maximum.accumulate(evalues) >= needed,
-        }
-        paths.append(pd.DataFrame(path))
+    needed, unit = 2.0 / alpha, "queries" if clusters is None else "clusters"
+    followed = list(zip(watched, columns, adjusted, strict=True))
+    rows = [
+        _finding(each, own, evalues, change.starts, batches, needed, unit)
+        for (each, own, evalues), change in zip(followed, evidence, strict=True)
+    ]
+    paths = [_path(each, own, evalues, batches, needed) for each, own, evalues in followed]
     if clusters is not None:
         notes.append(
             "n counts clusters, and a mean is that of the clusters' means: each counts once"
@@ -217,13 +178,75 @@ def _choose_metrics(
     return bounded, [f"not watched, because they have no bounds: {others}"] if others else []
 
 
+def _finding(
+    each: _Watched,
+    own: Sequence[Column],
+    evalues: FloatArray,
+    starts: IntArray,
+    batches: Sequence[DatedRun],
+    needed: float,
+    unit: str,
+) -> dict[str, Any]:
+    """The row of a metric in a slice: whether and since when it is worse than in the reference."""
+    alarms = np.flatnonzero(evalues >= needed)
+    at = int(alarms[0]) if alarms.size else None
+    since = None if at is None else int(starts[at])
+    # What is shown is the time since the change, or the whole time if there was none.
+    shown = [scores for scores in own[since or 0 :] if scores.n]
+    n = sum(scores.n for scores in shown)
+    total = math.fsum(scores.n * scores.mean for scores in shown)
+    row: dict[str, Any] = {
+        "metric": each.metric.name,
+        "title": each.metric.title,
+        "slice": each.slice_name,
+        "alarm": at is not None,
+        "since": None if since is None else batches[since].name,
+        "alarm_at": None if at is None else batches[at].name,
+        "n": n,
+        "mean": total / n if n else math.nan,
+        "reference_n": each.reference.n,
+        "reference_mean": each.reference.mean,
+        "limit": each.bets.limit,
+        "evidence": float(evalues.max()),
+        "needed": needed,
+        "verdict": None,
+    }
+    if at is not None:
+        side = "below" if each.metric.greater_is_better else "above"
+        where = "" if each.slice_name == _ALL else f" on {each.slice_name}"
+        row["verdict"] = (
+            f"{row['metric']} is worse{where} since {row['since']}: mean {row['mean']:.3g} of "
+            f"{n} {unit}, {side} {row['limit']:.3g}; "
+            f"the reference has {row['reference_mean']:.3g} (alarm at {row['alarm_at']})"
+        )
+    return row
+
+
+def _path(
+    each: _Watched,
+    own: Sequence[Column],
+    evalues: FloatArray,
+    batches: Sequence[DatedRun],
+    needed: float,
+) -> pd.DataFrame:
+    """The evidence against a metric in a slice after each batch."""
+    path = {
+        "metric": each.metric.name,
+        "slice": each.slice_name,
+        "batch": [batch.name for batch in batches],
+        "place": range(len(batches)),
+        "created": [batch.created for batch in batches],
+        "n": [scores.n for scores in own],
+        "mean": [scores.mean for scores in own],
+        "evidence": evalues,
+        "alarm": np.maximum.accumulate(evalues) >= needed,
+    }
+    return pd.DataFrame(path)
+
+
 def _check_whole_clusters(batches: Sequence[DatedRun], clusters: Clusters) -> None:
     """Refuse clusters of which a part comes later: their means depend on each other."""
-    runs: list[Any] = [batch.evaluation for batch in batches]
-    listed = [
-        r.cluster_labels(clusters) if is_scan(r) else cluster_labels(r, clusters) for r in runs
-    ]
-    labels = [np.unique(np.asarray(some, dtype=object)) for some in listed]
+    labels = [_labels_of(batch.evaluation, clusters) for batch in batches]
     names, counts = np.unique(np.concatenate(labels), return_counts=True)
     split = names[counts > 1].tolist()
     if split:

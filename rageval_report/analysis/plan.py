@@ -114,9 +114,9 @@ def plan(
         One row per metric, difference, repeats and judges: ``metric``, ``title``, ``difference``,
         ``repeats``, ``judges``, ``sd_difference`` (of a query's paired difference), ``n_needed`` to
         show the difference, ``n_needed_low`` and ``n_needed_high`` (for correlations of 0.8 and
-        0.2; NaN if the correlation is known), ``n_no_regression`` (queries with which a pipeline
-        that is no worse passes ``no_regression`` with this margin), ``n`` (queries of the set),
-        ``power`` with these, ``smallest_pvalue`` that they can give, ``verdict``. With clusters
+        0.2; NaN if the correlation is known), ``n_no_regression`` (queries that the gate
+        ``no_regression`` with this margin needs, if the pipeline is as good), ``n`` (queries of the
+        set), ``power`` with these, ``smallest_pvalue`` that they can give, ``verdict``. With clusters
         also ``n_clusters_needed``, ``n_clusters`` (of the set), ``cluster_size`` (queries of a
         cluster, on average) and ``share_between`` (of the variance, between clusters); all numbers
         of queries are then those of whole clusters.
@@ -303,7 +303,7 @@ def _assume(
     """What a published mean says, or nothing: scores of 0 and 1 vary most, with a mean of 0.5."""
     names = [metrics] if isinstance(metrics, str) else list(metrics or ["score"])
     if len(names) != 1:
-        raise DataError(f"metrics must be one name if there is no baseline; got {len(names)}")
+        raise DataError(f"metrics must name one metric if no baseline is given; got {len(names)}")
     known = METRICS[names[0]] if names[0] in METRICS else Metric(names[0], bounds=(0.0, 1.0))
     if sd is not None:
         check_positive("sd", sd)

@@ -435,6 +435,48 @@ def _others_part(row: dict[str, Any], correction: str, n_tests: int, alpha: floa
     )
 
 
+def _compared_groups(
+    comparison: ComparisonLike, by: str, metrics: str | Iterable[str] | None
+) -> tuple[list[list[ComparedSlice]], list[str]]:
+    """The groups of each metric and candidate, compared, and notes on them."""
+    plan = comparison.plan
+    notes: list[str] = []
+    tables: list[list[ComparedSlice]] = []
+    for pairing in comparison.pairings:
+        chosen = _choose_pairs(pairing.metrics, metrics)
+        anything: Any = pairing  # a scan counts its groups by itself
+        in_memory = isinstance(pairing, Pairing)
+        sliced: SlicedPairs = (
+            _sliced(pairing, by, chosen, plan) if in_memory else anything.sliced(by, chosen)
+        )
+        notes += _notes_on_groups(sliced, pairing, by)
+        compared = [paired.tested(plan) for paired in sliced.paired]
+        n = len(sliced.places)
+        for i, pair in enumerate(chosen):
+            own = compared[i * n : (i + 1) * n]
+            whole = AllQueries.of(sliced.pairing, pair, own, plan)
+            tables.append(
+                [
+                    ComparedSlice(label, row, place, whole)
+                    for (label, place), row in zip(sliced.places, own, strict=True)
+                ]
+            )
+    return tables, notes
+
+
+def _add_others(
+    frame: pd.DataFrame, slices: Sequence[ComparedSlice], is_shown: Sequence[bool]
+) -> None:
+    """Add how all queries differ, and the other queries where a group goes against them."""
+    others = [
+        part.others if shown and part.is_opposed else None
+        for shown, part in zip(is_shown, slices, strict=True)
+    ]
+    frame["overall_difference"] = [part.whole.difference for part in slices]
+    frame["others_difference"] = [math.nan if each is None else each.difference for each in others]
+    frame["others_pvalue"] = [math.nan if each is None else each.pvalue for each in others]
+
+
 def slice_comparison(
     comparison: ComparisonLike,
     by: str,
@@ -482,27 +524,7 @@ def slice_comparison(
     (Berger 1982); it is corrected over all rows.
     """
     plan = comparison.plan
-    notes: list[str] = []
-    tables: list[list[ComparedSlice]] = []
-    for pairing in comparison.pairings:
-        chosen = _choose_pairs(pairing.metrics, metrics)
-        anything: Any = pairing  # a scan counts its groups by itself
-        in_memory = isinstance(pairing, Pairing)
-        sliced: SlicedPairs = (
-            _sliced(pairing, by, chosen, plan) if in_memory else anything.sliced(by, chosen)
-        )
-        notes += _notes_on_groups(sliced, pairing, by)
-        compared = [paired.tested(plan) for paired in sliced.paired]
-        n = len(sliced.places)
-        for i, pair in enumerate(chosen):
-            own = compared[i * n : (i + 1) * n]
-            whole = AllQueries.of(sliced.pairing, pair, own, plan)
-            tables.append(
-                [
-                    ComparedSlice(label, row, place, whole)
-                    for (label, place), row in zip(sliced.places, own, strict=True)
-                ]
-            )
+    tables, notes = _compared_groups(comparison, by, metrics)
     column = _column_for(by, comparison.frame)
     slices = [part for table in tables for part in table]
     frame = pd.DataFrame([record for table in tables for record in _records(table, column, plan)])
@@ -517,13 +539,7 @@ def slice_comparison(
     frame.insert(list(frame).index("pvalue") + 1, "pvalue_adjusted", correct(raw))
     frame["reversal_pvalue_adjusted"] = _adjusted_reversals(slices, correct, correction)
     is_shown = (frame["pvalue_adjusted"] <= plan.alpha).tolist()
-    others = [
-        part.others if shown and part.is_opposed else None
-        for shown, part in zip(is_shown, slices, strict=True)
-    ]
-    frame["overall_difference"] = [part.whole.difference for part in slices]
-    frame["others_difference"] = [math.nan if each is None else each.difference for each in others]
-    frame["others_pvalue"] = [math.nan if each is None else each.pvalue for each in others]
+    _add_others(frame, slices, is_shown)
     rows = frame.to_dict("records")
     frame["verdict"] = [
         verdict_word({str(name): cell for name, cell in row.items()}, plan.alpha) for row in rows

@@ -248,7 +248,7 @@ def test_raters_who_are_evenly_split_say_nothing_and_are_counted(judged):
     found = calibrate(judged([1, 0, 0]), "faithfulness", people)
     assert figures(found).loc["Cohen's kappa", "n"] == 2
     assert (
-        "on 1 query the raters are evenly split, so there is no label to agree with" in found.notes
+        "1 query without a label: the raters are evenly split" in found.notes
     )
     assert list(found.disagreements().frame.index) == ["q2"]
     assert figures(found, "mean of all queries").loc["people alone", "estimate"] == 2.5 / 3

@@ -36,7 +36,7 @@ def test_an_empty_review_sheet_is_refused(demo_folder, run, refused):
 def test_several_labels_are_several_raters(demo_folder, run):
     result = run(f"{WITH} --label ann --label bob --verbose")
     assert "people with each other" in result.stdout
-    assert "on 1 query the raters are evenly split" in result.stdout
+    assert "1 query without a label: the raters are evenly split" in result.stdout
 
 
 def test_the_queries_of_disagreement_are_listed(demo_folder, run):
