@@ -67,7 +67,7 @@ def common_queries_note(runs: Sequence[Scored], ids: pd.Index) -> list[str]:
     return [] if longest == len(ids) else [note]
 
 
-def shared_metrics(
+def metrics_in_all_runs(
     runs: Sequence[Scored], metrics: str | Iterable[str] | None
 ) -> list[tuple[Metric, ...]]:
     """Each metric that all runs have, or the ones that are named, as each run defines it."""
@@ -269,7 +269,7 @@ def repeats(
         )
     ids, rows = common_queries(evaluations), []
     components: dict[str, VarianceComponents] = {}
-    for own in shared_metrics(evaluations, metrics):
+    for own in metrics_in_all_runs(evaluations, metrics):
         metric = own[0]
         columns = [
             run.scores[mine.name].reindex(ids).to_numpy(dtype=np.float64)

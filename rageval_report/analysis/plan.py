@@ -13,7 +13,7 @@ import pandas as pd
 from rageval_report.analysis import arguments
 from rageval_report.analysis.agreement import votes_of
 from rageval_report.analysis.arguments import Clusters, check_count
-from rageval_report.analysis.noise import shared_metrics
+from rageval_report.analysis.noise import metrics_in_all_runs
 from rageval_report.analysis.pairing import twin_of
 from rageval_report.errors import AlignmentError, DataError, explain_keywords
 from rageval_report.reports.sentences import number, pvalue_text, rounded_count
@@ -116,8 +116,8 @@ def plan(
         show the difference, ``n_needed_low`` and ``n_needed_high`` (for correlations of 0.8 and
         0.2; NaN if the correlation is known), ``n_no_regression`` (queries that the gate
         ``no_regression`` with this margin needs, if the pipeline is as good), ``n`` (queries of the
-        set), ``power`` with these, ``smallest_pvalue`` that they can give, ``verdict``. With clusters
-        also ``n_clusters_needed``, ``n_clusters`` (of the set), ``cluster_size`` (queries of a
+        set), ``power`` with these, ``smallest_pvalue`` that they can give, ``verdict``. With
+        clusters also ``n_clusters_needed``, ``n_clusters`` (of the set), ``cluster_size`` (queries of a
         cluster, on average) and ``share_between`` (of the variance, between clusters); all numbers
         of queries are then those of whole clusters.
 
@@ -159,7 +159,7 @@ def plan(
         units = arguments.resolve_units(evaluations[0], clusters)
         known = [
             learnt if n_planned is None else replace(learnt, n=n_planned)
-            for own in shared_metrics(evaluations, metrics)
+            for own in metrics_in_all_runs(evaluations, metrics)
             if (learnt := _learn(evaluations, own, shared, candidate, units)) is not None
         ]
         if not known:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.agreement import votes_of
-from rageval_report.analysis.noise import common_queries, common_queries_note, shared_metrics
+from rageval_report.analysis.noise import common_queries, common_queries_note, metrics_in_all_runs
 from rageval_report.errors import DataError, check_choice, explain_keywords
 from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import number, rounded_count
@@ -341,7 +341,7 @@ def variance(
             )
     run_of = range(len(evaluations)) if runs is None else runs
     ids, components, rows = common_queries(evaluations), {}, []
-    for own in shared_metrics(evaluations, metrics):
+    for own in metrics_in_all_runs(evaluations, metrics):
         cells = _cells(evaluations, own, run_of, judges, ids)
         parts = components[own[0].name] = crossed_components(*cells)
         rows.append(_row(own[0], parts, factors, level))

@@ -247,9 +247,7 @@ def test_raters_who_are_evenly_split_say_nothing_and_are_counted(judged):
     people = pd.DataFrame({"a": [1, 0, 1], "b": [1, 1, 1]}, index=["q0", "q1", "q2"])
     found = calibrate(judged([1, 0, 0]), "faithfulness", people)
     assert figures(found).loc["Cohen's kappa", "n"] == 2
-    assert (
-        "1 query without a label: the raters are evenly split" in found.notes
-    )
+    assert "1 query without a label: the raters are evenly split" in found.notes
     assert list(found.disagreements().frame.index) == ["q2"]
     assert figures(found, "mean of all queries").loc["people alone", "estimate"] == 2.5 / 3
 
