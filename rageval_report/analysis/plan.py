@@ -117,9 +117,9 @@ def plan(
         0.2; NaN if the correlation is known), ``n_no_regression`` (queries that the gate
         ``no_regression`` with this margin needs, if the pipeline is as good), ``n`` (queries of the
         set), ``power`` with these, ``smallest_pvalue`` that they can give, ``verdict``. With
-        clusters also ``n_clusters_needed``, ``n_clusters`` (of the set), ``cluster_size`` (queries of a
-        cluster, on average) and ``share_between`` (of the variance, between clusters); all numbers
-        of queries are then those of whole clusters.
+        clusters also ``n_clusters_needed``, ``n_clusters`` (of the set), ``cluster_size`` (queries
+        of a cluster, on average) and ``share_between`` (of the variance, between clusters); all
+        numbers of queries are then those of whole clusters.
 
     Raises
     ------
