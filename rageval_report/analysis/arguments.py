@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeAlias, TypedDict
@@ -214,8 +215,9 @@ def _equal_questions(run: Scored) -> str | None:
     column = question_text(run.details)
     if column is None:
         return None
-    texts = run.details[column].dropna().map(str)
-    n_shared = int(texts.duplicated(keep=False).sum())
+    # Counted in Python: a text may hold half of a surrogate pair, which Arrow's strings refuse.
+    texts = [str(text) for text in run.details[column].dropna()]
+    n_shared = sum(n for n in Counter(texts).values() if n > 1)
     if n_shared < _LEAST_EQUAL * len(texts) or n_shared < 2:
         return None
     return (

@@ -129,3 +129,10 @@ def test_equal_questions_under_several_ids_are_told():
     assert note not in compare(a, b, clusters="question").notes
     c, d = (run(name, recall=scores, question=[f"q{i}" for i in range(40)]) for name in "cd")
     assert not any("question" in told for told in compare(c, d).notes)
+
+
+def test_questions_with_half_a_surrogate_pair_are_compared():
+    frame = pd.DataFrame({"query_id": list("abcdefgh"), "recall": np.linspace(0, 1, 8)})
+    frame["question"] = pd.Series([f"why {i}? \ud800" for i in range(8)], dtype=object)
+    runs = [RAGPipelineEvaluation(name, frame) for name in ("old", "new")]
+    assert compare(*runs).frame["verdict"].tolist() == ["identical"]
