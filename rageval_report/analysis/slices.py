@@ -34,6 +34,7 @@ from rageval_report.analysis.verdicts import answer_table, verdict_word
 from rageval_report.errors import check_options
 from rageval_report.names.short_names import shorten_names
 from rageval_report.reports.sentences import (
+    correction_name,
     correction_note,
     correction_text,
     counted,
@@ -412,7 +413,7 @@ class SliceComparison(Result):
             *false_discovery_notes(correction, n_shown, self.plan.alpha),
         ]
         if n_tests > 1:
-            basis = f"p adjusted for {n_tests} tests ({correction})"
+            basis = f"p adjusted for {n_tests} tests ({correction_name(correction)})"
             if correction == "none":
                 basis = correction_note(correction, n_tests, self.plan.alpha)
             notes.append(f"{basis}; many groups were checked: confirm findings on new queries")

@@ -14,6 +14,7 @@ import pandas as pd
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.reports.sentences import (
     Headline,
+    correction_name,
     correction_note,
     correction_text,
     counted,
@@ -89,7 +90,7 @@ def basis_of_ranking(
     elif family > 1:
         quality = "quality " if apart and len(apart) < len(blocks) else ""
         of = f" of the {settings['tried']} pipelines tried" if "tried" in settings else ""
-        name = correction_text(correction).removesuffix("-adjusted")
+        name = correction_name(correction)
         text += f"; p adjusted for {family} {quality}tests{of} ({name})"
         text += f", {names_with_rest([*apart])} apart" if quality else ""
     missing = frame.groupby("metric", sort=False)["n_unscored"].sum()

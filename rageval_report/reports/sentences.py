@@ -23,14 +23,13 @@ _BESIDE_ZERO = 1e-12
 _MOST_TIMES = 10
 _MOST_QUERIES_NAMED = 1_000_000
 
-_ADJUSTMENTS = {
-    "bh": "Benjamini–Hochberg-adjusted",
-    "bonferroni": "Bonferroni-adjusted",
-    "by": "Benjamini–Yekutieli-adjusted",
-    "hochberg": "Hochberg-adjusted",
-    "holm": "Holm-adjusted",
-    "none": "uncorrected",
-    "westfall-young": "Westfall–Young-adjusted",
+_CORRECTIONS = {
+    "bh": "Benjamini–Hochberg",
+    "bonferroni": "Bonferroni",
+    "by": "Benjamini–Yekutieli",
+    "hochberg": "Hochberg",
+    "holm": "Holm",
+    "westfall-young": "Westfall–Young",
 }
 # What each correction of the false discovery rate assumes.
 _FALSE_DISCOVERY = {
@@ -157,7 +156,12 @@ def names_with_rest(names: Sequence[str]) -> str:
 
 def correction_text(correction: str) -> str:
     """How a correction of p-values is called in a sentence, such as "Holm-adjusted"."""
-    return _ADJUSTMENTS.get(correction, f"{correction}-adjusted")
+    return "uncorrected" if correction == "none" else f"{correction_name(correction)}-adjusted"
+
+
+def correction_name(correction: str) -> str:
+    """The name of a correction, such as "Holm"."""
+    return _CORRECTIONS.get(correction, correction)
 
 
 def correction_note(correction: str, n_tests: int, alpha: float, unit: str = "tests") -> str:
@@ -264,7 +268,7 @@ def basis_text(frame: pd.DataFrame, plan: Any, correction: str, family: Any) -> 
         quality = "quality " if family.outside else ""
         what = "metrics" if len(set(frame["candidate"])) == 1 or plan.tried > 1 else "tests"
         apart = f", {join_names(family.outside)} apart" if family.outside else ""
-        name = correction_text(correction).removesuffix("-adjusted")
+        name = correction_name(correction)
         text += f"; p adjusted for {n_tests} {quality}{what} ({name}){apart}"
     lost = frame.groupby("metric", sort=False)["n_dropped"].max()
     texts = [f"{n} {name}" for name, n in lost.sort_values(ascending=False).items() if n]
