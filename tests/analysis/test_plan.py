@@ -167,7 +167,7 @@ def test_runs_that_are_shifted_are_said():
         ({"repeats": 3}, DataError, "repeats and judges above 1 need a baseline"),
         ({"n_tests": 0}, DataError, "n_tests must be an integer >= 1"),
         ({"power": 2}, DataError, "power"),
-        ({"metrics": ["a", "b"]}, DataError, "metrics must be one name"),
+        ({"metrics": ["a", "b"]}, DataError, "metrics must name one metric"),
         ({"candidate": run(f1=[0.5, 0.6])}, DataError, "candidate needs a baseline"),
     ],
 )
