@@ -97,9 +97,8 @@ def student_t(column: Column, confidence_level: float, **_options: object) -> In
     if degenerate := interval_without_spread(column, "t", confidence_level):
         return degenerate
     error, degrees = mean_error(column)
-    reach = float(stdtrit(degrees, 0.5 + confidence_level / 2.0)) * error
-    low, high = column.mean - reach, column.mean + reach
-    return Interval(column.mean, low, high, error, "t", confidence_level)
+    mean, reach = column.mean, float(stdtrit(degrees, 0.5 + confidence_level / 2.0)) * error
+    return Interval(mean, mean - reach, mean + reach, error, "t", confidence_level)
 
 
 def interval_without_spread(column: Column, method: str, level: float) -> Interval | None:
@@ -208,8 +207,7 @@ def bootstrap_counts(counts: npt.ArrayLike, n_resamples: int, seed: int) -> Iter
     if n > _DRAWS_PER_COUNT * size:
         rng, height = np.random.default_rng(seed), max(1, _BLOCK // size)
         for start in range(0, n_resamples, height):
-            rows = min(height, n_resamples - start)
-            yield rng.multinomial(n, often / n, size=rows).astype(np.float64)
+            yield rng.multinomial(n, often / n, min(height, n_resamples - start)).astype(float)
         return
     values = np.repeat(np.arange(size), often.astype(np.intp))
     for places in _drawn_places(n, n_resamples, seed):

@@ -205,14 +205,11 @@ def _check_binary(column: Column, method: str) -> None:
 
 def _cut(interval: Interval, bounds: Bounds) -> Interval:
     """The interval without values that no mean can have, e.g. a cost below 0."""
+    if math.isnan(interval.low) and not base.are_finite(bounds):
+        return interval
     if math.isnan(interval.low):
-        note = ("one score: the limits are the bounds",)
-        low, high = bounds
-        return (
-            replace(interval, low=low, high=high, notes=note)
-            if base.are_finite(bounds)
-            else interval
-        )
+        note = "one score: the limits are the bounds"
+        return replace(interval, low=bounds[0], high=bounds[1], notes=(note,))
     low, high = max(interval.low, bounds[0]), min(interval.high, bounds[1])
     cut = [f"{end:g}" for end, was in ((low, interval.low), (high, interval.high)) if end != was]
     notes = (f"the interval is cut at {' and '.join(cut)}",) if cut else ()

@@ -256,9 +256,12 @@ def attainable_level(n: int, alpha: float = 0.05, *, midp: bool = False) -> floa
 
 
 def smallest_number(
-    is_enough: Callable[[int], bool], fewest: int = FEWEST_UNITS, most: float = MOST_UNITS
+    is_enough: Callable[[int], bool],
+    fewest: int = FEWEST_UNITS,
+    most: float = MOST_UNITS,
+    near: float = 0.0,
 ) -> float:
-    """The smallest number that is enough: double it until it is, then halve the interval.
+    """The smallest number that is enough: away from a guess by growing steps, then by halves.
 
     Parameters
     ----------
@@ -266,6 +269,8 @@ def smallest_number(
         Whether a number is; if so, the larger ones are as well.
     fewest, most : int
         The least and the largest result.
+    near : float
+        A guess.
 
     Returns
     -------
@@ -274,14 +279,20 @@ def smallest_number(
 
     Examples
     --------
-    >>> smallest_number(lambda n: n >= 80)
-    80
+    >>> smallest_number(lambda n: n >= 80), smallest_number(lambda n: n >= 80, near=85.5)
+    (80, 80)
     """
-    too_few, enough = fewest - 1, fewest
+    enough = int(min(max(near, fewest), most))
+    step = max(enough // 32, fewest // 2)
+    too_few = max(enough - step, fewest - 1)
+    while too_few >= fewest and is_enough(too_few):
+        enough, step = too_few, 2 * step
+        too_few = max(enough - step, fewest - 1)
     while not is_enough(enough):
         if enough >= most:
             return math.nan
-        too_few, enough = enough, int(min(2 * enough, most))
+        too_few, step = enough, 2 * step
+        enough = int(min(enough + step, most))
     while enough - too_few > 1:
         middle = (enough + too_few) // 2
         too_few, enough = (too_few, middle) if is_enough(middle) else (middle, enough)
@@ -416,11 +427,13 @@ class PlannedTest:
             An integer, at least 6; NaN if more than ten million are needed.
         """
         size = check_positive("difference", abs(difference))
-        check_probability("alpha", alpha)
         check_probability("power", power)
         if not self.is_usable:
             return math.nan
-        return smallest_number(lambda n: self.power(size, n, alpha=alpha) >= power)
+        near = (min(self.sd / size, 1e6) * float(ndtri(1.0 - alpha / 2.0) + ndtri(power))) ** 2
+        # The power of few units goes up and down: there the search begins with the fewest.
+        guess = near if near > _STEADY else 0.0
+        return smallest_number(lambda n: self.power(size, n, alpha=alpha) >= power, near=guess)
 
     def detectable(self, n: int, *, alpha: float = 0.05) -> float:
         """The difference that n units show in 80 of 100 cases.
@@ -627,9 +640,8 @@ def _share_power(changed: float, difference: float, n: int, alpha: float) -> flo
     if n * changed < _MANY_DISCORDANT:
         p01 = (changed + difference) / 2.0
         return mcnemar_power(max(changed - p01, 0.0), p01, n, alpha=alpha)
-    spread = math.sqrt(max(changed - difference**2, 1e-12))
     shift = difference * math.sqrt(n) - float(ndtri(1.0 - alpha / 2.0)) * math.sqrt(changed)
-    return float(ndtr(shift / spread))
+    return float(ndtr(shift / math.sqrt(max(changed - difference**2, 1e-12))))
 
 
 def _absolute_effect(d_z: float) -> float:

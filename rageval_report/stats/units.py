@@ -14,6 +14,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from rageval_report.errors import DataError, check_choice
 from rageval_report.stats import base
@@ -231,16 +232,9 @@ def check_labels(
 
 def are_missing(labels: npt.NDArray[Any]) -> BoolArray:
     """Whether each label is missing: None, blank text, NaN, NaT, or pandas' NA."""
-    return np.array([_is_missing(label) for label in labels.ravel().tolist()], dtype=bool)
-
-
-def _is_missing(label: object) -> bool:
-    if label is None or (isinstance(label, str) and not label.strip()):
-        return True
-    try:
-        return bool(label != label)
-    except TypeError:  # the comparison of pandas' NA is NA, which is neither true nor false
-        return True
+    flat = labels.ravel()
+    is_blank = [isinstance(label, str) and not label.strip() for label in flat.tolist()]
+    return np.asarray(pd.isna(flat) | np.array(is_blank, dtype=bool))
 
 
 def number_labels(labels: npt.NDArray[Any]) -> IndexArray:
@@ -251,12 +245,10 @@ def number_labels(labels: npt.NDArray[Any]) -> IndexArray:
     >>> number_labels(np.array(["b", "a", "b"])).tolist()
     [0, 1, 0]
     """
-    numbers: dict[object, int] = {}
     try:
-        codes = [numbers.setdefault(label, len(numbers)) for label in labels.tolist()]
+        return pd.factorize(labels)[0]
     except TypeError as exc:
         raise DataError(f"clusters must be texts, numbers or other plain labels: {exc}") from exc
-    return np.array(codes, dtype=np.int64)
 
 
 def _sums(values: FloatArray, codes: IndexArray) -> FloatArray:
@@ -481,7 +473,9 @@ def interval_of_error(
     n = spread.n_clusters if is_equal else variance / (error / range_) ** 2
     ratio = quantile**2 / n
     centre, reach = share + ratio / 2, math.sqrt(ratio * variance + ratio**2 / 4)
-    least, most = max(0.0, (centre - reach) / (1 + ratio)), min(1.0, (centre + reach) / (1 + ratio))
+    # Rounding must not put the estimate outside its interval.
+    least = min(share, max(0.0, (centre - reach) / (1 + ratio)))
+    most = max(share, min(1.0, (centre + reach) / (1 + ratio)))
     low, high = low + range_ * least, low + range_ * most
     return Interval(estimate, low, high, error, "cr2", level, notes)
 
