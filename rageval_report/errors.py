@@ -23,27 +23,20 @@ from __future__ import annotations
 
 import difflib
 import functools
-import re
+import inspect
 import shlex
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from types import FunctionType
-from typing import Any, TypeVar, cast
-
-from rageval_report._argument_kinds import describe_kind, find_mismatch
-
-F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
+from types import ModuleType
+from typing import Any
 
 MOST_NAMED = 5
 
 # How a note begins that says that a number may be wrong; such notes go before all others.
 DOUBT = "Doubt: "
-_TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS
-# The two annotations of an evaluation.
-_EVALUATION = re.compile(r"\b(Scored|RAGPipelineEvaluation)\b")
+_MOST_QUOTED = 60
 # difflib's ratio: "recal" is near "recall" (0.91) and "cvs" near "csv" (0.67), but "zero" is not
 # near "drop" (0.5).
 _NEAR = 0.65
@@ -351,85 +344,6 @@ def check_options(what: str, options: Iterable[str], known: Iterable[str]) -> No
             raise UnknownOptionError(what, option, names)
 
 
-def explain_keywords(function: F) -> F:
-    """Make a function answer wrong arguments with what it takes.
-
-    A misspelt keyword is answered with the nearest one. If a call fails with an error that is not
-    a `RagevalError`, and an argument is of another kind than its annotation, the error names the
-    argument. A function with ``**options`` checks their names itself.
-
-    Examples
-    --------
-    >>> @explain_keywords
-    ... def mean(values: list[float], *, confidence_level=0.95):
-    ...     return sum(values) / len(values)
-    >>> mean([1], confidence=0.9)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    rageval_report.errors.UnknownOptionError: mean() has no option 'confidence'. ...
-    >>> mean(5)
-    Traceback (most recent call last):
-        ...
-    rageval_report.errors.ArgumentKindError: values must be iterable of number; got the number 5
-    """
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    known = None if code.co_flags & _TAKES_ANY_KEYWORD else frozenset(names)
-    options = [name for name in names if name not in ("self", "cls")]
-    what, check = f"{function.__qualname__.removesuffix('.__init__')}()", check_options
-    explain, own_error = _explain_kinds, RagevalError
-
-    def call(*args: object, **keywords: object) -> object:
-        if known is not None and not known.issuperset(keywords):
-            check(what, keywords, options)
-        try:
-            return function(*args, **keywords)
-        except own_error:
-            raise
-        except Exception as exc:
-            explain(function, args, keywords, exc)
-            raise
-
-    # With the globals of the function's own module, doctest finds the examples in its docstring.
-    wrapper = FunctionType(call.__code__, function.__globals__, closure=call.__closure__)
-    return cast("F", functools.update_wrapper(wrapper, function))
-
-
-def _explain_kinds(
-    function: Callable[..., Any],
-    args: tuple[object, ...],
-    keywords: dict[str, object],
-    exc: Exception,
-) -> None:
-    """Raise an error that names an argument of a wrong kind, if there is one."""
-    mismatch = find_mismatch(function, args, keywords)
-    if mismatch is None:
-        return
-    parameter, expected, value, item = mismatch
-    holds = "" if item is value else f" that holds {describe_kind(item)}"
-    hint = ". Pass a list" if isinstance(value, Iterator) else ""
-    if _EVALUATION.search(expected):
-        expected = _EVALUATION.sub("RAGPipelineEvaluation", expected)
-        hint = ". Make one with RAGPipelineEvaluation(name, data)"
-    elif "GoldenItem" in expected:
-        hint = ". Read them with read_golden(path)"
-    raise ArgumentKindError(
-        f"{parameter} must be {expected}; got {describe_kind(value)}{holds}{hint}"
-    ) from exc
-
-
-def explain_keywords_of(cls: type[T]) -> type[T]:
-    """Apply `explain_keywords` to the constructor and the public methods of a class."""
-    for name, member in list(vars(cls).items()):
-        if name.startswith("_") and name != "__init__":
-            continue
-        if isinstance(member, FunctionType):
-            setattr(cls, name, explain_keywords(member))
-        elif isinstance(member, classmethod):
-            setattr(cls, name, classmethod(explain_keywords(member.__func__)))
-    return cls
-
-
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """The nearest known name as a question, or nothing if no name is near.
 
@@ -483,3 +397,48 @@ def named(things: Iterable[object], most: int = MOST_NAMED) -> str:
     items = list(things)
     quoted = ", ".join(repr(item) for item in items[:most])
     return quoted if len(items) <= most else f"{quoted} and {len(items) - most} more"
+
+
+# -- what a value is
+
+
+def quote_briefly(text: str) -> str:
+    """A text in quotes, cut if it is long."""
+    return repr(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}...")
+
+
+def describe_kind(value: object) -> str:
+    """What a value is, for an error message.
+
+    Examples
+    --------
+    >>> describe_kind(None), describe_kind(5), describe_kind(["a", "b"]), describe_kind(dict)
+    ('None', 'the number 5', 'a list of 2 items', 'the class dict')
+    >>> describe_kind("run.csv"), describe_kind(object())
+    ("the text 'run.csv'", 'an object')
+    """
+    kind = type(value).__name__
+    article = "an" if kind[:1].lower() in "aeiou" else "a"
+    if isinstance(value, bytes):
+        return f"{len(value)} byte{'s' * (len(value) != 1)}"
+    if value is None or isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int) and value.bit_length() > 128:
+        # Python refuses to write an integer of more than 4,300 digits.
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, int | float | complex):
+        return f"the number {value}"
+    if isinstance(value, str):
+        return f"the text {quote_briefly(value)}"
+    if isinstance(value, type | ModuleType):
+        return f"the {'class' if isinstance(value, type) else 'module'} {value.__name__}"
+    if inspect.isasyncgen(value):
+        return "an async generator, which has to be awaited first"
+    if inspect.isawaitable(value):
+        return "a coroutine, which has to be awaited first"
+    if inspect.isroutine(value):
+        return f"the function {getattr(value, '__name__', kind)}"
+    if isinstance(value, list | tuple | set | frozenset | Mapping):
+        thing = "key" if isinstance(value, Mapping) else "item"
+        return f"{article} {kind} of {len(value)} {thing}{'s' * (len(value) != 1)}"
+    return f"{article} {kind}"

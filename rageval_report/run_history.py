@@ -15,7 +15,7 @@ from rageval_report.analysis.history import History, trends
 from rageval_report.analysis.monitor import Monitoring, monitor_batches
 from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.analysis.runs import DatedRun
-from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
+from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.evaluation import RAGPipelineEvaluation, read_scores
 from rageval_report.files.inputs import hide_password, is_file, is_folder, shorten_path
 from rageval_report.files.source import Source
@@ -82,7 +82,6 @@ class RunLoading(ReaderOptions, total=False):
     allow: str | Iterable[str]
 
 
-@explain_keywords
 def history(
     runs: RunsArgument,
     *,
@@ -188,7 +187,6 @@ def history(
     return replace(result.with_notes(*origin), origin=origin)
 
 
-@explain_keywords
 def monitor(
     runs: RunsArgument,
     *,
@@ -286,7 +284,6 @@ def to_store(runs: RunsArgument) -> Store:
     return read_runs(runs) if isinstance(runs, str | Path) else _store_of(runs)
 
 
-@explain_keywords
 def read_runs(
     folder: str | Path,
     *,

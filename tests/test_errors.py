@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from collections.abc import Iterable
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -23,12 +21,9 @@ from rageval_report.errors import (
     UnknownNameError,
     UnknownValueError,
     check_choice,
-    explain_keywords,
-    explain_keywords_of,
     install_command,
     named,
 )
-from rageval_report.scores import Scored
 
 BUILT_IN = {
     DataError: ValueError,
@@ -181,116 +176,7 @@ def test_a_known_value_passes():
     assert check_choice("missing", "drop", ("drop", "worst")) is None
 
 
-# -- misspelt keywords
-
-
-@explain_keywords_of
-class Kettle:
-    """Boils."""
-
-    def __init__(self, *, litres=1.0):
-        self.litres = litres
-
-    def boil(self, degrees=100):
-        """Boil."""
-        return degrees
-
-    @classmethod
-    def of_cups(cls, cups):
-        return cls(litres=cups / 4)
-
-    def pour(self, **options):
-        return options
-
-
-def test_a_misspelt_keyword_is_answered_with_the_call_and_the_nearest_one():
-    with pytest.raises(TypeError) as caught:
-        Kettle().boil(degree=90)
-    message = "Kettle.boil() has no option 'degree'. Did you mean 'degrees'? Its options: degrees."
-    assert str(caught.value) == message
-    with pytest.raises(
-        TypeError, match=r"^Kettle\(\) has no option 'litre'\. Did you mean 'litres'"
-    ):
-        Kettle(litre=2)
-    with pytest.raises(TypeError, match=r"^Kettle\.of_cups\(\) has no option 'cup'"):
-        Kettle.of_cups(cup=3)
-
-
-def test_right_calls_signatures_and_docstrings_are_as_they_were():
-    assert Kettle(litres=2).boil(90) == Kettle().boil(degrees=90) == 90
-    assert Kettle.of_cups(2).litres == 0.5
-    assert Kettle().pour(anything=1) == {"anything": 1}
-    assert str(inspect.signature(Kettle.boil)) == "(self, degrees=100)"
-    assert (Kettle.boil.__doc__, Kettle.boil.__module__) == ("Boil.", __name__)
-    assert Kettle.boil.__globals__ is globals()  # so that doctest finds its examples
-
-
-def test_too_few_arguments_are_still_an_error_of_python():
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'cups'"):
-        Kettle.of_cups()
-
-
 # -- arguments of wrong kinds
-
-
-@explain_keywords
-def mean_of(
-    values: Iterable[float],
-    *others: Scored,
-    name: str | None = None,
-    k: int = 5,
-    path: str | Path = "",
-    frame: pd.DataFrame | None = None,
-):
-    if name == "broken":
-        raise RuntimeError("an error of this library")
-    names = len(name) if name else 0
-    shown = f"{path.strip('/') if isinstance(path, str) else path.name}{k:d}"
-    is_listed = frame is not None and "a" in frame
-    means = [other.scores.mean() for other in others]
-    return sum(values) / k, names, shown, is_listed, means
-
-
-@pytest.mark.parametrize(
-    ("args", "keywords", "message"),
-    [
-        ((5,), {}, "values must be iterable of number; got the number 5"),
-        (
-            ([1, "x"],),
-            {},
-            "values must be iterable of number; got a list of 2 items that holds the text 'x'",
-        ),
-        (("12",), {}, "values must be iterable of number; got the text '12'"),
-        (([1],), {"name": 5}, "name must be str or None; got the number 5"),
-        (([1],), {"k": "5"}, "k must be int; got the text '5'"),
-        (([1],), {"k": 10**5000}, "k must be int; got an integer of 16610 bits"),
-        (([1],), {"path": 1.5}, "path must be str or path; got the number 1.5"),
-        (([1],), {"frame": 3}, "frame must be DataFrame or None; got the number 3"),
-        (
-            ([1], {"recall": [1]}),
-            {},
-            "others must be RAGPipelineEvaluation; got a dict of 1 key. Make one with "
-            "RAGPipelineEvaluation(name, data)",
-        ),
-        (([1], pd.DataFrame), {}, "others must be RAGPipelineEvaluation; got the class DataFrame"),
-    ],
-)
-def test_an_argument_of_a_wrong_kind_is_named_with_what_came(args, keywords, message):
-    with pytest.raises(TypeError) as caught:
-        mean_of(*args, **keywords)
-    assert isinstance(caught.value, ArgumentKindError)
-    assert str(caught.value).startswith(message)
-    assert isinstance(caught.value.__cause__, Exception)
-
-
-def test_an_error_within_the_library_stays_what_it_is():
-    with pytest.raises(RuntimeError, match="an error of this library") as caught:
-        mean_of([1], name="broken")
-    assert not isinstance(caught.value, RagevalError)
-
-
-def test_arguments_of_the_right_kinds_are_not_looked_at():
-    assert mean_of(iter([1, 4]), name="x", path=Path("a/b"))[:3] == (1.0, 1, "b5")
 
 
 @pytest.mark.parametrize("other", [{}, [], None, 5, pd.DataFrame({"a": [1]}), "run.csv"])

@@ -14,9 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rageval_report._argument_kinds import describe_kind
 from rageval_report._registry import load
-from rageval_report.errors import ArgumentKindError, DataError, UnknownNameError, named
+from rageval_report.errors import (
+    ArgumentKindError,
+    DataError,
+    UnknownNameError,
+    describe_kind,
+    named,
+)
 from rageval_report.scores import Catalogue, Correct, Metric, Scored, question_text, resolver
 from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.metric import Kind

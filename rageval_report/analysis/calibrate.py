@@ -42,7 +42,7 @@ from rageval_report.analysis.ratings import (
     ratings_of,
     scale_of,
 )
-from rageval_report.errors import DataError, explain_keywords, named
+from rageval_report.errors import DataError, named
 from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import number, pvalue_text
 from rageval_report.results import Answer, Result, answer_of
@@ -316,7 +316,6 @@ class Calibration(Drawn):
         return difference_of(names, both, self.metric, self.lam, asdict(self.plan))
 
 
-@explain_keywords
 def calibrate(
     evaluation: Scored,
     metric: str,

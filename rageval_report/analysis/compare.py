@@ -58,8 +58,6 @@ from rageval_report.errors import (
     UnknownNameError,
     check_options,
     doubts_of,
-    explain_keywords,
-    explain_keywords_of,
     is_doubt,
 )
 from rageval_report.plots import plot
@@ -101,7 +99,6 @@ _WORDS = (BETTER, WORSE, EQUIVALENT, NOT_WORSE, UNDECIDED, IDENTICAL, TOO_FEW)
 _MOST_NOTES = 3
 
 
-@explain_keywords_of
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result):
     """Candidates against a baseline: one row per metric and candidate.
@@ -475,7 +472,6 @@ class Comparison(Result):
         return (pairing, *known[resolver(known)(metric)])
 
 
-@explain_keywords
 def compare(
     baseline: ScoredOrScanned,
     *candidates: ScoredOrScanned,

@@ -21,7 +21,7 @@ from rageval_report.analysis.arguments import (
 from rageval_report.analysis.compare import Comparison, compare_pairings
 from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.analysis.pairing import check_evaluations, on_one_scale, pair_runs
-from rageval_report.errors import DataError, doubts_of, explain_keywords, named
+from rageval_report.errors import DataError, doubts_of, named
 from rageval_report.reports.sentences import join_names
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.catalogue.dialects import dialect_settings
@@ -121,7 +121,6 @@ class _Interactions(Comparison):
         return ""
 
 
-@explain_keywords
 def main_effects(
     evaluations: Sequence[Scored],
     factors: str | Iterable[str] | None = None,

@@ -32,7 +32,6 @@ from rageval_report.errors import (
     ReaderError,
     UnknownNameError,
     check_options,
-    explain_keywords,
     quoted_choices,
 )
 from rageval_report.stats.equivalence import EQUIVALENCE_METHODS
@@ -87,7 +86,6 @@ class Gates:
         return compare(baseline, evaluation, **settings).gate(*self.rules, correct=correct)
 
 
-@explain_keywords
 def read_gates(path: str | Path) -> Gates:
     r"""Read the rules and settings of a file.
 

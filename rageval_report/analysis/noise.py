@@ -21,7 +21,7 @@ import pandas as pd
 from rageval_report.analysis.arguments import check_count, choose_metrics, kind_of_mean
 from rageval_report.analysis.pairing import on_one_scale, twin_of
 from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, query_set_change
-from rageval_report.errors import AlignmentError, DataError, explain_keywords, named
+from rageval_report.errors import AlignmentError, DataError, named
 from rageval_report.reports.sentences import join_names, number, pvalue_text, rounded_count
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored, join_details
@@ -197,7 +197,6 @@ class Repeats(Result):
         )
 
 
-@explain_keywords
 def repeats(
     *evaluations: Scored,
     metrics: str | Iterable[str] | None = None,

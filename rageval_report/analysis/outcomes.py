@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.errors import AlignmentError, DataError
 from rageval_report.scores import Correct, Scored
 from rageval_report.scores.align import align
@@ -63,6 +64,7 @@ def outcome_table(
     DataError
         If both have the same name, or nothing says what is correct in both.
     """
+    check_evaluations((evaluation, other), "comparative_detailed_summary(other)")
     names = check_two_names(evaluation, other)
     if on is not None:
         other = match_queries(other, evaluation, on)

@@ -11,13 +11,13 @@ from typing import Literal, Protocol, Self, cast, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report._argument_kinds import describe_kind
 from rageval_report.analysis.arguments import choose_metrics
 from rageval_report.errors import (
     AlignmentError,
     ArgumentKindError,
     DataError,
     UnknownNameError,
+    describe_kind,
     named,
 )
 from rageval_report.results import QueryFrame

@@ -12,7 +12,6 @@ import pandas as pd
 
 from rageval_report.analysis.objectives import QUALITY, Aim, Aims
 from rageval_report.analysis.weighted import Figure, Term, margin_of, percent, share_terms
-from rageval_report.errors import explain_keywords_of
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 ON_FRONT, MAY_BE_ON_FRONT, DOMINATED = "on the front", "may be on the front", "dominated"
 
 
-@explain_keywords_of
 @dataclass(frozen=True, eq=False, repr=False)
 class ParetoFront(Result):
     """One row per pipeline, those on the front first.

@@ -15,7 +15,7 @@ from rageval_report.analysis.agreement import votes_of
 from rageval_report.analysis.arguments import Clusters, check_count
 from rageval_report.analysis.noise import metrics_in_all_runs
 from rageval_report.analysis.pairing import twin_of
-from rageval_report.errors import AlignmentError, DataError, explain_keywords
+from rageval_report.errors import AlignmentError, DataError
 from rageval_report.reports.sentences import number, pvalue_text, rounded_count
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored
@@ -53,7 +53,6 @@ _CLUSTER_HEADLINE = (
 _AUDIT_HEADLINE = ("case", "difference", "ci_low", "ci_high", "pvalue", "is_shown", "n_needed")
 
 
-@explain_keywords
 def plan(
     *evaluations: Scored,
     metrics: str | Iterable[str] | None = None,
@@ -537,7 +536,6 @@ def _notes(
 # -- somebody's claim
 
 
-@explain_keywords
 def audit(
     baseline_mean: float,
     candidate_mean: float,

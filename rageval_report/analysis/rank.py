@@ -50,8 +50,6 @@ from rageval_report.errors import (
     MOST_NAMED,
     DataError,
     check_options,
-    explain_keywords,
-    explain_keywords_of,
     is_doubt,
 )
 from rageval_report.plots import plot
@@ -135,7 +133,6 @@ class RankPlan(RankSettings):
         }
 
 
-@explain_keywords_of
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(Result):
     """Pipelines in order: one row per metric and pipeline, the best of each metric first.
@@ -506,7 +503,6 @@ class Ranking(Result):
         )
 
 
-@explain_keywords
 def rank(
     *evaluations: EvaluationInput | Scanned,
     metrics: str | Iterable[str] | None = None,

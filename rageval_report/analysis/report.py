@@ -25,6 +25,7 @@ from rageval_report.analysis.arguments import (
     scores_of,
     unnamed_clusters,
 )
+from rageval_report.analysis.pairing import check_evaluations
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import DataError, UnknownNameError, check_choice, check_options
 from rageval_report.files.writing import write_atomically
@@ -456,8 +457,7 @@ def comparative_detailed_report(
 
     A query that only one run has keeps its row; the other run's cells are missing.
     """
-    if evaluation.name == other.name:
-        raise DataError(f"both runs are named {other.name!r}; give each its own name")
+    check_evaluations((evaluation, other), "comparative_detailed_report(other)")
     kept = [] if keep_columns is None else list(keep_columns)
     sides = []
     for run in (evaluation, other):

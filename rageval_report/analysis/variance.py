@@ -15,7 +15,7 @@ import pandas as pd
 
 from rageval_report.analysis.agreement import votes_of
 from rageval_report.analysis.noise import common_queries, common_queries_note, metrics_in_all_runs
-from rageval_report.errors import DataError, check_choice, explain_keywords
+from rageval_report.errors import DataError, check_choice
 from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import number, rounded_count
 from rageval_report.results import Answer, Result, answer_of
@@ -251,7 +251,6 @@ def _fewest_queries(
     return queries if queries <= _MOST["query"] else None
 
 
-@explain_keywords
 def variance(
     *evaluations: Scored,
     metrics: str | Iterable[str] | None = None,

@@ -13,7 +13,7 @@ from typing import Unpack
 
 from rageval_report.analysis.gate import GateResult
 from rageval_report.analysis.weighted import weighted_score
-from rageval_report.errors import DataError, UnknownNameError, explain_keywords, is_doubt
+from rageval_report.errors import DataError, UnknownNameError, is_doubt
 from rageval_report.evaluating.amounts import StepSeconds, costs_result, timings_result
 from rageval_report.evaluating.config import EvalConfig
 from rageval_report.evaluating.eval_queries import QuerySource, check_gold, query_source
@@ -49,7 +49,6 @@ _COST = "cost"  # the objective
 _FUNCTION = "callable"  # the target that is a function
 
 
-@explain_keywords
 def evaluate(
     settings: Settings | None = None,
     *,

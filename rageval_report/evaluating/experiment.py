@@ -17,7 +17,6 @@ from rageval_report.errors import (
     DataError,
     JudgeError,
     PipelineError,
-    explain_keywords,
     named,
 )
 from rageval_report.evaluating.config import EvalConfig
@@ -158,7 +157,6 @@ class Experiment:
         }
 
 
-@explain_keywords
 def experiment(
     grid: Mapping[str, Iterable[SettingValue]],
     settings: Settings | None = None,

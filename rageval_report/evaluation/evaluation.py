@@ -15,7 +15,6 @@ from rageval_report.errors import (
     RagevalError,
     ReaderError,
     UnknownNameError,
-    explain_keywords_of,
     named,
 )
 from rageval_report.files.inputs import input_name
@@ -62,7 +61,6 @@ if TYPE_CHECKING:
 Created = datetime | date | str
 
 
-@explain_keywords_of
 class RAGPipelineEvaluation:
     """The per-query scores of one RAG pipeline.
 

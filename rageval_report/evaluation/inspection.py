@@ -8,7 +8,7 @@ from typing import Unpack
 
 import pandas as pd
 
-from rageval_report.errors import DataError, explain_keywords, named
+from rageval_report.errors import DataError, named
 from rageval_report.evaluation.evaluation import RAGPipelineEvaluation, rule_of_rows
 from rageval_report.rankings.inputs import DuplicateDocs
 from rageval_report.readers import FileReading, divide_pipelines, marks_of
@@ -52,7 +52,6 @@ class Inspection(Result):
     pipelines: tuple[str, ...] = ()
 
 
-@explain_keywords
 def inspect(
     path: ScoreInput,
     *,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Unpack
 
-from rageval_report.errors import explain_keywords
 from rageval_report.evaluation.evaluation import RAGPipelineEvaluation, rule_of_rows
 from rageval_report.scores import Correct
 from rageval_report.scores.query_rows import Totals
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from rageval_report.sources.base import FilesArgument
 
 
-@explain_keywords
 def read_scores(
     path: ScoreInput,
     *,

@@ -7,21 +7,21 @@ not a signature: somebody who changes a file on purpose can compute the digest a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from rageval_report._late_patterns import late_pattern
 from rageval_report.files.strict_json import replace_lone_surrogates
 
 DIGEST = "digest"  # the key of the digest in a JSON object
 _CHUNK = 1 << 20
 # 16 bytes: the chance that damage keeps a digest of this size is below 1 in 10**38.
 _SIZE = 16
-_SEAL = late_pattern(rb', "line": (\d{1,15}), "digest": "([0-9a-f]{32})"\}')
-_QUERY_ID = late_pattern(rb'"query_id": ("(?:[^"\\]|\\.)*")')
+_SEAL = re.compile(rb', "line": (\d{1,15}), "digest": "([0-9a-f]{32})"\}')
+_QUERY_ID = re.compile(rb'"query_id": ("(?:[^"\\]|\\.)*")')
 
 
 def digest_of_parts(parts: Iterable[bytes]) -> bytes:

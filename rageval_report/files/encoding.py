@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import re
 from typing import NamedTuple
-
-from rageval_report._late_patterns import late_pattern
 
 _CHUNK = 1 << 20
 
@@ -43,7 +42,7 @@ _BINARY: tuple[tuple[bytes, str], ...] = (
     (b"\x7fELF", "a program"),
 )
 # Control characters that do not occur in text; tab, line ends and form feed do.
-_CONTROLS = late_pattern(rb"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f]")
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f]")
 
 
 class NotTextError(ValueError):

@@ -9,19 +9,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, NamedTuple, TypeGuard
 
-from rageval_report._argument_kinds import describe_kind, quote_briefly
-from rageval_report._late_patterns import late_pattern
-from rageval_report.errors import ArgumentKindError, DataError
+from rageval_report.errors import ArgumentKindError, DataError, describe_kind, quote_briefly
 
 # A path, the contents of a file, or an open file.
 FileInput = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[str] | IO[bytes]
 
-_URL = late_pattern(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_JSON = late_pattern(r"\s*[\[{]")
-_GLOB = late_pattern(r"[*?]")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_JSON = re.compile(r"\s*[\[{]")
+_GLOB = re.compile(r"[*?]")
 # A password in an address, up to the last "@"; a port alone, "host:5432/", is none.
-_PASSWORD = late_pattern(r"(://[^/?#@:]*):(?!\d+(?:[/?#]|$))(.*)@", re.DOTALL)
-_SECRET = late_pattern(
+_PASSWORD = re.compile(r"(://[^/?#@:]*):(?!\d+(?:[/?#]|$))(.*)@", re.DOTALL)
+_SECRET = re.compile(
     r"([?&](?:[^=&?]*(?:password|passwd|secret|token|key|signature|credential)[^=&?]*|sig)=)[^&]*",
     re.IGNORECASE,
 )

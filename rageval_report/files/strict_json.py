@@ -10,19 +10,17 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-from rageval_report._late_patterns import late_pattern
-
 # "[" starts an array only if a value follows: the first column of a CSV may be "[label] prompt".
-_OPENING = late_pattern(r"""\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|$|-?\d))""")
+_OPENING = re.compile(r"""\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|$|-?\d))""")
 # As deep as Python's own parser lets brackets be in a literal. The parser of JSON has limits that
 # differ: about 1,000 levels less the depth of the caller until Python 3.12, as many as the stack of
 # the machine holds after it. Functions that walk a document level by level need a few calls each.
 _MOST_LEVELS = 200
 _NEVER_DEEP = 2 * _MOST_LEVELS  # characters: each level has two brackets
 _CONTAINERS = (dict, list)
-_UNFINISHED_WORD = late_pattern(r"[-+.\w]*\s*")
+_UNFINISHED_WORD = re.compile(r"[-+.\w]*\s*")
 # One half of a character beyond U+FFFF; programs that cut texts by length leave it behind.
-_LONE_SURROGATE = late_pattern(
+_LONE_SURROGATE = re.compile(
     r"""(?<!\\)((?:\\\\)*)                                          # an even number of backslashes
     (?: \\u[dD][89abAB][0-9a-fA-F]{2} (?!\\u[dD][c-fC-F][0-9a-fA-F]{2})
       | (?<!\\u[dD][89abAB][0-9a-fA-F]{2}) \\u[dD][c-fC-F][0-9a-fA-F]{2} )""",

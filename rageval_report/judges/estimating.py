@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import pandas as pd
 
-from rageval_report.errors import explain_keywords
 from rageval_report.judges.cache import Cache
 from rageval_report.judges.chats import (
     Chat,
@@ -87,7 +86,6 @@ class _Rehearsal:
         return dict(zip(_COLUMNS, numbers, strict=True))
 
 
-@explain_keywords
 def estimate(
     records: object,
     judges: str | Rubric | Iterable[str | Rubric],
@@ -139,7 +137,6 @@ def estimate(
     return _estimate_all(chats_of(chat), rubrics, cache, rehearse)
 
 
-@explain_keywords
 def estimate_preference(
     baseline: object,
     candidate: object,

@@ -11,7 +11,6 @@ from typing import Any, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import explain_keywords
 from rageval_report.judges.options import CallOptions, JudgeOptions, check_count, check_options
 from rageval_report.judges.procedures import (
     Verdict,
@@ -132,7 +131,6 @@ class Judged(JudgeResult):
         return records.join(self.states).join(self.scores)
 
 
-@explain_keywords
 def judge(
     records: object,
     judges: str | Rubric | Iterable[str | Rubric],

@@ -11,7 +11,7 @@ from typing import Any, Literal, Unpack, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import AlignmentError, DataError, explain_keywords, named
+from rageval_report.errors import AlignmentError, DataError, named
 from rageval_report.judges.judging import verdict_not_asked
 from rageval_report.judges.options import CallOptions, check_options
 from rageval_report.judges.parsing import Choice, read_preference
@@ -100,7 +100,6 @@ class Preferences(JudgeResult):
     by_judge: dict[str, Preferences] = field(default_factory=dict)
 
 
-@explain_keywords
 def prefer(
     baseline: object,
     candidate: object,

@@ -21,7 +21,6 @@ from rageval_report.errors import (
     ReaderError,
     UnknownNameError,
     check_choice,
-    explain_keywords,
     named,
 )
 from rageval_report.files.source import Source
@@ -332,7 +331,6 @@ def _answer_form(form: str, scale: GradeScale) -> tuple[JsonSchema, str]:
 _FIELDS = tuple(attribute.name for attribute in fields(Rubric))
 
 
-@explain_keywords
 def read_rubric(path: str | Path) -> Rubric:
     r"""Read a rubric from a file.
 

@@ -9,14 +9,12 @@ from typing import Any, Literal
 from rageval_report._registry import load
 from rageval_report.analysis.compare import Comparison
 from rageval_report.analysis.gate import GateResult
-from rageval_report.errors import explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.loggers.content import RunContent, content_of
 
 _LONGEST_ARTIFACT_NAME = 128  # of W&B
 
 
-@explain_keywords
 def log_to_mlflow(
     subject: RAGPipelineEvaluation | Comparison,
     *,
@@ -72,7 +70,6 @@ def log_to_mlflow(
         return str(run.info.run_id)
 
 
-@explain_keywords
 def log_to_wandb(
     subject: RAGPipelineEvaluation | Comparison,
     *,

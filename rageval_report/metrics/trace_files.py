@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rageval_report._argument_kinds import describe_kind
-from rageval_report.errors import ArgumentKindError, DataError, ReaderError, named
+from rageval_report.errors import ArgumentKindError, DataError, ReaderError, describe_kind, named
 from rageval_report.files.inputs import FileInput, is_file_input
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source

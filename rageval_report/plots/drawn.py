@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
-from rageval_report.errors import explain_keywords_of
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import CalibrationPlot, MetricNames, PlotOptions, RunsPlot
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@explain_keywords_of
 class Drawn(Result):
     """A result that draws itself: a calibration, a history, noise, a monitoring."""
 

@@ -6,7 +6,7 @@ from typing import Unpack
 
 import pandas as pd
 
-from rageval_report.errors import DataError, ReaderError, UnknownNameError, explain_keywords
+from rageval_report.errors import DataError, ReaderError, UnknownNameError
 from rageval_report.files.source import Source
 from rageval_report.readers.base import Reader, ReaderOptions, check_options
 from rageval_report.readers.cell_values import parse_list, parse_literal
@@ -22,7 +22,6 @@ from rageval_report.scores.query_ids import QUERY_ID
 _PLAIN = frozenset(("question", "answer", "model", "error"))
 
 
-@explain_keywords
 def read_records(
     path: ScoreInput,
     *,

@@ -16,8 +16,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
-from rageval_report._argument_kinds import describe_kind
-from rageval_report.errors import ArgumentKindError, DataError, named
+from rageval_report.errors import ArgumentKindError, DataError, describe_kind, named
 from rageval_report.files.inputs import (
     Contents,
     FileInput,

@@ -22,7 +22,6 @@ from rageval_report.errors import (
     RagevalWarning,
     ReaderError,
     UnknownNameError,
-    explain_keywords,
     named,
 )
 from rageval_report.files.json_lines import json_objects
@@ -141,7 +140,6 @@ DATASETS: Registry[Dataset] = Registry(
 )
 
 
-@explain_keywords
 def load_dataset(
     name: str,
     path: str | Path | None = None,
@@ -219,7 +217,6 @@ def load_dataset(
     return record_table([{key: row.get(key) for key in keys} for row in records])
 
 
-@explain_keywords
 def load_corpus(
     name: str,
     path: str | Path | None = None,

@@ -13,14 +13,13 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from rageval_report._argument_kinds import describe_kind
 from rageval_report.errors import (
     ArgumentKindError,
     DataError,
     ReaderError,
     UnknownNameError,
     check_choice,
-    explain_keywords,
+    describe_kind,
     named,
 )
 from rageval_report.files.json_lines import json_objects
@@ -142,7 +141,6 @@ def _plain(value: object) -> object:
 # -- files
 
 
-@explain_keywords
 def read_golden(path: str | Path) -> list[GoldenItem]:
     r"""Read a golden set.
 
@@ -191,7 +189,6 @@ def read_golden(path: str | Path) -> list[GoldenItem]:
     return [item for _, item in items.values()]
 
 
-@explain_keywords
 def write_golden(path: str | Path, items: Iterable[GoldenItem]) -> Path:
     """Write a golden set as JSON Lines; the file is complete or not written at all.
 
@@ -399,7 +396,6 @@ def check_keys(items: Sequence[GoldenItem], by: Iterable[str]) -> tuple[str, ...
 # -- records
 
 
-@explain_keywords
 def golden_records(items: Iterable[GoldenItem], *, gold: GoldKind = "auto") -> pd.DataFrame:
     """The records of golden items, to ask a pipeline and score it.
 
@@ -493,7 +489,6 @@ GOLDEN = Dataset(
 # -- highly relevant documents
 
 
-@explain_keywords
 def highly_relevant(records: pd.DataFrame, *, grade: float | None = None) -> pd.DataFrame:
     """The queries with highly relevant documents, which become their gold.
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from rageval_report._registry import Registry
-from rageval_report.errors import DataError, explain_keywords
+from rageval_report.errors import DataError
 from rageval_report.records.golden import ITEM_FIELDS, GoldenItem, check_items, check_keys
 from rageval_report.records.similar_texts import (
     YES_NO,
@@ -117,7 +117,6 @@ FILTERS: Registry[DraftFilter] = Registry(
 )
 
 
-@explain_keywords
 def check_golden(
     items: Iterable[GoldenItem],
     *,

@@ -34,7 +34,6 @@ from rageval_report.errors import (
     RagevalWarning,
     ReaderError,
     UnknownNameError,
-    explain_keywords,
     named,
 )
 from rageval_report.files.digests import looks_sealed, open_line, seal_line
@@ -106,7 +105,6 @@ class Prompt:
         return Message(Template(self.user).substitute(texts).strip(), self.system.strip())
 
 
-@explain_keywords
 def load_prompts(path: str | Path | None = None) -> dict[str, Prompt]:
     """The prompts that come with the library, replaced by those of a file if there is one.
 
@@ -569,7 +567,6 @@ class Generated:
     n_replayed: int
 
 
-@explain_keywords
 def generate_golden(
     documents: str | Path | Mapping[str, str],
     chat: Chat | Callable[[str], Any],
@@ -772,7 +769,6 @@ class _Collection:
 # -- references for sets that have judgments but no answers
 
 
-@explain_keywords
 def ground_truth(
     records: pd.DataFrame,
     corpus: Mapping[str, str] | pd.DataFrame,

@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from rageval_report.errors import DataError, RagevalWarning, explain_keywords, named
+from rageval_report.errors import DataError, RagevalWarning, named
 from rageval_report.files.outgoing_text import neutralise_formula, restore_formula
 from rageval_report.files.source import Source
 from rageval_report.records.golden import GoldenItem, check_items
@@ -139,7 +139,6 @@ def _is_place(value: object) -> bool:
     return all(isinstance(number, int) for number in value[1:])
 
 
-@explain_keywords
 def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | None = None) -> str:
     """A sheet to fill in, as comma-separated values: accept, edit or reject in ``decision``.
 
@@ -170,7 +169,6 @@ def review_sheet(items: Iterable[GoldenItem], *, documents: Mapping[str, str] | 
     return out.getvalue()
 
 
-@explain_keywords
 def review_page(
     items: Iterable[GoldenItem],
     *,
@@ -218,7 +216,6 @@ def review_page(
 # -- read back
 
 
-@explain_keywords
 def read_review(path: str | Path) -> list[Decision]:
     """Read the decisions of reviewers.
 
@@ -317,7 +314,6 @@ def _texts_of(row: Mapping[str, str]) -> tuple[str, tuple[str, ...], tuple[str, 
     return row["question"].strip(), references, negatives
 
 
-@explain_keywords
 def apply_review(
     items: Iterable[GoldenItem], decisions: Sequence[Decision], *, reviewer: str = ""
 ) -> Reviewed:

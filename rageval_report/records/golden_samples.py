@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Literal, get_args
 
-from rageval_report.errors import DataError, check_choice, explain_keywords
+from rageval_report.errors import DataError, check_choice
 from rageval_report.records.draws import count_unanswerable, equal_shares, proportional_shares
 from rageval_report.records.golden import GoldenItem, check_items, check_keys, filled_keys
 from rageval_report.records.similar_texts import near_pairs
@@ -19,7 +19,6 @@ Stratum = tuple[str, ...]
 _DOCUMENT = "document"
 
 
-@explain_keywords
 def sample_golden(
     items: Iterable[GoldenItem],
     n: int,
@@ -125,7 +124,6 @@ def _lot(query_id: str, seed: int) -> bytes:
     return blake2b(f"{seed}\x00{query_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-@explain_keywords
 def split_golden(
     items: Iterable[GoldenItem],
     parts: Mapping[str, float],

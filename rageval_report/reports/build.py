@@ -9,7 +9,6 @@ from rageval_report.analysis.arguments import Clusters, is_scan
 from rageval_report.analysis.report import evaluation_report
 from rageval_report.analysis.slices import slice_summary
 from rageval_report.analysis.tables import table_of
-from rageval_report.errors import explain_keywords
 from rageval_report.plots.subjects import is_scored, of_one_scale
 from rageval_report.reports.common_sections import (
     DEFAULT_LEVEL,
@@ -39,7 +38,6 @@ from rageval_report.scores.correct_notion import CorrectNotion, find_notion
 from rageval_report.stats.means import QUARTILES
 
 
-@explain_keywords
 def report_evaluation(
     evaluation: Any,
     *,

@@ -20,7 +20,7 @@ from rageval_report.analysis.verdicts import (
     comparison_verdicts,
     pair_text,
 )
-from rageval_report.errors import DataError, RagevalError, explain_keywords
+from rageval_report.errors import DataError, RagevalError
 from rageval_report.reports.common_sections import (
     LONGEST_OF_SOME,
     MeansSettings,
@@ -71,7 +71,6 @@ FAMILIES = (
 )
 
 
-@explain_keywords
 def report_comparison(
     comparison: Comparison,
     *,

@@ -9,7 +9,7 @@ from rageval_report.analysis.effects import MainEffects
 from rageval_report.analysis.lineup import Lineup, ScoreBlock
 from rageval_report.analysis.rank import Ranking
 from rageval_report.analysis.verdicts import MetricVerdict
-from rageval_report.errors import DataError, explain_keywords
+from rageval_report.errors import DataError
 from rageval_report.reports.common_sections import (
     LONGEST_OF_SOME,
     causes_section,
@@ -44,7 +44,6 @@ _NO_FRONT = (
 )
 
 
-@explain_keywords
 def report_ranking(
     ranking: Ranking,
     *,

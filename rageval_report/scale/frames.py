@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeAlias
 import narwhals as nw
 import pandas as pd
 
-from rageval_report._argument_kinds import describe_kind
 from rageval_report._registry import import_parquet, load
 from rageval_report.errors import (
     ArgumentKindError,
@@ -22,6 +21,7 @@ from rageval_report.errors import (
     RagevalError,
     ReaderError,
     check_choice,
+    describe_kind,
     named,
 )
 from rageval_report.files.near_names import hint_for_missing

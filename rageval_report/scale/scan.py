@@ -28,7 +28,7 @@ from rageval_report.analysis.compare import compare
 from rageval_report.analysis.gate import gate
 from rageval_report.analysis.gate_figures import GatedRun, GateSettings
 from rageval_report.analysis.pairing import MISSING_TREATMENTS
-from rageval_report.errors import check_choice, explain_keywords_of
+from rageval_report.errors import check_choice
 from rageval_report.plots import plot_named
 from rageval_report.reports.build import report_evaluation
 from rageval_report.reports.parts import cutoff_of
@@ -86,7 +86,6 @@ _DRAWN_FROM_COUNTS = ("distribution", "ecdf", "box", "forest", "slices")
 MOST_FETCHED = 2**20
 
 
-@explain_keywords_of
 class EvaluationScan:
     """The scores of one RAG pipeline in files of any size, or in a lazy frame.
 

@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 
-from rageval_report._late_patterns import late_pattern
 from rageval_report.types import BoolArray
 
 # Words of English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish, Polish, Russian,
@@ -44,9 +43,9 @@ _BESIDE = frozenset(
     "macro micro weighted grand score scores of the queries query questions question rows row "
     "standard error dev row column".split()
 )
-_TOKEN = late_pattern(r"\d+(?:\.\d+)?%|[^\W\d_]+")
-_SIZE = late_pattern(r"[(\[]?\bn\s*=\s*[\d,. ]*\d[)\]]?")
-_QUANTILE = late_pattern(r"(\d+(?:\.\d+)?)%")
+_TOKEN = re.compile(r"\d+(?:\.\d+)?%|[^\W\d_]+")
+_SIZE = re.compile(r"[(\[]?\bn\s*=\s*[\d,. ]*\d[)\]]?")
+_QUANTILE = re.compile(r"(\d+(?:\.\d+)?)%")
 _LONGEST = 40
 
 _PERCENTS = tuple(f"{percent}%" for percent in (1, 5, 10, 20, 25, 50, 75, 80, 90, 95, 99))

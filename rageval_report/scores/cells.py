@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
@@ -19,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_report._late_patterns import late_pattern
 from rageval_report.errors import MOST_NAMED, DataError
 from rageval_report.files.strict_json import load_json
 from rageval_report.scores.column_scale import CellColumn, fraction_whole_of, read_numerals
@@ -56,7 +56,7 @@ _JUDGED = frozenset(("pass", "passed", "fail", "failed"))
 # Words that are scores in a known metric, but can mean anything in an unknown column.
 _AMBIGUOUS_WORDS = frozenset(("yes", "no"))
 
-_ON_A_SCALE = late_pattern(
+_ON_A_SCALE = re.compile(
     r"\s*(-?\d+(?:\.\d+)?)\s*[(\[]\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)\s*[)\]]\s*"
 )
 # The denominators of shares such as "4/5"; other fractions may be dates.

@@ -6,9 +6,9 @@ applied by itself, because only the person who made the queries can say which ar
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from rageval_report._late_patterns import late_pattern
 from rageval_report.scores.metric import normalise_name
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _CLUSTERS = {
     "thread": "threads",
     "user": "users",
 }
-_OF_KEYS = late_pattern(r"_(id|no|nr|number|name|key|uuid|hash)$")
+_OF_KEYS = re.compile(r"_(id|no|nr|number|name|key|uuid|hash)$")
 
 
 def cluster_noun(column: str) -> str | None:

@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, time, timedelta
 import numpy as np
 import pandas as pd
 
-from rageval_report._late_patterns import late_pattern
 from rageval_report.scores.extremes import extremes_of
 from rageval_report.types import FloatArray
 
@@ -22,11 +21,11 @@ _DATE = (
     rf"|{_DAY}[\s-]*{_MONTH}(?:[\s,-]*\d{{2,4}})?|{_MONTH}[\s-]*{_DAY}(?:[\s,]+\d{{4}})?"
     rf"|{_MONTH}[\s-]*\d{{2,4}}"
 )
-_DATE_TEXT = late_pattern(
+_DATE_TEXT = re.compile(
     rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?(?:{_DATE})(?:(?:\s*,?\s+|T){_TIME}{_ZONE})?",
     re.IGNORECASE,
 )
-_TIME_TEXT = late_pattern(rf"{_TIME}{_ZONE}")
+_TIME_TEXT = re.compile(rf"{_TIME}{_ZONE}")
 
 # Numbers that count seconds, and their thousandths, since 1970, from 2000 to 2100.
 _FIRST, _LAST = 946_684_800, 4_102_444_800

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report._argument_kinds import describe_kind
 from rageval_report._registry import import_pyarrow, load
-from rageval_report.errors import ArgumentKindError, DataError, RagevalWarning, named
+from rageval_report.errors import ArgumentKindError, DataError, RagevalWarning, describe_kind, named
 from rageval_report.files.inputs import is_file_input
 
 # The number of frames of the stack from a warning here to the line that constructs an evaluation.

@@ -14,8 +14,6 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from rageval_report._late_patterns import late_pattern
-
 NumeralKind = Literal["number", "percent", "fraction", "time", "money", "stars"]
 
 # Characters that other keyboards and fonts write for the ASCII ones; the Arabic decimal sign and
@@ -73,7 +71,7 @@ def _alternatives(words: Mapping[str, object] | tuple[str, ...]) -> str:
 
 
 _DIGITS = r"(?:\d[\d.,' _]*|[.,]\d+)(?:[eE][-+]?\d+)?"
-_NUMERAL = late_pattern(
+_NUMERAL = re.compile(
     rf"(?P<about>[~\u2248\u223c\u2243]|(?:about|approx\.?|approximately|ca\.?|circa)\s)?\s*"
     rf"(?P<limit>[<>≤≥]=?)?\s*"
     rf"(?P<sign>[-+])?(?:(?P<money>{_alternatives(_MONEY)})\s*)?(?P<inner_sign>[-+])?"
@@ -83,12 +81,12 @@ _NUMERAL = late_pattern(
     rf"\s*(?P<mark>\*{{1,4}}|[†‡])?",
     re.IGNORECASE,
 )
-_DRAWN_STARS = late_pattern(r"([★⭐]*)\s*([☆]*)")
+_DRAWN_STARS = re.compile(r"([★⭐]*)\s*([☆]*)")
 # As Python and pandas write a timedelta: "0:00:01.5", "1 day, 0:00:01", "0 days 00:00:01.5".
-_CLOCK = late_pattern(r"(?:(\d+) days?,? )?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+_CLOCK = re.compile(r"(?:(\d+) days?,? )?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 
-_GROUPED_BY_SIGN = late_pattern(r"\d{1,3}(?:([ '_])\d{3})(?:\1\d{3})*(?:[.,]\d*)?")
-_POINT = late_pattern(
+_GROUPED_BY_SIGN = re.compile(r"\d{1,3}(?:([ '_])\d{3})(?:\1\d{3})*(?:[.,]\d*)?")
+_POINT = re.compile(
     # No separator of thousands, groups of three, or as in India groups of two before the last.
     r"\d+(?:\.\d*)?|\.\d+|[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|[1-9]\d?(?:,\d{2})+,\d{3}(?:\.\d*)?"
 )

@@ -18,7 +18,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from rageval_report._late_patterns import late_pattern
 from rageval_report.errors import MOST_NAMED, DataError, check_choice, named
 from rageval_report.scores.aggregate_rows import (
     MOST_LABELS,
@@ -46,9 +45,9 @@ _ENDS = 100
 # The cells that show whether a column of texts holds numbers.
 _SAMPLE = 200
 
-_DASHES = late_pattern(r"[\s|+:=\-_─━═]*[-=_─━═]{2,}[\s|+:=\-_─━═]*|\s*:?-:?\s*")
-_COMMENT = late_pattern(r"\s*(#|//|--\s|%\s)")
-_FOOTER = late_pattern(
+_DASHES = re.compile(r"[\s|+:=\-_─━═]*[-=_─━═]{2,}[\s|+:=\-_─━═]*|\s*:?-:?\s*")
+_COMMENT = re.compile(r"\s*(#|//|--\s|%\s)")
+_FOOTER = re.compile(
     r"""\s* \(? \s*
     (?: \d[\d,]* \s+ rows? (?:\s+(?:selected|affected|returned|fetched|in\ set))?
       | rows? \s* : \s* \d[\d,]*
@@ -63,7 +62,7 @@ _UNITS = frozenset(
     "str int integer int64 int32 bigint float float64 float32 double real decimal varchar object "
     "bool boolean f64 f32 i64 i32 utf8 id n/a -".split()
 )
-_WORDS = late_pattern(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*")
+_WORDS = re.compile(r"[^\W\d_]{2,}(?:[ _-][^\W\d_]+)*")
 # Of a row of units at least one cell must be a unit that is not also a word for "unscored".
 _UNSCORED = frozenset(("n/a", "-"))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, check_choice, explain_keywords, is_doubt, named
+from rageval_report.errors import DataError, check_choice, is_doubt, named
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.metrics.views import Tools
 from rageval_report.records import record_table
@@ -86,7 +86,6 @@ class JudgedSetEvaluation:
     judged: Judged | None = None
 
 
-@explain_keywords
 def evaluate_judged_set(
     records: object,
     *,

@@ -9,7 +9,6 @@ from typing import Any, TypeGuard
 
 import pandas as pd
 
-from rageval_report.errors import explain_keywords
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.files.inputs import STANDARD_INPUT, FileInput, is_file, is_file_input
 from rageval_report.files.source import Source
@@ -33,7 +32,6 @@ from rageval_report.scoring.evaluations import build_evaluation
 RankingSource = Mapping[Any, object] | pd.DataFrame | FileInput
 
 
-@explain_keywords
 def score_rankings(
     run: RankingSource,
     qrels: RankingSource,

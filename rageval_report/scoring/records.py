@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pandas as pd
 
 from rageval_report import judges
-from rageval_report.errors import DataError, UnknownNameError, check_choice, explain_keywords
+from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.judges.rubric import JUDGES, judge_of, rubrics_of
 from rageval_report.metrics.cosines import Embed
@@ -68,7 +68,6 @@ class JudgedEvaluation:
         return self.judged is not None and self.judged.is_interrupted
 
 
-@explain_keywords
 def score(
     records: object,
     metrics: str | Rubric | Iterable[str | Rubric],

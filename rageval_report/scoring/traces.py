@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, GateError, explain_keywords, is_doubt
+from rageval_report.errors import DataError, GateError, is_doubt
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.metrics.trace_files import TraceSource
 from rageval_report.metrics.trace_gates import DEFAULT_GATES, GATES, parse_gates
@@ -134,7 +134,6 @@ class TraceResult(Result):
             raise GateError("; ".join(messages) or "there is no question to evaluate a gate on")
 
 
-@explain_keywords
 def score_traces(
     gold: TraceSource,
     trace: TraceSource,

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rageval_report._argument_kinds import describe_kind
-from rageval_report.errors import ArgumentKindError, DataError, named
+from rageval_report.errors import ArgumentKindError, DataError, describe_kind, named
 from rageval_report.files.inputs import is_file, is_folder, shorten_path
 from rageval_report.readers.run_folders import RESULT_FILES
 from rageval_report.scores.saved_tables import COMPANION

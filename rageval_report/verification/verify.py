@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from rageval_report.errors import MOST_NAMED, DataError, explain_keywords, named
+from rageval_report.errors import MOST_NAMED, DataError, named
 from rageval_report.results import Result
 from rageval_report.verification.checks import DAMAGED, UNPROTECTED, FileCheck, check_file
 
@@ -37,7 +37,6 @@ class Verification(Result):
         return not self.damage
 
 
-@explain_keywords
 def verify(*paths: str | os.PathLike[str]) -> Verification:
     """Check caches, journals, run files, saved tables and their descriptions by their digests.
 

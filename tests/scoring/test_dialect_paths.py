@@ -12,15 +12,13 @@ import numpy as np
 import pytest
 
 from rageval_report import (
-    RAGPipelineEvaluation,
     compare,
-    evaluate_judged_set,
     read_scores,
     score,
     score_rankings,
 )
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.judges import ScriptedChat, judge
+from rageval_report.judges import ScriptedChat
 from rageval_report.scoring.traces import score_traces
 
 # The last document of q1 is a repeat, and q3 has no gold that is relevant.
@@ -218,21 +216,6 @@ def test_judged_metrics_alone_keep_the_dialect_and_its_percentiles():
 
 
 # -- paths that have no dialect
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: judge([{"query_id": "q", "answer": "x"}], "vague", None, dialect="ragbench"),
-        lambda: evaluate_judged_set([{"query_id": "q"}], dialect="haystack"),
-        lambda: RAGPipelineEvaluation("a", {"query_id": ["q"]}, dialect="wfgy"),
-        lambda: compare(judged_in(None), judged_in(None), dialect="haystack"),
-    ],
-)
-def test_a_function_that_has_no_dialect_says_which_have(call):
-    # UnknownOptionError is a TypeError too.
-    with pytest.raises(TypeError, match="score_rankings and score_traces"):
-        call()
 
 
 def test_a_reader_that_has_no_dialect_says_which_have(tmp_path):

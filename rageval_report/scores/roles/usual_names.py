@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pandas as pd
 
-from rageval_report._late_patterns import late_pattern
 from rageval_report.scores.cluster_hint import cluster_noun
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.texts import TEXTS
@@ -31,13 +30,13 @@ PIPELINE_NAMES = (
 SURE_PIPELINE_NAMES = frozenset(("pipeline", "pipeline_name", "system", "system_name"))
 
 # The last word of a column that numbers the repeated rows of a query.
-_COUNTER = late_pattern(
+_COUNTER = re.compile(
     r"(^|_)(epoch|iteration|repeat|repetition|run|trial|attempt|sample_no|replicate)"
     r"(_(no|nr|number|idx|index|id))?$"
 )
 
 # What pandas, pyarrow and this library call a column whose name is blank.
-_UNNAMED = late_pattern(r"(?i)unnamed:? ?\d+(_level_\d+)?|__index_level_\d+__")
+_UNNAMED = re.compile(r"(?i)unnamed:? ?\d+(_level_\d+)?|__index_level_\d+__")
 
 _WEIGHTS = frozenset(("weight", "weights", "sample_weight", "query_weight", "case_weight"))
 

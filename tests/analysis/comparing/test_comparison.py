@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report import RAGPipelineEvaluation, compare, rank
-from rageval_report.errors import AlignmentError, DataError, UnknownNameError, UnknownOptionError
+from rageval_report.errors import AlignmentError, DataError, UnknownNameError
 
 COLUMNS = [
     *("metric", "baseline", "candidate", "n", "n_dropped", "baseline_mean", "candidate_mean"),
@@ -454,16 +454,6 @@ def test_without_correction_the_false_alarms_are_those_of_the_level(two):
     assert any(
         "2 quality tests without correction: expect about 0.2 false" in note for note in notes
     )
-
-
-def test_a_wrong_keyword_names_the_method_that_was_called_and_the_near_one():
-    comparison = compare(run("a", recall=[0.5, 0.2]), run("b", recall=[0.6, 0.2]))
-    with pytest.raises(
-        UnknownOptionError, match=r"Comparison\.report\(\) has no option 'titel'.*'title'"
-    ):
-        comparison.report(titel="A")
-    with pytest.raises(TypeError, match=r"Comparison\.gate\(\) has no option 'seed'"):
-        comparison.gate("n(recall) >= 1", seed=1)
 
 
 def test_runs_that_are_identical_to_the_last_bit_are_asked_about():
