@@ -35,7 +35,6 @@ from rageval_report.errors import (
     named,
 )
 from rageval_report.scores import Metric, Scored, resolver
-from rageval_report.scores.fingerprints import find_rows
 from rageval_report.scores.states import not_applicable
 from rageval_report.scores.text_matching import match_all
 from rageval_report.stats.columns import Column
@@ -345,7 +344,7 @@ def line_up(
     # None stands for all rows in order: runs over one file of queries need no look-up.
     if any(pairing.alignment.baseline_rows is not None for pairing in pairings):
         ids = ids[is_common]
-        rows = tuple(find_rows(run.scores.index, ids) for run in runs)
+        rows = tuple(run.scores.index.get_indexer(ids) for run in runs)
     if not len(ids):
         raise AlignmentError(_NOTHING_SHARED.format("query", len(runs), first.name))
     metrics = common_metrics(runs)

@@ -34,7 +34,7 @@ from rageval_report.scale.sides import OTHER_GROUP, SideBySide, difference, grid
 from rageval_report.scale.tables import MOST_WORST, ScannedTable
 from rageval_report.scores import Correct, Metric, join_details
 from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.query_sets import reference_column
+from rageval_report.scores.run_file import reference_column
 from rageval_report.stats.columns import Column
 from rageval_report.stats.many_pairs import FriedmanResult, friedman_of_sums
 from rageval_report.stats.pairs import Pairs

@@ -64,8 +64,8 @@ from rageval_report.scores.catalogue.dialects import percentile_method
 from rageval_report.scores.cluster_hint import cluster_hint, cluster_noun, counted_clusters, hint_of
 from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion
 from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.query_sets import reference_column
 from rageval_report.scores.roles.column_role import ColumnRole, count_roles
+from rageval_report.scores.run_file import reference_column
 from rageval_report.scores.text_matching import match_all
 from rageval_report.scores.texts import QUESTION
 from rageval_report.stats.columns import MOST_LISTED, Column

@@ -14,7 +14,6 @@ import pandas as pd
 from rageval_report.errors import DataError
 from rageval_report.scores.column_scale import ScoreRange
 from rageval_report.scores.extremes import extremes_of
-from rageval_report.scores.fingerprints import ABSENT, FEWEST, find_rows
 from rageval_report.scores.metric import KINDS, Metric
 from rageval_report.scores.metric_scales import LEAST_TOP, UNIT, bounds_option
 
@@ -64,10 +63,8 @@ def align(baseline: pd.Index, candidate: pd.Index) -> Alignment:
     # copied.
     if baseline.equals(candidate):
         return Alignment(baseline, None, None, baseline[:0], candidate[:0])
-    # Few ids are found by pandas itself; only many are worth a fingerprint each.
-    are_few = len(candidate) < FEWEST
-    rows = candidate.get_indexer(baseline) if are_few else find_rows(candidate, baseline)
-    common = rows != ABSENT
+    rows = candidate.get_indexer(baseline)
+    common = rows >= 0
     candidate_rows = rows[common]
     only_candidate = np.ones(len(candidate), dtype=bool)
     only_candidate[candidate_rows] = False

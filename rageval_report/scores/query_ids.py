@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, did_you_mean, named
-from rageval_report.scores.fingerprints import rows_ending_in
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.roles.usual_names import is_counter_name
 from rageval_report.scores.texts import QUESTION
-from rageval_report.types import BoolArray
 
 QUERY_ID = "query_id"
 
@@ -23,11 +21,17 @@ _ID_NAMES = ("query_id", "queryid", "qid", "question_id", "sample_id", "example_
 
 SURE_ID_NAMES = frozenset(_ID_NAMES[:6])
 
-# The last bytes of blank characters in UTF-8, and of others that are not ASCII.
-_ENDS_OF_BLANKS: BoolArray = np.array([chr(byte).isspace() or byte > 127 for byte in range(256)])
-
 # Every integer up to this one can be represented exactly as a float.
 _MOST_EXACT = 2.0**53
+
+
+def all_different(ids: pd.Index) -> bool:
+    """Whether no id occurs twice."""
+    # An index would keep a table of all its ids once it is asked.
+    try:
+        return bool(pd.Series(ids.array).is_unique)
+    except TypeError:  # lists as ids, which are refused later, are compared as texts
+        return bool(ids.map(str).is_unique)
 
 
 class RowsWithoutIdError(DataError):
@@ -182,11 +186,7 @@ def _as_text(column: pd.Series) -> pd.Series:
 
 
 def _check_no_blank(text: pd.Series) -> None:
-    is_blank = text == ""
-    likely = rows_ending_in(text, _ENDS_OF_BLANKS)
-    if likely is None or len(likely):  # hardly any id ends in a blank
-        is_blank |= text.str.isspace()
-    _check_no_row(is_blank, "have a blank one")
+    _check_no_row((text == "") | text.str.isspace(), "have a blank one")
 
 
 def _check_no_row(is_wrong: pd.Series, problem: str) -> None:

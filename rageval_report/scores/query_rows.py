@@ -29,16 +29,12 @@ from rageval_report.scores.aggregate_rows import (
     match_columns,
 )
 from rageval_report.scores.cells import read_cells
-from rageval_report.scores.fingerprints import rows_ending_in
 from rageval_report.scores.metric import normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of, question_text
-from rageval_report.types import BoolArray, IndexArray
+from rageval_report.types import BoolArray
 
 Totals = Literal["auto", "drop", "keep"]
 TOTALS: tuple[Totals, ...] = ("auto", "drop", "keep")
-
-_ENDS_OF_LABELS: BoolArray = np.zeros(256, dtype=bool)
-_ENDS_OF_LABELS[[spelling.encode()[-1] for spelling in SPELLINGS]] = True
 
 # Totals stand at the ends of a table; there their labels are read in any spelling.
 _ENDS = 100
@@ -565,24 +561,15 @@ def _labelled_rows(table: _LabelledTable) -> dict[int, str]:
     labels = table.labels
     if labels is None or _is_numeric(labels) or not len(labels):
         return {}
-    # Few ids end like a label; only those are compared with all its spellings.
-    likely = rows_ending_in(labels, _ENDS_OF_LABELS)
-    some = labels if likely is None else _some_rows(labels, likely)
-    numbers = range(len(labels)) if likely is None else likely.tolist()
     # Not Series.isin, which converts all spellings for every table.
     rows = {
         row
-        for row, cell in zip(numbers, some.tolist(), strict=True)
+        for row, cell in enumerate(labels.tolist())
         if isinstance(cell, str) and cell in SPELLINGS
     }
     rows |= set(_rows_at_ends(len(labels)))
     cells = dict(zip(sorted(rows), labels.iloc[sorted(rows)].tolist(), strict=True))
     return {row: cell for row, cell in cells.items() if table.is_open[row] and kinds_of_label(cell)}
-
-
-def _some_rows(cells: pd.Series, rows: IndexArray) -> pd.Series:
-    # To take even no row of texts that are in many pieces costs a copy of all of them.
-    return cells.iloc[rows] if len(rows) else cells.iloc[:0]
 
 
 def _rows_at_ends(n: int) -> list[int]:

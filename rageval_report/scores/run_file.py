@@ -7,6 +7,7 @@ what a colleague or another program looks for first: the configuration and the s
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,8 +29,7 @@ from rageval_report.scores.correct import Correct, correct_fields, parse_correct
 from rageval_report.scores.exact_values import plain_value as plain_value
 from rageval_report.scores.metric import Catalogue, Metric
 from rageval_report.scores.metric_fields import metric_fields, metric_from_fields
-from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.query_sets import QuerySet, reference_column
+from rageval_report.scores.query_ids import QUERY_ID, first_named
 from rageval_report.scores.saved_columns import (
     SavedColumn,
     changed_cells_notes,
@@ -38,6 +38,7 @@ from rageval_report.scores.saved_columns import (
 )
 from rageval_report.scores.states import FAILED, MISSING, SCORED, states_frame
 from rageval_report.scores.table import Scored
+from rageval_report.scores.texts import REFERENCE
 from rageval_report.types import JsonObject
 
 FORMAT = "rageval_report run"
@@ -205,14 +206,9 @@ def _not_a_time_message(value: object) -> str:
 
 
 def query_set_hash(evaluation: Scored) -> str:
-    """A hash of the query ids and, if there are any, the references, in any order of the rows.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        Two evaluations of equal hash have the same queries with the same references.
-    """
-    return QuerySet.of_evaluation(evaluation).digits
+    """A hash of the query ids and, if there are any, the references, in any order of the rows."""
+    texts = "\n".join(sorted(query_set(evaluation)))
+    return hashlib.sha256(texts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def query_set(evaluation: Scored) -> list[str]:
@@ -231,15 +227,30 @@ def query_set(evaluation: Scored) -> list[str]:
     ['["a", "Paris"]']
     """
     column = reference_column(map(str, evaluation.details))
-    references = (
-        [None] * len(evaluation.scores)
-        if column is None
-        else map(plain_value, evaluation.details[column].tolist())
-    )
+    references = [None] * len(evaluation.scores)
+    if column is not None:
+        references = [_reference(value) for value in evaluation.details[column].tolist()]
     return [
         json.dumps(pair, ensure_ascii=False, sort_keys=True)
         for pair in zip(map(str, evaluation.scores.index), references, strict=True)
     ]
+
+
+def _reference(value: object) -> Any:
+    plain = plain_value(value)
+    # Whole numbers beside a missing one are floats in pandas.
+    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
+
+
+def reference_column(details: Iterable[str]) -> str | None:
+    """The column of the details that holds the references; None without one.
+
+    Examples
+    --------
+    >>> reference_column(["question", "reference"]), reference_column(["question"])
+    ('reference', None)
+    """
+    return first_named(details, REFERENCE)
 
 
 def _scorecard(evaluation: Scored) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,6 @@ import pandas as pd
 from rageval_report.errors import MOST_NAMED, DataError, check_choice, named
 from rageval_report.scores.ambiguous_names import decide_f1, with_distinct_titles
 from rageval_report.scores.extremes import Extremes, extremes_of
-from rageval_report.scores.fingerprints import all_different
 from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.metric import (
     Metric,
@@ -25,7 +24,13 @@ from rageval_report.scores.metric import (
     title_of,
 )
 from rageval_report.scores.metric_scales import SharedScale, fit_scale, stated_bounds
-from rageval_report.scores.query_ids import QUERY_ID, SURE_ID_NAMES, RepeatedIdsError, query_ids
+from rageval_report.scores.query_ids import (
+    QUERY_ID,
+    SURE_ID_NAMES,
+    RepeatedIdsError,
+    all_different,
+    query_ids,
+)
 from rageval_report.scores.query_ids import id_column_of as id_column_of
 from rageval_report.scores.query_ids import question_text as question_text
 from rageval_report.scores.query_rows import PlaceOfRow, Totals, position_of_row, query_rows

@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, named
-from rageval_report.scores.fingerprints import all_different
 from rageval_report.scores.metric import Catalogue, normalise_name
 from rageval_report.scores.query_ids import (
     QUERY_ID,
     SURE_ID_NAMES,
+    all_different,
     first_named,
     id_column_of,
     plain_text,
