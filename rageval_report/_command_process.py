@@ -50,7 +50,6 @@ class _Process:
     is_said = False
     n_interrupts = 0
     exit_code: int | None = None
-    clearing = b""
 
 
 def begin() -> None:
@@ -84,17 +83,6 @@ def say_interrupted(line: Callable[[], None]) -> None:
     if not (_Process.is_said and _Process.is_begun):
         line()
         _Process.is_said = True
-
-
-def clear_before_last_words(clearing: bytes) -> None:
-    """What takes a line of progress away, if Ctrl-C ends the process while it is shown.
-
-    Parameters
-    ----------
-    clearing : bytes
-        Written to standard error before the one line about the interruption; may be empty.
-    """
-    _Process.clearing = clearing
 
 
 @contextlib.contextmanager
@@ -154,7 +142,7 @@ def _nothing_to_collect() -> Iterator[None]:
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
     if not _Process.is_said:
-        os.write(2, _Process.clearing + _LINE)
+        os.write(2, _LINE)
     os._exit(INTERRUPTED)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rageval_report.cli.command import Command, Options, argument, option
-from rageval_report.cli.completing import complete_columns, complete_metrics
 from rageval_report.cli.options import (
     CorrectOption,
     EngineOptions,
@@ -21,7 +20,6 @@ class PairOptions(Options):
     on: str | None = option(
         "--on",
         metavar="COLUMN",
-        complete=complete_columns,
         help="Match queries by the text in this column, such as question, if their ids differ.",
     )
 
@@ -37,7 +35,6 @@ class RegressionsArguments(PairOptions, LimitOption, EngineOptions, LoadingOptio
         "--metric",
         required=True,
         metavar="NAME",
-        complete=complete_metrics,
         help="The metric, by any of its names.",
     )
 
@@ -53,7 +50,6 @@ class ImprovementsArguments(PairOptions, LimitOption, EngineOptions, LoadingOpti
         "--metric",
         required=True,
         metavar="NAME",
-        complete=complete_metrics,
         help="The metric, by any of its names.",
     )
 

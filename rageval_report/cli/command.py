@@ -13,12 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, dataclass_transform
 
 import click
-from click.shell_completion import CompletionItem
 
 from rageval_report._command_process import loading
 from rageval_report._registry import load
-from rageval_report.cli.completing import WORDS, Complete, complete_files
-from rageval_report.cli.elapsed_time import elapsed_time_shown
 
 if TYPE_CHECKING:
     _TextType = click.ParamType[str]  # generic for type checkers only: click 8.1 is not
@@ -37,6 +34,8 @@ _TYPES: dict[str, click.ParamType[Any]] = {
 
 LONGEST_SENTENCE = 200  # of a command in a list: whole sentences, which are wrapped
 _WIDE = 76  # columns of help in a terminal of 78, in which names of options have half a line
+
+WORDS = "rageval_report.words"  # of click's context: the words after the command
 
 _Parser: TypeAlias = Callable[[str], object]
 _Callback: TypeAlias = Callable[[click.Context, click.Parameter, Any], object]
@@ -65,7 +64,6 @@ def option(
     hidden: bool = False,
     parse: _Parser | None = None,
     parse_all: Callable[[tuple[str, ...]], object] | None = None,
-    complete: Complete | None = None,
 ) -> Any:
     """A field that an option of the command line sets.
 
@@ -89,8 +87,6 @@ def option(
         It turns the text of the option into its value, each text of a multiple option.
     parse_all : callable, optional
         It turns all texts of a multiple option into one value.
-    complete : callable, optional
-        What Tab suggests, as in `rageval_report.cli.completing`; if omitted, what the type says.
     """
     shows = default not in (None, ()) if show_default is None else show_default
 
@@ -111,7 +107,6 @@ def option(
             hidden=hidden,
             is_flag=annotation.removesuffix(" | None") == "bool" or None,
             callback=_callback(parse, parse_all),
-            shell_complete=complete,
             # Of a flag that may be undecided, click would make a default of False.
             **({"default": None} if annotation == "bool | None" else defaults),
         )
@@ -155,13 +150,6 @@ class TableChoice(_TextType):
         del param, ctx
         return f"[{'|'.join(self._names())}]"
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """The names that Tab suggests."""
-        del ctx, param
-        return [CompletionItem(name) for name in self._names() if name.startswith(incomplete)]
-
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name, if it is one of the table."""
         names = self._names()
@@ -178,21 +166,11 @@ def argument(
     required: bool = True,
     type: click.ParamType[Any] | None = None,  # noqa: A002
 ) -> Any:
-    """A field that a word of the command line sets, or several words where `nargs` is -1.
-
-    Tab completes files where the type says nothing else.
-    """
+    """A field that a word of the command line sets, or several words where `nargs` is -1."""
 
     def parameter(name: str, annotation: str) -> click.Parameter:
         kind = type or _TYPES.get(_plain(annotation))
-        return click.Argument(
-            [name],
-            metavar=metavar,
-            nargs=nargs,
-            required=required,
-            type=kind,
-            shell_complete=complete_files if kind is None else None,
-        )
+        return click.Argument([name], metavar=metavar, nargs=nargs, required=required, type=kind)
 
     return parameter
 
@@ -273,9 +251,6 @@ class Command(click.Command):
         Commands to copy, for the end of the help page.
     name : str, optional
         The name of the command; the function's name if omitted.
-    is_timed : bool, default True
-        Whether a line says how long the command has been working; false for a command that runs
-        until the user stops it.
     """
 
     def __init__(
@@ -285,10 +260,8 @@ class Command(click.Command):
         *,
         examples: Sequence[str],
         name: str | None = None,
-        is_timed: bool = True,
     ):
         self.options = options
-        self.is_timed = is_timed
         self.body = body
         self.examples = tuple(examples)
         super().__init__(
@@ -323,17 +296,9 @@ class Command(click.Command):
             raise
 
     def _run(self, **values: object) -> int | None:
-        is_silent = bool(values.get("quiet")) or not self.is_timed
-        with elapsed_time_shown(self._path, is_quiet=is_silent):
-            with loading():  # the only place where the command line imports its bodies
-                body: Body = load(self.body)
-            return body(self.options(**values))
-
-    @property
-    def _path(self) -> str:
-        """The words that name the command, such as "golden check"."""
-        _, _, path = click.get_current_context().command_path.partition(" ")
-        return path or str(self.name)
+        with loading():  # the only place where the command line imports its bodies
+            body: Body = load(self.body)
+        return body(self.options(**values))
 
 
 def words_of(options: type[Options], *more: str) -> list[str]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_report.cli.command import Command, Options, argument, option
-from rageval_report.cli.completing import complete_columns
 from rageval_report.cli.options import (
     CorrectOption,
     EngineOptions,
@@ -38,7 +37,6 @@ class ComparisonOptions(Options):
     clusters: str | None = option(
         "--clusters",
         metavar="COLUMN",
-        complete=complete_columns,
         help="Column of clusters: queries with the same value are not independent.",
     )
     margin: float | dict[str, float] | None = option(

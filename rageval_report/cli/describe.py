@@ -7,7 +7,6 @@ from typing import Literal
 import click
 
 from rageval_report.cli.command import Command, Options, argument, option
-from rageval_report.cli.completing import complete_columns, complete_metrics
 from rageval_report.cli.options import (
     ConfidenceOption,
     CorrectOption,
@@ -79,7 +78,6 @@ class ReportArguments(
     by: str | None = option(
         "--by",
         metavar="COLUMN",
-        complete=complete_columns,
         help="The column of the slices of the page; the command slices writes their table.",
     )
     interval: str = option(
@@ -92,7 +90,6 @@ class ReportArguments(
     clusters: str | None = option(
         "--clusters",
         metavar="COLUMN",
-        complete=complete_columns,
         help="Column of clusters: queries with the same value are not independent.",
     )
 
@@ -131,7 +128,6 @@ class FailuresArguments(
         "--metric",
         required=True,
         metavar="NAME",
-        complete=complete_metrics,
         help="The metric, by any of its names.",
     )
     threshold: float | str = option(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_report.cli.command import Command, argument, option
-from rageval_report.cli.completing import complete_files
 from rageval_report.cli.options import (
     CorrectOption,
     EngineOptions,
@@ -45,14 +44,12 @@ class GateArguments(CorrectOption, EngineOptions, LoadingOptions, OutputOptions)
     gates_file: str | None = option(
         "--gates",
         metavar="FILE",
-        complete=complete_files,
         help="Rules and settings in a file, .toml or .yaml; options of the command line override "
         "them.",
     )
     baseline: str | None = option(
         "--baseline",
         metavar="FILE",
-        complete=complete_files,
         help="The scores that FILE is compared with: for no_regression, difference, pvalue, wins, "
         "losses, ties.",
     )

@@ -87,7 +87,6 @@ _SECTIONS: dict[str, dict[str, str]] = {
         "formats": f"{_CLI}.export:formats",
         "verify": f"{_CLI}.verify:verify",
         "datasets": f"{_CLI}.datasets:datasets",
-        "completion": f"{_CLI}.completion:completion",
     },
 }
 _PLUGINS = "Of plug-ins"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_report.cli.command import Options, TableChoice, option
-from rageval_report.cli.completing import complete_columns, complete_files, complete_metrics
 from rageval_report.cli.parsing import parse_bounds, parse_pair, parse_role
 from rageval_report.render import RENDERERS
 
@@ -176,14 +175,12 @@ class LoadingOptions(MatchingOptions):
     qrels: str | None = option(
         "--qrels",
         metavar="FILE",
-        complete=complete_files,
         help="The judgments, if the files are rankings: TREC's or BEIR's, a table or JSON. The "
         "rankings are scored on each --metric, such as ndcg@10.",
     )
     query_id: str | None = option(
         "--query-id",
         metavar="COLUMN",
-        complete=complete_columns,
         help="The column of query ids; query_id if omitted.",
     )
     roles: tuple[tuple[str, str], ...] = option(
@@ -197,14 +194,12 @@ class LoadingOptions(MatchingOptions):
         "--lower",
         multiple=True,
         metavar="NAME",
-        complete=complete_metrics,
         help="A metric for which lower is better.",
     )
     higher: tuple[str, ...] = option(
         "--higher",
         multiple=True,
         metavar="NAME",
-        complete=complete_metrics,
         help="A metric for which higher is better.",
     )
     bounds: tuple[tuple[str, float, float], ...] = option(
@@ -299,7 +294,6 @@ class MetricsOption(Options):
         "--metric",
         multiple=True,
         metavar="NAME",
-        complete=complete_metrics,
         help="A metric to use; may be repeated. All metrics if omitted.",
     )
 
@@ -325,7 +319,6 @@ class QueryIdsOption(Options):
     query_file: str | None = option(
         "--query-file",
         metavar="FILE",
-        complete=complete_files,
         help="Only the queries whose ids are in FILE, one per line.",
     )
 
@@ -403,7 +396,6 @@ class TestOptions(ConfidenceOption, ResamplingOptions):
     on: str | None = option(
         "--on",
         metavar="COLUMN",
-        complete=complete_columns,
         help="Match queries by the text in this column, such as question, if their ids differ.",
     )
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-from click.shell_completion import CompletionItem
-
 from rageval_report.cli.command import Command, argument, option
-from rageval_report.cli.completing import complete_columns
 from rageval_report.cli.options import EngineOptions, LoadingOptions, MetricsOption, ReplaceOption
 from rageval_report.cli.parsing import parse_numbers
 from rageval_report.plots import PLOTS
@@ -18,12 +14,6 @@ def _kind_help() -> str:
     return f"{', '.join(PLOTS.loaded())}. Kinds that compare take a baseline and candidates."
 
 
-def _complete_kinds(
-    _context: click.Context, _parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    return [CompletionItem(kind) for kind in PLOTS.loaded() if kind.startswith(incomplete)]
-
-
 class DrawArguments(MetricsOption, EngineOptions, LoadingOptions, ReplaceOption):
     """Draw a picture into a file.
 
@@ -31,13 +21,10 @@ class DrawArguments(MetricsOption, EngineOptions, LoadingOptions, ReplaceOption)
     """
 
     files: tuple[str, ...] = argument(nargs=-1, metavar="FILE...")
-    kind: str = option(
-        "--kind", default="distribution", metavar="KIND", complete=_complete_kinds, help=_kind_help
-    )
+    kind: str = option("--kind", default="distribution", metavar="KIND", help=_kind_help)
     by: str | None = option(
         "--by",
         metavar="COLUMN",
-        complete=complete_columns,
         help="The column of the groups, for slices.",
     )
     threshold: float | None = option(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rageval_report.cli.command import Command, Options, argument, option
-from rageval_report.cli.completing import complete_columns
 from rageval_report.cli.options import (
     CorrectOption,
     EngineOptions,
@@ -24,7 +23,6 @@ class PipelinesOption(Options):
     clusters: str | None = option(
         "--clusters",
         metavar="COLUMN",
-        complete=complete_columns,
         help="Column of clusters: queries with the same value are not independent.",
     )
 
@@ -86,9 +84,7 @@ class RankArguments(
     the pipelines that no other beats.
     """
 
-    by: str | None = option(
-        "--by", metavar="COLUMN", complete=complete_columns, help="Column of slices on the page."
-    )
+    by: str | None = option("--by", metavar="COLUMN", help="Column of slices on the page.")
     weighted: bool = option("--weighted", help="Now the command weighted.", hidden=True)
     pareto: bool = option("--pareto", help="Now the command pareto.", hidden=True)
     pairs: bool = option("--pairs", help="Now the command pairs.", hidden=True)

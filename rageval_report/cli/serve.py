@@ -72,5 +72,4 @@ serve = Command(
         'rageval-report serve --ask "Do guide dogs travel free of charge?"',
         "rageval-report serve --port 0 --seconds 0.1 --fault 500=0.05 --fault slow=0.01",
     ),
-    is_timed=False,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rageval_report.cli.command import Command, argument, option
 from rageval_report.cli.compare import ComparisonOptions
-from rageval_report.cli.completing import complete_columns
 from rageval_report.cli.describe import PercentilesOption
 from rageval_report.cli.options import (
     CorrectOption,
@@ -40,7 +39,6 @@ class SlicesArguments(
         "--by",
         required=True,
         metavar="COLUMN",
-        complete=complete_columns,
         help="The column of the groups, such as topic.",
     )
 

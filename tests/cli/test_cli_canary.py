@@ -364,7 +364,6 @@ EVERY_COMMAND = {
     "export": [f"out/scores.json --to {kind} -o sheet.{kind}" for kind in EXPORTED],
     "formats": [""],
     "verify": [".", "out again --format json"],
-    "completion": ["bash", "fish"],
     "datasets list": ["--format json"],
     "datasets stats": ["golden.jsonl"],
     "demo": ["--output demo"],
