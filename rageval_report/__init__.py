@@ -54,6 +54,5 @@ if TYPE_CHECKING:
     from rageval_report.scoring.judged_sets import evaluate_judged_set as evaluate_judged_set
     from rageval_report.scoring.rankings import score_rankings as score_rankings
     from rageval_report.scoring.records import score as score
-    from rageval_report.verification.verify import verify as verify
 else:
     __getattr__, __dir__, __all__ = lazy_face(__name__, "__version__")

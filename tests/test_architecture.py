@@ -38,7 +38,7 @@ FLOORS = (
     {"golden", "reports"},
     {"scale"},  # the same questions of lazy tables, with the page of their answers
     {"evaluation"},
-    {"scoring", "run_history", "verification", "loggers"},
+    {"scoring", "run_history", "loggers"},
     {"evaluating"},  # one call for all steps of an evaluation, so it is above every one of them
     {"__init__"},
     {"demo"},

@@ -249,7 +249,7 @@ def test_each_hook_runs_a_command_of_the_package():
         "scripts"
     ]
     assert {hook["entry"].split()[0] for hook in HOOKS} == set(scripts)
-    assert [hook["id"] for hook in HOOKS] == ["rageval-gate", "rageval-verify"]
+    assert [hook["id"] for hook in HOOKS] == ["rageval-gate"]
     for hook in HOOKS:
         assert set(hook) >= {"name", "description", "language"}
 

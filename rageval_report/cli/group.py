@@ -85,7 +85,6 @@ _SECTIONS: dict[str, dict[str, str]] = {
         "plot": f"{_CLI}.plot:plot",
         "export": f"{_CLI}.export:export",
         "formats": f"{_CLI}.export:formats",
-        "verify": f"{_CLI}.verify:verify",
         "datasets": f"{_CLI}.datasets:datasets",
     },
 }

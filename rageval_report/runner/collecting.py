@@ -396,7 +396,7 @@ class _StartedRun:
             "error_count": finished.n_failed,
             "errors": finished.failures,
             "records": finished.records.name,
-            # With these, `verify` finds records that changed, and lines that are cut off.
+            # With these, records that changed and lines that are cut off can be found.
             "records_digest": file_digest(finished.records),
             "journal_lines": journal.n_lines,
             "notes": list(finished.notes),

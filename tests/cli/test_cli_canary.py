@@ -363,7 +363,6 @@ EVERY_COMMAND = {
     "plot": [f"{BOTH} --kind forest -o forest.svg", "out/scores.json --kind box -o box.svg"],
     "export": [f"out/scores.json --to {kind} -o sheet.{kind}" for kind in EXPORTED],
     "formats": [""],
-    "verify": [".", "out again --format json"],
     "datasets list": ["--format json"],
     "datasets stats": ["golden.jsonl"],
     "demo": ["--output demo"],

@@ -1,1 +1,0 @@
-"""Checks files by their digests: caches, journals, run files and saved tables."""
