@@ -16,7 +16,6 @@ from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self, TypeVar, cast
-from urllib.parse import quote
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning
 from rageval_report.files.digests import canonical_json, digest_of_parts
@@ -433,29 +432,6 @@ def _readable_rows(path: Path) -> list[_CachedRow]:
                 if row.is_whole:
                     rows[row.key] = row
     return list(rows.values())
-
-
-def check_rows(path: Path) -> tuple[bool | None, int, list[str]]:
-    """Check the rows of a cache without changing the file, which must not be open here.
-
-    Returns whether the rows have digests (None if the file is a database of another program), how
-    many rows there are, and which of them are damaged, with what SQLite finds.
-    """
-    # Without a log nobody has the file open; SQLite would make the files that stand beside it.
-    mode = "mode=ro" if _companion(path, "-wal").exists() else "immutable=1"
-    address = f"file:{quote(str(path.resolve()))}?{mode}"
-    with closing(connect(address, uri=True)) as database:
-        is_ours = read_pragma(database, "application_id") == _APPLICATION_ID
-        if _columns_of(database) != _COLUMNS:
-            n = database.execute("SELECT COUNT(*) FROM replies").fetchone()[0] if is_ours else 0
-            return (False if is_ours else None), n, []
-        encoding = database.execute("PRAGMA encoding").fetchone()[0]
-        damage = [] if is_ours and encoding == "UTF-8" else ["the header is damaged"]
-        findings = [row[0] for row in database.execute("PRAGMA integrity_check(5)")]
-        damage += [f"SQLite: {finding}" for finding in findings if finding != "ok"]
-        rows = [_CachedRow(*row) for row in database.execute(_SELECT)]
-        damage += [f"{row.name} is damaged" for row in rows if not row.is_whole]
-        return True, len(rows), damage
 
 
 def _columns_of(database: sqlite3.Connection) -> list[str]:

@@ -8,9 +8,7 @@ noticed: a sum that is too small would let later runs exceed their budget.
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-import tempfile
 import threading
 import time
 import warnings
@@ -232,7 +230,6 @@ def spent_by_runs(path: Path) -> float:
 
 _APPLICATION_ID = 0x52414C47  # "RALG", in the field by which SQLite marks whose file it is
 # Where SQLite's header has this field, see https://www.sqlite.org/fileformat2.html.
-_APPLICATION_PLACE = 68
 _FORMAT_VERSION = 2
 _WITHOUT_DIGESTS = 1
 # AUTOINCREMENT, because SQLite then keeps the number of the last row in a table of its own, which
@@ -434,35 +431,3 @@ def _add_digests(database: sqlite3.Connection) -> None:
     database.execute(_TABLE)
     database.executemany(_INSERT, rows)
     database.execute(f"PRAGMA user_version = {_FORMAT_VERSION}")
-
-
-# -- checking
-
-
-def is_ledger(head: bytes) -> bool:
-    """Whether a file is a ledger, by its first bytes."""
-    mark = head[_APPLICATION_PLACE : _APPLICATION_PLACE + 4]
-    return mark == _APPLICATION_ID.to_bytes(4, "big")
-
-
-def check_runs(path: Path) -> tuple[bool, int, list[str]]:
-    """Check the runs in a ledger without changing the file.
-
-    Returns whether the rows have digests, how many rows there are, and which runs are damaged or
-    missing, or why the file cannot be read.
-    """
-    # On a copy: to read what a killed process left, SQLite first repairs the file.
-    with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
-        copy = Path(folder, "ledger")
-        for ending in ("", "-journal", "-wal"):  # what a killed process may leave beside the file
-            source = path.with_name(path.name + ending)
-            if not ending or source.exists():
-                shutil.copyfile(source, f"{copy}{ending}")
-        try:
-            with closing(connect(copy, isolation_level=None)) as database:
-                if _version(database) == _WITHOUT_DIGESTS:
-                    return False, database.execute("SELECT COUNT(*) FROM runs").fetchone()[0], []
-                rows, problems = _checked_rows(database)
-        except DAMAGE as exc:
-            return True, 0, [f"the file cannot be read: {exc}"]
-        return True, len(rows), problems
