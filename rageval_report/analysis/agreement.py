@@ -56,14 +56,7 @@ _LEVELS: dict[ScaleKind, MeasurementLevel] = {
 
 
 def figure(part: str, name: str, interval: Interval, n: int, source: str = "", **own: Any) -> Row:
-    """A row of a table of agreement; a benchmark that is named as the source gives its word.
-
-    Examples
-    --------
-    >>> kappa = Interval(0.65, 0.5, 0.8, 0.1, "gwet", 0.95)
-    >>> figure("both", "kappa", kappa, 40, "Landis & Koch 1977")["reading"]
-    'substantial'
-    """
+    """A row of a table of agreement; a benchmark that is named as the source gives its word."""
     row = {"part": part, "figure": name, "estimate": interval.estimate, "ci_low": interval.low}
     row |= {"ci_high": interval.high, "n": n, "reading": None, "source": source or None}
     if source in _LIMITS_OF_WORDS:
@@ -133,14 +126,6 @@ def correlation(
 
     NaN if a side is constant; the interval needs at least 4 pairs, for Kendall's tau-b 5. The
     variances are those of Bonett & Wright (2000).
-
-    Examples
-    --------
-    >>> people = np.array([0.1, 0.4, 0.5, 0.8, 0.9, 1.0])
-    >>> round(correlation(people**2, people, "spearman").estimate, 3)
-    1.0
-    >>> round(correlation(people**2, people).estimate, 3)
-    0.975
     """
     from scipy.special import ndtri
 
@@ -259,39 +244,11 @@ def judges_agreement(
     n_resamples: int = 9999,
     seed: int = 0,
 ) -> Result:
-    """How far several judges agree on each metric, and the mean of each.
+    """How far several judges agree on each metric; see `RAGPipelineEvaluation.judges_agreement`.
 
-    Parameters
-    ----------
-    evaluation : RAGPipelineEvaluation
-        An evaluation whose metrics were scored by several judges.
-    metrics : str or iterable of str, optional
-        The judged metrics; if omitted, all that several judges scored.
-    confidence_level, n_resamples, seed
-        As in `rageval_report.calibrate`.
-
-    Returns
-    -------
-    Result
-        One row per metric, part and figure: ``metric``, ``part``, ``figure``, ``estimate``,
-        ``ci_low``, ``ci_high``, ``n``, ``reading``, ``source``, ``method``. The parts are each
-        judge (its mean), each pair of judges, and with three judges or more all of them together.
-
-    Examples
-    --------
-    >>> from rageval_report import score
-    >>> from rageval_report.judges import Rubric, ScriptedChat
-    >>> rubric = Rubric("is_polite", "Polite?", "Polite? {answer}", kind="yes_no")
-    >>> rows = [{"query_id": n, "answer": n} for n in "abcd"]
-    >>> said = {"strict": "YES YES NO NO", "kind": "YES YES YES NO"}
-    >>> chats = [
-    ...     ScriptedChat([f"VERDICT: {word}" for word in words.split()], model=name)
-    ...     for name, words in said.items()
-    ... ]
-    >>> run = score(rows, rubric, chat=chats, judging={"concurrency": 1})
-    >>> table = judges_agreement(run).frame.set_index(["part", "figure"])["estimate"]
-    >>> float(table["strict and kind", "Cohen's kappa"]), float(table["strict", "mean score"])
-    (0.5, 0.5)
+    One row per metric, part and figure: ``metric``, ``part``, ``figure``, ``estimate``, ``ci_low``,
+    ``ci_high``, ``n``, ``reading``, ``source``, ``method``. The parts are each judge (its mean),
+    each pair of judges, and with three judges or more all of them together.
     """
     settings = IntervalSettings(confidence_level, n_resamples, seed)
     rows, notes = list[Row](), list[str]()
@@ -346,28 +303,9 @@ def _notes_on_judges(votes: pd.DataFrame, rows: Sequence[Row]) -> Iterator[str]:
 def judges_disagreements(evaluation: Scored, metrics: str | Iterable[str] | None = None) -> Result:
     """The queries on which several judges differ, the largest difference first.
 
-    Parameters
-    ----------
-    evaluation, metrics
-        As for `judges_agreement`.
-
-    Returns
-    -------
-    Result
-        Index ``query_id``, one row per metric and query: ``metric``, ``spread``, the difference
-        of the highest and the lowest score, ``score``, the combined one, the score of each judge
-        under its name, and the question, the answer and the judges' reasons if there are any.
-
-    Examples
-    --------
-    >>> from rageval_report import score
-    >>> from rageval_report.judges import ScriptedChat
-    >>> rows = [{"query_id": n, "question": "Who?", "answer": n} for n in "xy"]
-    >>> chats = [ScriptedChat(["SCORE: 5", f"SCORE: {n}"], model=f"judge-{n}") for n in (5, 1)]
-    >>> run = score(rows, "answer_relevancy", chat=chats, judging={"concurrency": 1})
-    >>> frame = judges_disagreements(run).frame
-    >>> frame[["spread", "judge-5", "judge-1"]].loc["y"].to_dict()
-    {'spread': 1.0, 'judge-5': 1.0, 'judge-1': 0.0}
+    Index ``query_id``, one row per metric and query: ``metric``, ``spread``, the difference of the
+    highest and the lowest score, ``score``, the combined one, the score of each judge under its
+    name, and the question, the answer and the judges' reasons if there are any.
     """
     tables, notes, judges = [], [], dict[str, None]()
     for metric in _judged_metrics(evaluation, metrics):

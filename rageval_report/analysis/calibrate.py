@@ -53,18 +53,9 @@ _AGREE, _PREVALENT, _BELOW = 0.8, 0.8, 0.2
 class JudgeMeans:
     """The means of judge and people, as intervals.
 
-    Parameters
-    ----------
-    bias : Interval
-        Judge minus people, on the queries that both rated.
-    naive : Interval
-        The judge's mean over all queries that it scored.
-    people : Interval
-        The mean of the labels.
-    corrected : PredictionPowered, optional
-        The judge's mean corrected using the labels; None if fewer than two queries are unlabelled.
-    errors : JudgeErrors, optional
-        How often the judge is right, if ratings are yes and no.
+    ``bias`` is judge minus people, on the queries that both rated; ``naive`` is the judge's mean
+    over all queries that it scored, ``corrected`` the same corrected using the labels, if at least
+    two queries are unlabelled; ``errors`` says how often the judge is right, of yes and no.
     """
 
     bias: Interval
@@ -85,30 +76,25 @@ class JudgeMeans:
 class Calibration(Drawn):
     """A judge compared with people on one metric: one row per figure, in parts.
 
+    The parts are "judge and people", "people with each other" (if there are several raters),
+    "bias", "errors of the judge" (of yes and no), "mean of all queries".
+
     Parameters
     ----------
     title, frame, settings, notes, headline, grouped_by
         As in `Result`.
-    evaluation : Scored
-        The evaluation with the judge's scores.
-    metric : Metric
-        The judged metric.
+    evaluation, metric : Scored and Metric
+        The evaluation with the judge's scores, and the judged metric.
     ratings : Ratings
         Scores and labels, query by query.
     scale : RatingScale
-        The scale on which they are compared; its `kind` is "binary", "nominal", "ordinal" or
-        "continuous".
+        The scale on which they are compared.
     means : JudgeMeans
         Bias, means, and the corrected mean, as intervals.
     lam : float or "auto"
         The weight of the judge, as passed to `calibrate`.
     plan : IntervalSettings
         The settings of the intervals, for further tables.
-
-    Notes
-    -----
-    The parts are "judge and people", "people with each other" (if there are several raters),
-    "bias", "errors of the judge" (of yes and no), "mean of all queries".
     """
 
     own_plot = "agreement"
@@ -203,56 +189,28 @@ class Calibration(Drawn):
     def planning(self, labels: Iterable[int] | None = None) -> Result:
         """The interval of the mean for larger numbers of labels, with the judge and without.
 
-        Parameters
-        ----------
-        labels : iterable of int, optional
-            Numbers of labels, from 2 to the number of queries that the judge scored; if omitted,
-            25, 50, 100, 200, 400, as far as there are queries.
-
-        Returns
-        -------
-        Result
-            One row per number: ``labels``, ``half_width_alone`` and ``half_width_corrected`` of
-            the intervals, ``worth`` (the number of labels that would do the same without a judge).
+        One row per number, from 2 to the number of judged queries; if omitted, 25, 50, 100, 200,
+        400: ``labels``, ``half_width_alone`` and ``half_width_corrected`` of the intervals,
+        ``worth`` (the number of labels that would do the same without a judge).
         """
         return labelling.label_plan(self, labels)
 
     def to_label(self, n: int, *, strata: Strata = "judge", seed: int = 0) -> Result:
-        """The queries to label next, for the narrowest interval of the corrected mean.
+        """The n queries to label next, for the narrowest interval of the corrected mean.
 
-        Parameters
-        ----------
-        n : int
-            The number of queries to label.
-        strata : str, Series or mapping
-            The groups, as in `calibrate`.
-        seed : int
-            The seed of the random draw within each group.
-
-        Returns
-        -------
-        Result
-            Index ``query_id``; ``stratum``, ``judge``, and question and answer if the details have
-            them. Calibrate with these labels and the same ``strata``: they are a random sample
-            within each group, and no longer one of all queries.
+        Index ``query_id``; ``stratum``, ``judge``, and question and answer if the details have
+        them. Calibrate with these labels and the same ``strata``: they are a random sample within
+        each group, drawn with the seed, and no longer one of all queries.
         """
         return labelling.queries_to_label(self, n, strata=strata, seed=seed)
 
     def difference(self, candidate: Calibration) -> Result:
         """The difference of another pipeline from this one, corrected using labels of both.
 
-        Parameters
-        ----------
-        candidate : Calibration
-            A calibration of the same judge and metric; people labelled answers of both pipelines
-            to the same queries, at least two.
-
-        Returns
-        -------
-        Result
-            One row each for the judge alone, people alone, and the corrected difference, candidate
-            minus this one: ``figure``, ``n``, ``baseline_mean``, ``candidate_mean``,
-            ``difference``, ``ci_low``, ``ci_high``, ``method``, ``verdict``.
+        People labelled answers of both pipelines to the same queries, at least two. One row each
+        for the judge alone, people alone, and the corrected difference, candidate minus this one:
+        ``figure``, ``n``, ``baseline_mean``, ``candidate_mean``, ``difference``, ``ci_low``,
+        ``ci_high``, ``method``, ``verdict``.
         """
         return labelling.difference_of(self, candidate)
 

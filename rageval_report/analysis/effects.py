@@ -67,22 +67,9 @@ class MainEffects(Comparison):
     def interactions(self, metrics: str | Iterable[str] | None = None) -> Comparison:
         """Whether the effect of a level depends on the level of another factor.
 
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The metrics; all that were compared if omitted.
-
-        Returns
-        -------
-        Comparison
-            One row per metric and pair of levels. ``baseline_mean`` is the effect of a level at the
-            first level of the other factor, ``candidate_mean`` the effect at another level of it,
-            ``difference`` the interaction.
-
-        Raises
-        ------
-        DataError
-            If there is only one factor.
+        One row per metric and pair of levels: ``baseline_mean`` is the effect of a level at the
+        first level of the other factor, ``candidate_mean`` the effect at another level of it,
+        ``difference`` the interaction.
         """
         if self.grid is None:
             raise DataError("these effects have no grid; create them with main_effects()")

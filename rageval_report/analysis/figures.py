@@ -215,7 +215,7 @@ class Aims:
         weights: Mapping[str, float] | None = None,
         margins: Mapping[str, float] | None = None,
     ) -> Aims:
-        """The objectives with their data.
+        """The objectives with their data, on the queries and on resamples of them.
 
         The queries, or the clusters of them, are drawn once for all metrics and pipelines, so that
         figures of several metrics keep the dependence between them.

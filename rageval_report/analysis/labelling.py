@@ -43,13 +43,7 @@ _SHORTER = 0.9
 
 
 def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
-    """A warning if too few labels differ from the judge for a valid interval; else empty.
-
-    Examples
-    --------
-    >>> rare_corrections(np.array([1.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0]), 1.0)
-    'only 1 of 3 labels differ from the judge, which makes the interval too narrow'
-    """
+    """A warning if too few labels differ from the judge for a valid interval; else empty."""
     n_different = int((np.abs(labels - judge) > CLOSE).sum())
     # With a weight below 1, labels that equal the judge's score still show a spread, unless all of
     # these are the same.
@@ -165,8 +159,6 @@ def allocate(pull: FloatArray, state: IndexArray, n: int) -> list[int]:
 
     Examples
     --------
-    >>> allocate(np.array([3.0, 1.0]), np.array([[10, 10], [90, 90]]), 20)
-    [20, 0]
     >>> allocate(np.array([3.0, 1.0]), np.array([[0, 0], [90, 5]]), 40)
     [35, 5]
     """

@@ -32,13 +32,7 @@ SCORE, QUALITY = "score", "quality"
 
 
 def quantile_of(statistic: str) -> float | None:
-    """The quantile that a statistic is, between 0 and 1; None for the mean.
-
-    Examples
-    --------
-    >>> [quantile_of(name) for name in ("mean", "median", "p95", "p99.5")]
-    [None, 0.5, 0.95, 0.995]
-    """
+    """The quantile that a statistic is, between 0 and 1; None for the mean."""
     if statistic == "mean":
         return None
     match = _PERCENTILE.fullmatch("p50" if statistic == "median" else str(statistic))
@@ -168,15 +162,7 @@ def objective_of(value: Objective | str | Sequence[str]) -> Objective:
 
 
 def parse_named_objectives(texts: Iterable[str]) -> dict[str, Objective] | list[str] | None:
-    """The objectives of several texts NAME=OBJECTIVE; a list of names if all of them are names.
-
-    Examples
-    --------
-    >>> parse_named_objectives(["faithfulness", "latency"])
-    ['faithfulness', 'latency']
-    >>> list(parse_named_objectives(["speed=p95(latency_ms)", "faithfulness"]))
-    ['speed', 'faithfulness']
-    """
+    """The objectives of several texts NAME=OBJECTIVE; a list of names if all of them are names."""
     listed = [text.strip() for text in texts]
     named: dict[str, Objective] = {}
     for text in listed:
@@ -202,15 +188,7 @@ def choose_objectives(
     objectives: ObjectivesArgument = None,
     weights: Mapping[str, float] | None = None,
 ) -> tuple[dict[str, Objective], dict[str, float]]:
-    """The objectives that are known, and the weight of each chosen one, from the metrics alone.
-
-    Raises
-    ------
-    DataError
-        If a weight is negative or not finite, or all of them are 0.
-    UnknownNameError
-        If a name is neither an objective nor a metric.
-    """
+    """The objectives that are known, and the weight of each chosen one, from the metrics alone."""
     known, metrics = dict(OBJECTIVES), metrics_of_any(runs)
     if isinstance(objectives, Mapping):
         known = {name: objective_of(value) for name, value in objectives.items()}
@@ -261,14 +239,7 @@ def check_margins(
     metrics: Mapping[str, Metric],
     objectives: Iterable[str] = (),
 ) -> dict[str, float]:
-    """The margins by metric, objective or figure ("score", "quality"), as the pipelines name them.
-
-    Examples
-    --------
-    >>> from rageval_report.scores import METRICS
-    >>> check_margins({"MRR": 0.05, "score": 0.01}, {"reciprocal_rank": METRICS["reciprocal_rank"]})
-    {'reciprocal_rank': 0.05, 'score': 0.01}
-    """
+    """The margins by metric, objective or figure ("score", "quality"), by the pipelines' names."""
     figures, checked = {SCORE, QUALITY, *objectives}, dict[str, float]()
     for name, margin in (margins or {}).items():
         if not (isinstance(margin, Real) and math.isfinite(_number(margin)) and margin > 0):

@@ -120,13 +120,6 @@ def dominance_matrix(values: FloatArray, tie: FloatArray) -> BoolArray:
 
     Higher values are better; their last two axes are pipelines and objectives. ``tie`` has for each
     objective the largest difference that is only rounding.
-
-    Examples
-    --------
-    >>> dominance_matrix(np.array([[1.0, 2.0], [1.0, 1.0], [0.0, 3.0]]), np.zeros(2)).astype(int)
-    array([[0, 1, 0],
-           [0, 0, 0],
-           [0, 0, 0]])
     """
     size = values.shape[-2]
     result = np.zeros((*values.shape[:-2], size, size), dtype=bool)

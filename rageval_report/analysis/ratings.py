@@ -34,18 +34,8 @@ _NUMBERS = np.array([])
 class Ratings:
     """The judge's scores and people's labels of the same queries, NaN where there is none.
 
-    Parameters
-    ----------
-    ids : Index
-        The queries of the evaluation.
-    judge : ndarray of shape (n_queries,)
-        The judge's scores.
-    table : ndarray of shape (n_queries, n_raters)
-        People's labels.
-    raters : tuple of str
-        The raters, who gave the columns of the table.
-    strangers : Index
-        Labelled queries that the evaluation does not have.
+    ``table`` has one column of labels per rater, ``strangers`` are labelled queries that the
+    evaluation does not have.
     """
 
     ids: pd.Index
@@ -240,18 +230,10 @@ def _check(ratings: Ratings, evaluation: Scored, metric: Metric, rated: pd.Index
 
 @dataclass(frozen=True, eq=False)
 class RatingScale:
-    """The categories of ratings, or that they are plain numbers.
+    """The categories of ratings, in order; or none, as they are plain numbers.
 
-    Parameters
-    ----------
-    kind : {"binary", "nominal", "ordinal", "continuous"}
-        0 and 1; names; steps; any number.
-    categories : ndarray
-        In order; empty if the scale is continuous.
-    threshold : float, optional
-        The judge's scores from here on count as 1, if the judge gives numbers.
-    bins_labels : bool
-        Whether the threshold applies to people's labels too.
+    ``kind`` is "binary", "nominal" (names), "ordinal" (steps) or "continuous". With a ``threshold``
+    the judge's scores from there on count as 1; ``bins_labels`` says whether people's do, too.
     """
 
     kind: ScaleKind

@@ -58,23 +58,11 @@ _HEADLINE = ("rule", "holds", "n", "estimate", "ci_low", "ci_high", "evidence", 
 class MeanClaim:
     """A statement about a mean that the scores can show.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_queries,)
-        Scores, or paired differences, in the order in which the queries were asked; NaN where
-        unscored.
-    bounds : tuple of float, optional
-        The smallest and the largest possible value; None if there is none.
-    limit : float
-        What the mean must differ from.
-    alternative : {"greater", "less", "two-sided"}
-        The side on which the mean must lie.
-    n_planned : int
-        The number of queries that can be asked.
-    share : float
-        The part of alpha that the claim may use: 1/2 for one side of a two-sided statement.
-    effect : float, optional
-        The distance from the limit that is expected, in the unit of the values.
+    ``values`` are scores, or paired differences, in the order in which the queries were asked, NaN
+    where unscored, within ``bounds`` if there are any; ``limit`` is what their mean must differ
+    from, and ``n_planned`` the number of queries that can be asked. ``share`` is the part of alpha
+    that the claim may use: 1/2 for one side of a two-sided statement. ``effect`` is the distance
+    from the limit that is expected.
     """
 
     values: FloatArray
@@ -162,18 +150,9 @@ class Width:
 class StopRule:
     """A member of ``STOP_RULES``.
 
-    Parameters
-    ----------
-    description : str
-        What has been shown when the rule holds.
-    goal : callable
-        Makes a `MeanClaim` or a `Width` of a `StopRequest`.
-    parameters : tuple of str
-        The names of the arguments; one that ends with "?" may be omitted.
-    operator : str
-        The operator that the rule needs; empty if it is a claim of its own.
-    needs_baseline : bool
-        Whether it is about a difference from a baseline.
+    ``description`` says what has been shown when the rule holds, and ``goal`` makes a `MeanClaim`
+    or a `Width` of a `StopRequest`. ``parameters`` are the names of the arguments; one that ends
+    with "?" may be omitted. A rule with an ``operator`` needs a threshold, too.
     """
 
     description: str
@@ -309,15 +288,13 @@ STOP_RULES: Registry[StopRule] = Registry(
 def parse_stop_rules(
     rules: str | Rule | Sequence[str | Rule], *, has_baseline: bool
 ) -> tuple[ParsedStopRule, ...]:
-    """The rules, parsed and checked as far as this is possible without scores.
-
-    Raises a `RuleError`, whose message points at the character, if a rule makes no sense.
+    """The rules, checked as far as possible without scores; a `RuleError` points at a mistake.
 
     Examples
     --------
     >>> rule, *_ = parse_stop_rules("no_regression(mrr, margin=2%)", has_baseline=True)
-    >>> rule.kind.description, rule.metric.text, rule.numbers
-    ('the candidate is not worse by the margin or more', 'mrr', {'margin': 0.02})
+    >>> rule.metric.text, rule.numbers
+    ('mrr', {'margin': 0.02})
     """
     texts = [rules] if isinstance(rules, str | Rule) else list(rules)
     if not texts:
@@ -351,19 +328,10 @@ def _checked(rule: Rule, has_baseline: bool) -> ParsedStopRule:
 
 @dataclass(frozen=True)
 class StopPlan:
-    """The rules of an evaluation, and the error rate of all of them together.
+    """The rules of an evaluation, which stops as soon as one holds.
 
-    Parameters
-    ----------
-    rules : tuple of ParsedStopRule
-        The evaluation stops as soon as one holds.
-    n_planned : int
-        The number of queries that can be asked.
-    alpha : float
-        The probability that any claim is shown although it is false.
-    looks : int, optional
-        With a number, the claims are tested at so many looks with alpha spending; otherwise by
-        betting, at any time.
+    ``alpha`` is the probability that any claim is shown although it is false. With ``looks`` the
+    claims are tested at so many looks with alpha spending; otherwise by betting, at any time.
     """
 
     rules: tuple[ParsedStopRule, ...]
@@ -384,11 +352,6 @@ def open_looks(n_planned: int) -> list[int]:
 
     Every tenth at first, and later after each twentieth part of what was asked, so that the work of
     looking stays small. A rule that held between two looks is noticed at the next.
-
-    Examples
-    --------
-    >>> open_looks(45), len(open_looks(10_000))
-    ([10, 20, 30, 40, 45], 102)
     """
     sizes, size = [], 0
     while size < n_planned:
@@ -434,21 +397,7 @@ class StopDecision(Result):
 
 
 def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) -> StopDecision:
-    """Whether a rule holds with the scores so far.
-
-    Parameters
-    ----------
-    plan : StopPlan
-        The rules.
-    candidate : Scored
-        The scores so far, the queries in the random order in which they were asked.
-    baseline : Scored, optional
-        The run to compare with.
-
-    Raises
-    ------
-    RuleError
-        If a rule names a metric that is not there.
+    """Whether a rule holds with the scores so far, in the random order in which they were asked.
 
     Examples
     --------
@@ -559,32 +508,10 @@ def rejected_at_looks(
     """Holm's steps over several claims, each with alpha spending over the looks.
 
     As long as no claim is shown each is tested at alpha over their number. Each that is shown
-    leaves its part to the others, from that look on (Maurer and Bretz 2013).
-
-    Parameters
-    ----------
-    pvalues : ndarray of shape (n_claims, n_looks_so_far)
-        The p-values at the looks so far.
-    times : ndarray of shape (n_looks,)
-        The share of the planned queries at each look.
-    alpha : float
-        The error rate of all claims together.
-    one_sided : sequence of float
-        For each claim, the part of alpha that its one side may use; 0 if it is two-sided.
-
-    Returns
-    -------
-    levels : ndarray of shape (n_claims,)
-        The level of each claim at the latest look.
-    decided : list of int or None
-        The look at which each claim was shown.
-
-    Examples
-    --------
-    >>> pvalues = np.array([[0.2, 0.001], [0.04, 0.03]])
-    >>> levels, decided = rejected_at_looks(pvalues, np.array([0.5, 1.0]), 0.05, [0.0, 0.0])
-    >>> decided, levels.round(4)
-    ([1, 1], array([0.0247, 0.049 ]))
+    leaves its part to the others, from that look on (Maurer and Bretz 2013). The p-values are those
+    of each claim at the looks so far, and ``times`` the share of the planned queries at each look;
+    ``one_sided`` is the part of alpha that the one side of a claim may use, 0 if it is two-sided.
+    The level of each claim at the latest look, and the look at which it was shown, are returned.
     """
     n_claims, n_looks = pvalues.shape
     decided: list[int | None] = [None] * n_claims

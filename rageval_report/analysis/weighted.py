@@ -136,32 +136,7 @@ def weighted_score(
     weights: Mapping[str, float] | None = None,
     objectives: ObjectiveMapping | None = None,
 ) -> Result:
-    """The weighted score of one run, and the part of each objective in it.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        The run.
-    weights, objectives : mapping, optional
-        As for `rageval_report.rank`; the default ones if omitted. An objective under the name of a
-        default one replaces it.
-
-    Returns
-    -------
-    Result
-        One row for the whole, with its interval, and one row per objective: its weight, its
-        effective weight without the objectives that have no data, its value from 0 to 1, and its
-        contribution.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> data = {"query_id": ["a", "b"], "faithfulness": [1.0, 0.5], "recall@5": [0.5, 0.0]}
-    >>> run = RAGPipelineEvaluation("rag", data)
-    >>> result = weighted_score(run, {"faithfulness": 2, "recall@5": 1})
-    >>> result.frame.set_index("objective")["contribution"].round(3).to_dict()
-    {'weighted score': 0.583, 'faithfulness': 0.5, 'recall@5': 0.083}
-    """
+    """The weighted score of one run by objective; see `RAGPipelineEvaluation.weighted`."""
     known: dict[str, tuple[Metric, ...]] = {n: (m,) for n, m in evaluation.metrics.items()}
     lineup = Lineup((evaluation,), evaluation.scores.index, (None,), known)
     own: ObjectiveMapping = objectives or {}
@@ -343,13 +318,7 @@ class ScoreTests:
 
 
 def percent(share: float) -> str:
-    """A share in a sentence; 0 % and 100 % only if it is exactly that.
-
-    Examples
-    --------
-    >>> percent(0.523), percent(0.9999), percent(1.0)
-    ('52 %', 'more than 99 %', '100 %')
-    """
+    """A share in a sentence; 0 % and 100 % only if it is exactly that."""
     if 0.0 < share < 0.01:
         return "less than 1 %"
     return "more than 99 %" if 0.99 < share < 1.0 else f"{100 * share:.0f} %"
@@ -393,13 +362,7 @@ def _contributions(aims: Aims, values: Mapping[str, FloatArray]) -> pd.DataFrame
 
 
 def winning_shares(scores: FloatArray, margin: float = 0.0) -> FloatArray:
-    """The share of rows in which each column has the highest score, up to a margin; ties shared.
-
-    Examples
-    --------
-    >>> winning_shares(np.array([[1.0, 0.0], [1.0, 1.0]]))
-    array([0.75, 0.25])
-    """
+    """The share of rows in which each column has the highest score, up to a margin; ties shared."""
     if not len(scores):
         return np.full(scores.shape[1], np.nan)
     wins = scores >= scores.max(axis=1, keepdims=True) - max(margin, TIE_TOLERANCE)
@@ -412,11 +375,6 @@ def simplex_shares(values: FloatArray, *, n_draws: int = 9999, seed: int = 0) ->
 
     The values have one row per pipeline and one column per objective. With more than two objectives
     weights are drawn, uniform on the simplex (Dirichlet with all parameters 1).
-
-    Examples
-    --------
-    >>> simplex_shares(np.array([[1.0, 0.0], [0.0, 0.5]])).round(4)
-    array([0.6667, 0.3333])
     """
     if values.shape[1] == 1:
         return winning_shares(values.T)
