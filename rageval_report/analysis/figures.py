@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +24,9 @@ from rageval_report.analysis.objectives import (
     ObjectivesArgument,
     check_margins,
     choose_objectives,
-    is_one_of,
     metrics_of_any,
     objective_of_metric,
     quantile_of,
-    spellings,
 )
 from rageval_report.errors import DataError
 from rageval_report.scores import Metric
@@ -40,7 +39,6 @@ from rageval_report.scores.correct_notion import (
 )
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.bootstrap import bootstrap_pvalue, expanded_limits, resampled_statistics
-from rageval_report.stats.columns import Column
 from rageval_report.stats.corrections import WESTFALL_YOUNG, check_correction
 from rageval_report.stats.means import mean_interval
 from rageval_report.stats.pairs import Pairs, paired_interval
@@ -77,27 +75,24 @@ class RankSettings(IntervalSettings):
 class Part:
     """One metric of an objective, on the queries that every pipeline scored.
 
-    ``worst`` and ``best`` count as 0 and as 1; they are None if neither the metric nor the
-    objective has them. ``drawn`` has the statistic of each pipeline on each resample.
+    ``ends`` are the worst and the best value, which count as 0 and as 1; None if neither the metric
+    nor the objective has them. ``drawn`` has the statistic of each pipeline on each resample.
     """
 
     block: ScoreBlock
     statistic: str
-    worst: float | None
-    best: float | None
+    ends: tuple[float, float] | None
     drawn: FloatArray
 
     @classmethod
     def of(cls, objective: Objective, block: ScoreBlock) -> Part:
         """A metric of an objective, without resamples."""
-        low, high = _ends(block.metric)
-        worst, best = (low, high) if block.metric.greater_is_better else (high, low)
-        if block.metric.bounds is None:
-            default = objective_of_metric(block.metric)
-            worst, best = default.worst, default.best
+        default = objective_of_metric(block.metric)
+        worst, best = _ends(block.metric) or (default.worst, default.best)
         worst = worst if objective.worst is None else objective.worst
         best = best if objective.best is None else objective.best
-        return cls(block, objective.statistic, worst, best, np.empty((0, len(block.names))))
+        ends = None if worst is None or best is None else (worst, best)
+        return cls(block, objective.statistic, ends, np.empty((0, len(block.names))))
 
     @cached_property
     def observed(self) -> FloatArray:
@@ -122,26 +117,25 @@ class Part:
     @property
     def greater_is_better(self) -> bool:
         """The direction: that of worst and best if they are known, else the metric's."""
-        if self.worst is None or self.best is None:
-            return self.block.metric.greater_is_better
-        return self.best > self.worst
+        ends = self.ends
+        return self.block.metric.greater_is_better if ends is None else ends[1] > ends[0]
 
     @property
     def scale(self) -> tuple[float, float]:
         """The worst and the best value; an error if these are unknown."""
-        if self.worst is None or self.best is None:
+        if self.ends is None:
             name = self.block.metric.name
             raise DataError(
                 f"{name!r} has no bounds, so the values that count as 0 and 1 are unknown; write "
                 f"objectives={{{name!r}: Objective({name!r}, best=..., worst=...)}}"
             )
-        return self.worst, self.best
+        return self.ends
 
     @property
     def own_scale(self) -> str:
         """The values that count as 0 and as 1, unless they are the metric's bounds."""
-        is_usual = {self.worst, self.best} in (set(_ends(self.block.metric)), {None})
-        return "" if is_usual else f"0 at {self.worst:g}, 1 at {self.best:g}"
+        is_usual = self.ends is None or set(self.ends) == set(_ends(self.block.metric) or ())
+        return "" if is_usual else "0 at {:g}, 1 at {:g}".format(*self.scale)
 
     def shares(self, values: FloatArray) -> FloatArray:
         """Values between 0 at the worst and 1 at the best."""
@@ -156,12 +150,13 @@ class Part:
         return bool(((means < min(ends)) | (means > max(ends))).any())
 
 
-def _ends(metric: Metric) -> tuple[float | None, float | None]:
-    """The bounds; a similarity below 0 counts as 0."""
+def _ends(metric: Metric) -> tuple[float, float] | None:
+    """The worst and the best bound; a similarity below 0 counts as 0."""
     if metric.bounds is None:
-        return None, None
+        return None
     low, high = metric.bounds
-    return (0.0 if -1.0 <= low < 0.0 and high == 1.0 else low), high
+    low = 0.0 if -1.0 <= low < 0.0 and high == 1.0 else low
+    return (low, high) if metric.greater_is_better else (high, low)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,23 +247,15 @@ class Aims:
         return [aim for aim in self.every if aim.parts]
 
     def figure(self, name: str, aims: Sequence[Aim], *, as_shares: bool = True) -> Figure:
-        """The weighted mean of some objectives; or a single metric in its own unit.
-
-        Its margin is its own, or what the margins of its metrics add up to.
-        """
-        total = float(np.sum([aim.weight for aim in aims]))
+        """The weighted mean of some objectives; or a single metric in its own unit."""
+        weights = np.array([aim.weight for aim in aims]) / np.sum([aim.weight for aim in aims])
+        weighed = list(zip(aims, weights.tolist(), strict=True))
         terms = tuple(
-            (part, aim.weight / total / len(aim.parts)) for aim in aims for part in aim.parts
+            (part, weight / len(aim.parts)) for aim, weight in weighed for part in aim.parts
         )
-        made_of = [f"{aim.weight / total:.3f} {aim.name} ({aim.description})" for aim in aims]
-        figure = Figure(name, terms, self.settings, as_shares, " + ".join(made_of))
-        by_metric = (
-            abs(slope) * self.margins.get(part.block.metric.name, 0.0)
-            for part, slope in figure.slopes
-        )
-        margin = self.margins[name] if name in self.margins else float(sum(by_metric))
-        made = figure.made_of if len(aims) > 1 else aims[0].description
-        return replace(figure, made_of=made, margin=margin)
+        made_of = " + ".join(f"{weight:.3f} {a.name} ({a.description})" for a, weight in weighed)
+        made_of = made_of if len(aims) > 1 else aims[0].description
+        return Figure(name, terms, self.settings, self.margins, as_shares, made_of)
 
     def shown_settings(self, **first: object) -> dict[str, object]:
         """The settings of a result."""
@@ -330,17 +317,16 @@ def _present_metrics(
 ) -> list[str]:
     """The metrics of an objective that every pipeline has, in the order of the table."""
     shared = {name: metrics[0] for name, metrics in lineup.metrics.items()}
-    present = [name for name, own in shared.items() if is_one_of(own, spellings(objective))]
+    present = [name for name, metric in shared.items() if objective.concerns(metric)]
     if present or not objective.group:
         return present
-    of_any_objective = set().union(*map(spellings, known.values()))
     return [
         name
         for name, metric in shared.items()
         if metric.group == objective.group
         # Without bounds a metric has no place between 0 and 1.
         and metric.bounds is not None
-        and not is_one_of(metric, of_any_objective)
+        and not any(other.concerns(metric) for other in known.values())
     ]
 
 
@@ -350,7 +336,7 @@ def _why_missing(objective: Objective, blocks: Mapping[str, ScoreBlock], lineup:
             return f"{block.metric.name} is missing in {', '.join(block.empty)}"
         return f"no query has {block.metric.name} in every pipeline"
     for name, metric in metrics_of_any(lineup.runs).items():
-        if is_one_of(metric, spellings(objective)):
+        if objective.concerns(metric):
             lacking = [run.name for run in lineup.runs if name not in run.metrics]
             return f"{name} is missing in {', '.join(lacking)}"
     return "no metric for it"
@@ -361,17 +347,22 @@ def _why_missing(objective: Objective, blocks: Mapping[str, ScoreBlock], lineup:
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A number of each pipeline: metrics by weight, each between 0 and 1; or one in its own unit.
-
-    A difference up to ``margin`` is too small to matter.
-    """
+    """A number of each pipeline: metrics by weight, from 0 to 1 each; or one in its own unit."""
 
     name: str
     terms: tuple[tuple[Part, float], ...]
     settings: RankSettings
+    margins: Mapping[str, float]
     as_shares: bool = True
     made_of: str = ""
-    margin: float = 0.0
+
+    @cached_property
+    def margin(self) -> float:
+        """The difference that is too small to matter: its own, or what those of its metrics add."""
+        if self.name in self.margins:
+            return self.margins[self.name]
+        own = ((part.block.metric.name, abs(slope)) for part, slope in self.slopes)
+        return float(sum(slope * self.margins.get(name, 0.0) for name, slope in own))
 
     @cached_property
     def values(self) -> FloatArray:
@@ -463,16 +454,15 @@ class Figure:
         """The largest difference between two values that is only rounding."""
         return TIE_TOLERANCE * max(1.0, float(np.abs(self.values).max(initial=0.0)))
 
+    def is_same(self, *places: int) -> bool:
+        """Whether some pipelines, or all, are equal on the queries and on every resample."""
+        rows = np.vstack([self.values, self.drawn])
+        return bool(np.ptp(rows[:, places] if places else rows, axis=1).max() <= self.tie)
+
     @property
     def is_constant(self) -> bool:
-        """Whether all pipelines are equal on every resample, so that it decides nothing."""
-        spread = np.ptp(self.drawn, axis=1).max(initial=0.0)
-        return bool(max(np.ptp(self.values), spread) <= self.tie)
-
-    def is_identical(self, first: int, second: int) -> bool:
-        """Whether two pipelines are equal on the queries and on every resample."""
-        spread = np.abs(self.drawn[:, second] - self.drawn[:, first]).max(initial=0.0)
-        return bool(max(abs(self.values[second] - self.values[first]), spread) <= self.tie)
+        """Whether all pipelines are equal, so that it decides nothing."""
+        return self.is_same()
 
     def pvalue_better(self, first: int, second: int, margin: float = 0.0) -> float:
         """The one-sided p-value that the second pipeline is better by more than a margin.
@@ -490,7 +480,7 @@ class Figure:
 
     def pvalue(self, first: int, second: int) -> float:
         """The two-sided p-value; never smaller with a margin than without."""
-        if self.is_identical(first, second):
+        if self.is_same(first, second):
             return 1.0
         if self.sign * self.values[second] < self.sign * self.values[first]:
             first, second = second, first
@@ -505,13 +495,13 @@ class Figure:
         if self.by_query is None:
             low, high = expanded_limits(self.drawn[:, second] - self.drawn[:, first], self.n, level)
             return float(low), float(high)
-        interval = paired_interval(
-            self._pairs(self.by_query, first, second),
-            confidence_level=level,
-            n_resamples=max(1, len(self.drawn)),
-            seed=self.settings.seed,
-        )
+        pairs = self._pairs(self.by_query, first, second)
+        interval = paired_interval(pairs, confidence_level=level, **self._draws)
         return interval.low, interval.high
+
+    @property
+    def _draws(self) -> dict[str, Any]:
+        return {"n_resamples": max(1, len(self.drawn)), "seed": self.settings.seed}
 
     def _pairs(self, by_query: FloatArray, first: int, second: int) -> Pairs:
         clusters = self.units if self.units.are_clusters else None
@@ -522,29 +512,18 @@ class Figure:
 
         A figure that is no mean over queries has the expanded percentiles of its resamples.
         """
-        level = self.settings.confidence_level
+        level, bounds = self.settings.confidence_level, self._bounds
         if self.by_query is None:
             return np.array(expanded_limits(self.drawn, self.n, level))
-        intervals = []
-        for column in self.by_query.T:
-            if self.units.are_clusters:
-                interval = clustered_interval(
-                    *(column, np.asarray(self.units.codes)),
-                    confidence_level=level,
-                    bounds=self._bounds,
-                )
-            else:
-                interval = mean_interval(
-                    Column.of(column),
-                    confidence_level=level,
-                    bounds=self._bounds,
-                    kind="real" if self._bounds is None else "proportion",
-                    n_resamples=max(1, len(self.drawn)),
-                    seed=self.settings.seed,
-                )
-            intervals.append(interval)
-        shifts = self.values - [interval.estimate for interval in intervals]
-        return np.array([(each.low, each.high) for each in intervals]).T + shifts
+        own: dict[str, Any] = {"confidence_level": level, "bounds": bounds}
+        if self.units.are_clusters:
+            codes = np.asarray(self.units.codes)
+            found = [clustered_interval(column, codes, **own) for column in self.by_query.T]
+        else:
+            own |= {"kind": "real" if bounds is None else "proportion", **self._draws}
+            found = [mean_interval(column, **own) for column in self.by_query.T]
+        shifts = self.values - [interval.estimate for interval in found]
+        return np.array([(each.low, each.high) for each in found]).T + shifts
 
     @cached_property
     def _bounds(self) -> tuple[float, float] | None:

@@ -88,6 +88,12 @@ class Objective:
         if self.worst is not None and self.worst == self.best:
             raise DataError(f"best and worst must differ; both are {self.best:g}")
 
+    def concerns(self, metric: Metric) -> bool:
+        """Whether a metric is one of these, under any of its names."""
+        entries = map(Catalogue().find, self.metrics)
+        names = {*map(normalise_name, self.metrics), *(each.known_as for each in entries if each)}
+        return not names.isdisjoint((metric.name, metric.known_as))
+
 
 ObjectiveMapping = Mapping[str, Objective | str | Sequence[str]]
 ObjectivesArgument = ObjectiveMapping | Sequence[str] | None
@@ -291,18 +297,6 @@ def _objective_name(metrics: Mapping[str, Metric], known: dict[str, Objective], 
 def objective_of_metric(metric: Metric) -> Objective:
     """A metric as an objective; with the scale of a default one if it is that one's only metric."""
     for objective in OBJECTIVES.values():
-        if len(objective.metrics) == 1 and is_one_of(metric, spellings(objective)):
+        if len(objective.metrics) == 1 and objective.concerns(metric):
             return replace(objective, metrics=(metric.name,), group="")
     return Objective(metric.name)
-
-
-def spellings(objective: Objective) -> set[str]:
-    """The names of an objective's metrics, as they are written and as the catalogue has them."""
-    entries = [Catalogue().find(name) for name in objective.metrics]
-    written = {normalise_name(name) for name in objective.metrics}
-    return written | {metric.known_as for metric in entries if metric is not None}
-
-
-def is_one_of(metric: Metric, names: set[str]) -> bool:
-    """Whether a metric is meant by one of the names."""
-    return bool({metric.name, metric.known_as} & names)

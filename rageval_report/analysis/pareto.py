@@ -143,7 +143,7 @@ def _dominates(
 
 def _dominance_pvalue(figures: Sequence[Figure], first: int, second: int) -> float:
     """The p-value that the first pipeline dominates the second, beyond the margins."""
-    differing = [figure for figure in figures if not figure.is_identical(second, first)]
+    differing = [figure for figure in figures if not figure.is_same(second, first)]
     if not differing:
         return 1.0
     not_worse = max(figure.pvalue_better(second, first) for figure in differing)

@@ -98,7 +98,7 @@ def weighted_scores(aims: Aims) -> WeightedScores:
     weights /= weights.sum()
     margins = np.array([figure.margin for figure in figures])
     margin = aims.margins.get(SCORE, float(margins @ weights))
-    whole = replace(aims.figure(WHOLE, with_data), margin=margin)
+    whole = replace(aims.figure(WHOLE, with_data), margins={WHOLE: margin})
     pairs, alone = _weights_shown(whole, values, drawn, aims.margins.get(SCORE, margins))
     tests = ScoreTests(whole, names, pairs)
     low, high = whole.mean_limits()
