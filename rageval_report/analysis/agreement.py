@@ -83,7 +83,7 @@ def pair_rows(
 ) -> list[Row]:
     """The measures of two ratings of the same queries, without gaps, that are for their scale."""
     level, is_steps = settings.confidence_level, scale.kind == "ordinal"
-    own = {"confidence_level": level, "categories": [*map(float, scale.categories)]}
+    own: dict[str, Any] = {"confidence_level": level, "categories": [*map(float, scale.categories)]}
     found: dict[str, tuple[Interval, str]] = {}
     if scale.kind == "continuous":
         found["Pearson correlation"] = correlation(a, b, confidence_level=level), _COHEN
@@ -138,10 +138,10 @@ def correlation(
 
         estimate, spread, n_lost = float(kendalltau(judge, people).statistic), 0.437, 4
     else:
-        sides = [pd.Series(side) for side in (judge, people)]
+        sides = judge, people
         if kind == "spearman":
-            sides = [side.rank() for side in sides]
-        estimate, n_lost = _pearson(*(side.to_numpy(dtype=np.float64) for side in sides)), 3
+            sides = pd.DataFrame({"judge": judge, "people": people}).rank().to_numpy().T
+        estimate, n_lost = _pearson(sides[0], sides[1]), 3
         spread = 1.0 + estimate**2 / 2.0 if kind == "spearman" else 1.0
     # On a line Fisher's transformation is infinite.
     if n <= n_lost or abs(estimate) >= 1.0 - 1e-12:
@@ -283,7 +283,8 @@ def _rows_of_judges(
         both = categories[:, [i, j]]
         both = both[~np.isnan(both).any(axis=1)]
         if len(both):
-            yield from pair_rows(f"{first} and {second}", *both.T, scale, settings)
+            part = f"{first} and {second}"
+            yield from pair_rows(part, both[:, 0], both[:, 1], scale, settings)
     has_several = (~np.isnan(table)).sum(axis=1) > 1
     if len(judges) > 2 and has_several.any():
         yield from group_rows("all judges", categories[has_several], scale, settings)

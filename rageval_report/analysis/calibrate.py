@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -387,7 +388,7 @@ def _means_of(
     """The means of the scores themselves, whatever the scale."""
     people, judge = ratings.labels[ratings.both], ratings.judge[ratings.both]
     others = ratings.judge[ratings.unlabelled]
-    own = {"bounds": metric.bounds, "confidence_level": plan.confidence_level}
+    own: dict[str, Any] = {"bounds": metric.bounds, "confidence_level": plan.confidence_level}
     corrected = errors = None
     if len(people) >= 2 and others.size >= 2:
         if groups is None:

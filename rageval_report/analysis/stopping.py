@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -96,9 +97,9 @@ class MeanClaim:
                 values, limit, alternative=side, planned_n=self.n_planned, alpha=alpha
             )
         else:
-            own, bets = {"bounds": self.bounds, "alternative": side}, self.bets()
+            own: dict[str, Any] = {"bounds": self.bounds, "alternative": side, "bets": self.bets()}
             wealth = self.share * sequential.mean_evalues(
-                values, limit, bets=bets, alpha=self._two_sided(alpha), **own
+                values, limit, alpha=self._two_sided(alpha), **own
             )
         latest: FloatArray = np.append(0.0, wealth)[np.cumsum(~np.isnan(values))]
         return latest
@@ -440,8 +441,7 @@ _State = tuple[Interval, int, float, float, float]
 def _at_any_time(plan: StopPlan, claims: Sequence[MeanClaim]) -> list[_State]:
     needed, states = 1.0 / plan.alpha, list[_State]()
     paths = [claim.evalues(plan.alpha) for claim in claims]
-    adjusted = sequential.adjust_evalues(paths) if paths else []
-    for claim, path in zip(claims, adjusted, strict=True):
+    for claim, path in zip(claims, sequential.adjust_evalues(paths) if paths else (), strict=True):
         # An e-value is computed from logarithms, so that an exact 20 may be 20 minus rounding.
         is_enough = path >= needed * (1.0 - 1e-9)
         decided_at = float(is_enough.argmax() + 1) if is_enough.any() else math.nan
