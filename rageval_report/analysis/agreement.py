@@ -22,19 +22,13 @@ from rageval_report.scores import Metric, Scored
 from rageval_report.scores.query_ids import first_named
 from rageval_report.scores.states import VOTES, unscored_reasons
 from rageval_report.scores.texts import ANSWER, QUESTION
-from rageval_report.stats.agreement import (
-    MeasurementLevel,
-    cohen_kappa,
-    fleiss_kappa,
-    gwet_ac1,
-    gwet_ac2,
-    krippendorff_alpha,
-)
+from rageval_report.stats import agreement as measures
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means import mean_interval
 from rageval_report.types import FloatArray
 
 Row: TypeAlias = dict[str, Any]
+CorrelationKind: TypeAlias = Literal["pearson", "spearman", "kendall"]
 
 _PEOPLE = "people with each other"
 # Words for the size of a coefficient, each with the smallest value it applies to.
@@ -47,7 +41,13 @@ _LIMITS_OF_WORDS: dict[str, tuple[tuple[float, str], ...]] = {
     _KRIPPENDORFF: ((0.8, "reliable"), (0.667, "tentative"), (-math.inf, "unreliable")),
     _COHEN: ((0.5, "large"), (0.3, "medium"), (0.1, "small"), (-math.inf, "none")),
 }
-_LEVELS: dict[ScaleKind, MeasurementLevel] = {
+_CORRELATIONS: dict[str, tuple[CorrelationKind, str]] = {
+    "Pearson correlation": ("pearson", _COHEN),
+    "Spearman correlation": ("spearman", _COHEN),
+    "Kendall's tau-b": ("kendall", ""),
+}
+_WEIGHTS: tuple[measures.Weights, ...] = ("linear", "quadratic")
+_LEVELS: dict[ScaleKind, measures.MeasurementLevel] = {
     "binary": "nominal",
     "nominal": "nominal",
     "ordinal": "ordinal",
@@ -86,33 +86,26 @@ def pair_rows(
     own: dict[str, Any] = {"confidence_level": level, "categories": [*map(float, scale.categories)]}
     found: dict[str, tuple[Interval, str]] = {}
     if scale.kind == "continuous":
-        found["Pearson correlation"] = correlation(a, b, confidence_level=level), _COHEN
-        found["Spearman correlation"] = (
-            correlation(a, b, "spearman", confidence_level=level),
-            _COHEN,
-        )
-        found["Kendall's tau-b"] = correlation(a, b, "kendall", confidence_level=level), ""
+        for name, (kind, source) in _CORRELATIONS.items():
+            found[name] = correlation(a, b, kind, confidence_level=level), source
     else:
         same = (a == b).astype(np.float64)
         share = mean_interval(same, bounds=(0.0, 1.0), confidence_level=level)
         found["percent agreement"] = share, ""
-        found["Cohen's kappa"] = cohen_kappa(a, b, **own), _LANDIS
+        found["Cohen's kappa"] = measures.cohen_kappa(a, b, **own), _LANDIS
+        for weights in _WEIGHTS if is_steps else ():
+            kappa = measures.cohen_kappa(a, b, weights, **own)
+            found[f"Cohen's kappa, {weights}"] = kappa, _LANDIS
+        found["Gwet's AC1"] = measures.gwet_ac1(a, b, **own), _LANDIS
         if is_steps:
-            found["Cohen's kappa, linear"] = cohen_kappa(a, b, "linear", **own), _LANDIS
-            found["Cohen's kappa, quadratic"] = cohen_kappa(a, b, "quadratic", **own), _LANDIS
-        found["Gwet's AC1"] = gwet_ac1(a, b, **own), _LANDIS
-        if is_steps:
-            found["Gwet's AC2, quadratic"] = gwet_ac2(a, b, "quadratic", **own), _LANDIS
+            found["Gwet's AC2, quadratic"] = measures.gwet_ac2(a, b, "quadratic", **own), _LANDIS
     alpha = _alpha(np.column_stack([a, b]), scale, settings)
     found["Krippendorff's alpha"] = alpha, _KRIPPENDORFF
     return [figure(part, name, each, a.size, source) for name, (each, source) in found.items()]
 
 
 def _alpha(table: FloatArray, scale: RatingScale, settings: IntervalSettings) -> Interval:
-    return krippendorff_alpha(table, _LEVELS[scale.kind], **asdict(settings))
-
-
-CorrelationKind = Literal["pearson", "spearman", "kendall"]
+    return measures.krippendorff_alpha(table, _LEVELS[scale.kind], **asdict(settings))
 
 
 def correlation(
@@ -128,20 +121,17 @@ def correlation(
     variances are those of Bonett & Wright (2000).
     """
     from scipy.special import ndtri
+    from scipy.stats import kendalltau, rankdata
 
     n, method = judge.size, f"fisher-z {kind}"
     if n < 2 or not (np.ptp(judge) and np.ptp(people)):
         note = "one query" if n < 2 else "a side is constant: the correlation is undefined"
         return Interval.unknown(math.nan, method, confidence_level, note)
     if kind == "kendall":
-        from scipy.stats import kendalltau
-
         estimate, spread, n_lost = float(kendalltau(judge, people).statistic), 0.437, 4
     else:
-        sides = judge, people
-        if kind == "spearman":
-            sides = pd.DataFrame({"judge": judge, "people": people}).rank().to_numpy().T
-        estimate, n_lost = _pearson(sides[0], sides[1]), 3
+        sides = (rankdata(judge), rankdata(people)) if kind == "spearman" else (judge, people)
+        estimate, n_lost = _pearson(*sides), 3
         spread = 1.0 + estimate**2 / 2.0 if kind == "spearman" else 1.0
     # On a line Fisher's transformation is infinite.
     if n <= n_lost or abs(estimate) >= 1.0 - 1e-12:
@@ -200,7 +190,7 @@ def group_rows(
         n_ratings = (~np.isnan(table)).sum(axis=1)
         rated = table[n_ratings == np.bincount(n_ratings).argmax()]
         counts = np.column_stack([(rated == value).sum(axis=1) for value in scale.categories])
-        kappa = fleiss_kappa(counts, confidence_level=level)
+        kappa = measures.fleiss_kappa(counts, confidence_level=level)
         yield figure(part, "Fleiss' kappa", kappa, len(rated), _LANDIS)
     alpha = _alpha(table, scale, settings)
     yield figure(part, "Krippendorff's alpha", alpha, len(table), _KRIPPENDORFF)

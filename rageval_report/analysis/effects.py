@@ -23,15 +23,8 @@ from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.analysis.pairing import check_evaluations, on_one_scale, pair_runs
 from rageval_report.errors import DataError, doubts_of, explain_keywords, named
 from rageval_report.reports.sentences import join_names
-from rageval_report.scores import Metric, Scored
+from rageval_report.scores import Metric, Scored, states
 from rageval_report.scores.catalogue.dialects import dialect_settings
-from rageval_report.scores.states import (
-    MISSING,
-    NOT_APPLICABLE,
-    STATE,
-    not_applicable,
-    state_column_kind,
-)
 
 SettingValue = str | int | float | bool | None
 Cell = tuple[SettingValue, ...]
@@ -264,16 +257,16 @@ class Grid:
 
     def _details(self, runs: Sequence[Scored], names: Sequence[str]) -> pd.DataFrame:
         """The details of the first run, with the states of averages: what applies to no run."""
-        first = runs[0].details.loc[self.ids]
-        details = first[[name for name in first if state_column_kind(str(name), names) is None]]
+        first, kind_of = runs[0].details.loc[self.ids], states.state_column_kind
+        details = first[[name for name in first if kind_of(str(name), names) is None]]
         for name in names:
             applies = np.zeros(len(self.ids), dtype=bool)
             for run in runs:
                 at_ids = run.scores.loc[self.ids, name], run.details.loc[self.ids]
-                applies |= ~not_applicable(*at_ids, name)
+                applies |= ~states.not_applicable(*at_ids, name)
             if not applies.all():
-                states = np.where(applies, MISSING, NOT_APPLICABLE)
-                details = details.assign(**{f"{name}{STATE}": states})
+                words = np.where(applies, states.MISSING, states.NOT_APPLICABLE)
+                details = details.assign(**{f"{name}{states.STATE}": words})
         return details
 
     def effect_pairs(

@@ -199,7 +199,9 @@ def choose_objectives(
     if isinstance(objectives, Mapping):
         known = {name: objective_of(value) for name, value in objectives.items()}
         for objective in known.values():
-            _check_metrics(metrics, objective)
+            # A default one may name metrics of other frameworks' files.
+            if objective not in OBJECTIVES.values():
+                _check_metrics(metrics, objective)
     if weights is None:
         weights = WEIGHTS
         if objectives is not None:

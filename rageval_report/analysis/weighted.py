@@ -17,7 +17,7 @@ from rageval_report.analysis.objectives import OBJECTIVES, SCORE, WEIGHTS, Objec
 from rageval_report.errors import DataError
 from rageval_report.reports.sentences import correction_text, join_names, number, pvalue_text
 from rageval_report.results import Result
-from rageval_report.scores import Catalogue, Metric, Scored
+from rageval_report.scores import Metric, Scored
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.stats.units import FEWEST_UNITS
@@ -139,19 +139,10 @@ def weighted_score(
     """The weighted score of one run by objective; see `RAGPipelineEvaluation.weighted`."""
     known: dict[str, tuple[Metric, ...]] = {n: (m,) for n, m in evaluation.metrics.items()}
     lineup = Lineup((evaluation,), evaluation.scores.index, (None,), known)
-    own: ObjectiveMapping = objectives or {}
-    if own and (weights or own.keys() <= OBJECTIVES.keys()):
-        # Beside the caller's own, the default ones, without metrics of other frameworks' files.
-        weights, catalogue = weights or WEIGHTS, Catalogue()
-        defaults = {
-            name: replace(
-                default,
-                metrics=tuple(m for m in default.metrics if m in known or catalogue.find(m)),
-            )
-            for name, default in OBJECTIVES.items()
-        }
-        own = {**defaults, **own}
-    scores = weighted_scores(Aims.of(lineup, RankSettings(), own or None, weights or None))
+    if objectives and (weights or objectives.keys() <= OBJECTIVES.keys()):
+        # Beside the caller's own, the default ones.
+        objectives, weights = {**OBJECTIVES, **objectives}, weights or WEIGHTS
+    scores = weighted_scores(Aims.of(lineup, RankSettings(), objectives or None, weights or None))
     columns = ("objective", "weight", "effective_weight", "value", "contribution", "made_of")
     whole = scores.frame[["score", "ci_low", "ci_high"]].rename(columns={"score": "value"})
     whole = whole.assign(objective=WHOLE, contribution=whole["value"])
