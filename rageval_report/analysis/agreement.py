@@ -27,7 +27,7 @@ from rageval_report.stats.base import Interval
 from rageval_report.stats.means import mean_interval
 from rageval_report.types import FloatArray
 
-Row: TypeAlias = dict[str, Any]
+FigureRow: TypeAlias = dict[str, Any]
 CorrelationKind: TypeAlias = Literal["pearson", "spearman", "kendall"]
 
 _PEOPLE = "people with each other"
@@ -41,10 +41,10 @@ _LIMITS_OF_WORDS: dict[str, tuple[tuple[float, str], ...]] = {
     _KRIPPENDORFF: ((0.8, "reliable"), (0.667, "tentative"), (-math.inf, "unreliable")),
     _COHEN: ((0.5, "large"), (0.3, "medium"), (0.1, "small"), (-math.inf, "none")),
 }
-_CORRELATIONS: dict[str, tuple[CorrelationKind, str]] = {
+_CORRELATIONS: dict[str, tuple[CorrelationKind, str | None]] = {
     "Pearson correlation": ("pearson", _COHEN),
     "Spearman correlation": ("spearman", _COHEN),
-    "Kendall's tau-b": ("kendall", ""),
+    "Kendall's tau-b": ("kendall", None),
 }
 _WEIGHTS: tuple[measures.Weights, ...] = ("linear", "quadratic")
 _LEVELS: dict[ScaleKind, measures.MeasurementLevel] = {
@@ -55,18 +55,26 @@ _LEVELS: dict[ScaleKind, measures.MeasurementLevel] = {
 }
 
 
-def figure(part: str, name: str, interval: Interval, n: int, source: str = "", **own: Any) -> Row:
+def figure(
+    part: str,
+    name: str,
+    interval: Interval,
+    n: int,
+    source: str | None = None,
+    reading: str | None = None,
+    verdict: str | None = None,
+) -> FigureRow:
     """A row of a table of agreement; a benchmark that is named as the source gives its word."""
-    row = {"part": part, "figure": name, "estimate": interval.estimate, "ci_low": interval.low}
-    row |= {"ci_high": interval.high, "n": n, "reading": None, "source": source or None}
     if source in _LIMITS_OF_WORDS:
         words = (word for least, word in _LIMITS_OF_WORDS[source] if interval.estimate >= least)
-        row["reading"] = next(words, None)  # NaN has none
-        row["source"] = source if row["reading"] else None
-    return {**row, "method": interval.method, "verdict": None, "notes": interval.notes, **own}
+        reading = next(words, None)  # NaN has none
+        source = source if reading else None
+    row = {"part": part, "figure": name, "estimate": interval.estimate, "ci_low": interval.low}
+    row |= {"ci_high": interval.high, "n": n, "reading": reading, "source": source}
+    return {**row, "method": interval.method, "verdict": verdict, "notes": interval.notes}
 
 
-def interval_notes(rows: Iterable[Row]) -> list[str]:
+def interval_notes(rows: Iterable[FigureRow]) -> list[str]:
     """The notes of the intervals, each once with the figures it applies to."""
     names_by_note: dict[str, dict[str, None]] = {}
     for row in rows:
@@ -80,28 +88,31 @@ def interval_notes(rows: Iterable[Row]) -> list[str]:
 
 def pair_rows(
     part: str, a: FloatArray, b: FloatArray, scale: RatingScale, settings: IntervalSettings
-) -> list[Row]:
+) -> list[FigureRow]:
     """The measures of two ratings of the same queries, without gaps, that are for their scale."""
     level, is_steps = settings.confidence_level, scale.kind == "ordinal"
     own: dict[str, Any] = {"confidence_level": level, "categories": [*map(float, scale.categories)]}
-    found: dict[str, tuple[Interval, str]] = {}
+    intervals: dict[str, tuple[Interval, str | None]] = {}
     if scale.kind == "continuous":
         for name, (kind, source) in _CORRELATIONS.items():
-            found[name] = correlation(a, b, kind, confidence_level=level), source
+            intervals[name] = correlation(a, b, kind, confidence_level=level), source
     else:
         same = (a == b).astype(np.float64)
         share = mean_interval(same, bounds=(0.0, 1.0), confidence_level=level)
-        found["percent agreement"] = share, ""
-        found["Cohen's kappa"] = measures.cohen_kappa(a, b, **own), _LANDIS
+        intervals["percent agreement"] = share, None
+        intervals["Cohen's kappa"] = measures.cohen_kappa(a, b, **own), _LANDIS
         for weights in _WEIGHTS if is_steps else ():
             kappa = measures.cohen_kappa(a, b, weights, **own)
-            found[f"Cohen's kappa, {weights}"] = kappa, _LANDIS
-        found["Gwet's AC1"] = measures.gwet_ac1(a, b, **own), _LANDIS
+            intervals[f"Cohen's kappa, {weights}"] = kappa, _LANDIS
+        intervals["Gwet's AC1"] = measures.gwet_ac1(a, b, **own), _LANDIS
         if is_steps:
-            found["Gwet's AC2, quadratic"] = measures.gwet_ac2(a, b, "quadratic", **own), _LANDIS
+            intervals["Gwet's AC2, quadratic"] = (
+                measures.gwet_ac2(a, b, "quadratic", **own),
+                _LANDIS,
+            )
     alpha = _alpha(np.column_stack([a, b]), scale, settings)
-    found["Krippendorff's alpha"] = alpha, _KRIPPENDORFF
-    return [figure(part, name, each, a.size, source) for name, (each, source) in found.items()]
+    intervals["Krippendorff's alpha"] = alpha, _KRIPPENDORFF
+    return [figure(part, name, each, a.size, source) for name, (each, source) in intervals.items()]
 
 
 def _alpha(table: FloatArray, scale: RatingScale, settings: IntervalSettings) -> Interval:
@@ -156,7 +167,9 @@ def _pearson(a: FloatArray, b: FloatArray) -> float:
 # -- several raters
 
 
-def people_rows(ratings: Ratings, scale: RatingScale, settings: IntervalSettings) -> Iterator[Row]:
+def people_rows(
+    ratings: Ratings, scale: RatingScale, settings: IntervalSettings
+) -> Iterator[FigureRow]:
     """The agreement of people with each other: the most that can be expected of a judge."""
     rated = np.column_stack([scale.label_categories(column) for column in ratings.table.T])
     has_several = (~np.isnan(rated)).sum(axis=1) > 1
@@ -173,7 +186,7 @@ def people_rows(ratings: Ratings, scale: RatingScale, settings: IntervalSettings
 
 def group_rows(
     part: str, table: FloatArray, scale: RatingScale, settings: IntervalSettings
-) -> Iterator[Row]:
+) -> Iterator[FigureRow]:
     """The agreement of several raters, one column each; each query has two ratings or more."""
     level = settings.confidence_level
     if scale.kind != "continuous":
@@ -241,12 +254,12 @@ def judges_agreement(
     each pair of judges, and with three judges or more all of them together.
     """
     settings = IntervalSettings(confidence_level, n_resamples, seed)
-    rows, notes = list[Row](), list[str]()
+    rows, notes = list[FigureRow](), list[str]()
     for metric in _judged_metrics(evaluation, metrics):
         votes = votes_of(evaluation, metric)
-        found = list(_rows_of_judges(votes, metric, settings))
-        rows += [{"metric": metric.name, **row} for row in found]
-        notes += [f"{metric.name}: {note}" for note in _notes_on_judges(votes, found)]
+        new = list(_rows_of_judges(votes, metric, settings))
+        rows += [{"metric": metric.name, **row} for row in new]
+        notes += [f"{metric.name}: {note}" for note in _notes_on_judges(votes, new)]
     return Result(
         f"Agreement of judges: {evaluation.name}",
         pd.DataFrame(rows).drop(columns=["verdict", "notes"]),
@@ -259,7 +272,7 @@ def judges_agreement(
 
 def _rows_of_judges(
     votes: pd.DataFrame, metric: Metric, settings: IntervalSettings
-) -> Iterator[Row]:
+) -> Iterator[FigureRow]:
     level, kind = settings.confidence_level, kind_of_mean(metric)
     for judge in votes:
         scores = votes[judge].dropna().to_numpy()
@@ -280,7 +293,7 @@ def _rows_of_judges(
         yield from group_rows("all judges", categories[has_several], scale, settings)
 
 
-def _notes_on_judges(votes: pd.DataFrame, rows: Sequence[Row]) -> Iterator[str]:
+def _notes_on_judges(votes: pd.DataFrame, rows: Sequence[FigureRow]) -> Iterator[str]:
     n_by_judge = votes.notna().sum()
     if (n_by_judge < len(votes)).any():
         counts = ", ".join(f"{judge} {n}" for judge, n in n_by_judge.items())

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import agreement, labelling
-from rageval_report.analysis.agreement import Row, figure
+from rageval_report.analysis.agreement import FigureRow, figure
 from rageval_report.analysis.arguments import IntervalSettings, choose_metrics, kind_of_mean
 from rageval_report.analysis.labelling import CORRECTED, LABELLED, NAIVE, Strata
 from rageval_report.analysis.ratings import (
@@ -319,7 +319,7 @@ def calibrate(
     groups = None if strata is None else labelling.groups_of(evaluation, ratings, strata)
     means = _means_of(ratings, chosen, known, plan, lam, groups)
     is_rated = ratings.both & ~np.isnan(labels)
-    rows, notes = list[Row](), list[str]()
+    rows, notes = list[FigureRow](), list[str]()
     if is_rated.any():
         judge = chosen.judge_categories(ratings.judge)[is_rated]
         rows = agreement.pair_rows(JUDGE_AND_PEOPLE, judge, labels[is_rated], chosen, plan)
@@ -331,21 +331,20 @@ def calibrate(
         rows += _rows_of_means(ratings, known, means, confidence_level)
         verdicts = chosen.judge_categories(ratings.judge)
         # Errors counted on these queries correct the unlabelled ones, external errors all.
-        for name, found, used, reading in (
+        for name, rates, used, reading in (
             ("Rogan-Gladen", means.errors, ratings.unlabelled, "share of 1, unlabelled"),
             ("Rogan-Gladen, external", errors, ratings.is_judged, "share of 1"),
         ):
-            if found is None or not used.any():
+            if rates is None or not used.any():
                 continue
             try:
-                share = ppi.rogan_gladen(verdicts[used], found, confidence_level=confidence_level)
+                share = ppi.rogan_gladen(verdicts[used], rates, confidence_level=confidence_level)
             except DataError as exc:
                 notes.append(f"no {name}: {exc}")
             else:
                 source, n = "Rogan & Gladen 1978", int(used.sum())
-                rows.append(figure(MEAN, name, share, n, source, reading=reading))
+                rows.append(figure(MEAN, name, share, n, source, reading))
     notes += [*_coverage_notes(evaluation, known, ratings), *_scale_notes(ratings, chosen, labels)]
-    shown = ("true_positives", "positives", "true_negatives", "negatives")
     settings: dict[str, object] = {
         "metric": known.name,
         "labels": ratings.raters,
@@ -356,8 +355,7 @@ def calibrate(
         "lam": lam if means.corrected is None else means.corrected.lam,
         "strata": strata if strata is None or isinstance(strata, str) else "by query id",
         "label_bounds": None if label_bounds is None else tuple(map(float, label_bounds)),
-        "external_errors": errors
-        and "{}/{},{}/{}".format(*(getattr(errors, name) for name in shown)),
+        "external_errors": None if errors is None else "{}/{},{}/{}".format(*astuple(errors)),
         **asdict(plan),
     }
     return Calibration(
@@ -410,7 +408,7 @@ def _means_of(
 
 def _rows_of_means(
     ratings: Ratings, metric: Metric, means: JudgeMeans, level: float
-) -> Iterator[Row]:
+) -> Iterator[FigureRow]:
     bias, name = means.bias, metric.name
     sentence = (
         f"no significant bias of the judge on {name}: judge minus people {_text(bias)}, "
@@ -439,8 +437,8 @@ def _rows_of_means(
             f"the mean of {name}, corrected using {corrected.n} labels, is {_text(corrected)}; "
             f"the judge alone says {number(means.naive.estimate)}"
         ) + (f"; {reading} without a judge" if reading else "")
-        own = {"reading": reading, "verdict": sentence}
-        yield figure(MEAN, CORRECTED, corrected, n_judged, "Angelopoulos et al. 2023", **own)
+        source = "Angelopoulos et al. 2023"
+        yield figure(MEAN, CORRECTED, corrected, n_judged, source, reading, sentence)
 
 
 def _text(interval: Interval) -> str:
@@ -450,7 +448,7 @@ def _text(interval: Interval) -> str:
     return f"{number(interval.estimate)} ({100 * interval.confidence_level:g} % CI {limits})"
 
 
-def _say_agreement(rows: Sequence[Row], level: float) -> None:
+def _say_agreement(rows: Sequence[FigureRow], level: float) -> None:
     """Write the sentence on agreement of judge and people beside the leading measure."""
     by_name = {row["figure"]: row for row in rows}
     row = next((by_name[name] for name in _LEADING if name in by_name), None)
@@ -510,7 +508,7 @@ def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> It
 
 
 def _weaknesses(
-    ratings: Ratings, scale: RatingScale, labels: FloatArray, rows: Sequence[Row]
+    ratings: Ratings, scale: RatingScale, labels: FloatArray, rows: Sequence[FigureRow]
 ) -> Iterator[str]:
     """What weakens the figures of agreement: few labels, constant raters, rare categories."""
     if ratings.n < _FEW:

@@ -24,6 +24,7 @@ from rageval_report.analysis.objectives import (
     ObjectivesArgument,
     check_margins,
     choose_objectives,
+    concerns,
     metrics_of_any,
     objective_of_metric,
     quantile_of,
@@ -317,7 +318,7 @@ def _present_metrics(
 ) -> list[str]:
     """The metrics of an objective that every pipeline has, in the order of the table."""
     shared = {name: metrics[0] for name, metrics in lineup.metrics.items()}
-    present = [name for name, metric in shared.items() if objective.concerns(metric)]
+    present = [name for name, metric in shared.items() if concerns(objective, metric)]
     if present or not objective.group:
         return present
     return [
@@ -326,7 +327,7 @@ def _present_metrics(
         if metric.group == objective.group
         # Without bounds a metric has no place between 0 and 1.
         and metric.bounds is not None
-        and not any(other.concerns(metric) for other in known.values())
+        and not any(concerns(other, metric) for other in known.values())
     ]
 
 
@@ -336,7 +337,7 @@ def _why_missing(objective: Objective, blocks: Mapping[str, ScoreBlock], lineup:
             return f"{block.metric.name} is missing in {', '.join(block.empty)}"
         return f"no query has {block.metric.name} in every pipeline"
     for name, metric in metrics_of_any(lineup.runs).items():
-        if objective.concerns(metric):
+        if concerns(objective, metric):
             lacking = [run.name for run in lineup.runs if name not in run.metrics]
             return f"{name} is missing in {', '.join(lacking)}"
     return "no metric for it"
@@ -385,11 +386,7 @@ class Figure:
         """By how much the figure changes with each metric."""
         if not self.as_shares:
             return [(part, 1.0) for part, _ in self.terms]
-        scales = [part.scale for part, _ in self.terms]
-        return [
-            (part, weight / (best - worst))
-            for (part, weight), (worst, best) in zip(self.terms, scales, strict=True)
-        ]
+        return [(part, weight / (part.scale[1] - part.scale[0])) for part, weight in self.terms]
 
     @property
     def greater_is_better(self) -> bool:
@@ -518,12 +515,12 @@ class Figure:
         own: dict[str, Any] = {"confidence_level": level, "bounds": bounds}
         if self.units.are_clusters:
             codes = np.asarray(self.units.codes)
-            found = [clustered_interval(column, codes, **own) for column in self.by_query.T]
+            intervals = [clustered_interval(column, codes, **own) for column in self.by_query.T]
         else:
             own |= {"kind": "real" if bounds is None else "proportion", **self._draws}
-            found = [mean_interval(column, **own) for column in self.by_query.T]
-        shifts = self.values - [interval.estimate for interval in found]
-        return np.array([(each.low, each.high) for each in found]).T + shifts
+            intervals = [mean_interval(column, **own) for column in self.by_query.T]
+        shifts = self.values - [interval.estimate for interval in intervals]
+        return np.array([(each.low, each.high) for each in intervals]).T + shifts
 
     @cached_property
     def _bounds(self) -> tuple[float, float] | None:

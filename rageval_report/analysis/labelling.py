@@ -262,7 +262,7 @@ def difference_of(baseline: Calibration, candidate: Calibration) -> Result:
             f"got {n}"
         )
     judged, labelled, both = judge[:, is_judged], labels[:, is_labelled], judge[:, is_labelled]
-    found: list[tuple[str, int, float, float, Interval]] = [
+    differences: list[tuple[str, int, float, float, Interval]] = [
         (figure, sides.shape[1], *sides.mean(axis=1).tolist(), paired_interval(*sides, **plan))
         for figure, sides in ((NAIVE, judged), (LABELLED, labelled))
     ]
@@ -275,24 +275,28 @@ def difference_of(baseline: Calibration, candidate: Calibration) -> Result:
         corrected = ppi_difference(*sides, lam=lam, confidence_level=settings.confidence_level)
         used = corrected.lam
         # The difference itself is corrected, so there are no corrected means of the two sides.
-        found.append((CORRECTED, n_judged, math.nan, math.nan, corrected))
+        differences.append((CORRECTED, n_judged, math.nan, math.nan, corrected))
         if warning := rare_corrections(labelled[1] - labelled[0], both[1] - both[0], used):
             warnings.append(f"the corrected difference: {warning}")
     else:
         notes.append("the judge scored no others: people's own difference needs no correction")
     columns = ["figure", "n", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"]
     frame = pd.DataFrame(
-        [(*row, gap.estimate, gap.low, gap.high, gap.method) for *row, gap in found],
+        [(*row, gap.estimate, gap.low, gap.high, gap.method) for *row, gap in differences],
         columns=[*columns, "method"],
     )
-    if len(found) > 2 and _is_significant(found[0][-1]) and not _is_significant(found[2][-1]):
+    if (
+        len(differences) > 2
+        and _is_significant(differences[0][-1])
+        and not _is_significant(differences[2][-1])
+    ):
         notes.append(
             f"only the judge sees a difference on {metric.name}; people's labels do not confirm "
             "it: use the corrected difference"
         )
     if n < 10:
         notes.append(f"only {n} labelled queries; with 100 the judge's scores help more")
-    verdicts = [f"{row[0]}: {_verdict(row[-1], names[1], metric)}" for row in found]
+    verdicts = [f"{row[0]}: {_verdict(row[-1], names[1], metric)}" for row in differences]
     return Result(
         f"{names[1]} against {names[0]} on {metric.name}: judge and people",
         frame.assign(verdict=verdicts),

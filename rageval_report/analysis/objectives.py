@@ -88,12 +88,6 @@ class Objective:
         if self.worst is not None and self.worst == self.best:
             raise DataError(f"best and worst must differ; both are {self.best:g}")
 
-    def concerns(self, metric: Metric) -> bool:
-        """Whether a metric is one of these, under any of its names."""
-        entries = map(Catalogue().find, self.metrics)
-        names = {*map(normalise_name, self.metrics), *(each.known_as for each in entries if each)}
-        return not names.isdisjoint((metric.name, metric.known_as))
-
 
 ObjectiveMapping = Mapping[str, Objective | str | Sequence[str]]
 ObjectivesArgument = ObjectiveMapping | Sequence[str] | None
@@ -299,6 +293,13 @@ def _objective_name(metrics: Mapping[str, Metric], known: dict[str, Objective], 
 def objective_of_metric(metric: Metric) -> Objective:
     """A metric as an objective; with the scale of a default one if it is that one's only metric."""
     for objective in OBJECTIVES.values():
-        if len(objective.metrics) == 1 and objective.concerns(metric):
+        if len(objective.metrics) == 1 and concerns(objective, metric):
             return replace(objective, metrics=(metric.name,), group="")
     return Objective(metric.name)
+
+
+def concerns(objective: Objective, metric: Metric) -> bool:
+    """Whether a metric is one of those of an objective, under any of its names."""
+    entries = map(Catalogue().find, objective.metrics)
+    names = {*map(normalise_name, objective.metrics), *(each.known_as for each in entries if each)}
+    return not names.isdisjoint((metric.name, metric.known_as))

@@ -413,10 +413,10 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
     goals = [request.parsed.kind.goal(request) for request in requests]
     claims = [goal for goal in goals if isinstance(goal, MeanClaim)]
     at_looks = plan.looks is not None
-    states = iter(
+    of_claims = iter(
         _at_looks(plan, claims, len(candidate.scores)) if at_looks else _at_any_time(plan, claims)
     )
-    found = [_width(goal) if isinstance(goal, Width) else next(states) for goal in goals]
+    states = [_width(goal) if isinstance(goal, Width) else next(of_claims) for goal in goals]
     notes = []
     if (clusters := likely_clusters(candidate)) is not None:
         notes.append(
@@ -426,7 +426,7 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
     looks = plan.looks if at_looks else "at any time"
     return StopDecision(
         "Stopping rules",
-        pd.DataFrame([_row(*each) for each in zip(requests, found, strict=True)]),
+        pd.DataFrame([_row(*each) for each in zip(requests, states, strict=True)]),
         {"alpha": plan.alpha, "looks": looks, "n_planned": plan.n_planned},
         tuple(notes),
         headline=_HEADLINE,
