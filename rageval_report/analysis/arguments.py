@@ -25,7 +25,7 @@ from rageval_report.errors import (
 from rageval_report.scores import Catalogue, Correct, Metric, Scored, question_text, resolver
 from rageval_report.scores.cluster_hint import cluster_hint
 from rageval_report.scores.metric import Kind
-from rageval_report.stats.base import Interval
+from rageval_report.stats.base import Interval, check_level, check_resamples, check_seed
 from rageval_report.stats.columns import Column
 from rageval_report.stats.means import PercentileMethod, mean_interval, percentiles_of
 from rageval_report.stats.units import QUERIES, Units, are_missing
@@ -133,6 +133,31 @@ def scans_among(runs: Sequence[object], call: str) -> tuple[Any, ...]:
 def engine_setting(run: Any) -> dict[str, object]:
     """The engine of a scan as a setting of a result; nothing for scores in memory."""
     return {"engine": run.engine} if is_scan(run) else {}
+
+
+# -- settings
+
+
+@dataclass(frozen=True)
+class IntervalSettings:
+    """The level of intervals and what draws at random, checked."""
+
+    confidence_level: float = 0.95
+    n_resamples: int = 9999
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, check in (
+            ("confidence_level", check_level),
+            ("n_resamples", check_resamples),
+            ("seed", check_seed),
+        ):
+            object.__setattr__(self, name, check(getattr(self, name)))
+
+    @property
+    def alpha(self) -> float:
+        """The error rate that belongs to the level."""
+        return round(1.0 - self.confidence_level, 12)  # 1 - 0.95 is 0.050000000000000044
 
 
 # -- clusters

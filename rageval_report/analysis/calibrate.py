@@ -5,33 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.agreement import (
-    JUDGE_AND_PEOPLE,
-    AgreementFigure,
-    IntervalSettings,
-    RatingPair,
-    interval_notes,
-    people_figures,
-    text_columns,
-)
-from rageval_report.analysis.arguments import choose_metrics, kind_of_mean
-from rageval_report.analysis.labelling import (
-    CORRECTED,
-    LABELLED,
-    NAIVE,
-    QueryGroups,
-    Strata,
-    difference_of,
-    groups_of,
-    label_plan,
-    queries_to_label,
-    rare_corrections,
-)
+from rageval_report.analysis import agreement, labelling
+from rageval_report.analysis.agreement import FigureRow, figure
+from rageval_report.analysis.arguments import IntervalSettings, choose_metrics, kind_of_mean
+from rageval_report.analysis.labelling import CORRECTED, LABELLED, NAIVE, Strata
 from rageval_report.analysis.ratings import (
     CLOSE,
     LabelColumns,
@@ -48,23 +31,17 @@ from rageval_report.reports.sentences import number, pvalue_text
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Correct, Metric, Scored
 from rageval_report.scores.states import states_frame
+from rageval_report.stats import prediction_powered as ppi
 from rageval_report.stats.base import Interval
 from rageval_report.stats.means import interval_of_count, mean_interval
 from rageval_report.stats.pairs import paired_interval
-from rageval_report.stats.prediction_powered import (
-    ENOUGH_TO_TUNE,
-    JudgeErrors,
-    PredictionPowered,
-    ppi_mean,
-    rogan_gladen,
-    stratified_ppi_mean,
-)
+from rageval_report.stats.prediction_powered import JudgeErrors, PredictionPowered
 from rageval_report.types import FloatArray
 
 BIAS, MEAN, ERRORS = "bias", "mean of all queries", "errors of the judge"
+JUDGE_AND_PEOPLE = "judge and people"
 # The measure that gets the sentence on agreement: the first of these that is computed.
 _LEADING = ("Cohen's kappa, quadratic", "Cohen's kappa", "Spearman correlation")
-_PLANNED = (25, 50, 100, 200, 400)
 _FEW = 30
 # If labelled and other queries differ at this p-value, the former are hardly a random sample.
 _NOT_RANDOM = 0.01
@@ -77,18 +54,9 @@ _AGREE, _PREVALENT, _BELOW = 0.8, 0.8, 0.2
 class JudgeMeans:
     """The means of judge and people, as intervals.
 
-    Parameters
-    ----------
-    bias : Interval
-        Judge minus people, on the queries that both rated.
-    naive : Interval
-        The judge's mean over all queries that it scored.
-    people : Interval
-        The mean of the labels.
-    corrected : PredictionPowered, optional
-        The judge's mean corrected using the labels; None if fewer than two queries are unlabelled.
-    errors : JudgeErrors, optional
-        How often the judge is right, if ratings are yes and no.
+    ``bias`` is judge minus people, on the queries that both rated; ``naive`` is the judge's mean
+    over all queries that it scored, ``corrected`` the same corrected using the labels, if at least
+    two queries are unlabelled; ``errors`` says how often the judge is right, of yes and no.
     """
 
     bias: Interval
@@ -109,30 +77,25 @@ class JudgeMeans:
 class Calibration(Drawn):
     """A judge compared with people on one metric: one row per figure, in parts.
 
+    The parts are "judge and people", "people with each other" (if there are several raters),
+    "bias", "errors of the judge" (of yes and no), "mean of all queries".
+
     Parameters
     ----------
     title, frame, settings, notes, headline, grouped_by
         As in `Result`.
-    evaluation : Scored
-        The evaluation with the judge's scores.
-    metric : Metric
-        The judged metric.
+    evaluation, metric : Scored and Metric
+        The evaluation with the judge's scores, and the judged metric.
     ratings : Ratings
         Scores and labels, query by query.
     scale : RatingScale
-        The scale on which they are compared; its `kind` is "binary", "nominal", "ordinal" or
-        "continuous".
+        The scale on which they are compared.
     means : JudgeMeans
         Bias, means, and the corrected mean, as intervals.
     lam : float or "auto"
         The weight of the judge, as passed to `calibrate`.
     plan : IntervalSettings
         The settings of the intervals, for further tables.
-
-    Notes
-    -----
-    The parts are "judge and people", "people with each other" (if there are several raters),
-    "bias", "errors of the judge" (of yes and no), "mean of all queries".
     """
 
     own_plot = "agreement"
@@ -155,12 +118,12 @@ class Calibration(Drawn):
         """The queries that both rated: ``judge``, ``people``, and the categories of both."""
         ratings, both = self.ratings, self.ratings.both
         columns = {
-            "judge": ratings.judge[both],
-            "people": ratings.labels[both],
-            "judge_category": self.scale.judge_categories(ratings.judge)[both],
-            "people_category": self.scale.agreed_labels(ratings.table)[both],
+            "judge": ratings.judge,
+            "people": ratings.labels,
+            "judge_category": self.scale.judge_categories(ratings.judge),
+            "people_category": self.scale.agreed_labels(ratings.table),
         }
-        return pd.DataFrame(columns, index=ratings.ids[both].rename("query_id"))
+        return pd.DataFrame(columns, index=ratings.ids.rename("query_id"))[both]
 
     def printed(self) -> Answer:
         """How far judge and people agree, the table, and at most three notes."""
@@ -177,15 +140,8 @@ class Calibration(Drawn):
     def confusion(self) -> Result:
         """How often the judge gave each category, by the category that people gave.
 
-        Returns
-        -------
-        Result
-            Index ``people``, one column ``judge <category>`` per category, ``total``.
-
-        Raises
-        ------
-        DataError
-            If the ratings are continuous.
+        Index ``people``, one column ``judge <category>`` per category, ``total``; a `DataError` if
+        the ratings are continuous.
         """
         categories = self.scale.categories
         if not categories.size:
@@ -206,12 +162,9 @@ class Calibration(Drawn):
     def disagreements(self) -> Result:
         """The queries on which judge and people differ, the largest difference first.
 
-        Returns
-        -------
-        Result
-            Index ``query_id``; ``people``, ``judge``, ``difference`` (judge minus people), each
-            rater's label if there are several, then question, answer and the judge's reason if the
-            details have them.
+        Index ``query_id``; ``people``, ``judge``, ``difference`` (judge minus people), each
+        rater's label if there are several, then question, answer and the judge's reason if the
+        details have them.
         """
         ratings, pairs = self.ratings, self.pairs
         # Labels to which a threshold was applied are shown unchanged, like the scores.
@@ -225,7 +178,7 @@ class Calibration(Drawn):
             names = [f"people_{name}" for name in ratings.raters]
             table = pd.DataFrame(ratings.table, index=ratings.ids, columns=names)
             frame = pd.concat([frame, table.reindex(frame.index)], axis=1)
-        texts = text_columns(self.evaluation, self.metric).reindex(frame.index)
+        texts = agreement.text_columns(self.evaluation, self.metric).reindex(frame.index)
         return self._table(
             "Where judge and people disagree",
             pd.concat([frame, texts], axis=1),
@@ -237,83 +190,30 @@ class Calibration(Drawn):
     def planning(self, labels: Iterable[int] | None = None) -> Result:
         """The interval of the mean for larger numbers of labels, with the judge and without.
 
-        Parameters
-        ----------
-        labels : iterable of int, optional
-            Numbers of labels; if omitted, 25, 50, 100, 200, 400, as far as there are queries.
-
-        Returns
-        -------
-        Result
-            One row per number: ``labels``, ``half_width_alone`` and ``half_width_corrected`` of
-            the intervals, ``worth`` (the number of labels that would do the same without a judge).
-
-        Raises
-        ------
-        DataError
-            If a number is below 2, or above the number of queries that the judge scored.
+        One row per number, from 2 to the number of judged queries; if omitted, 25, 50, 100, 200,
+        400: ``labels``, ``half_width_alone`` and ``half_width_corrected`` of the intervals,
+        ``worth`` (the number of labels that would do the same without a judge).
         """
-        most = int(self.ratings.is_judged.sum())
-        counts = [count for count in _PLANNED if count <= most] if labels is None else labels
-        level, ratings = self.plan.confidence_level, self.ratings
-        return label_plan(self.evaluation.name, self.metric, ratings, level, counts)
+        return labelling.label_plan(self, labels)
 
     def to_label(self, n: int, *, strata: Strata = "judge", seed: int = 0) -> Result:
-        """The queries to label next, for the narrowest interval of the corrected mean.
+        """The n queries to label next, for the narrowest interval of the corrected mean.
 
-        Parameters
-        ----------
-        n : int
-            The number of queries to label.
-        strata : str, Series or mapping
-            The groups, as in `calibrate`.
-        seed : int
-            The seed of the random draw within each group.
-
-        Returns
-        -------
-        Result
-            Index ``query_id``; ``stratum``, ``judge``, and question and answer if the details have
-            them. Calibrate with these labels and the same ``strata``: they are a random sample
-            within each group, and no longer one of all queries.
-
-        Raises
-        ------
-        DataError
-            If `n` is below 1, or above the number of queries without a label.
-        UnknownNameError
-            If the details have no column of groups with this name.
+        Index ``query_id``; ``stratum``, ``judge``, and question and answer if the details have
+        them. Calibrate with these labels and the same ``strata``: they are a random sample within
+        each group, drawn with the seed, and no longer one of all queries.
         """
-        corrected = self.means.corrected
-        lam = 1.0 if corrected is None or math.isnan(corrected.lam) else corrected.lam
-        return queries_to_label(
-            *(self.evaluation, self.metric, self.ratings, n), strata=strata, lam=lam, seed=seed
-        )
+        return labelling.queries_to_label(self, n, strata=strata, seed=seed)
 
     def difference(self, candidate: Calibration) -> Result:
         """The difference of another pipeline from this one, corrected using labels of both.
 
-        Parameters
-        ----------
-        candidate : Calibration
-            A calibration of the same judge and metric; people labelled answers of both pipelines
-            to the same queries.
-
-        Returns
-        -------
-        Result
-            One row each for the judge alone, people alone, and the corrected difference, candidate
-            minus this one: ``figure``, ``n``, ``baseline_mean``, ``candidate_mean``,
-            ``difference``, ``ci_low``, ``ci_high``, ``method``, ``verdict``.
-
-        Raises
-        ------
-        AlignmentError
-            If fewer than two queries have labels of both.
+        People labelled answers of both pipelines to the same queries, at least two. One row each
+        for the judge alone, people alone, and the corrected difference, candidate minus this one:
+        ``figure``, ``n``, ``baseline_mean``, ``candidate_mean``, ``difference``, ``ci_low``,
+        ``ci_high``, ``method``, ``verdict``.
         """
-        names = (self.evaluation.name, candidate.evaluation.name)
-        both = (self.ratings, candidate.ratings)
-        return difference_of(names, both, self.metric, self.lam, asdict(self.plan))
+        return labelling.difference_of(self, candidate)
 
 
 def calibrate(
@@ -415,23 +315,35 @@ def calibrate(
         *(ratings, known), scale=scale, threshold=threshold, categories=categories, correct=correct
     )
     labels = chosen.agreed_labels(ratings.table)
-    groups = None if strata is None else groups_of(evaluation, ratings, strata)
+    groups = None if strata is None else labelling.groups_of(evaluation, ratings, strata)
     means = _means_of(ratings, chosen, known, plan, lam, groups)
-    figures: list[AgreementFigure] = []
     is_rated = ratings.both & ~np.isnan(labels)
+    rows, notes = list[FigureRow](), list[str]()
     if is_rated.any():
         judge = chosen.judge_categories(ratings.judge)[is_rated]
-        figures = RatingPair(judge, labels[is_rated], chosen, plan).figures(JUDGE_AND_PEOPLE)
-        figures = _with_sentence(figures)
-    notes = list(_weaknesses(ratings, chosen, labels, figures))
-    figures += people_figures(ratings, chosen, plan)
+        rows = agreement.pair_rows(JUDGE_AND_PEOPLE, judge, labels[is_rated], chosen, plan)
+        _say_agreement(rows, confidence_level)
+    notes += _weaknesses(ratings, chosen, labels, rows)
+    rows += agreement.people_rows(ratings, chosen, plan)
     if chosen.kind != "nominal":  # names have no mean
         notes += _weaknesses_of_mean(ratings, means, known, is_stratified=groups is not None)
-        figures += _figures_of_means(ratings, known, means, plan.confidence_level)
-        shares, reasons = _shares(ratings, chosen, means.errors, errors, plan.confidence_level)
-        figures, notes = figures + shares, notes + reasons
-    notes += _coverage_notes(evaluation, known, ratings)
-    notes += _scale_notes(ratings, chosen, labels)
+        rows += _rows_of_means(ratings, known, means, confidence_level)
+        verdicts = chosen.judge_categories(ratings.judge)
+        # Errors counted on these queries correct the unlabelled ones, external errors all.
+        for name, rates, used, reading in (
+            ("Rogan-Gladen", means.errors, ratings.unlabelled, "share of 1, unlabelled"),
+            ("Rogan-Gladen, external", errors, ratings.is_judged, "share of 1"),
+        ):
+            if rates is None or not used.any():
+                continue
+            try:
+                share = ppi.rogan_gladen(verdicts[used], rates, confidence_level=confidence_level)
+            except DataError as exc:
+                notes.append(f"no {name}: {exc}")
+            else:
+                source, n = "Rogan & Gladen 1978", int(used.sum())
+                rows.append(figure(MEAN, name, share, n, source, reading))
+    notes += [*_coverage_notes(evaluation, known, ratings), *_scale_notes(ratings, chosen, labels)]
     settings: dict[str, object] = {
         "metric": known.name,
         "labels": ratings.raters,
@@ -442,17 +354,14 @@ def calibrate(
         "lam": lam if means.corrected is None else means.corrected.lam,
         "strata": strata if strata is None or isinstance(strata, str) else "by query id",
         "label_bounds": None if label_bounds is None else tuple(map(float, label_bounds)),
-        "external_errors": None
-        if errors is None
-        else f"{errors.true_positives}/{errors.positives},"
-        f"{errors.true_negatives}/{errors.negatives}",
+        "external_errors": None if errors is None else "{}/{},{}/{}".format(*astuple(errors)),
         **asdict(plan),
     }
     return Calibration(
         f"The judge of {known.name} against people: {evaluation.name}",
-        pd.DataFrame([figure.row() for figure in figures]),
+        pd.DataFrame(rows).drop(columns="notes", errors="ignore"),
         {name: value for name, value in settings.items() if value is not None},
-        (*notes, *interval_notes(figures)),
+        (*notes, *agreement.interval_notes(rows)),
         headline=("figure", "estimate", "ci_low", "ci_high", "n", "reading"),
         grouped_by="part",
         evaluation=evaluation,
@@ -471,31 +380,24 @@ def _means_of(
     metric: Metric,
     plan: IntervalSettings,
     lam: float | str,
-    groups: QueryGroups | None,
+    groups: np.ndarray | None,
 ) -> JudgeMeans:
     """The means of the scores themselves, whatever the scale."""
-    both = ratings.both
-    people, judge = ratings.labels[both], ratings.judge[both]
-    others = ratings.judge[ratings.is_judged & ~both]
-    level, corrected = plan.confidence_level, None
+    people, judge = ratings.labels[ratings.both], ratings.judge[ratings.both]
+    others = ratings.judge[ratings.unlabelled]
+    own: dict[str, Any] = {"bounds": metric.bounds, "confidence_level": plan.confidence_level}
+    corrected = errors = None
     if len(people) >= 2 and others.size >= 2:
         if groups is None:
-            corrected = ppi_mean(
-                *(people, judge, others), lam=lam, bounds=metric.bounds, confidence_level=level
-            )
+            corrected = ppi.ppi_mean(people, judge, others, lam=lam, **own)
         else:
-            corrected = stratified_ppi_mean(
-                *(ratings.labels, ratings.judge, groups),
-                bounds=metric.bounds,
-                confidence_level=level,
-            )
+            corrected = ppi.stratified_ppi_mean(ratings.labels, ratings.judge, groups, **own)
     naive, alone = (
         mean_interval(scores, bounds=metric.bounds, kind=kind_of_mean(metric), **asdict(plan))
         for scores in (ratings.judge, people)
     )
     # A plain standard error, to compare with the corrected mean's.
     error = float(people.std(ddof=1)) / math.sqrt(people.size) if people.size > 1 else math.nan
-    errors = None
     if scale.kind == "binary":
         categories = scale.judge_categories(ratings.judge)
         errors = JudgeErrors.of(scale.agreed_labels(ratings.table), categories)
@@ -503,98 +405,65 @@ def _means_of(
     return JudgeMeans(bias, naive, replace(alone, standard_error=error), corrected, errors)
 
 
-def _figures_of_means(
+def _rows_of_means(
     ratings: Ratings, metric: Metric, means: JudgeMeans, level: float
-) -> Iterator[AgreementFigure]:
+) -> Iterator[FigureRow]:
     bias, name = means.bias, metric.name
     sentence = (
-        f"no significant bias of the judge on {name}: judge minus people {_with_interval(bias)}, "
+        f"no significant bias of the judge on {name}: judge minus people {_text(bias)}, "
         f"{ratings.n} queries"
     )
-    if bias.low > 0 or bias.high < 0:
-        size = bias if bias.estimate > 0 else _turned(bias)
-        way = "higher" if bias.estimate > 0 else "lower"
-        sentence = f"the judge scores {name} {way} than people by {_with_interval(size)}"
-    yield AgreementFigure(BIAS, "judge minus people", bias, ratings.n, verdict=sentence)
+    if bias.low > 0:
+        sentence = f"the judge scores {name} higher than people by {_text(bias)}"
+    elif bias.high < 0:
+        turned = replace(bias, estimate=-bias.estimate, low=-bias.high, high=-bias.low)
+        sentence = f"the judge scores {name} lower than people by {_text(turned)}"
+    yield figure(BIAS, "judge minus people", bias, ratings.n, verdict=sentence)
     if (errors := means.errors) is not None:
         for rate, right, n in (
             ("sensitivity", errors.true_positives, errors.positives),
             ("specificity", errors.true_negatives, errors.negatives),
         ):
             if n:
-                yield AgreementFigure(ERRORS, rate, interval_of_count(right, n, level), n)
+                yield figure(ERRORS, rate, interval_of_count(right, n, level), n)
     n_judged = int(ratings.is_judged.sum())
-    yield AgreementFigure(MEAN, NAIVE, means.naive, n_judged)
-    yield AgreementFigure(MEAN, LABELLED, means.people, ratings.n)
+    yield figure(MEAN, NAIVE, means.naive, n_judged)
+    yield figure(MEAN, LABELLED, means.people, ratings.n)
     if (corrected := means.corrected) is not None:
         worth = means.labels_worth
-        reading = "" if math.isnan(worth) else f"worth {worth:.0f} labels"
+        reading = None if math.isnan(worth) else f"worth {worth:.0f} labels"
         sentence = (
-            f"the mean of {name}, corrected using {corrected.n} labels, is "
-            f"{_with_interval(corrected)}; the judge alone says {number(means.naive.estimate)}"
+            f"the mean of {name}, corrected using {corrected.n} labels, is {_text(corrected)}; "
+            f"the judge alone says {number(means.naive.estimate)}"
         ) + (f"; {reading} without a judge" if reading else "")
         source = "Angelopoulos et al. 2023"
-        yield AgreementFigure(MEAN, CORRECTED, corrected, n_judged, source, reading, sentence)
+        yield figure(MEAN, CORRECTED, corrected, n_judged, source, reading, sentence)
 
 
-def _turned(interval: Interval) -> Interval:
-    low, high = -interval.high, -interval.low
-    return replace(interval, estimate=-interval.estimate, low=low, high=high)
-
-
-def _with_interval(interval: Interval) -> str:
+def _text(interval: Interval) -> str:
     if math.isnan(interval.low):
         return number(interval.estimate)
     limits = f"{number(interval.low)} to {number(interval.high)}"
     return f"{number(interval.estimate)} ({100 * interval.confidence_level:g} % CI {limits})"
 
 
-def _shares(
-    ratings: Ratings,
-    scale: RatingScale,
-    own: JudgeErrors | None,
-    external: JudgeErrors | None,
-    level: float,
-) -> tuple[list[AgreementFigure], list[str]]:
-    """The share of ones corrected by error rates, and the reason if that is impossible.
-
-    Errors counted on these queries correct the unlabelled ones, external errors all.
-    """
-    verdicts = scale.judge_categories(ratings.judge)
-    unlabelled = ratings.is_judged & ~ratings.both
-    figures, notes = [], []
-    for name, errors, rows, reading in (
-        ("Rogan-Gladen", own, unlabelled, "share of 1, unlabelled"),
-        ("Rogan-Gladen, external", external, ratings.is_judged, "share of 1"),
-    ):
-        if errors is None or not rows.any():
-            continue
-        try:
-            share = rogan_gladen(verdicts[rows], errors, confidence_level=level)
-        except DataError as exc:
-            notes.append(f"no {name}: {exc}")
-        else:
-            n, source = int(rows.sum()), "Rogan & Gladen 1978"
-            figures.append(AgreementFigure(MEAN, name, share, n, source, reading))
-    return figures, notes
-
-
-def _with_sentence(figures: Sequence[AgreementFigure]) -> list[AgreementFigure]:
-    """The figures of judge and people, one of them with the sentence on agreement."""
-    by_name = {figure.name: figure for figure in figures}
-    leading = next((by_name[name] for name in _LEADING if name in by_name), None)
-    if leading is None:
-        return list(figures)
+def _say_agreement(rows: Sequence[FigureRow], level: float) -> None:
+    """Write the sentence on agreement of judge and people beside the leading measure."""
+    by_name = {row["figure"]: row for row in rows}
+    row = next((by_name[name] for name in _LEADING if name in by_name), None)
+    if row is None:
+        return
     sentence, same = "judge and people", by_name.get("percent agreement")
     if same is not None:
-        sentence += f" agree on {round(same.interval.estimate * same.n)} of {same.n} queries"
-    if math.isnan(leading.interval.estimate):
-        sentence += f"; {leading.name} cannot be computed"
+        sentence += f" agree on {round(same['estimate'] * same['n'])} of {same['n']} queries"
+    if math.isnan(row["estimate"]):
+        sentence += f"; {row['figure']} cannot be computed"
     else:
-        joint = ":" if same is None else ";"
-        word = f", {leading.reading} ({leading.source})" if leading.reading else ""
-        sentence += f"{joint} {leading.name} {_with_interval(leading.interval)}{word}"
-    return [replace(f, verdict=sentence) if f is leading else f for f in figures]
+        estimate, low, high = (row[name] for name in ("estimate", "ci_low", "ci_high"))
+        text = _text(Interval(estimate, low, high, math.nan, row["method"], level))
+        word = f", {row['reading']} ({row['source']})" if row["reading"] else ""
+        sentence += f"{':' if same is None else ';'} {row['figure']} {text}{word}"
+    row["verdict"] = sentence
 
 
 # -- the notes
@@ -602,17 +471,11 @@ def _with_sentence(figures: Sequence[AgreementFigure]) -> list[AgreementFigure]:
 
 def _coverage_notes(evaluation: Scored, metric: Metric, ratings: Ratings) -> Iterator[str]:
     """Which queries were rated by whom."""
-    is_judged, is_labelled = ratings.is_judged, ratings.is_labelled
-    only_people = is_labelled & ~is_judged
-    counts = {
-        "rated by both": ratings.both,
-        "by the judge alone": is_judged & ~is_labelled,
-        "by people alone": only_people,
-        "by nobody": ~is_labelled & ~is_judged,
-    }
-    both, alone, *others = ((int(rows.sum()), whom) for whom, rows in counts.items())
-    shown = [f"{both[0]} queries {both[1]}", f"{alone[0]} {alone[1]}"]
-    yield ", ".join((*shown, *(f"{n} {whom}" for n, whom in others if n)))
+    only_people = ratings.is_labelled & ~ratings.is_judged
+    n_nobody = int((~ratings.is_labelled & ~ratings.is_judged).sum())
+    text = f"{ratings.n} queries rated by both, {int(ratings.unlabelled.sum())} by the judge alone"
+    text += f", {int(only_people.sum())} by people alone" if only_people.any() else ""
+    yield text + (f", {n_nobody} by nobody" if n_nobody else "")
     if only_people.any():
         states = states_frame(evaluation.scores[[metric.name]], evaluation.details)[metric.name]
         by_state = sorted(Counter(states.to_numpy()[only_people].tolist()).items())
@@ -644,7 +507,7 @@ def _scale_notes(ratings: Ratings, scale: RatingScale, labels: FloatArray) -> It
 
 
 def _weaknesses(
-    ratings: Ratings, scale: RatingScale, labels: FloatArray, figures: Sequence[AgreementFigure]
+    ratings: Ratings, scale: RatingScale, labels: FloatArray, rows: Sequence[FigureRow]
 ) -> Iterator[str]:
     """What weakens the figures of agreement: few labels, constant raters, rare categories."""
     if ratings.n < _FEW:
@@ -660,18 +523,18 @@ def _weaknesses(
                 f"{who} gave {rated[0]:g} to all {rated.size} queries rated by both: agreement "
                 "beyond chance is undefined"
             )
-    known = {figure.name: figure.interval.estimate for figure in figures}
+    known = {row["figure"]: row["estimate"] for row in rows}
     if not people.size or not scale.categories.size:
         return
-    agreement, kappa, ac1 = (
+    same, kappa, ac1 = (
         known.get(name, math.nan) for name in ("percent agreement", "Cohen's kappa", "Gwet's AC1")
     )
     shares = np.array([(people == category).mean() for category in scale.categories])
     most = int(shares.argmax())
-    if agreement >= _AGREE and shares[most] >= _PREVALENT and ac1 - kappa >= _BELOW:
+    if same >= _AGREE and shares[most] >= _PREVALENT and ac1 - kappa >= _BELOW:
         yield (
             f"{shares[most]:.0%} of people's labels are {scale.categories[most]:g}, which makes "
-            f"kappa low ({number(kappa)}) although {agreement:.0%} agree; use Gwet's AC1 "
+            f"kappa low ({number(kappa)}) although {same:.0%} agree; use Gwet's AC1 "
             f"({number(ac1)}), and label more queries of the rare category"
         )
 
@@ -679,23 +542,24 @@ def _weaknesses(
 def _weaknesses_of_mean(
     ratings: Ratings, means: JudgeMeans, metric: Metric, *, is_stratified: bool
 ) -> Iterator[str]:
-    corrected, n, both = means.corrected, ratings.n, ratings.both
+    corrected, n = means.corrected, ratings.n
     if corrected is None:
         if not is_stratified:
             yield "fewer than two queries are without a label: people's mean needs no correction"
     else:
-        if n < ENOUGH_TO_TUNE and corrected.lam == 1.0:
+        if n < ppi.ENOUGH_TO_TUNE and corrected.lam == 1.0:
             yield (
                 f"the judge's weight in the corrected mean is 1; it is tuned only "
-                f"with at least {ENOUGH_TO_TUNE} labels"
+                f"with at least {ppi.ENOUGH_TO_TUNE} labels"
             )
-        n_others = int((ratings.is_judged & ~both).sum())
-        if n_others < n < ENOUGH_TO_TUNE and corrected.lam == 0.0:
+        n_others = int(ratings.unlabelled.sum())
+        if n_others < n < ppi.ENOUGH_TO_TUNE and corrected.lam == 0.0:
             yield (
                 f"only {n_others} judged queries are without a label, fewer than the {n} with "
                 "one, so the judge's scores are not used for the mean"
             )
-        warning = rare_corrections(ratings.labels[both], ratings.judge[both], corrected.lam)
+        people, judge = ratings.labels[ratings.both], ratings.judge[ratings.both]
+        warning = labelling.rare_corrections(people, judge, corrected.lam)
         # With bounds the interval counts errors that the labels may have missed.
         if warning and metric.bounds is None:
             yield f"the corrected mean: {warning}"
@@ -716,19 +580,14 @@ def _weaknesses_of_mean(
 
 def _sample_notes(ratings: Ratings) -> Iterator[str]:
     """Whether the judge scores the labelled queries differently from the rest: Welch's test."""
-    from scipy.special import stdtr
+    from scipy.stats import ttest_ind_from_stats
 
     yield "the corrected mean assumes that the labelled queries are a random sample of all"
-    both = ratings.both
-    sides = ratings.judge[both], ratings.judge[ratings.is_judged & ~both]
-    squares = [float(scores.var(ddof=1)) / scores.size for scores in sides]
-    total = sum(squares)
-    if not total:
+    sides = ratings.judge[ratings.both], ratings.judge[ratings.unlabelled]
+    if not any(np.ptp(side) for side in sides):
         return
-    # Welch's degrees of freedom, as the two groups differ in size and in spread.
-    parts = [square**2 / (len(side) - 1) for square, side in zip(squares, sides, strict=True)]
-    gap = float(sides[0].mean() - sides[1].mean())
-    pvalue = 2.0 * float(stdtr(total**2 / sum(parts), -abs(gap) / math.sqrt(total)))
+    summary = [(side.mean(), side.std(ddof=1), side.size) for side in sides]
+    pvalue = float(ttest_ind_from_stats(*summary[0], *summary[1], equal_var=False).pvalue)
     if pvalue < _NOT_RANDOM:
         yield (
             f"they do not look like one: the judge's mean is {number(float(sides[0].mean()))} on "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import combinations, product
 from typing import NoReturn
 
@@ -19,20 +18,13 @@ from rageval_report.analysis.arguments import (
     unnamed_clusters,
 )
 from rageval_report.analysis.compare import Comparison, compare_pairings
+from rageval_report.analysis.gate_figures import difference_range
 from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.analysis.pairing import check_evaluations, on_one_scale, pair_runs
 from rageval_report.errors import DataError, doubts_of, named
 from rageval_report.reports.sentences import join_names
-from rageval_report.scores import Metric, Scored
+from rageval_report.scores import Metric, Scored, states
 from rageval_report.scores.catalogue.dialects import dialect_settings
-from rageval_report.scores.states import (
-    MISSING,
-    NOT_APPLICABLE,
-    STATE,
-    not_applicable,
-    state_column_kind,
-)
-from rageval_report.stats.base import check_level, check_resamples, check_seed
 
 SettingValue = str | int | float | bool | None
 Cell = tuple[SettingValue, ...]
@@ -68,22 +60,9 @@ class MainEffects(Comparison):
     def interactions(self, metrics: str | Iterable[str] | None = None) -> Comparison:
         """Whether the effect of a level depends on the level of another factor.
 
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The metrics; all that were compared if omitted.
-
-        Returns
-        -------
-        Comparison
-            One row per metric and pair of levels. ``baseline_mean`` is the effect of a level at the
-            first level of the other factor, ``candidate_mean`` the effect at another level of it,
-            ``difference`` the interaction.
-
-        Raises
-        ------
-        DataError
-            If there is only one factor.
+        One row per metric and pair of levels: ``baseline_mean`` is the effect of a level at the
+        first level of the other factor, ``candidate_mean`` the effect at another level of it,
+        ``difference`` the interaction.
         """
         if self.grid is None:
             raise DataError("these effects have no grid; create them with main_effects()")
@@ -175,13 +154,7 @@ def main_effects(
     """
     runs = check_evaluations(list(evaluations), "main_effects(evaluations)")
     grid = Grid.of(runs, factors)
-    plan = ComparisonPlan(
-        test=test,
-        interval=interval,
-        confidence_level=check_level(confidence_level),
-        n_resamples=check_resamples(n_resamples),
-        seed=check_seed(seed),
-    )
+    plan = ComparisonPlan(test, interval, confidence_level, n_resamples=n_resamples, seed=seed)
     labels, pairings = {}, []
     for factor, (first, *others) in grid.levels.items():
         reference = grid.average({factor: first})
@@ -195,13 +168,13 @@ def main_effects(
     for place, column in enumerate(("factor", "reference", "level")):
         frame.insert(place, column, [labels[name][place] for name in frame["candidate"]])
     # By metric: the question is which setting matters for it.
-    order = {name: place for place, name in enumerate(dict.fromkeys(frame["metric"]))}
-    by_metric = frame["metric"].map(order).sort_values(kind="stable").index
+    by_metric = pd.factorize(frame["metric"])[0].argsort(kind="stable")
     notes = (*doubts_of(runs), *unnamed_clusters(runs[0], clusters), *grid.notes())
+    settings = {**comparison.settings, **clusters_setting(clusters), **dialect_settings(runs)}
     return MainEffects(
         title,
-        frame.loc[by_metric].reset_index(drop=True),
-        {**comparison.settings, **clusters_setting(clusters), **dialect_settings(runs)},
+        frame.iloc[by_metric].reset_index(drop=True),
+        settings,
         (*notes, *comparison.notes),
         headline=_HEADLINE,
         pairings=comparison.pairings,
@@ -214,14 +187,8 @@ def main_effects(
 class Grid:
     """Pipelines by their settings, every combination once.
 
-    Parameters
-    ----------
-    levels : dict of str to tuple
-        The values of each factor, in the order of the pipelines.
-    cells : dict of tuple to Scored
-        Each pipeline under its settings, in the order of `levels`.
-    ids : Index
-        The queries that all pipelines have.
+    ``levels`` has the values of each factor, in the order of the pipelines, ``cells`` each pipeline
+    under its settings, and ``ids`` the queries that all pipelines have.
     """
 
     levels: dict[str, tuple[SettingValue, ...]]
@@ -230,20 +197,9 @@ class Grid:
 
     @classmethod
     def of(cls, runs: Sequence[Scored], factors: str | Iterable[str] | None = None) -> Grid:
-        """The grid of these pipelines.
-
-        Raises
-        ------
-        DataError
-            If no setting differs, a combination of settings is missing or repeated, or no query
-            is in all of them.
-        """
+        """The grid of these pipelines; a `DataError` if they are none."""
         configs = {run.name: _settings_of(run) for run in runs}
         names = _factors(configs, factors)
-        levels = {
-            name: tuple(dict.fromkeys(config[name] for config in configs.values()))
-            for name in names
-        }
         cells: dict[Cell, Scored] = {}
         for run in runs:
             cell = tuple(configs[run.name][name] for name in names)
@@ -254,12 +210,10 @@ class Grid:
                     "factors=[...]"
                 )
             cells[cell] = run
-        missing = [
-            _words(zip(names, cell, strict=True))
-            for cell in product(*levels.values())
-            if cell not in cells
-        ]
-        if missing:
+        values = [tuple(dict.fromkeys(column)) for column in zip(*cells, strict=True)]
+        absent = [cell for cell in product(*values) if cell not in cells]
+        if absent:
+            missing = [_words(zip(names, cell, strict=True)) for cell in absent]
             raise DataError(
                 f"evaluations must have every combination of {join_names(names)}; "
                 f"{len(missing)} of {len(missing) + len(cells)} are missing: {named(missing)}. If "
@@ -272,37 +226,47 @@ class Grid:
             raise DataError(
                 "evaluations must be on the same queries; no query id is in all of them"
             )
-        return cls(levels, cells, ids)
+        return cls(dict(zip(names, values, strict=True)), cells, ids)
 
-    @cached_property
-    def _scales(self) -> dict[str, Metric]:
-        """Each metric with the kind and the bounds that hold for all pipelines that have it."""
-        scales = {}
-        for name in dict.fromkeys(name for run in self.cells.values() for name in run.metrics):
-            runs = [run for run in self.cells.values() if name in run.metrics]
-            [[scales[name], *_]] = on_one_scale(runs, [tuple(run.metrics[name] for run in runs)])
-        return scales
+    def _scale(self, name: str) -> Metric:
+        """A metric with the kind and the bounds that hold for all pipelines that have it."""
+        runs = [run for run in self.cells.values() if name in run.metrics]
+        [[metric, *_]] = on_one_scale(runs, [tuple(run.metrics[name] for run in runs)])
+        return metric
 
     def average(self, chosen: Mapping[str, SettingValue]) -> EvaluationSubset:
         """The mean of each query over all pipelines with these settings."""
-        places = {list(self.levels).index(name): level for name, level in chosen.items()}
         runs = [
             run
             for cell, run in self.cells.items()
-            if all(cell[place] == level for place, level in places.items())
+            if chosen.items() <= dict(zip(self.levels, cell, strict=True)).items()
         ]
         names = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
         # Without skipping NaN: the mean of fewer pipelines would be one of other settings.
-        total = sum(run.scores.loc[self.ids, names] for run in runs[1:])
-        total = runs[0].scores.loc[self.ids, names] + total
+        total = runs[0].scores.loc[self.ids, names]
+        total = total + sum(run.scores.loc[self.ids, names] for run in runs[1:])
         metrics = {}
         for name in names:
-            scale = self._scales[name]
+            scale = self._scale(name)
             # A mean of several 0 and 1 is a share.
             kind = "proportion" if scale.kind == "binary" and len(runs) > 1 else scale.kind
             metrics[name] = replace(runs[0].metrics[name], kind=kind, bounds=scale.bounds)
         details = self._details(runs, names)
         return EvaluationSubset(_words(chosen.items()), total / len(runs), details, metrics)
+
+    def _details(self, runs: Sequence[Scored], names: Sequence[str]) -> pd.DataFrame:
+        """The details of the first run, with the states of averages: what applies to no run."""
+        first, kind_of = runs[0].details.loc[self.ids], states.state_column_kind
+        details = first[[name for name in first if kind_of(str(name), names) is None]]
+        for name in names:
+            applies = np.zeros(len(self.ids), dtype=bool)
+            for run in runs:
+                at_ids = run.scores.loc[self.ids, name], run.details.loc[self.ids]
+                applies |= ~states.not_applicable(*at_ids, name)
+            if not applies.all():
+                words = np.where(applies, states.MISSING, states.NOT_APPLICABLE)
+                details = details.assign(**{f"{name}{states.STATE}": words})
+        return details
 
     def effect_pairs(
         self, first: str, second: str
@@ -315,6 +279,17 @@ class Grid:
             )
             yield before, after
 
+    def _effect(
+        self, at: Mapping[str, SettingValue], factor: str, start: SettingValue, end: SettingValue
+    ) -> EvaluationSubset:
+        before, after = (self.average({**at, factor: level}) for level in (start, end))
+        metrics = {
+            name: replace(metric, kind="real", bounds=difference_range(metric))
+            for name, metric in after.metrics.items()
+        }
+        label = f"{factor}={end} at {_words(at.items())}"
+        return EvaluationSubset(label, after.scores - before.scores, after.details, metrics)
+
     def notes(self) -> Iterator[str]:
         """How many pipelines there are, and the queries that not all of them have."""
         shape = " x ".join(f"{len(values)} of {name}" for name, values in self.levels.items())
@@ -326,42 +301,12 @@ class Grid:
                 "left out"
             )
 
-    def _details(self, runs: Sequence[Scored], names: Sequence[str]) -> pd.DataFrame:
-        """The details of the first run, with the states of averages: what applies to no run."""
-        first = runs[0].details.loc[self.ids]
-        details = first[[name for name in first if state_column_kind(str(name), names) is None]]
-        for name in names:
-            applies = np.zeros(len(self.ids), dtype=bool)
-            for run in runs:
-                at_ids = run.scores.loc[self.ids, name], run.details.loc[self.ids]
-                applies |= ~not_applicable(*at_ids, name)
-            if not applies.all():
-                states = np.where(applies, MISSING, NOT_APPLICABLE)
-                details = details.assign(**{f"{name}{STATE}": states})
-        return details
-
-    def _effect(
-        self, at: Mapping[str, SettingValue], factor: str, start: SettingValue, end: SettingValue
-    ) -> EvaluationSubset:
-        before, after = (self.average({**at, factor: level}) for level in (start, end))
-        metrics = {}
-        for name, metric in after.metrics.items():
-            # A difference lies within the width of the bounds on both sides.
-            width = None if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
-            bounds = None if width is None else (-width, width)
-            metrics[name] = replace(metric, kind="real", bounds=bounds)
-        label = f"{factor}={end} at {_words(at.items())}"
-        return EvaluationSubset(label, after.scores - before.scores, after.details, metrics)
-
 
 def _settings_of(run: Scored) -> dict[str, SettingValue]:
     """The settings of a pipeline that are one value each."""
     config = getattr(run, "config", None) or {}
-    return {
-        str(name): value
-        for name, value in config.items()
-        if value is None or isinstance(value, str | int | float | bool)
-    }
+    plain = (str, int, float, bool, type(None))
+    return {str(name): value for name, value in config.items() if isinstance(value, plain)}
 
 
 def _factors(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,19 +19,22 @@ from rageval_report.reports.sentences import number
 from rageval_report.results import Result
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import align
-from rageval_report.stats.base import check_seed
+from rageval_report.stats.base import Interval, check_seed
 from rageval_report.stats.pairs import paired_interval
 from rageval_report.stats.prediction_powered import ENOUGH_TO_TUNE, ppi_difference, variance_of_rest
-from rageval_report.types import FloatArray, IndexArray
+from rageval_report.types import BoolArray, FloatArray, IndexArray
+
+if TYPE_CHECKING:
+    from rageval_report.analysis.calibrate import Calibration
 
 # "judge", a column of the details, or the group of each query by its id.
 Strata: TypeAlias = str | pd.Series | Mapping[str, object]
 QueryGroups: TypeAlias = npt.NDArray[np.object_]
 
 NAIVE, LABELLED, CORRECTED = "judge alone", "people alone", "corrected (PPI++)"
-_BY_JUDGE = "judge"
 # Up to this many scores of a judge are groups; more are cut into groups of about equal size.
 _MOST_LEVELS, _BINS = 5, 4
+_PLANNED = (25, 50, 100, 200, 400)
 _FEWEST = 2  # an interval needs two labels in each group
 # With fewer labels that differ from the judge, their spread cannot be estimated.
 _FEWEST_MOVED = 5
@@ -39,13 +43,7 @@ _SHORTER = 0.9
 
 
 def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
-    """A warning if too few labels differ from the judge for a valid interval; else empty.
-
-    Examples
-    --------
-    >>> rare_corrections(np.array([1.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0]), 1.0)
-    'only 1 of 3 labels differ from the judge, which makes the interval too narrow'
-    """
+    """A warning if too few labels differ from the judge for a valid interval; else empty."""
     n_different = int((np.abs(labels - judge) > CLOSE).sum())
     # With a weight below 1, labels that equal the judge's score still show a spread, unless all of
     # these are the same.
@@ -62,7 +60,7 @@ def rare_corrections(labels: FloatArray, judge: FloatArray, lam: float) -> str:
 
 def groups_of(evaluation: Scored, ratings: Ratings, strata: Strata) -> QueryGroups:
     """The group of each query: by the judge's score, a column of the details, or by query id."""
-    if isinstance(strata, str) and strata == _BY_JUDGE:
+    if isinstance(strata, str) and strata == "judge":
         return _groups_of_scores(ratings.judge)
     if isinstance(strata, str) and strata not in evaluation.details:
         raise UnknownNameError("column of the details", strata, map(str, evaluation.details))
@@ -87,16 +85,7 @@ def _groups_of_scores(judge: FloatArray) -> QueryGroups:
     return np.array(names, dtype=object)[places]
 
 
-def queries_to_label(
-    evaluation: Scored,
-    metric: Metric,
-    ratings: Ratings,
-    n: int,
-    *,
-    strata: Strata,
-    lam: float,
-    seed: int,
-) -> Result:
+def queries_to_label(calibration: Calibration, n: int, *, strata: Strata, seed: int) -> Result:
     """The queries to label next, for the narrowest interval of the corrected mean.
 
     Neyman's allocation: a group gets labels in proportion to its queries times the standard
@@ -107,8 +96,10 @@ def queries_to_label(
     and up to 7 % below that of a random sample. Where both verdicts err alike there is nothing to
     gain, and it was up to 1.1 % above.
     """
+    evaluation, ratings = calibration.evaluation, calibration.ratings
     groups, rng = groups_of(evaluation, ratings, strata), np.random.default_rng(check_seed(seed))
-    free = ratings.is_judged & ~ratings.both
+    corrected, free = calibration.means.corrected, ratings.unlabelled
+    lam = 1.0 if corrected is None or math.isnan(corrected.lam) else corrected.lam
     if not free.any():
         raise DataError(
             "every query with a score of the judge has a label; there is none to choose"
@@ -129,13 +120,15 @@ def queries_to_label(
         members = by_id[(free & own)[by_id]]
         chosen.extend(rng.choice(members, count, replace=False).tolist())
     rows = np.array(chosen)[rng.permutation(len(chosen))]
-    texts = text_columns(evaluation, metric)
-    index = ratings.ids[rows].rename("query_id")
+    texts, index = (
+        text_columns(evaluation, calibration.metric),
+        ratings.ids[rows].rename("query_id"),
+    )
     frame = pd.DataFrame({"stratum": groups[rows], "judge": ratings.judge[rows]}, index=index)
     split = ", ".join(f"{count} of {name}" for name, count in zip(names, counts, strict=True))
     by = strata if isinstance(strata, str) else "by query id"
     return Result(
-        f"Queries to label next: {evaluation.name}, {metric.name}",
+        f"Queries to label next: {evaluation.name}, {calibration.metric.name}",
         pd.concat([frame, texts.reindex(index)], axis=1),
         {"n": int(n), "seed": seed, "strata": by},
         (
@@ -147,7 +140,7 @@ def queries_to_label(
     )
 
 
-def _pull(ratings: Ratings, inside: npt.NDArray[np.bool_], lam: float) -> float:
+def _pull(ratings: Ratings, inside: BoolArray, lam: float) -> float:
     """The share of a group times the standard deviation of what is left to correct in it."""
     rated = ratings.both & inside
     rest = ratings.labels[rated] - lam * ratings.judge[rated]
@@ -166,13 +159,10 @@ def allocate(pull: FloatArray, state: IndexArray, n: int) -> list[int]:
 
     Examples
     --------
-    >>> allocate(np.array([3.0, 1.0]), np.array([[10, 10], [90, 90]]), 20)
-    [20, 0]
     >>> allocate(np.array([3.0, 1.0]), np.array([[0, 0], [90, 5]]), 40)
     [35, 5]
     """
     has, free = state.copy()
-    counts = np.zeros(len(pull), dtype=int)
     for _ in range(n):
         # A label of the group with the largest variance per label, that is the greatest gain; first
         # the groups without the two that an interval needs.
@@ -180,23 +170,23 @@ def allocate(pull: FloatArray, state: IndexArray, n: int) -> list[int]:
         best = int(np.argmax(np.where(free > 0, gain, -1.0)))
         has[best] += 1
         free[best] -= 1
-        counts[best] += 1
-    return counts.tolist()
+    counts: list[int] = (has - state[0]).tolist()
+    return counts
 
 
 # -- how many labels
 
 
-def label_plan(
-    name: str, metric: Metric, ratings: Ratings, level: float, labels: Iterable[int]
-) -> Result:
+def label_plan(calibration: Calibration, labels: Iterable[int] | None) -> Result:
     """The interval of the mean for numbers of labels, with the judge and without."""
     from scipy.special import stdtrit
 
-    most, rows = int(ratings.is_judged.sum()), []
+    metric, ratings = calibration.metric, calibration.ratings
+    level, most = calibration.plan.confidence_level, int(ratings.is_judged.sum())
+    rows = []
     if ratings.n < 2:
         raise DataError("a plan needs at least 2 queries that are rated by both")
-    for count in labels:
+    for count in [n for n in _PLANNED if n <= most] if labels is None else labels:
         if isinstance(count, bool) or int(count) != count or not 2 <= count <= most:
             raise DataError(
                 f"labels must be integers from 2 to {most}, the number of queries that the judge "
@@ -207,7 +197,7 @@ def label_plan(
         worth = count * (alone / corrected) ** 2 if corrected else math.nan
         rows.append((int(count), reach * alone, reach * of_interval, worth))
     return Result(
-        f"Labels for {metric.name} of {name}",
+        f"Labels for {metric.name} of {calibration.evaluation.name}",
         pd.DataFrame(rows, columns=["labels", "half_width_alone", "half_width_corrected", "worth"]),
         {"metric": metric.name, "confidence_level": level, "n_queries": most},
         (
@@ -225,8 +215,7 @@ def _expected_errors(
 
     The formulas of `ppi_mean`, with the variances of the present labels and scores.
     """
-    both = ratings.both
-    people, judge = ratings.labels[both], ratings.judge[both]
+    people, judge = ratings.labels[ratings.both], ratings.judge[ratings.both]
     all_scores = ratings.judge[ratings.is_judged]
     n_others, spread = all_scores.size - n_labels, float(all_scores.var(ddof=1))
     alone = math.sqrt(float(people.var(ddof=1)) / n_labels)
@@ -251,91 +240,81 @@ def _expected_errors(
 # -- the difference of two pipelines
 
 
-def difference_of(
-    names: tuple[str, str],
-    ratings: tuple[Ratings, Ratings],
-    metric: Metric,
-    lam: float | str,
-    plan: Mapping[str, Any],
-) -> Result:
-    """The difference of two pipelines, second minus first, corrected using people's labels."""
-    first, second = ratings
-    aligned = align(first.ids, second.ids)
+def difference_of(baseline: Calibration, candidate: Calibration) -> Result:
+    """The difference of two pipelines, corrected using people's labels."""
+    metric, lam, settings = baseline.metric, baseline.lam, baseline.plan
+    first, second, plan = baseline.ratings, candidate.ratings, asdict(settings)
+    names, aligned = (
+        (baseline.evaluation.name, candidate.evaluation.name),
+        align(first.ids, second.ids),
+    )
 
     def beside(ours: FloatArray, theirs: FloatArray) -> FloatArray:
-        sides = aligned.baseline(pd.Series(ours)), aligned.candidate(pd.Series(theirs))
-        return np.vstack(sides)
+        return np.vstack([aligned.baseline(pd.Series(ours)), aligned.candidate(pd.Series(theirs))])
 
     judge, labels = beside(first.judge, second.judge), beside(first.labels, second.labels)
     is_judged = ~np.isnan(judge).any(axis=0)
     is_labelled = is_judged & ~np.isnan(labels).any(axis=0)
-    n, n_judged = int(is_labelled.sum()), int(is_judged.sum())
+    n, n_judged, rest = int(is_labelled.sum()), int(is_judged.sum()), is_judged & ~is_labelled
     if n < 2:
         raise AlignmentError(
             f"expected at least 2 queries with labels of both {names[0]!r} and {names[1]!r}; "
             f"got {n}"
         )
-    rows = []
-    for figure, (old, new) in ((NAIVE, judge[:, is_judged]), (LABELLED, labels[:, is_labelled])):
-        means = float(old.mean()), float(new.mean())
-        rows.append((figure, old.size, *means, paired_interval(old, new, **plan)))
-    used, notes = lam, list[str]()
-    if (others := is_judged & ~is_labelled).sum() >= 2:
-        sides = [
-            (labels[side, is_labelled], judge[side, is_labelled], judge[side, others])
-            for side in (0, 1)
-        ]
-        level = plan["confidence_level"]
-        corrected = ppi_difference(sides[0], sides[1], lam=lam, confidence_level=level)
+    judged, labelled, both = judge[:, is_judged], labels[:, is_labelled], judge[:, is_labelled]
+    differences: list[tuple[str, int, float, float, Interval]] = [
+        (figure, sides.shape[1], *sides.mean(axis=1).tolist(), paired_interval(*sides, **plan))
+        for figure, sides in ((NAIVE, judged), (LABELLED, labelled))
+    ]
+    notes = [
+        f"{n} queries with labels of both pipelines, of {n_judged} that the judge scored for both"
+    ]
+    warnings, used = list[str](), lam
+    if rest.sum() >= 2:
+        sides = zip(labelled, both, judge[:, rest], strict=True)
+        corrected = ppi_difference(*sides, lam=lam, confidence_level=settings.confidence_level)
         used = corrected.lam
         # The difference itself is corrected, so there are no corrected means of the two sides.
-        rows.append((CORRECTED, n_judged, math.nan, math.nan, corrected))
-        moves = [(table[1] - table[0])[is_labelled] for table in (labels, judge)]
-        warning = rare_corrections(moves[0], moves[1], corrected.lam)
-        notes += [f"the corrected difference: {warning}"] if warning else []
-    table = []
-    for figure, count, old_mean, new_mean, interval in rows:
-        row = {"figure": figure, "n": count, "baseline_mean": old_mean, "candidate_mean": new_mean}
-        row |= {"difference": interval.estimate, "ci_low": interval.low, "ci_high": interval.high}
-        table.append({**row, "method": interval.method})
-    frame = pd.DataFrame(table)
-    level_text = f"{100 * plan['confidence_level']:g} % CI"
-    frame["verdict"] = [_verdict(row, names[1], metric, level_text) for row in table]
-    return Result(
-        f"{names[1]} against {names[0]} on {metric.name}: judge and people",
-        frame,
-        {**plan, "metric": metric.name, "lam": used},
-        (*_difference_notes(table, n, n_judged, metric), *notes),
-        headline=(
-            *("figure", "n", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"),
-        ),
+        differences.append((CORRECTED, n_judged, math.nan, math.nan, corrected))
+        if warning := rare_corrections(labelled[1] - labelled[0], both[1] - both[0], used):
+            warnings.append(f"the corrected difference: {warning}")
+    else:
+        notes.append("the judge scored no others: people's own difference needs no correction")
+    columns = ["figure", "n", "baseline_mean", "candidate_mean", "difference", "ci_low", "ci_high"]
+    frame = pd.DataFrame(
+        [(*row, gap.estimate, gap.low, gap.high, gap.method) for *row, gap in differences],
+        columns=[*columns, "method"],
     )
-
-
-def _is_significant(row: Mapping[str, Any]) -> bool:
-    return bool(row["ci_low"] > 0 or row["ci_high"] < 0)
-
-
-def _verdict(row: Mapping[str, Any], candidate: str, metric: Metric, level: str) -> str:
-    difference = row["difference"]
-    limits = f"{level} {number(row['ci_low'])} to {number(row['ci_high'])}"
-    if not _is_significant(row):
-        return f"{row['figure']}: undecided on {metric.name} ({number(difference)}, {limits})"
-    way = "better" if (difference > 0) == metric.greater_is_better else "worse"
-    size = number(abs(difference))
-    return f"{row['figure']}: {candidate} is {way} on {metric.name} by {size} ({limits})"
-
-
-def _difference_notes(
-    rows: list[dict[str, Any]], n: int, n_judged: int, metric: Metric
-) -> Iterator[str]:
-    yield f"{n} queries with labels of both pipelines, of {n_judged} that the judge scored for both"
-    if len(rows) < 3:
-        yield "the judge scored no others: people's own difference needs no correction"
-    elif _is_significant(rows[0]) and not _is_significant(rows[-1]):
-        yield (
+    if (
+        len(differences) > 2
+        and _is_significant(differences[0][-1])
+        and not _is_significant(differences[2][-1])
+    ):
+        notes.append(
             f"only the judge sees a difference on {metric.name}; people's labels do not confirm "
             "it: use the corrected difference"
         )
     if n < 10:
-        yield f"only {n} labelled queries; with 100 the judge's scores help more"
+        notes.append(f"only {n} labelled queries; with 100 the judge's scores help more")
+    verdicts = [f"{row[0]}: {_verdict(row[-1], names[1], metric)}" for row in differences]
+    return Result(
+        f"{names[1]} against {names[0]} on {metric.name}: judge and people",
+        frame.assign(verdict=verdicts),
+        {**plan, "metric": metric.name, "lam": used},
+        (*notes, *warnings),
+        headline=tuple(columns),
+    )
+
+
+def _is_significant(difference: Interval) -> bool:
+    return difference.low > 0 or difference.high < 0
+
+
+def _verdict(difference: Interval, candidate: str, metric: Metric) -> str:
+    level = f"{100 * difference.confidence_level:g} % CI"
+    limits = f"{level} {number(difference.low)} to {number(difference.high)}"
+    if not _is_significant(difference):
+        return f"undecided on {metric.name} ({number(difference.estimate)}, {limits})"
+    way = "better" if (difference.estimate > 0) == metric.greater_is_better else "worse"
+    size = number(abs(difference.estimate))
+    return f"{candidate} is {way} on {metric.name} by {size} ({limits})"

@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.objectives import QUALITY, Aim, Aims
-from rageval_report.analysis.weighted import Figure, Term, margin_of, percent, share_terms
+from rageval_report.analysis.figures import Aims, Figure
+from rageval_report.analysis.objectives import QUALITY
+from rageval_report.analysis.weighted import percent
 from rageval_report.plots import plot
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import FrontPlot, MetricNames, PlotOptions
-from rageval_report.reports.sentences import (
-    correction_text,
-    join_names,
-    number,
-    pvalue_text,
-)
+from rageval_report.reports.sentences import correction_text, join_names, number, pvalue_text
 from rageval_report.results import Result
 from rageval_report.stats.corrections import adjust_pvalues
 from rageval_report.types import BoolArray, FloatArray
@@ -69,16 +65,29 @@ class ParetoFront(Result):
 
 def pareto_front(aims: Aims, *, as_quality: bool) -> ParetoFront:
     """The pipelines that no other one dominates; see `Ranking.pareto`."""
-    names, settings = aims.lineup.names, aims.settings
-    axes = tuple(_figures(aims, as_quality=as_quality))
+    names, settings, axes = aims.lineup.names, aims.settings, _axes(aims, as_quality=as_quality)
     deciding = [axis for axis in axes if not axis.is_constant]
-    observed, drawn = _dominance_matrices(deciding, len(names))
-    dominance = _dominance_table(aims, deciding, observed, drawn)
+    observed = _dominates(deciding, [axis.values for axis in deciding], (len(names),))
+    drawn = _dominates(deciding, [axis.drawn for axis in deciding], (0, len(names)))
+    share = drawn.mean(axis=0) if len(drawn) else np.zeros(observed.shape)
+    dominance = pd.DataFrame(
+        {
+            "pipeline": names[i],
+            "other": names[j],
+            "is_ahead": bool(observed[i, j]),
+            "probability": float(share[i, j]),
+            # Without an advantage on these queries there is nothing to test.
+            "pvalue": _dominance_pvalue(deciding, i, j) if observed[i, j] else 1.0,
+        }
+        for i, j in permutations(range(len(names)), 2)
+    )
+    adjusted = adjust_pvalues(dominance["pvalue"].to_numpy(), settings.stepwise)
+    dominance = dominance.assign(pvalue_adjusted=adjusted, dominates=adjusted <= settings.alpha)
     on_front: BoolArray = ~np.any(observed, axis=0)
-    frame = _front_frame(names, axes, on_front, dominance, settings.confidence_level)
+    frame = _front_frame(names, axes, on_front, dominance)
     if deciding:
         frame["probability_on_front"] = (~drawn.any(axis=1)).mean(axis=0)
-    order = np.lexsort((-axes[0].turned, ~on_front))
+    order = np.lexsort((-axes[0].sign * axes[0].values, ~on_front))
     frame = frame.iloc[order].reset_index(drop=True)
     sentences = _sentences(frame, dominance, deciding, settings.stepwise)
     return ParetoFront(
@@ -92,22 +101,23 @@ def pareto_front(aims: Aims, *, as_quality: bool) -> ParetoFront:
     )
 
 
+def _axes(aims: Aims, *, as_quality: bool) -> tuple[Figure, ...]:
+    """One figure per objective; or one for quality as a whole, if there is also cost or latency."""
+    alone, axes = aims.with_data, list[Figure]()
+    spent = [aim for aim in alone if aim.is_spent]
+    quality = [aim for aim in alone if not aim.is_spent]
+    if as_quality and spent and len(quality) > 1:
+        alone, axes = spent, [aims.figure(QUALITY, quality)]
+    # A single metric stands in its own unit.
+    axes += [aims.figure(aim.name, [aim], as_shares=len(aim.parts) > 1) for aim in alone]
+    return tuple(axes)
+
+
 def dominance_matrix(values: FloatArray, tie: FloatArray) -> BoolArray:
     """Whether each pipeline dominates each other one: better somewhere, worse nowhere.
 
-    Parameters
-    ----------
-    values : ndarray of shape (..., n_pipelines, n_objectives)
-        Higher is better.
-    tie : ndarray of shape (n_objectives,)
-        The largest difference per objective that is only rounding.
-
-    Examples
-    --------
-    >>> dominance_matrix(np.array([[1.0, 2.0], [1.0, 1.0], [0.0, 3.0]]), np.zeros(2)).astype(int)
-    array([[0, 1, 0],
-           [0, 0, 0],
-           [0, 0, 0]])
+    Higher values are better; their last two axes are pipelines and objectives. ``tie`` has for each
+    objective the largest difference that is only rounding.
     """
     size = values.shape[-2]
     result = np.zeros((*values.shape[:-2], size, size), dtype=bool)
@@ -118,84 +128,20 @@ def dominance_matrix(values: FloatArray, tie: FloatArray) -> BoolArray:
     return result
 
 
-def _figures(aims: Aims, *, as_quality: bool) -> Iterator[Figure]:
-    """One figure per objective; or one for quality as a whole, if there is also cost or latency."""
-
-    def figure(
-        name: str,
-        sides: tuple[FloatArray, FloatArray],
-        terms: tuple[Term, ...],
-        made_of: str,
-        *,
-        greater_is_better: bool = True,
-    ) -> Figure:
-        margin, seed = margin_of(name, terms, aims.margins), aims.settings.seed
-        return Figure(name, *sides, greater_is_better, terms, margin, seed, made_of)
-
-    spent = [aim for aim in aims.with_data if _is_spent(aim)]
-    quality = [aim for aim in aims.with_data if not _is_spent(aim)]
-    if as_quality and spent and len(quality) > 1:
-        total = np.sum([aim.weight for aim in quality])
-        weighed = [(aim, float(aim.weight / total)) for aim in quality]
-        parts = [(aim.shares[0] * weight, aim.shares[1] * weight) for aim, weight in weighed]
-        observed, drawn = (np.asarray(sum(side)) for side in zip(*parts, strict=True))
-        terms = tuple(term for aim, weight in weighed for term in share_terms(aim, weight))
-        made_of = (f"{weight:.3f} {aim.name} ({aim.description})" for aim, weight in weighed)
-        yield figure(QUALITY, (observed, drawn), terms, " + ".join(made_of))
-    else:
-        spent = aims.with_data
-    for aim in spent:
-        part, *others = aim.parts
-        if others:
-            yield figure(aim.name, aim.shares, share_terms(aim, 1.0), aim.description)
-            continue
-        # A single metric stands in its own unit.
-        yield figure(
-            *(aim.name, (part.observed, part.drawn), (Term(part, 1.0, is_share=False),)),
-            aim.description,
-            greater_is_better=part.greater_is_better,
-        )
-
-
-def _is_spent(aim: Aim) -> bool:
-    return all(part.block.metric.group == "performance" for part in aim.parts)
-
-
-def _dominance_matrices(figures: Sequence[Figure], size: int) -> tuple[BoolArray, BoolArray]:
-    """Whether the row dominates the column, on the queries and on each resample."""
+def _dominates(
+    figures: Sequence[Figure], values: Sequence[FloatArray], shape: tuple[int, ...]
+) -> BoolArray:
+    """Whether the row dominates the column; of the shape that is named if nothing decides."""
     if not figures:
-        return np.zeros((size, size), dtype=bool), np.zeros((0, size, size), dtype=bool)
+        return np.zeros((*shape, shape[-1]), dtype=bool)
+    signs = np.array([figure.sign for figure in figures])
     tie = np.array([figure.tie for figure in figures])
-    signs = np.array([1.0 if figure.greater_is_better else -1.0 for figure in figures])
-    values = np.stack([figure.values for figure in figures], axis=-1)
-    drawn = np.stack([figure.drawn for figure in figures], axis=-1)
-    return dominance_matrix(values * signs, tie), dominance_matrix(drawn * signs, tie)
-
-
-def _dominance_table(
-    aims: Aims, figures: Sequence[Figure], observed: BoolArray, drawn: BoolArray
-) -> pd.DataFrame:
-    """One row per ordered pair; see `ParetoFront`."""
-    names = aims.lineup.names
-    share = drawn.mean(axis=0) if len(drawn) else np.zeros(observed.shape)
-    frame = pd.DataFrame(
-        {
-            "pipeline": names[i],
-            "other": names[j],
-            "is_ahead": bool(observed[i, j]),
-            "probability": float(share[i, j]),
-            # Without an advantage on these queries there is nothing to test.
-            "pvalue": _dominance_pvalue(figures, i, j) if observed[i, j] else 1.0,
-        }
-        for i, j in permutations(range(len(names)), 2)
-    )
-    adjusted = adjust_pvalues(frame["pvalue"].to_numpy(), aims.settings.stepwise)
-    return frame.assign(pvalue_adjusted=adjusted, dominates=adjusted <= aims.settings.alpha)
+    return dominance_matrix(np.stack(values, axis=-1) * signs, tie)
 
 
 def _dominance_pvalue(figures: Sequence[Figure], first: int, second: int) -> float:
     """The p-value that the first pipeline dominates the second, beyond the margins."""
-    differing = [figure for figure in figures if not figure.is_identical(second, first)]
+    differing = [figure for figure in figures if not figure.is_same(second, first)]
     if not differing:
         return 1.0
     not_worse = max(figure.pvalue_better(second, first) for figure in differing)
@@ -208,11 +154,7 @@ def _dominance_pvalue(figures: Sequence[Figure], first: int, second: int) -> flo
 
 
 def _front_frame(
-    names: Sequence[str],
-    axes: Sequence[Figure],
-    on_front: BoolArray,
-    dominance: pd.DataFrame,
-    level: float,
+    names: Sequence[str], axes: Sequence[Figure], on_front: BoolArray, dominance: pd.DataFrame
 ) -> pd.DataFrame:
     shown = dominance[dominance["dominates"]]
     above, below = (
@@ -228,7 +170,7 @@ def _front_frame(
     }
     for axis in axes:
         columns[axis.name] = axis.values
-        columns[f"{axis.name}_ci_low"], columns[f"{axis.name}_ci_high"] = axis.mean_limits(level)
+        columns[f"{axis.name}_ci_low"], columns[f"{axis.name}_ci_high"] = axis.mean_limits()
     return pd.DataFrame({**columns, "dominated_by": above, "dominates": below})
 
 
@@ -262,10 +204,9 @@ def _sentences(
 
 def _notes(aims: Aims, axes: Sequence[Figure], deciding: Sequence[Figure]) -> Iterable[str]:
     for axis in axes:
-        yield f"{axis.name}: {axis.made_of}{'' if axis.greater_is_better else ', lower is better'}"
+        yield f"{axis.name}: {axis.made_of}{'' if axis.sign > 0 else ', lower is better'}"
     yield from aims.notes()
-    constant = [axis.name for axis in axes if axis not in deciding]
-    if constant:
+    if constant := [axis.name for axis in axes if axis not in deciding]:
         yield f"equal for all pipelines, so that it decides nothing: {', '.join(constant)}"
     if len(deciding) == 1:
         yield "only one objective decides: the front is the best pipeline on it"

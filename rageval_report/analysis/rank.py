@@ -27,11 +27,10 @@ from rageval_report.analysis.arguments import (
     scans_among,
 )
 from rageval_report.analysis.family import CorrectionFamily, adjust_with_hidden, levels_left
+from rageval_report.analysis.figures import Aims, RankSettings
 from rageval_report.analysis.lineup import Lineup, ScoreBlock, choose_shared_metrics, line_up
 from rageval_report.analysis.objectives import (
-    Aims,
     ObjectivesArgument,
-    RankSettings,
     check_margins,
     choose_objectives,
 )

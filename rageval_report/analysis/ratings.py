@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
@@ -34,18 +34,8 @@ _NUMBERS = np.array([])
 class Ratings:
     """The judge's scores and people's labels of the same queries, NaN where there is none.
 
-    Parameters
-    ----------
-    ids : Index
-        The queries of the evaluation.
-    judge : ndarray of shape (n_queries,)
-        The judge's scores.
-    table : ndarray of shape (n_queries, n_raters)
-        People's labels.
-    raters : tuple of str
-        The raters, who gave the columns of the table.
-    strangers : Index
-        Labelled queries that the evaluation does not have.
+    ``table`` has one column of labels per rater, ``strangers`` are labelled queries that the
+    evaluation does not have.
     """
 
     ids: pd.Index
@@ -76,6 +66,11 @@ class Ratings:
         return self.is_judged & self.is_labelled
 
     @property
+    def unlabelled(self) -> BoolArray:
+        """Whether a query has a score and no label."""
+        return self.is_judged & ~self.is_labelled
+
+    @property
     def n(self) -> int:
         """The number of queries that have both."""
         return int(self.both.sum())
@@ -88,19 +83,11 @@ def ratings_of(
     label: LabelColumns = None,
     label_bounds: tuple[float, float] | None = None,
 ) -> Ratings:
-    """The judge's scores beside people's labels; the parameters are those of `calibrate`.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> judged = RAGPipelineEvaluation("rag", {"query_id": ["a", "b"], "tone": [1, 0]})
-    >>> ratings_of(judged, judged.metrics["tone"], {"b": "no", "x": "yes"}).labels
-    array([nan,  0.])
-    """
+    """The judge's scores beside people's labels; the parameters are those of `calibrate`."""
     ids = evaluation.scores.index
     frame = _label_frame(people, metric, label)
-    frame = frame.set_axis(_ids(frame.index, ids), axis=0)
-    numbers = pd.DataFrame({name: _numbers(frame[name]) for name in frame}, index=frame.index)
+    index = _ids(frame.index, ids)
+    numbers = pd.DataFrame({n: _numbers(frame[n].set_axis(index)) for n in frame}, index=index)
     if label_bounds is not None:
         numbers = _rescale(numbers, metric, label_bounds)
     rated = numbers.index[numbers.notna().any(axis=1)]
@@ -119,8 +106,7 @@ def _label_frame(people: People, metric: Metric, label: LabelColumns) -> pd.Data
     """The labels as cells, one column per rater, by query id."""
     names = [label] if isinstance(label, str) else None if label is None else list(label)
     if hasattr(people, "scores") and hasattr(people, "details"):
-        run = cast("Scored", people)
-        columns = {}
+        run, columns = cast("Scored", people), {}
         for name in names or [_default_label(run, metric)]:
             if name in run.details:
                 columns[name] = run.details[name]
@@ -166,10 +152,8 @@ def _numbers(cells: pd.Series) -> FloatArray:
         return cells.to_numpy(dtype=np.float64, na_value=np.nan)
     read = read_cells(cells.tolist())
     if read.unread:
-        shown = ", ".join(
-            f"{str(cells.iloc[place])[:40]!r} at {str(cells.index[place])!r}"
-            for place in read.unread[:3]
-        )
+        first = cells.iloc[list(read.unread[:3])]
+        shown = ", ".join(f"{str(cell)[:40]!r} at {str(name)!r}" for name, cell in first.items())
         raise DataError(
             f"labels must be numbers, yes or no, or left empty; {cells.name!r} has "
             f"{len(read.unread)} that are none of these: {shown}. If it is not a column of labels, "
@@ -228,16 +212,14 @@ def _check(ratings: Ratings, evaluation: Scored, metric: Metric, rated: pd.Index
             f"no query has both a score of {metric.name!r} and a label: "
             f"{int(ratings.is_judged.sum())} are scored, {int(ratings.is_labelled.sum())} labelled"
         )
-    labels = ratings.table[~np.isnan(ratings.table)]
-    if np.isinf(labels).any():
+    least, most = float(np.nanmin(ratings.table)), float(np.nanmax(ratings.table))
+    if math.isinf(least) or math.isinf(most):
         raise DataError("labels must be finite numbers, or left empty; some are infinite")
-    if metric.bounds is None:
-        return
-    low, high = metric.bounds
+    low, high = metric.bounds or (least, most)
     rounding = CLOSE * max(abs(low), abs(high), 1.0)
-    if labels.min() < low - rounding or labels.max() > high + rounding:
+    if least < low - rounding or most > high + rounding:
         raise DataError(
-            f"people's labels lie between {labels.min():g} and {labels.max():g}, {metric.name!r} "
+            f"people's labels lie between {least:g} and {most:g}, {metric.name!r} "
             f"between {low:g} and {high:g}. If people used another scale, give its ends with "
             "label_bounds="
         )
@@ -248,18 +230,10 @@ def _check(ratings: Ratings, evaluation: Scored, metric: Metric, rated: pd.Index
 
 @dataclass(frozen=True, eq=False)
 class RatingScale:
-    """The categories of ratings, or that they are plain numbers.
+    """The categories of ratings, in order; or none, as they are plain numbers.
 
-    Parameters
-    ----------
-    kind : {"binary", "nominal", "ordinal", "continuous"}
-        0 and 1; names; steps; any number.
-    categories : ndarray
-        In order; empty if the scale is continuous.
-    threshold : float, optional
-        The judge's scores from here on count as 1, if the judge gives numbers.
-    bins_labels : bool
-        Whether the threshold applies to people's labels too.
+    ``kind`` is "binary", "nominal" (names), "ordinal" (steps) or "continuous". With a ``threshold``
+    the judge's scores from there on count as 1; ``bins_labels`` says whether people's do, too.
     """
 
     kind: ScaleKind
@@ -289,29 +263,21 @@ class RatingScale:
         The most frequent category, the median of steps, or the mean of numbers. Raters who are
         evenly split have no common label.
         """
-        if table.shape[1] == 1:
-            return self.label_categories(table[:, 0])
         rated = np.column_stack([self.label_categories(column) for column in table.T])
-        if self.kind == "continuous":
-            return _middle(rated, np.mean)
-        if self.kind == "ordinal":
-            medians = _middle(rated, np.median)
-            return np.where(np.isin(medians, self.categories), medians, np.nan)
+        if table.shape[1] == 1:
+            return rated[:, 0]
+        if self.kind in ("continuous", "ordinal"):
+            middle = np.mean if self.kind == "continuous" else np.median
+            agreed = np.full(len(rated), np.nan)
+            ordered, n_labels = np.sort(rated, axis=1), (~np.isnan(rated)).sum(axis=1)
+            for n in np.unique(n_labels[n_labels > 0]):  # NaN go last
+                agreed[n_labels == n] = middle(ordered[n_labels == n, :n], axis=1)
+            is_common = self.kind == "continuous" or np.isin(agreed, self.categories)
+            return np.where(is_common, agreed, np.nan)
         counts = np.column_stack([(rated == category).sum(axis=1) for category in self.categories])
         most = counts.max(axis=1)
         is_unique = (counts == most[:, np.newaxis]).sum(axis=1) == 1
-        agreed = self.categories[counts.argmax(axis=1)]
-        return np.where(is_unique & (most > 0), agreed, np.nan)
-
-
-def _middle(rated: FloatArray, middle: Callable[..., FloatArray]) -> FloatArray:
-    """The mean or the median of each row's labels; rows with equally many labels at once."""
-    result = np.full(len(rated), np.nan)
-    ordered, n_labels = np.sort(rated, axis=1), (~np.isnan(rated)).sum(axis=1)  # NaN go last
-    for n in np.unique(n_labels[n_labels > 0]):
-        rows = n_labels == n
-        result[rows] = middle(ordered[rows, :n], axis=1)
-    return result
+        return np.where(is_unique & (most > 0), self.categories[counts.argmax(axis=1)], np.nan)
 
 
 def scale_of(
@@ -323,35 +289,24 @@ def scale_of(
     categories: Iterable[float] | None = None,
     correct: Correct | None = None,
 ) -> RatingScale:
-    """The scale on which judge and people can be compared; the parameters are `calibrate`'s.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> run = RAGPipelineEvaluation("rag", {"query_id": ["a", "b", "c"], "tone": [0.2, 0.9, 0.7]})
-    >>> tone = run.metrics["tone"]
-    >>> scale = scale_of(ratings_of(run, tone, {"a": 0, "b": 1}), tone)
-    >>> scale.kind, scale.threshold
-    ('binary', 0.5)
-    """
+    """The scale on which judge and people can be compared; the parameters are `calibrate`'s."""
     check_choice("scale", scale, get_args(ScaleArgument))
     if threshold is not None and not math.isfinite(threshold):
         raise DataError(f"threshold must be a finite number; got {threshold}")
     if categories is not None:
         return _scale_of_categories(ratings, scale, list(categories))
-    levels, kind = _levels(ratings), scale
+    levels, kind, are_binary = _levels(ratings), scale, _is_binary(ratings.table)
     if kind == "auto":
         # People decide: numbers of the judge can be cut at a threshold, but yes and no cannot be
         # refined. More different values than queries are measurements, not steps.
         most = _MOST_STEPS if metric.kind == "ordinal" else min(_MOST_STEPS, ratings.n)
         kind = "ordinal" if levels.size <= most else "continuous"
-        if threshold is not None or _is_binary(ratings.table):
+        if threshold is not None or are_binary:
             kind = "binary"
     if kind == "binary":
-        bins_labels = not _is_binary(ratings.table)
-        if threshold is None and (bins_labels or not _is_binary(ratings.judge)):
+        if threshold is None and not (are_binary and _is_binary(ratings.judge)):
             threshold = _default_threshold(metric, correct)
-        return RatingScale("binary", _BINARY, threshold, bins_labels)
+        return RatingScale("binary", _BINARY, threshold, bins_labels=not are_binary)
     if threshold is not None:
         raise DataError(f'threshold makes ratings binary, but scale is "{kind}"; omit one of them')
     return RatingScale(kind, _NUMBERS if kind == "continuous" else levels)
@@ -397,7 +352,7 @@ def _levels(ratings: Ratings) -> FloatArray:
     """The ratings that occur; values that differ only by rounding are one."""
     values = np.concatenate([ratings.judge, ratings.table.ravel()])
     levels: FloatArray = np.unique(values[~np.isnan(values)])
-    return np.asarray(levels[np.concatenate([[True], np.diff(levels) > CLOSE])])
+    return np.asarray(levels[np.diff(levels, prepend=-math.inf) > CLOSE])
 
 
 def _is_binary(values: FloatArray) -> bool:

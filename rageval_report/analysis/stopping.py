@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry
+from rageval_report.analysis.arguments import scores_of
 from rageval_report.analysis.gate_figures import difference_range
 from rageval_report.analysis.pairing import twin_of
 from rageval_report.analysis.rules import Rule, Word, bind_arguments, find_metric, parse_rule
@@ -57,23 +59,11 @@ _HEADLINE = ("rule", "holds", "n", "estimate", "ci_low", "ci_high", "evidence", 
 class MeanClaim:
     """A statement about a mean that the scores can show.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_queries,)
-        Scores, or paired differences, in the order in which the queries were asked; NaN where
-        unscored.
-    bounds : tuple of float, optional
-        The smallest and the largest possible value; None if there is none.
-    limit : float
-        What the mean must differ from.
-    alternative : {"greater", "less", "two-sided"}
-        The side on which the mean must lie.
-    n_planned : int
-        The number of queries that can be asked.
-    share : float
-        The part of alpha that the claim may use: 1/2 for one side of a two-sided statement.
-    effect : float, optional
-        The distance from the limit that is expected, in the unit of the values.
+    ``values`` are scores, or paired differences, in the order in which the queries were asked, NaN
+    where unscored, within ``bounds`` if there are any; ``limit`` is what their mean must differ
+    from, and ``n_planned`` the number of queries that can be asked. ``share`` is the part of alpha
+    that the claim may use: 1/2 for one side of a two-sided statement. ``effect`` is the distance
+    from the limit that is expected.
     """
 
     values: FloatArray
@@ -83,11 +73,6 @@ class MeanClaim:
     n_planned: int
     share: float = 1.0
     effect: float | None = None
-
-    @property
-    def n(self) -> int:
-        """The number of queries that have a value."""
-        return self.scored.size
 
     @property
     def scored(self) -> FloatArray:
@@ -106,20 +91,17 @@ class MeanClaim:
         A query without a value leaves it as it was. Values without bounds have asymptotic e-values,
         which are 0 before the first look and two-sided in themselves, so that no share is taken.
         """
-        common = (self.values, self.limit)
+        values, limit, side = self.values, self.limit, self.alternative
         if self.bounds is None:
             wealth = sequential.asymptotic_evalues(
-                *common, alternative=self.alternative, planned_n=self.n_planned, alpha=alpha
+                values, limit, alternative=side, planned_n=self.n_planned, alpha=alpha
             )
         else:
+            own: dict[str, Any] = {"bounds": self.bounds, "alternative": side, "bets": self.bets()}
             wealth = self.share * sequential.mean_evalues(
-                *common,
-                bounds=self.bounds,
-                alternative=self.alternative,
-                bets=self.bets(),
-                alpha=self._two_sided(alpha),
+                values, limit, alpha=self._two_sided(alpha), **own
             )
-        latest: FloatArray = np.append(0.0, wealth)[np.cumsum(~np.isnan(self.values))]
+        latest: FloatArray = np.append(0.0, wealth)[np.cumsum(~np.isnan(values))]
         return latest
 
     def sequence(self, alpha: float) -> Interval:
@@ -150,12 +132,10 @@ class MeanClaim:
         """The inversion of the sign-flip test at the level of a look."""
         two_sided = level if self.alternative == "two-sided" else 2.0 * level
         confidence_level = 1.0 - min(0.5, max(two_sided, _SMALLEST_LEVEL))
-        scored = self.scored
-        if not scored.size:
+        sides = np.zeros_like(self.scored), self.scored
+        if not self.scored.size:
             return Interval.unknown(math.nan, "sign-flip", confidence_level)
-        return paired_interval(
-            *(np.zeros_like(scored), scored), method="sign-flip", confidence_level=confidence_level
-        )
+        return paired_interval(*sides, method="sign-flip", confidence_level=confidence_level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,70 +147,13 @@ class Width:
     widest: float
 
 
-@dataclass(frozen=True, eq=False)
-class StopRequest:
-    """What a rule asks of the scores so far.
-
-    Parameters
-    ----------
-    rule : Rule
-        The parsed rule.
-    metric : Metric
-        The metric as the evaluation knows it.
-    candidate : Scored
-        The evaluation, its queries in the order in which they were asked.
-    baseline : Scored, optional
-        The earlier run that it is compared with.
-    n_planned : int
-        The number of queries that can be asked.
-    numbers : dict of str to float
-        The other arguments: margin, effect.
-    """
-
-    rule: Rule
-    metric: Metric
-    candidate: Scored
-    baseline: Scored | None
-    n_planned: int
-    numbers: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def scores(self) -> FloatArray:
-        """The candidate's scores."""
-        return np.asarray(self.candidate.scores[self.metric.name], dtype=np.float64)
-
-    @property
-    def differences(self) -> FloatArray:
-        """Candidate minus baseline; NaN where a side has no score."""
-        twin = None if self.baseline is None else twin_of(self.metric, self.baseline)
-        if self.baseline is None or twin is None:
-            problem = f"the baseline has no scores of {self.metric.name}"
-            self.rule.refuse(problem, self.rule.call.place)
-        before = self.baseline.scores[twin.name].reindex(self.candidate.scores.index)
-        return self.scores - np.asarray(before, dtype=np.float64)
-
-    @property
-    def difference_bounds(self) -> Bounds | None:
-        """The smallest and the largest possible difference; None without bounds."""
-        return difference_range(self.metric)
-
-
 @dataclass(frozen=True, slots=True)
 class StopRule:
     """A member of ``STOP_RULES``.
 
-    Parameters
-    ----------
-    description : str
-        What has been shown when the rule holds.
-    goal : callable
-        Makes a `MeanClaim` or a `Width` of a `StopRequest`.
-    parameters : tuple of str
-        The names of the arguments; one that ends with "?" may be omitted.
-    operator : str
-        The operator that the rule needs; empty if it is a claim of its own.
-    needs_baseline : bool
-        Whether it is about a difference from a baseline.
+    ``description`` says what has been shown when the rule holds, and ``goal`` makes a `MeanClaim`
+    or a `Width` of a `StopRequest`. ``parameters`` are the names of the arguments; one that ends
+    with "?" may be omitted. A rule with an ``operator`` needs a threshold, too.
     """
 
     description: str
@@ -240,34 +163,93 @@ class StopRule:
     needs_baseline: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ParsedStopRule:
+    """A rule whose names and numbers are checked; its metric is looked up when there are scores."""
+
+    rule: Rule
+    kind: StopRule
+    metric: Word
+    numbers: Mapping[str, float]
+
+    @property
+    def text(self) -> str:
+        """The rule with single blanks."""
+        return " ".join(self.rule.text.split())
+
+
+@dataclass(frozen=True, eq=False)
+class StopRequest:
+    """What a rule asks of the scores so far; a `RuleError` without its metric.
+
+    The queries of the candidate are in the order in which they were asked; ``n_planned`` is the
+    number of queries that can be asked, and ``parsed.numbers`` are the other arguments of the rule.
+    """
+
+    parsed: ParsedStopRule
+    candidate: Scored
+    baseline: Scored | None
+    n_planned: int
+
+    @property
+    def rule(self) -> Rule:
+        """The rule."""
+        return self.parsed.rule
+
+    @cached_property
+    def metric(self) -> Metric:
+        """The metric as the candidate knows it."""
+        return find_metric(self.rule, self.parsed.metric, self.candidate.metrics)
+
+    @property
+    def scores(self) -> FloatArray:
+        """The candidate's scores."""
+        return scores_of(self.candidate, self.metric)
+
+    def claim(
+        self,
+        limit: float,
+        alternative: Alternative,
+        share: float = 1.0,
+        effect: float | None = None,
+    ) -> MeanClaim:
+        """A claim about the mean difference, candidate minus baseline."""
+        twin = None if self.baseline is None else twin_of(self.metric, self.baseline)
+        if self.baseline is None or twin is None:
+            problem = f"the baseline has no scores of {self.metric.name}"
+            self.rule.refuse(problem, self.rule.call.place)
+        before = self.baseline.scores[twin.name].reindex(self.candidate.scores.index)
+        values = self.scores - before.to_numpy(dtype=np.float64)
+        bounds = difference_range(self.metric)
+        return MeanClaim(values, bounds, limit, alternative, self.n_planned, share, effect)
+
+
 def _difference(request: StopRequest, *, side: int) -> MeanClaim:
     """The claim that there is a difference: to the better (1), the worse (-1), or any (0)."""
     rises = (side > 0) == request.metric.greater_is_better
     alternative: Alternative = "two-sided" if side == 0 else "greater" if rises else "less"
     # As the verdicts of a comparison: two-sided, whichever side the rule names.
-    share, effect = (0.5 if side else 1.0), request.numbers.get("effect")
-    values, bounds = request.differences, request.difference_bounds
-    return MeanClaim(values, bounds, 0.0, alternative, request.n_planned, share, effect)
+    share = 0.5 if side else 1.0
+    return request.claim(0.0, alternative, share, request.parsed.numbers.get("effect"))
 
 
 def _no_regression(request: StopRequest) -> MeanClaim:
     """The claim that the candidate is not worse by the margin or more; one-sided, as in gates."""
-    margin, bounds, rule = request.numbers["margin"], request.difference_bounds, request.rule
+    margin, bounds = request.parsed.numbers["margin"], difference_range(request.metric)
     if bounds is not None and margin >= bounds[1]:
         problem = f"no difference of {request.metric.name} is larger than {bounds[1]:g}"
-        rule.refuse(problem, rule.call.end - 1)
-    rises = request.metric.greater_is_better
-    side: Alternative = "greater" if rises else "less"
-    limit = -margin if rises else margin
-    return MeanClaim(request.differences, bounds, limit, side, request.n_planned)
+        request.rule.refuse(problem, request.rule.call.end - 1)
+    if request.metric.greater_is_better:
+        return request.claim(-margin, "greater")
+    return request.claim(margin, "less")
 
 
 def _mean_beyond(request: StopRequest, *, side: Alternative) -> MeanClaim:
     """The claim that the mean lies on one side of the threshold."""
-    bounds, limit, name = request.metric.bounds, request.rule.threshold, request.metric.name
+    bounds, limit = request.metric.bounds, request.rule.threshold
     if bounds is not None and not bounds[0] <= limit <= bounds[1]:
         ends = f"from {bounds[0]:g} to {bounds[1]:g}"
-        problem = f"{name} is {ends}, so {limit:g} cannot be right"
+        problem = f"{request.metric.name} is {ends}, so {limit:g} cannot be right"
         request.rule.refuse(problem, request.rule.threshold_place)
     return MeanClaim(request.scores, bounds, limit, side, request.n_planned, share=0.5)
 
@@ -288,75 +270,32 @@ def _against_baseline(text: str, side: int) -> StopRule:
     return StopRule(f"the candidate {text} the baseline", goal, ("metric", "effect?"), "", True)
 
 
+_ABOVE, _BELOW = partial(_mean_beyond, side="greater"), partial(_mean_beyond, side="less")
+_NOT_WORSE = "the candidate is not worse by the margin or more"
 STOP_RULES: Registry[StopRule] = Registry(
     "stopping rule",
     {
         "better": _against_baseline("is better than", 1),
         "worse": _against_baseline("is worse than", -1),
         "different": _against_baseline("differs from", 0),
-        "no_regression": StopRule(
-            "the candidate is not worse by the margin or more",
-            _no_regression,
-            ("metric", "margin"),
-            needs_baseline=True,
-        ),
-        "ci_low": StopRule(
-            "the mean is above the threshold",
-            partial(_mean_beyond, side="greater"),
-            operator=">=",
-        ),
-        "ci_high": StopRule(
-            "the mean is below the threshold", partial(_mean_beyond, side="less"), operator="<="
-        ),
+        "no_regression": StopRule(_NOT_WORSE, _no_regression, ("metric", "margin"), "", True),
+        "ci_low": StopRule("the mean is above the threshold", _ABOVE, operator=">="),
+        "ci_high": StopRule("the mean is below the threshold", _BELOW, operator="<="),
         "ci_width": StopRule("the interval of the mean is narrow enough", _ci_width, operator="<="),
     },
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedStopRule:
-    """A rule whose names and numbers are checked; its metric is looked up when there are scores."""
-
-    rule: Rule
-    kind: StopRule
-    metric: Word
-    numbers: Mapping[str, float]
-
-    @property
-    def text(self) -> str:
-        """The rule with single blanks."""
-        return " ".join(self.rule.text.split())
-
-    def request(self, candidate: Scored, baseline: Scored | None, n_planned: int) -> StopRequest:
-        """What the rule asks of the scores so far; a `RuleError` without its metric."""
-        metric = find_metric(self.rule, self.metric, candidate.metrics)
-        return StopRequest(self.rule, metric, candidate, baseline, n_planned, self.numbers)
-
-
 def parse_stop_rules(
     rules: str | Rule | Sequence[str | Rule], *, has_baseline: bool
 ) -> tuple[ParsedStopRule, ...]:
-    """The rules, parsed and checked as far as this is possible without scores.
-
-    Parameters
-    ----------
-    rules : str or sequence of str
-        Such as "better(recall@5)".
-    has_baseline : bool
-        Whether there is a run to compare with.
-
-    Raises
-    ------
-    RuleError
-        If a rule makes no sense; the message points at the character.
-    DataError
-        If there is no rule.
+    """The rules, checked as far as possible without scores; a `RuleError` points at a mistake.
 
     Examples
     --------
     >>> rule, *_ = parse_stop_rules("no_regression(mrr, margin=2%)", has_baseline=True)
-    >>> rule.kind.description, rule.metric.text, rule.numbers
-    ('the candidate is not worse by the margin or more', 'mrr', {'margin': 0.02})
+    >>> rule.metric.text, rule.numbers
+    ('mrr', {'margin': 0.02})
     """
     texts = [rules] if isinstance(rules, str | Rule) else list(rules)
     if not texts:
@@ -390,19 +329,10 @@ def _checked(rule: Rule, has_baseline: bool) -> ParsedStopRule:
 
 @dataclass(frozen=True)
 class StopPlan:
-    """The rules of an evaluation, and the error rate of all of them together.
+    """The rules of an evaluation, which stops as soon as one holds.
 
-    Parameters
-    ----------
-    rules : tuple of ParsedStopRule
-        The evaluation stops as soon as one holds.
-    n_planned : int
-        The number of queries that can be asked.
-    alpha : float
-        The probability that any claim is shown although it is false.
-    looks : int, optional
-        With a number, the claims are tested at so many looks with alpha spending; otherwise by
-        betting, at any time.
+    ``alpha`` is the probability that any claim is shown although it is false. With ``looks`` the
+    claims are tested at so many looks with alpha spending; otherwise by betting, at any time.
     """
 
     rules: tuple[ParsedStopRule, ...]
@@ -423,11 +353,6 @@ def open_looks(n_planned: int) -> list[int]:
 
     Every tenth at first, and later after each twentieth part of what was asked, so that the work of
     looking stays small. A rule that held between two looks is noticed at the next.
-
-    Examples
-    --------
-    >>> open_looks(45), len(open_looks(10_000))
-    ([10, 20, 30, 40, 45], 102)
     """
     sizes, size = [], 0
     while size < n_planned:
@@ -453,45 +378,27 @@ def planned_looks(n_planned: int, looks: int) -> list[int]:
     return sorted({int(size) for size in np.ceil(np.array(sizes) - 1e-9)})
 
 
-@dataclass(frozen=True, eq=False)
-class StopDecision:
-    """Whether the evaluation may stop, and the table that says why, one row per rule."""
+@dataclass(frozen=True, eq=False, repr=False)
+class StopDecision(Result):
+    """Whether the evaluation may stop, and why: one row per rule.
 
-    result: Result
+    Columns: ``rule``, ``holds``, ``metric``, ``n`` (scored queries, or complete pairs),
+    ``estimate`` of the mean or of the mean difference with ``ci_low``, ``ci_high`` and their
+    ``confidence_level``, ``evidence``, ``needed``, ``decided_at`` (the number of queries after
+    which the rule held for the first time), ``verdict``. The evidence is the largest e-value so
+    far, which must be at least what is needed; with planned looks the p-value at the latest look,
+    which must be at most the level of this look; of a width the width, which must be at most the
+    goal.
+    """
 
     @property
     def may_stop(self) -> bool:
         """Whether a rule holds."""
-        return bool(self.result.frame["holds"].any())
+        return bool(self.frame["holds"].any())
 
 
 def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) -> StopDecision:
-    """Whether a rule holds with the scores so far.
-
-    Parameters
-    ----------
-    plan : StopPlan
-        The rules.
-    candidate : Scored
-        The scores so far, the queries in the random order in which they were asked.
-    baseline : Scored, optional
-        The run to compare with.
-
-    Returns
-    -------
-    StopDecision
-        Its table has one row per rule: ``rule``, ``holds``, ``metric``, ``n`` (scored queries, or
-        complete pairs), ``estimate`` of the mean or of the mean difference with ``ci_low``,
-        ``ci_high`` and their ``confidence_level``, ``evidence``, ``needed``, ``decided_at`` (the
-        number of queries after which the rule held for the first time), ``verdict``. The evidence
-        is the largest e-value so far, which must be at least what is needed; with planned looks the
-        p-value at the latest look, which must be at most the level of this look; of a width the
-        width, which must be at most the goal.
-
-    Raises
-    ------
-    RuleError
-        If a rule names a metric that is not there.
+    """Whether a rule holds with the scores so far, in the random order in which they were asked.
 
     Examples
     --------
@@ -499,33 +406,31 @@ def decide(plan: StopPlan, candidate: Scored, baseline: Scored | None = None) ->
     >>> bm25, hybrid = demo_evaluations()
     >>> plan = StopPlan(parse_stop_rules("better(recall@5)", has_baseline=True), 200)
     >>> decision = decide(plan, hybrid, bm25)
-    >>> decision.may_stop, int(decision.result.frame["decided_at"].iloc[0])
+    >>> decision.may_stop, int(decision.frame["decided_at"].iloc[0])
     (True, 141)
     """
-    requests = [rule.request(candidate, baseline, plan.n_planned) for rule in plan.rules]
-    goals = [rule.kind.goal(request) for rule, request in zip(plan.rules, requests, strict=True)]
+    requests = [StopRequest(rule, candidate, baseline, plan.n_planned) for rule in plan.rules]
+    goals = [request.parsed.kind.goal(request) for request in requests]
     claims = [goal for goal in goals if isinstance(goal, MeanClaim)]
-    if plan.looks is None:
-        verdicts = _at_any_time(plan, claims)
-    else:
-        verdicts = _at_looks(plan, claims, len(candidate.scores))
-    states = iter(verdicts)
-    rows = [
-        _row(rule, request.metric, *(_width(g) if isinstance(g, Width) else next(states)))
-        for rule, request, g in zip(plan.rules, requests, goals, strict=True)
-    ]
-    clusters = likely_clusters(candidate)
-    notes: tuple[str, ...] = ()
-    if clusters is not None:
-        column, counted = clusters
-        notes = (
-            f"{counted}; stopping rules assume independent queries: if these are not, ask all of "
-            f"them and compare with clusters={column!r}",
+    at_looks = plan.looks is not None
+    of_claims = iter(
+        _at_looks(plan, claims, len(candidate.scores)) if at_looks else _at_any_time(plan, claims)
+    )
+    states = [_width(goal) if isinstance(goal, Width) else next(of_claims) for goal in goals]
+    notes = []
+    if (clusters := likely_clusters(candidate)) is not None:
+        notes.append(
+            f"{clusters[1]}; stopping rules assume independent queries: if these are not, ask all "
+            f"of them and compare with clusters={clusters[0]!r}"
         )
-    looks = "at any time" if plan.looks is None else plan.looks
-    settings = {"alpha": plan.alpha, "looks": looks, "n_planned": plan.n_planned}
-    frame = pd.DataFrame(rows)
-    return StopDecision(Result("Stopping rules", frame, settings, notes, headline=_HEADLINE))
+    looks = plan.looks if at_looks else "at any time"
+    return StopDecision(
+        "Stopping rules",
+        pd.DataFrame([_row(*each) for each in zip(requests, states, strict=True)]),
+        {"alpha": plan.alpha, "looks": looks, "n_planned": plan.n_planned},
+        tuple(notes),
+        headline=_HEADLINE,
+    )
 
 
 # How far a rule is: the interval, the number of scores, the evidence, what would be enough, and the
@@ -534,17 +439,14 @@ _State = tuple[Interval, int, float, float, float]
 
 
 def _at_any_time(plan: StopPlan, claims: Sequence[MeanClaim]) -> list[_State]:
-    if not claims:
-        return []
-    paths, needed = [claim.evalues(plan.alpha) for claim in claims], 1.0 / plan.alpha
-    states: list[_State] = []
-    for claim, path in zip(claims, sequential.adjust_evalues(paths), strict=True):
+    needed, states = 1.0 / plan.alpha, list[_State]()
+    paths = [claim.evalues(plan.alpha) for claim in claims]
+    for claim, path in zip(claims, sequential.adjust_evalues(paths) if paths else (), strict=True):
         # An e-value is computed from logarithms, so that an exact 20 may be 20 minus rounding.
         is_enough = path >= needed * (1.0 - 1e-9)
         decided_at = float(is_enough.argmax() + 1) if is_enough.any() else math.nan
-        evidence = float(path.max()) if path.size else 0.0
-        interval, n = claim.sequence(plan.alpha), claim.n
-        states.append((interval, n, evidence, needed, decided_at))
+        interval, evidence = claim.sequence(plan.alpha), float(path.max(initial=0.0))
+        states.append((interval, claim.scored.size, evidence, needed, decided_at))
     return states
 
 
@@ -552,17 +454,16 @@ def _at_looks(plan: StopPlan, claims: Sequence[MeanClaim], n_queries: int) -> li
     sizes = [size for size in plan.look_sizes if size <= n_queries]
     pvalues = [[claim.pvalue(size) for size in sizes] for claim in claims]
     levels, decided = rejected_at_looks(
-        np.array(pvalues).reshape(len(claims), -1),
+        np.array(pvalues).reshape(len(claims), len(sizes)),
         np.array(plan.look_sizes) / plan.n_planned,
         plan.alpha,
-        [2.0 * claim.share if claim.alternative != "two-sided" else 1.0 for claim in claims],
-        [claim.alternative == "two-sided" for claim in claims],
+        [0.0 if claim.alternative == "two-sided" else claim.share for claim in claims],
     )
     states: list[_State] = []
     for claim, values, level, look in zip(claims, pvalues, levels.tolist(), decided, strict=True):
         decided_at = math.nan if look is None else float(sizes[look])
         evidence, interval = values[-1] if values else math.nan, claim.interval_at_look(level)
-        states.append((interval, claim.n, evidence, level, decided_at))
+        states.append((interval, claim.scored.size, evidence, level, decided_at))
     return states
 
 
@@ -576,26 +477,19 @@ def _width(goal: Width) -> _State:
     return interval, n, width, goal.widest, decided_at
 
 
-def _row(
-    rule: ParsedStopRule,
-    metric: Metric,
-    interval: Interval,
-    n: int,
-    evidence: float,
-    needed: float,
-    decided_at: float,
-) -> dict[str, object]:
-    level = interval.confidence_level
+def _row(request: StopRequest, state: _State) -> dict[str, object]:
+    interval, n, evidence, needed, decided_at = state
+    level, text, holds = interval.confidence_level, request.parsed.text, not math.isnan(decided_at)
     limits = f"{100 * level:.0f} % {interval.low:.3g} to {interval.high:.3g}"
     numbers = f"{interval.estimate:.3g} ({limits})"
-    verdict = f"{rule.text} is not shown with {n} scored queries: {numbers}"
-    if not math.isnan(decided_at):
-        after = f"after {decided_at:.0f} queries"
-        verdict = f"{rule.text} holds {after}: {rule.kind.description}, {numbers}"
+    verdict = f"{text} is not shown with {n} scored queries: {numbers}"
+    if holds:
+        shown = request.parsed.kind.description
+        verdict = f"{text} holds after {decided_at:.0f} queries: {shown}, {numbers}"
     return {
-        "rule": rule.text,
-        "holds": not math.isnan(decided_at),
-        "metric": metric.name,
+        "rule": text,
+        "holds": holds,
+        "metric": request.metric.name,
         "n": n,
         "estimate": interval.estimate,
         "ci_low": interval.low,
@@ -609,51 +503,15 @@ def _row(
 
 
 def rejected_at_looks(
-    pvalues: FloatArray,
-    shares: FloatArray,
-    alpha: float,
-    weights: Sequence[float],
-    are_two_sided: Sequence[bool],
+    pvalues: FloatArray, times: FloatArray, alpha: float, one_sided: Sequence[float]
 ) -> tuple[FloatArray, list[int | None]]:
     """Holm's steps over several claims, each with alpha spending over the looks.
 
     As long as no claim is shown each is tested at alpha over their number. Each that is shown
-    leaves its part to the others, from that look on (Maurer and Bretz 2013).
-
-    Parameters
-    ----------
-    pvalues : ndarray of shape (n_claims, n_looks_so_far)
-        The p-values at the looks so far; one-sided for a claim about one side.
-    shares : ndarray of shape (n_looks,)
-        The share of the planned queries at each look.
-    alpha : float
-        The error rate of all claims together.
-    weights : sequence of float
-        For each claim, twice the part of alpha that one side may use: 1 for one side of a two-sided
-        statement, 2 for a one-sided one.
-    are_two_sided : sequence of bool
-        Whether the p-values of a claim are two-sided.
-
-    Returns
-    -------
-    levels : ndarray of shape (n_claims,)
-        The level of each claim at the latest look.
-    decided : list of int or None
-        The look at which each claim was shown.
-
-    References
-    ----------
-    .. [1] Maurer, Bretz (2013). Multiple testing in group sequential trials using graphical
-           approaches. Statistics in Biopharmaceutical Research 5:311-320.
-
-    Examples
-    --------
-    >>> pvalues = np.array([[0.2, 0.001], [0.04, 0.03]])
-    >>> levels, decided = rejected_at_looks(
-    ...     pvalues, np.array([0.5, 1.0]), 0.05, [1.0, 1.0], [True, True]
-    ... )
-    >>> decided, levels.round(4)
-    ([1, 1], array([0.0247, 0.049 ]))
+    leaves its part to the others, from that look on (Maurer and Bretz 2013). The p-values are those
+    of each claim at the looks so far, and ``times`` the share of the planned queries at each look;
+    ``one_sided`` is the part of alpha that the one side of a claim may use, 0 if it is two-sided.
+    The level of each claim at the latest look, and the look at which it was shown, are returned.
     """
     n_claims, n_looks = pvalues.shape
     decided: list[int | None] = [None] * n_claims
@@ -664,9 +522,10 @@ def rejected_at_looks(
             is_changed = False
             still_open = [claim for claim in range(n_claims) if decided[claim] is None]
             for claim in still_open:
-                part = min(0.5, weights[claim] * alpha / len(still_open))
-                level = float(sequential.look_levels(shares.tolist(), alpha=part)[look])
-                levels[claim] = level if are_two_sided[claim] else level / 2.0
+                share = one_sided[claim]
+                part = min(0.5, (2.0 * share if share else 1.0) * alpha / len(still_open))
+                level = float(sequential.look_levels(times.tolist(), alpha=part)[look])
+                levels[claim] = level / 2.0 if share else level
                 if pvalues[claim, look] <= levels[claim]:
                     decided[claim], is_changed = look, True
                     break

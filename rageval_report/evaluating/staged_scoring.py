@@ -340,7 +340,7 @@ class StagedScoring:
         notes = notes_on_end(decision, len(self.rows), n_planned, self.config.run.seed, spent)
         for message in notes:
             self.tell(message)
-        return decision.result.with_notes(*notes)
+        return decision.with_notes(*notes)
 
 
 def notes_on_end(
@@ -361,7 +361,7 @@ def notes_on_end(
 
     Examples
     --------
-    >>> decision = StopDecision(Result("Stopping rules", pd.DataFrame({"holds": [True]})))
+    >>> decision = StopDecision("Stopping rules", pd.DataFrame({"holds": [True]}))
     >>> notes_on_end(decision, 40, 100, 0, 0.8)
     ('asked 40 of 100 queries in a random order (seed 0)', 'saved 60 queries (60 %), about 1.2 USD')
     """

@@ -116,4 +116,4 @@ def judge_until(
     notes = notes_on_end(decision, size, len(records), seed, spent or float("nan"))
     for message in notes:
         tell(message)
-    return scored, decision.result.with_notes(*notes)
+    return scored, decision.with_notes(*notes)

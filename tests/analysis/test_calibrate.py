@@ -41,45 +41,28 @@ def small(judged, labels):
 
 
 def test_the_estimates_are_those_of_the_statistics(small):
-    told = figures(small)
-    judge = JUDGE[:10]
+    told, judge = figures(small), JUDGE[:10]
     for name, one in {
         "percent agreement": mean_interval(np.equal(judge, PEOPLE)),
         "Cohen's kappa": cohen_kappa(judge, PEOPLE),
         "Gwet's AC1": gwet_ac1(judge, PEOPLE),
         "Krippendorff's alpha": krippendorff_alpha(np.column_stack([judge, PEOPLE])),
     }.items():
-        row = told.loc[name]
-        assert (row["estimate"], row["ci_low"], row["ci_high"]) == pytest.approx(
-            (one.estimate, one.low, one.high)
-        )
-        assert row["n"] == 10
-
-
-def test_percent_agreement_and_kappa_by_hand(small):
-    told = figures(small)["estimate"]
-    assert told["percent agreement"] == 0.8
-    chance = 0.6 * 0.6 + 0.4 * 0.4
-    assert told["Cohen's kappa"] == pytest.approx((0.8 - chance) / (1 - chance))
-
-
-def test_each_coefficient_is_read_by_its_own_benchmark(small):
-    told = figures(small)
-    assert told.loc["Cohen's kappa", ["reading", "source"]].tolist() == [
-        *("moderate", "Landis & Koch 1977")
-    ]
+        row = told.loc[name, ["estimate", "ci_low", "ci_high", "n"]]
+        assert row.tolist() == pytest.approx([one.estimate, one.low, one.high, 10])
+    chance = 0.6 * 0.6 + 0.4 * 0.4  # by hand
+    assert told.loc["Cohen's kappa", "estimate"] == pytest.approx((0.8 - chance) / (1 - chance))
+    # Each coefficient is read by its own benchmark.
+    read = told.loc["Cohen's kappa", ["reading", "source"]]
+    assert read.tolist() == ["moderate", "Landis & Koch 1977"]
     assert told.loc["Krippendorff's alpha", "source"] == "Krippendorff 2004"
     assert pd.isna(told.loc["percent agreement", "reading"])
 
 
 def test_the_confusion_matrix_counts_every_query_that_both_rated(small):
     matrix = small.confusion().frame
-    assert matrix.loc["1"].tolist() == [1, 5, 6]
-    assert matrix.loc["0"].tolist() == [3, 1, 4]
+    assert matrix.loc[["0", "1"]].to_numpy().tolist() == [[3, 1, 4], [1, 5, 6]]
     assert matrix.index.name == "people"
-
-
-def test_sensitivity_and_specificity_are_those_of_the_matrix(small):
     told = figures(small, "errors of the judge")
     assert told["estimate"].tolist() == pytest.approx([5 / 6, 3 / 4])
     assert told["n"].tolist() == [6, 4]
@@ -102,33 +85,15 @@ def test_the_means_are_those_of_the_statistics(small):
     assert told.loc["corrected (PPI++)", "ci_high"] <= 1.0  # cut at the bounds
 
 
-@pytest.mark.parametrize(
-    ("judge", "people", "formula", "shown"),
-    # By hand: the mean of the others, and the mean of what people add to the judge's scores.
-    [([0, 0, 1, 1, 1, 1], [1, 1], 1.0 + 1.0, 1.0), ([1, 1, 0, 0, 0, 1], [0, 0], 0.25 - 1.0, 0.0)],
-)
-def test_a_corrected_mean_beyond_the_scale_is_moved_to_it_and_said(
-    judged, labels, judge, people, formula, shown
-):
-    found = calibrate(judged(judge), "faithfulness", labels(people), lam=1.0)
-    row = figures(found, "mean of all queries").loc["corrected (PPI++)"]
-    assert row["estimate"] == shown
-    assert 0.0 <= row["ci_low"] <= row["estimate"] <= row["ci_high"] <= 1.0
-    assert any(f"{formula:.3f}, beyond the scale" in note for note in found.notes)
-
-
 def test_bias_is_judge_minus_people(judged, labels):
     found = calibrate(judged([1, 1, 1, 0, 1]), "faithfulness", labels([1, 0, 0, 0, 1]))
     row = figures(found, "bias").loc["judge minus people"]
     told = paired_interval([1, 0, 0, 0, 1], [1, 1, 1, 0, 1])
     assert (row["estimate"], row["ci_low"]) == pytest.approx((0.4, told.low))
-
-
-def test_a_bias_that_is_shown_is_a_sentence(judged, labels):
-    found = calibrate(judged([1] * 40), "faithfulness", labels([1, 0] * 20))
-    assert "the judge scores faithfulness higher than people by 0.500" in found.sentences[1]
-    turned = calibrate(judged([1, 0] * 20), "faithfulness", labels([1] * 40))
-    assert "the judge scores faithfulness lower than people by 0.500" in turned.sentences[1]
+    ones, mixed = [1] * 40, [1, 0] * 20
+    for judge, people, way in ((ones, mixed, "higher"), (mixed, ones, "lower")):
+        found = calibrate(judged(judge), "faithfulness", labels(people))
+        assert f"the judge scores faithfulness {way} than people by 0.500" in found.sentences[1]
 
 
 def test_labels_are_worth_as_many_as_would_make_the_mean_as_sure(judged, labels, drawn):
@@ -161,11 +126,6 @@ def test_errors_of_another_set_give_a_share_of_their_own(judged, labels):
     told = rogan_gladen(JUDGE, outside)
     assert (row["estimate"], row["ci_low"], row["n"]) == (told.estimate, told.low, 12)
     assert found.settings["external_errors"] == "45/50,40/50"
-
-
-def test_the_errors_of_one_calibration_serve_another(small, judged, labels):
-    found = calibrate(judged([1, 1, 0]), "faithfulness", labels([1, 1]), errors=small.errors)
-    assert "Rogan-Gladen, external" in set(found.frame["figure"])
 
 
 def test_a_judge_no_better_than_a_guess_has_no_such_share_and_says_why(judged, labels):
@@ -241,6 +201,8 @@ def test_several_raters_show_how_far_people_agree(judged):
     assert told.loc["Krippendorff's alpha", "estimate"] == alpha.estimate
     joined = krippendorff_alpha(np.column_stack([table, [1, 1, 0, 1, 1]]))
     assert told.loc["alpha, the judge as one more", "estimate"] == joined.estimate
+    columns = ["people_a", "people_b", "people_c"]
+    assert found.disagreements().frame.loc["q4", columns].tolist()[:2] == [0, 0]
 
 
 def test_raters_who_are_evenly_split_say_nothing_and_are_counted(judged):
@@ -275,17 +237,6 @@ def test_disagreements_come_largest_first_with_question_answer_and_reason(judged
     }
 
 
-def test_disagreements_show_each_of_several_raters(judged):
-    people = pd.DataFrame({"ann": [1], "bob": [1]}, index=["q0"])
-    frame = calibrate(judged([0, 1]), "faithfulness", people).disagreements().frame
-    assert frame.loc["q0", ["people_ann", "people_bob"]].tolist() == [1, 1]
-
-
-def test_pairs_hold_what_both_said(small):
-    assert small.pairs.loc["q9"].tolist() == [1.0, 0.0, 1.0, 0.0]
-    assert len(small.pairs) == 10
-
-
 def test_queries_that_one_side_alone_rated_are_counted(judged, labels):
     run = judged([1, 0, NAN, NAN, 1, NAN], faithfulness_state=[*"sss", "failed", *"ss"])
     people = pd.concat([labels([1, 0, 1, 1]), pd.Series({"x9": 1.0})])
@@ -299,19 +250,13 @@ def test_queries_that_one_side_alone_rated_are_counted(judged, labels):
 # -- cautions
 
 
-def test_few_labels_are_told(small):
-    assert "only 10 queries are rated by both, so every figure here is rough" in small.notes
-
-
-def test_a_judge_who_always_says_the_same_is_told(judged, labels):
+def test_raters_who_always_say_the_same_are_told(judged, labels, small):
     found = calibrate(judged([1] * 12), "faithfulness", labels([1, 0] * 5))
     assert any(note.startswith("the judge gave 1 to all 10 queries") for note in found.notes)
-
-
-def test_people_who_always_say_the_same_are_told(judged, labels):
     found = calibrate(judged([1, 1, 0, 1]), "faithfulness", labels([1, 1, 1]))
     assert any(note.startswith("people gave 1 to all 3 queries") for note in found.notes)
     assert list(figures(found, "errors of the judge").index) == ["sensitivity"]
+    assert "only 10 queries are rated by both, so every figure here is rough" in small.notes
 
 
 def test_the_paradox_of_kappa_is_told(judged, labels):
@@ -322,37 +267,26 @@ def test_the_paradox_of_kappa_is_told(judged, labels):
     assert not any("makes kappa low" in note for note in fair)
 
 
-def test_labels_that_are_no_random_sample_are_told(judged, labels):
+def test_labels_that_are_no_random_sample_are_told(judged, labels, drawn):
     judge = [0.2, 0.3, 0.25, 0.1, 0.2] * 8 + [0.8, 0.9, 0.95, 0.7] * 20
-    people = labels([0.0, 1, 0, 0, 1] * 8)
-    notes = calibrate(judged(judge), "faithfulness", people).notes
-    assert any(
-        "they do not look like one: the judge's mean is 0.210 on them" in one for one in notes
-    )
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_labels_of_a_random_sample_are_not_blamed(judged, labels, drawn, seed):
-    truth, judge = drawn(500, seed)
-    notes = calibrate(judged(judge), "faithfulness", labels(truth[:100])).notes
-    assert not any("they do not look like one" in note for note in notes)
+    notes = calibrate(judged(judge), "faithfulness", labels([0.0, 1, 0, 0, 1] * 8)).notes
+    told = "they do not look like one: the judge's mean is 0.210 on them"
+    assert any(told in note for note in notes)
+    # Welch's test of SciPy 1.17 decides, at 1 %.
+    for seed in range(3):
+        truth, judge = drawn(500, seed)
+        assert scipy.stats.ttest_ind(judge[:100], judge[100:], equal_var=False).pvalue > 0.01
+        notes = calibrate(judged(judge), "faithfulness", labels(truth[:100])).notes
+        assert not any("they do not look like one" in note for note in notes)
 
 
 def test_a_judge_who_adds_noise_is_told(judged, labels, drawn):
     truth, judge = drawn(150, 1, 0.6, 0.6)
-    found = calibrate(judged(judge), "faithfulness", labels(truth[:60]), lam=1.0)
-    assert any("adds more noise than information" in note for note in found.notes)
-
-
-def test_a_judge_who_adds_noise_is_not_used_and_both_widths_are_said(judged, labels, drawn):
-    truth, judge = drawn(150, 1, 0.6, 0.6)
-    found = calibrate(judged(judge), "faithfulness", labels(truth[:60]))
-    people = figures(found, "mean of all queries").loc["people alone"]
-    row = figures(found, "mean of all queries").loc["corrected (PPI++)"]
-    columns = ["estimate", "ci_low", "ci_high"]
-    assert row[columns].tolist() == people[columns].tolist()
-    [note] = [note for note in found.notes if "would have an interval of width" in note]
-    assert f"{row['ci_high'] - row['ci_low']:.3g}, so the judge's scores are not used" in note
+    run, people = judged(judge), labels(truth[:60])
+    notes = calibrate(run, "faithfulness", people).notes
+    assert any("so the judge's scores are not used" in note for note in notes)
+    notes = calibrate(run, "faithfulness", people, lam=1.0).notes
+    assert any("adds more noise than information" in note for note in notes)
 
 
 def test_a_plan_uses_the_judge_where_the_corrected_mean_would(judged, labels, drawn):
@@ -369,21 +303,15 @@ def test_a_plan_uses_the_judge_where_the_corrected_mean_would(judged, labels, dr
     assert (good["half_width_corrected"] <= 0.9 * good["half_width_alone"]).all()
 
 
-def test_fewer_queries_without_a_label_than_with_one_are_said(judged, labels, drawn):
+def test_few_queries_without_a_label_or_with_one_are_said(judged, labels, drawn):
     truth, judge = drawn(90, 1)
     found = calibrate(judged(judge), "faithfulness", labels(truth[:60]))
     assert found.means.corrected.lam == 0.0
     assert any("only 30 judged queries are without a label" in note for note in found.notes)
-
-
-def test_where_all_are_labelled_nothing_is_corrected(judged, labels):
     found = calibrate(judged([1, 0, 1]), "faithfulness", labels([1, 0, 0]))
     assert found.means.corrected is None
     assert math.isnan(found.means.labels_worth)
     assert any("people's mean needs no correction" in note for note in found.notes)
-
-
-def test_one_query_rated_by_both_is_an_estimate_and_no_more(judged, labels):
     found = calibrate(judged([1, 0, 1]), "faithfulness", labels([1]))
     assert figures(found).loc["percent agreement", "estimate"] == 1.0
     assert len(str(found).splitlines()) > 5
@@ -402,53 +330,26 @@ def test_labels_that_hardly_ever_differ_from_the_judge_are_told(judged, labels):
     assert not any("labels differ from the judge" in note for note in notes)
 
 
-def test_labels_that_never_differ_from_the_judge_leave_room_for_errors_by_hand(judged, labels):
-    judge = [1.0] * 200
-    corrected = calibrate(judged(judge), "faithfulness", labels(judge[:50])).means.corrected
-    assert corrected.estimate == 1.0
-    # No error in fifty leaves a share of up to 7.1 % unseen.
-    unseen = scipy.stats.binomtest(0, 50).proportion_ci(0.95, "exact").high
-    assert corrected.low == pytest.approx(1 - unseen)
-
-
-def test_one_label_that_differs_by_hand(judged, labels):
-    judge = [1.0] * 200
-    people = [0.0, *judge[1:50]]
-    corrected = calibrate(judged(judge), "faithfulness", labels(people), lam=1.0).means.corrected
-    # With 1 and -1 added: fifty-two corrections with the sum -1 and the sum of squares 3.
-    mean, squares = -1 / 52, 3 - 1 / 52
-    reach = scipy.stats.t.ppf(0.975, 49) * math.sqrt(squares / 51 / 52)
-    assert corrected.estimate == pytest.approx(0.98)
-    assert corrected.low == pytest.approx(1 + mean - reach)
-
-
 # -- groups
 
 
-def test_labels_drawn_group_by_group_by_hand(judged, labels):
+def test_labels_drawn_group_by_group_by_hand(judged):
     judge = [1.0] * 30 + [0.0] * 10
-    people = pd.Series(
-        {"q0": 1.0, "q1": 1, "q2": 0, "q3": 1, "q30": 0, "q31": 1, "q32": 0, "q33": 0}
+    run = judged(judge, topic=["a"] * 30 + ["b"] * 10)
+    people = {"q0": 1.0, "q1": 1, "q2": 0, "q3": 1, "q30": 0, "q31": 1, "q32": 0, "q33": 0}
+    by_judge, by_topic, by_id = (
+        calibrate(run, "faithfulness", people, strata=strata)
+        for strata in ("judge", "topic", {f"q{n}": n < 30 for n in range(40)})
     )
-    found = calibrate(judged(judge), "faithfulness", people, strata="judge")
+    corrected = by_judge.means.corrected
     # Three quarters of the queries with a correction of -1/4, one quarter with 1/4.
-    assert found.means.corrected.estimate == pytest.approx(0.75 * (1 - 0.25) + 0.25 * 0.25)
+    assert corrected.estimate == pytest.approx(0.75 * (1 - 0.25) + 0.25 * 0.25)
     # The judge's score is the same within each group, and so has no weight there.
-    assert (found.means.corrected.method, found.means.corrected.lam) == ("ppi++ stratified", 0.0)
-    assert found.settings["strata"] == "judge"
-    assert any("of each group are a random sample" in note for note in found.notes)
-
-
-def test_groups_may_be_a_column_or_a_mapping(judged, labels, drawn):
-    truth, judge = drawn(200)
-    topic = ["a", "b"] * 100
-    run = judged(judge, topic=topic)
-    by_column = calibrate(run, "faithfulness", labels(truth[:80]), strata="topic")
-    by_id = calibrate(
-        run, "faithfulness", labels(truth[:80]), strata={f"q{i}": topic[i] for i in range(200)}
-    )
-    assert by_column.means.corrected == by_id.means.corrected
+    assert (corrected.method, corrected.lam) == ("ppi++ stratified", 0.0)
+    assert corrected == by_topic.means.corrected == by_id.means.corrected
+    assert by_judge.settings["strata"] == "judge"
     assert by_id.settings["strata"] == "by query id"
+    assert any("of each group are a random sample" in note for note in by_judge.notes)
 
 
 def test_groups_that_make_no_sense_are_refused(judged, labels, drawn):
@@ -497,7 +398,7 @@ def counts_to_compare(judge, n_known, chosen):
 
 
 @pytest.mark.parametrize(("right_on_1", "right_on_0"), JUDGES_TO_LABEL)
-@pytest.mark.parametrize(("n_known", "n_more"), [(30, 30), (60, 60), (60, 200), (150, 100)])
+@pytest.mark.parametrize(("n_known", "n_more"), [(30, 30), (60, 200), (150, 100)])
 def test_labels_go_nearly_where_they_would_go_if_the_errors_were_known(
     judged, labels, drawn, right_on_1, right_on_0, n_known, n_more
 ):
@@ -524,41 +425,6 @@ def test_labels_go_nearly_where_they_would_go_if_the_errors_were_known(
     assert np.mean(to_random) < 1.012
 
 
-@pytest.mark.parametrize(("right_on_1", "right_on_0"), [(1.0, 0.4), (0.9, 0.8), (0.6, 0.95)])
-def test_labels_where_they_gain_most_give_an_interval_as_narrow_as_theory_allows(
-    judged, labels, drawn, right_on_1, right_on_0
-):
-    ratios, in_theory = [], []
-    n_known, n_more = 60, 200
-    for seed in range(16):
-        truth, judge = drawn(1500, seed, right_on_1, right_on_0)
-        run, people = judged(judge), labels(truth)
-        first = calibrate(run, "faithfulness", people[:n_known], n_resamples=1)
-        chosen = first.to_label(n_more, seed=seed).frame
-        at_random = n_known + np.random.default_rng(seed).permutation(1500 - n_known)[:n_more]
-        widths = []
-        for ids in (chosen.index, people.index[at_random]):
-            known = people[[*people.index[:n_known], *ids]]
-            mean = calibrate(run, "faithfulness", known, strata="judge", n_resamples=1)
-            assert mean.means.corrected.n == n_known + n_more
-            widths.append(mean.means.corrected.high - mean.means.corrected.low)
-        ratios.append(widths[0] / widths[1])
-        counts, random, _ = counts_to_compare(judge, n_known, chosen["judge"].to_numpy())
-        # That the shares of the verdicts are known from 1,500 queries only, which no label mends.
-        means = {verdict: truth[judge == verdict].mean() for verdict in counts}
-        of_shares = np.vectorize(means.get)(judge).var() / 1500
-        one, other = (variance_of_strata(truth, judge, n) + of_shares for n in (counts, random))
-        in_theory.append(math.sqrt(one / other))
-    error = np.std(ratios, ddof=1) / math.sqrt(len(ratios))
-    # For the judge who is always right about ones, all labels should go to verdicts of 1, which
-    # are 88 % of the queries: by hand sqrt(0.88 * 260 / (0.88 * 60 + 200)) = 0.951, and 0.955 with
-    # the variance of the shares. So theory itself allows a few percent, not more.
-    assert np.mean(ratios) == pytest.approx(np.mean(in_theory), abs=3 * error + 0.01)
-    assert np.mean(ratios) < 1 + 3 * error
-    if np.mean(in_theory) < 0.98:  # else both verdicts err alike, and there is nothing to gain
-        assert np.mean(ratios) < 1 - 3 * error
-
-
 def test_the_queries_to_label_are_a_draw_with_a_seed(judged, labels, drawn):
     truth, judge = drawn(300)
     found = calibrate(judged(judge), "faithfulness", labels(truth[:40]))
@@ -566,9 +432,10 @@ def test_the_queries_to_label_are_a_draw_with_a_seed(judged, labels, drawn):
     assert first.equals(again)
     assert not first.equals(other)
     assert "pass strata='judge' to calibrate then" in " ".join(found.to_label(30).notes)
-
-
-def test_numbers_are_grouped_by_quarters_of_the_judges_scores(judged, labels):
+    for n in (0, 261, 2.5, True):
+        with pytest.raises(DataError, match="n must be an integer from 1 to 260"):
+            found.to_label(n)
+    # Numbers are grouped by quarters of the judge's scores.
     rng = np.random.default_rng(0)
     judge = rng.random(200)
     people = labels(np.clip(judge[:60] + rng.normal(0, 0.1, 60), 0, 1))
@@ -576,18 +443,10 @@ def test_numbers_are_grouped_by_quarters_of_the_judges_scores(judged, labels):
     assert frame["stratum"].nunique() == 4
 
 
-@pytest.mark.parametrize("n", [0, 261, 2.5, True])
-def test_a_number_to_label_must_make_sense(judged, labels, drawn, n):
-    truth, judge = drawn(300)
-    found = calibrate(judged(judge), "faithfulness", labels(truth[:40]))
-    with pytest.raises(DataError, match="n must be an integer from 1 to 260"):
-        found.to_label(n)
-
-
 # -- how many labels
 
 
-def test_the_plan_says_what_the_present_labels_give(judged, labels, drawn):
+def test_the_plan_says_what_the_present_labels_give(judged, labels, drawn, small):
     truth, judge = drawn(1000)
     found = calibrate(judged(judge), "faithfulness", labels(truth[:150]))
     plan = found.planning([150]).frame.iloc[0]
@@ -595,42 +454,27 @@ def test_the_plan_says_what_the_present_labels_give(judged, labels, drawn):
     half = (corrected.high - corrected.low) / 2
     assert plan["half_width_corrected"] == pytest.approx(half, rel=0.02)
     assert plan["worth"] == pytest.approx(found.means.labels_worth, rel=0.03)
-
-
-def test_more_labels_are_surer(judged, labels, drawn):
-    truth, judge = drawn(1000)
-    frame = calibrate(judged(judge), "faithfulness", labels(truth[:150])).planning().frame
+    frame = found.planning().frame
     assert frame["labels"].tolist() == [25, 50, 100, 200, 400]
     assert frame["half_width_corrected"].is_monotonic_decreasing
     assert frame["half_width_alone"].is_monotonic_decreasing
-
-
-@pytest.mark.parametrize("told", [1, 2.5, 13, True])
-def test_a_number_of_labels_must_make_sense(small, told):
-    with pytest.raises(DataError, match="labels must be integers from 2 to 12"):
-        small.planning([told])
+    for n in (1, 2.5, 13, True):
+        with pytest.raises(DataError, match="labels must be integers from 2 to 12"):
+            small.planning([n])
 
 
 # -- as a result
 
 
-def test_shuffled_queries_change_nothing(judged, labels, drawn):
-    truth, judge = drawn(60)
-    run, people = judged(judge), labels(truth[:40])
-    order = np.random.default_rng(1).permutation(60)
-    turned = RAGPipelineEvaluation("hybrid", run.scores.iloc[order].reset_index())
-    one = calibrate(run, "faithfulness", people, n_resamples=1).frame
-    other = calibrate(turned, "faithfulness", people[::-1], n_resamples=1).frame
-    columns = ["estimate", "n"]
-    pd.testing.assert_frame_equal(one[columns], other[columns])
-
-
-def test_the_evaluation_hands_over_with_its_own_idea_of_correct(labels):
+def test_the_evaluation_hands_over_with_its_own_idea_of_correct(labels, small):
     data = {"query_id": ["q0", "q1", "q2"], "faithfulness": [0.7, 0.9, 0.2]}
     run = RAGPipelineEvaluation("hybrid", data, correct=("faithfulness", 0.8))
     found = run.calibrate("faithfulness", labels([1, 1, 0]))
     assert isinstance(found, Calibration)
     assert found.settings["threshold"] == 0.8
+    # Another calibration takes the errors of one.
+    found = run.calibrate("faithfulness", labels([1, 1]), errors=small.errors)
+    assert "Rogan-Gladen, external" in set(found.frame["figure"])
 
 
 def test_it_prints_its_answer_on_a_screen_and_keeps_how_it_was_made(small):
@@ -664,29 +508,22 @@ def two(judged, drawn, labels):
     return old, new
 
 
-def test_the_difference_is_put_right_by_labels_of_both(two):
+def test_the_difference_is_corrected_using_labels_of_both(two):
     old, new = two
     told = old.difference(new)
     frame = told.frame.set_index("figure")
+    corrected = frame.loc["corrected (PPI++)", ["difference", "ci_low", "ci_high"]]
     assert frame.loc["judge alone", "ci_low"] > 0
     assert abs(frame.loc["people alone", "difference"]) < 0.05
-    assert frame.loc["corrected (PPI++)", "ci_low"] < 0 < frame.loc["corrected (PPI++)", "ci_high"]
+    assert corrected["ci_low"] < 0 < corrected["ci_high"]
     assert any("not confirm" in note for note in told.notes)
-
-
-def test_the_corrected_difference_by_hand(two):
-    old, new = two
-    gap = new.ratings.judge - old.ratings.judge
-    labels = (new.ratings.labels - old.ratings.labels)[:200]
-    told = ppi_mean(labels, gap[:200], gap[200:])
-    row = old.difference(new).frame.set_index("figure").loc["corrected (PPI++)"]
-    assert (row["difference"], row["ci_low"]) == pytest.approx((told.estimate, told.low))
-
-
-def test_swapping_the_pipelines_turns_the_sign(two):
-    old, new = two
-    one, other = old.difference(new).frame, new.difference(old).frame
-    np.testing.assert_allclose(one["difference"], -other["difference"], atol=1e-12)
+    gap = new.pairs["judge"] - old.pairs["judge"]  # of the first 200 queries, which have labels
+    people = new.pairs["people"] - old.pairs["people"]
+    every = new.evaluation.scores["faithfulness"] - old.evaluation.scores["faithfulness"]
+    by_hand = ppi_mean(people, gap, every.iloc[200:])
+    assert corrected.tolist() == pytest.approx([by_hand.estimate, by_hand.low, by_hand.high])
+    turned = new.difference(old).frame["difference"]
+    np.testing.assert_allclose(told.frame["difference"], -turned, atol=1e-12)
 
 
 def test_a_difference_that_is_shown_is_a_sentence(judged, labels, drawn):
@@ -710,17 +547,15 @@ def test_a_difference_that_few_labels_move_is_told(judged, labels, drawn):
     )
 
 
-def test_where_all_are_labelled_peoples_difference_stands(judged, labels):
-    old = calibrate(judged([1, 0, 1, 1], "old"), "faithfulness", labels([1, 0, 0, 1]))
-    new = calibrate(judged([1, 1, 1, 1], "new"), "faithfulness", labels([1, 1, 0, 1]))
-    told = old.difference(new)
-    assert list(told.frame["figure"]) == ["judge alone", "people alone"]
-    assert any("needs no correction" in note for note in told.notes)
-
-
 def test_two_pipelines_need_labels_of_both_on_the_same_queries(judged, labels):
     old = calibrate(judged([1, 0, 1, 1], "old"), "faithfulness", labels([1, 0]))
     other = pd.Series({"q2": 1.0, "q3": 0.0})
     new = calibrate(judged([1, 1, 1, 1], "new"), "faithfulness", other)
     with pytest.raises(AlignmentError, match="got 0"):
         old.difference(new)
+    # Where all are labelled people's own difference stands.
+    old = calibrate(judged([1, 0, 1, 1], "old"), "faithfulness", labels([1, 0, 0, 1]))
+    new = calibrate(judged([1, 1, 1, 1], "new"), "faithfulness", labels([1, 1, 0, 1]))
+    told = old.difference(new)
+    assert list(told.frame["figure"]) == ["judge alone", "people alone"]
+    assert any("needs no correction" in note for note in told.notes)

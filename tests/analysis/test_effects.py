@@ -120,70 +120,58 @@ def test_shares_of_zeros_and_ones_are_averaged():
     assert row["test"] == "sign-flip-midp"  # halves are neither 0 nor 1, but ties are forced
 
 
-def test_the_other_order_of_levels_turns_the_sign(runs, effects):
-    turned = main_effects(runs[::-1])
-    for factor in ("top_k", "reranker"):
-        [one] = effects.frame[effects.frame["factor"] == factor].to_dict("records")
-        [other] = turned.frame[turned.frame["factor"] == factor].to_dict("records")
-        assert other["difference"] == pytest.approx(-one["difference"], abs=1e-15)
-        assert other["pvalue"] == pytest.approx(one["pvalue"], rel=1e-9)
-        assert (other["reference"], other["level"]) == (one["level"], one["reference"])
-
-
-def test_the_order_of_the_queries_moves_nothing(runs, effects):
-    shuffled = [
+def test_the_other_order_of_levels_turns_the_sign_and_that_of_queries_moves_nothing(runs, effects):
+    turned = [
         RAGPipelineEvaluation(
             run.name, run.scores.sample(frac=1, random_state=n).reset_index(), config=run.config
         )
-        for n, run in enumerate(runs)
+        for n, run in enumerate(runs[::-1])
     ]
-    frame = main_effects(shuffled).frame
-    columns = ["difference", "ci_low", "ci_high", "pvalue"]
-    np.testing.assert_allclose(frame[columns], effects.frame[columns], rtol=1e-9, atol=1e-14)
+    one, other = (found.frame.set_index("factor") for found in (effects, main_effects(turned)))
+    for factor in ("top_k", "reranker"):
+        ours, theirs = one.loc[factor], other.loc[factor]
+        assert theirs["difference"] == pytest.approx(-ours["difference"], rel=1e-9, abs=1e-14)
+        assert theirs["pvalue"] == pytest.approx(ours["pvalue"], rel=1e-9)
+        assert theirs["ci_low"] == pytest.approx(-ours["ci_high"], rel=1e-9, abs=1e-14)
+        assert (theirs["reference"], theirs["level"]) == (ours["level"], ours["reference"])
 
 
-def test_a_query_that_one_pipeline_did_not_score_is_left_out_and_counted(runs):
-    broken = runs[0].scores.reset_index()
-    broken.loc[3, "recall@5"] = math.nan
-    first = RAGPipelineEvaluation(runs[0].name, broken, config=runs[0].config)
-    frame = main_effects([first, *runs[1:]]).frame
-    assert frame["n"].tolist() == [N - 1] * 4
-    assert frame["n_dropped"].tolist() == [1] * 4
+def test_queries_that_one_pipeline_lacks_or_did_not_score_are_left_out_and_counted(runs):
+    def with_first(rows):
+        first = RAGPipelineEvaluation(runs[0].name, rows, config=runs[0].config)
+        return main_effects([first, *runs[1:]])
 
-
-def test_queries_that_a_pipeline_lacks_are_said(runs):
-    short = RAGPipelineEvaluation(
-        runs[0].name, runs[0].scores.reset_index().iloc[:35], config=runs[0].config
-    )
-    effects = main_effects([short, *runs[1:]])
-    assert effects.frame["n"].tolist() == [35] * 4
-    assert any("35 queries are in all pipelines" in note for note in effects.notes)
+    rows = runs[0].scores.reset_index()
+    short = with_first(rows.iloc[:35])
+    assert short.frame["n"].tolist() == [35] * 4
+    assert any("35 queries are in all pipelines" in note for note in short.notes)
+    rows.loc[3, "recall@5"] = math.nan
+    frame = with_first(rows).frame
+    assert frame[["n", "n_dropped"]].drop_duplicates().to_numpy().tolist() == [[N - 1, 1]]
 
 
 # -- interactions
 
 
 def test_an_interaction_is_a_difference_of_two_effects(runs, effects):
-    long = long_frame(runs)
-    mean = long.groupby(["top_k", "reranker", "query_id"])["recall@5"].mean()
-    small = mean[5]["on"] - mean[5]["off"]
-    large = mean[10]["on"] - mean[10]["off"]
-    row = effects.interactions().frame.set_index("candidate").loc["reranker=on at top_k=10"]
+    mean = long_frame(runs).groupby(["top_k", "reranker", "query_id"])["recall@5"].mean()
+    small, large = (mean[k]["on"] - mean[k]["off"] for k in (5, 10))
+    frame = effects.interactions().frame
+    row = frame.set_index("candidate").loc["reranker=on at top_k=10"]
     assert row["baseline_mean"] == pytest.approx(small.mean(), abs=1e-12)
     assert row["candidate_mean"] == pytest.approx(large.mean(), abs=1e-12)
     assert row["difference"] == pytest.approx((large - small).mean(), abs=1e-12)
-    drawn = stats.ttest_1samp(large - small, 0.0).pvalue  # SciPy: an effect of 0.1 is far out
     assert row["pvalue_adjusted"] < 0.001
-    assert drawn < 1e-6
-
-
-def test_there_is_a_row_for_each_pair_of_further_levels(effects):
-    names = effects.interactions().frame["candidate"].tolist()
-    assert names == [
+    assert stats.ttest_1samp(large - small, 0.0).pvalue < 1e-6  # SciPy: 0.1 is far out
+    # A row for each pair of further levels.
+    assert frame["candidate"].tolist() == [
         "reranker=on at top_k=10",
         *("chunk_size=256 at top_k=10", "chunk_size=512 at top_k=10"),
         *("chunk_size=256 at reranker=on", "chunk_size=512 at reranker=on"),
     ]
+    bare = MainEffects("by hand", effects.frame, pairings=effects.pairings)
+    with pytest.raises(DataError, match=r"create them with main_effects\(\)"):
+        bare.interactions()
 
 
 # -- the rest of a comparison
@@ -205,9 +193,6 @@ def test_effects_are_printed_and_drawn(effects):
     assert labels[:2] == ["top_k=10", "reranker=on"]
     assert "improvement over the first level" in axes.get_xlabel()
     assert axes.get_title() == "Effects of top_k, reranker and chunk_size"
-
-
-def test_effects_have_no_page(effects):
     with pytest.raises(DataError, match="a page shows pipelines"):
         effects.report()
 
@@ -215,15 +200,17 @@ def test_effects_have_no_page(effects):
 # -- what is no grid
 
 
-def test_a_missing_combination_is_named(runs):
+def test_what_is_no_grid_is_refused(runs):
     with pytest.raises(DataError, match=r"1 of 12 are missing: 'top_k=10, reranker=on, .*=512'"):
         main_effects(runs[:-1])
-
-
-def test_two_pipelines_of_the_same_settings_are_named(runs):
     twin = runs[0].with_name("twin")
     with pytest.raises(DataError, match="'twin' and '5-off-128' have the same settings: top_k=5"):
         main_effects([*runs, twin])
+    frame = runs[0].scores.reset_index()
+    frame["query_id"] = "other-" + frame["query_id"]
+    other = RAGPipelineEvaluation(runs[0].name, frame, config=runs[0].config)
+    with pytest.raises(DataError, match="no query id is in all of them"):
+        main_effects([other, *runs[1:]])
 
 
 def test_settings_that_were_not_varied_are_no_factors(runs):
@@ -247,20 +234,6 @@ def test_evaluations_without_settings_are_refused():
     same = [run.with_name(f"{n}") for n, run in enumerate([cell({"k": 1}, [0.5, 0.6])] * 2)]
     with pytest.raises(DataError, match=r"must differ in a setting of their config.*theirs: 'k'"):
         main_effects(same)
-
-
-def test_pipelines_on_other_queries_are_refused(runs):
-    frame = runs[0].scores.reset_index()
-    frame["query_id"] = "other-" + frame["query_id"]
-    other = RAGPipelineEvaluation(runs[0].name, frame, config=runs[0].config)
-    with pytest.raises(DataError, match="no query id is in all of them"):
-        main_effects([other, *runs[1:]])
-
-
-def test_effects_made_by_hand_have_no_grid(effects):
-    bare = MainEffects("by hand", effects.frame, pairings=effects.pairings)
-    with pytest.raises(DataError, match=r"create them with main_effects\(\)"):
-        bare.interactions()
 
 
 def test_effects_and_interactions_take_clusters(runs, effects):

@@ -42,13 +42,13 @@ def test_there_is_a_row_a_metric_and_a_column_a_percentile(proposal):
 
 
 def test_below_is_strictly_below_and_worst_first(proposal):
+    before = proposal.scores.copy()
     rows = below_threshold(proposal, "reciprocal_rank", 0.5)
     assert rows.index.tolist() == ["8ac473ec", "53c3b3e6"]
     exact = below_threshold(proposal, "reciprocal_rank", 0.378064)
     assert exact.index.tolist() == ["8ac473ec"]
-
-
-def test_unscored_is_never_below():
+    pd.testing.assert_frame_equal(proposal.scores, before)
+    # What is unscored is never below.
     rows = below_threshold(evaluated(recall=[None, 0.2, 0.9]), "recall", 1.0)
     assert rows.index.tolist() == ["q1", "q2"]
 
@@ -68,15 +68,16 @@ def test_a_threshold_that_is_none_raises(rule):
         failures(evaluated(recall=[0.1, 0.3]), "recall", rule)
 
 
-def test_an_unknown_metric_is_told_the_nearest():
-    with pytest.raises(UnknownNameError, match="Did you mean 'recall'"):
-        failures(evaluated(recall=[0.1, 0.3]), "recal", 0.5)
-
-
-def test_failures_lie_on_the_wrong_side_by_direction():
-    evaluation = evaluated(latency_ms=[10.0, 500.0, 90.0], recall=[0.1, 0.9, 0.6])
+def test_failures_lie_on_the_wrong_side_by_direction_and_the_unscored_are_counted():
+    evaluation = evaluated(latency_ms=[10.0, 500.0, 90.0], recall=[0.1, None, 0.6])
     assert failures(evaluation, "latency_ms", 50).frame.index.tolist() == ["q1", "q2"]
-    assert failures(evaluation, "recall", 0.7).frame.index.tolist() == ["q0", "q2"]
+    found = failures(evaluation, "recall", 0.5)
+    assert found.frame.index.tolist() == ["q0"]
+    assert found.notes == (
+        *("1 of 2 scored queries lie below 0.5 on recall", "1 query without a score is not listed"),
+    )
+    with pytest.raises(UnknownNameError, match="Did you mean 'recall'"):
+        failures(evaluation, "recal", 0.5)
 
 
 def test_failures_show_texts_and_reasons_and_cut_nothing():
@@ -97,32 +98,13 @@ def test_failures_show_texts_and_reasons_and_cut_nothing():
     assert "claims 2 of 3" in str(result)
 
 
-def test_failures_say_how_many_are_unscored():
-    notes = failures(evaluated(recall=[0.1, None, 0.9]), "recall", 0.5).notes
-    assert notes[0] == "1 of 2 scored queries lie below 0.5 on recall"
-    assert notes[1] == "1 query without a score is not listed"
-
-
-def test_the_frame_given_is_never_changed(proposal):
-    before = proposal.scores.copy()
-    below_threshold(proposal, "recall" if "recall" in proposal.metrics else "multi_hit", 0.5)
-    failures(proposal, "multi_hit", 0.5)
-    pd.testing.assert_frame_equal(proposal.scores, before)
-
-
 @pytest.mark.parametrize("find", [failures, below_threshold])
 @pytest.mark.parametrize("threshold", [1.5, 7, -0.1])
 def test_a_threshold_beyond_all_possible_scores_is_refused(find, threshold):
-    with pytest.raises(DataError, match=f"from 0 to 1, so a threshold of {threshold:g} decides"):
-        find(evaluated(faithfulness=[0.2, 0.9]), "faithfulness", threshold)
-
-
-def test_a_threshold_in_percent_is_recognised():
-    with pytest.raises(DataError, match=r"Did you mean 0\.7\?"):
-        failures(evaluated(faithfulness=[0.2, 0.9]), "faithfulness", 70)
-
-
-def test_a_threshold_at_a_bound_and_one_of_a_metric_without_bounds_are_fine():
     of = evaluated(faithfulness=[0.2, 1.0], latency_ms=[100.0, 200.0])
+    with pytest.raises(DataError, match=f"from 0 to 1, so a threshold of {threshold:g} decides"):
+        find(of, "faithfulness", threshold)
+    with pytest.raises(DataError, match=r"Did you mean 0\.7\?"):
+        find(of, "faithfulness", 70)
     assert len(failures(of, "faithfulness", 1).frame) == 1
-    assert len(failures(of, "latency_ms", 5000).frame) == 0
+    assert len(failures(of, "latency_ms", 5000).frame) == 0  # without bounds
