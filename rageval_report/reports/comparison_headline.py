@@ -133,10 +133,8 @@ def _details_of_several(
         for name, verdicts in groups.items()
     }
     counts = {name: (len(own[BETTER]), len(own[WORSE])) for name, own in labels.items()}
-    # Better on something only, then better and worse, then worse only; the least worse first.
-    by_kind = sorted(counts, key=lambda name: _kind_of(*counts[name]))
-    differing = [name for name in by_kind if any(counts[name])]
-    differing.sort(key=lambda name: counts[name][::-1], reverse=True)
+    best_first = sorted(groups, key=lambda name: best_first_key(groups[name]))
+    differing = [name for name in best_first if any(counts[name])]
     for name in differing[:_MOST_CANDIDATES]:
         parts = [f"{shown} on {names_with_rest(own)}" for shown, own in labels[name].items() if own]
         yield f"{names.of(name)}: {', '.join(parts)}."
@@ -147,8 +145,11 @@ def _details_of_several(
         yield f"No difference is shown for {counted(quiet, 'candidate')}."
 
 
-def _kind_of(better: int, worse: int) -> int:
-    return 2 if not better else int(worse > 0)
+def best_first_key(verdicts: Sequence[MetricVerdict]) -> tuple[int, int, int]:
+    """Better on something only, then better and worse, then neither, then worse only."""
+    better, worse = (len(of_shown(verdicts, shown)) for shown in (BETTER, WORSE))
+    kind = int(worse > 0) if better else 2 + int(worse > 0)
+    return kind, worse, -better
 
 
 def _basis(

@@ -15,7 +15,6 @@ from rageval_report.analysis.rank import rank
 from rageval_report.analysis.report import evaluation_report
 from rageval_report.analysis.tables import table_of
 from rageval_report.analysis.verdicts import (
-    MetricVerdict,
     by_candidate,
     comparison_verdicts,
     pair_text,
@@ -35,7 +34,7 @@ from rageval_report.reports.common_sections import (
     slice_picture,
     without_empty,
 )
-from rageval_report.reports.comparison_headline import comparison_headline
+from rageval_report.reports.comparison_headline import best_first_key, comparison_headline
 from rageval_report.reports.parts import (
     ReportVerdict,
     Section,
@@ -62,7 +61,6 @@ from rageval_report.scores.correct_notion import (
     describe_notions,
     shared_notions,
 )
-from rageval_report.scores.shown import BETTER, WORSE
 from rageval_report.stats.means import QUARTILES
 
 FAMILIES = (
@@ -222,8 +220,7 @@ def strip_section(comparison: Comparison, wording: Wording) -> Section:
             correction=str(comparison.settings["correction"]),
             heading=pair_text(own, wording.names, fewest) if are_several else "",
         )
-        # Those of which most is shown first; equal ones in the order of the caller.
-        for own in sorted(groups.values(), key=_n_open)
+        for own in sorted(groups.values(), key=best_first_key)
     )
     return Section(
         "comparison",
@@ -232,11 +229,6 @@ def strip_section(comparison: Comparison, wording: Wording) -> Section:
         views=strips,
         numbers="The numbers behind the verdicts: n, p, correction, and each in a sentence",
     )
-
-
-def _n_open(verdicts: Sequence[MetricVerdict]) -> int:
-    """The number of metrics on which no difference is shown."""
-    return sum(verdict.shown not in (BETTER, WORSE) for verdict in verdicts)
 
 
 def _changed_section(

@@ -253,3 +253,31 @@ def test_another_pipeline_of_the_file_is_chosen_by_its_name(several, run):
 def test_other_views_take_one_file_of_several_pipelines_too(several, run):
     for view in ("--pareto", "--regressions recall"):
         assert run(f"compare several.csv {view}").exit_code == 0
+
+
+# -- three files or more
+
+
+@pytest.fixture
+def three(folder):
+    rng = np.random.default_rng(3)
+    base = rng.uniform(0.3, 0.7, 60)
+    for name, shift in (("slow", 0.0), ("worse", -0.1), ("fast", 0.15)):
+        scores = np.clip(base + shift + rng.normal(0, 0.05, 60), 0, 1).round(3)
+        rows = [f"q{i},{score}" for i, score in enumerate(scores)]
+        Path(f"{name}.csv").write_text("\n".join(["query_id,recall", *rows]), "utf-8")
+    return "slow.csv worse.csv fast.csv"
+
+
+@pytest.mark.parametrize("command", ["compare", "report"])
+def test_three_files_lead_with_the_best_name_the_baseline_and_point_to_rank(three, run, command):
+    headline, next_line = run(f"{command} {three}").stdout.splitlines()[:2]
+    assert headline == "fast is best: better than all others on recall."
+    assert next_line == "The command rank compares every pair; below, slow is the baseline."
+
+
+def test_the_page_of_three_opens_with_the_best_candidate(three, run):
+    assert run(f"compare {three} -o page.html").exit_code == 0
+    page = Path("page.html").read_text("utf-8")
+    assert '<h1 dir="auto">fast is best: better than all others on Recall.</h1>' in page
+    assert page.index("fast is better than slow on 1 of 1") < page.index("worse is worse than slow")
