@@ -459,7 +459,7 @@ class GateResult(Result):
     def summary(self) -> str:
         """How many gates fail, and which."""
         frame, n, parts = self.frame, len(self.frame), []
-        is_one = frame["pipeline"].nunique() == 1
+        is_one = not self.grouped_by
         who = frame["pipeline"].iloc[0] if is_one else "The candidates"
         if self.passed:
             passes = "passes" if is_one else "pass"

@@ -127,9 +127,8 @@ def read_gates(path: str | Path) -> Gates:
         kind = _describe(document)
         raise ReaderError(f'expected rules = ["mean(faithfulness) >= 0.8"]; got {kind}', path)
     for key, value in document.items():
-        line = _line_of(
-            rf"^\s*[\"']?{re.escape(key)}[\"']?\s*[=:]|^\s*\[+\s*{re.escape(key)}", text
-        )
+        word = re.escape(key)
+        line = _line_of(rf"^\s*[\"']?{word}[\"']?\s*[=:]|^\s*\[+\s*{word}", text)
         if key not in _KEYS:
             raise ReaderError(str(UnknownNameError("setting of gates", key, _KEYS)), path, line)
         expected, is_valid = _KEYS[key]

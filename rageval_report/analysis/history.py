@@ -110,9 +110,9 @@ class History(Drawn):
         means = self.frame.pivot_table("mean", "metric", "run", dropna=False)
         frame = means.reindex(last["metric"], columns=pd.Index(shown)).reset_index()
         frame.columns = pd.Index(["metric", *(f"run {place}" for place in range(len(shown)))])
-        for name in ("", *_NUMBERS[:2], _NUMBERS[3]):
-            column = "_".join(filter(None, ("difference", name)))
-            frame[name or column] = last[column].to_numpy()
+        frame["difference"] = last["difference"].to_numpy()
+        for name in ("ci_low", "ci_high", "pvalue_adjusted"):
+            frame[name] = last[f"difference_{name}"].to_numpy()
         frame["verdict"] = [*map(self._dated_verdict, last["metric"], last["verdict"])]
         headings = {f"run {place}": str(name) for place, name in enumerate(shown)}
         return answer_of(
@@ -256,10 +256,6 @@ def _find_baseline(runs: Sequence[DatedRun], baseline: str | None) -> DatedRun:
     if not runs:
         raise DataError("a history needs at least one run; got none")
     by_name = {run.name: run for run in runs}
-    if len(by_name) < len(runs):
-        names = [run.name for run in runs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"two runs are named {twice!r}; give each its own name")
     if baseline is not None and baseline not in by_name:
         raise UnknownNameError("run", baseline, by_name)
     return runs[0] if baseline is None else by_name[baseline]

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -117,27 +118,25 @@ class _Watched:
         self, path: pd.DataFrame, starts: IntArray, needed: float, unit: str
     ) -> dict[str, Any]:
         """Whether and since when the metric is worse than in the reference."""
-        metric, names, is_worse = self.metric.name, path["batch"].tolist(), path["alarm"].any()
+        metric, names, is_worse = self.metric, path["batch"].tolist(), bool(path["alarm"].any())
         at = int(path["alarm"].argmax())
         since = int(starts[at]) if is_worse else 0
         # What is shown is the time since the change, or the whole time if there was none.
         shown = path[since:][path["n"][since:] > 0]
-        n, mean, verdict = int(shown["n"].sum()), math.nan, None
-        if n:
-            mean = math.fsum(shown["n"] * shown["mean"]) / n
-        if is_worse:
-            side = "below" if self.metric.greater_is_better else "above"
-            where = "" if self.slice_name == _ALL else f" on {self.slice_name}"
-            verdict = (
-                f"{metric} is worse{where} since {names[since]}: mean {mean:.3g} of {n} {unit}, "
-                f"{side} {self.bets.limit:.3g}; the reference has {self.reference.mean:.3g} "
-                f"(alarm at {names[at]})"
-            )
+        n = int(shown["n"].sum())
+        mean = math.fsum(shown["n"] * shown["mean"]) / n if n else math.nan
+        side = "below" if metric.greater_is_better else "above"
+        where = "" if self.slice_name == _ALL else f" on {self.slice_name}"
+        verdict = (
+            f"{metric.name} is worse{where} since {names[since]}: mean {mean:.3g} of {n} {unit}, "
+            f"{side} {self.bets.limit:.3g}; the reference has {self.reference.mean:.3g} "
+            f"(alarm at {names[at]})"
+        )
         return {
-            "metric": metric,
-            "title": self.metric.title,
+            "metric": metric.name,
+            "title": metric.title,
             "slice": self.slice_name,
-            "alarm": bool(is_worse),
+            "alarm": is_worse,
             "since": names[since] if is_worse else None,
             "alarm_at": names[at] if is_worse else None,
             "n": n,
@@ -147,7 +146,7 @@ class _Watched:
             "limit": self.bets.limit,
             "evidence": float(path["evidence"].max()),
             "needed": needed,
-            "verdict": verdict,
+            "verdict": verdict if is_worse else None,
         }
 
 
@@ -209,21 +208,18 @@ def monitor_batches(
 def _choose_metrics(
     reference: DatedRun, names: Sequence[str] | None
 ) -> tuple[list[Metric], list[str]]:
+    """The named metrics, or all that have bounds, and a note on the others."""
     known = reference.metrics
-    if names is not None:
-        chosen = [known[resolver(known)(name)] for name in names]
-        for metric in chosen:
-            if metric.bounds is None:
-                raise DataError(
-                    f"{metric.name!r} has no bounds, so no rate of false alarms can be promised; "
-                    f"give them: metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
-                )
-        return chosen, []
-    bounded = [metric for metric in known.values() if metric.bounds is not None]
-    others = ", ".join(metric.name for metric in known.values() if metric.bounds is None)
-    if not bounded:
-        raise DataError(f"no metric of {reference.name} has bounds: {others}")
-    return bounded, [f"not watched, because they have no bounds: {others}"] if others else []
+    chosen = known.values() if names is None else [known[resolver(known)(name)] for name in names]
+    bounded = [metric for metric in chosen if metric.bounds is not None]
+    others = [metric.name for metric in chosen if metric.bounds is None]
+    if others and (names is not None or not bounded):
+        raise DataError(
+            f"{others[0]!r} has no bounds, so no rate of false alarms can be promised; "
+            f"give them: metrics={{{others[0]!r}: {{'bounds': (low, high)}}}}"
+        )
+    note = f"not watched, because they have no bounds: {', '.join(others)}"
+    return bounded, [note] if others else []
 
 
 def _check_whole_clusters(batches: Sequence[DatedRun], clusters: Clusters) -> None:
@@ -307,6 +303,5 @@ def _notes_on_slices(
     lacking = [batch.name for batch in batches if by not in batch.table.sample.details]
     if lacking:
         yield f"without the column {by}: {', '.join(lacking)}"
-    new = dict.fromkeys(group for tables in groups for group in tables if group not in known)
-    if new:
+    if new := [label for label in dict.fromkeys(chain(*groups)) if label not in known]:
         yield f"not in the reference, and so not watched: {', '.join(new)}"

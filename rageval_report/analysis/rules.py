@@ -14,6 +14,7 @@ Blanks are free. An error points at the place in the rule.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import unicodedata
@@ -425,28 +426,28 @@ def _resolve_call(rule: Rule, call: Word, run: gf.GatedRun) -> RuleRequest:
 
 
 def _find_figure(rule: Rule, word: Word, run: gf.GatedRun) -> gf.GateFigure:
-    known, name = {**gf.FIGURES, **({} if run.comparison is None else gf.PAIR_FIGURES)}, word.text
+    name = word.text.lower()
+    known = {**gf.FIGURES, **({} if run.comparison is None else gf.PAIR_FIGURES)}
     # A word in quotes is a name, so a metric may be called "mean".
-    if name.lower() in known and not word.is_quoted:
-        return known[name.lower()]
+    if name in known and not word.is_quoted:
+        return known[name]
     try:
-        percentile = gf.percentile_figure(name.lower())
+        percentile = gf.percentile_figure(name)
     except DataError as exc:
         rule.refuse(str(exc), word.place)
     if percentile is not None:
         return percentile
-    if name.lower() in gf.PAIR_FIGURES:
-        rule.refuse(f"{name.lower()} needs a baseline: {IN_PYTHON}", word.place)
+    if name in gf.PAIR_FIGURES:
+        rule.refuse(f"{name} needs a baseline: {IN_PYTHON}", word.place)
     names = sorted([*known, *gf.LIMITS, "p95"])
-    error = rule.unknown(word, UnknownNameError("figure", name, names))
-    if word.arguments is not None:
-        raise error
-    try:
-        resolver(run.metrics)(name)
-    except (UnknownNameError, DataError):
-        raise error from None
-    example = f"mean({word.written}). Known: {', '.join(names)}"
-    rule.refuse(f"{name} is a metric; name one of its figures, such as {example}", word.place)
+    is_metric = False
+    with contextlib.suppress(UnknownNameError, DataError):
+        is_metric = word.arguments is None and bool(resolver(run.metrics)(word.text))
+    if is_metric:
+        example = f"mean({word.written}). Known: {', '.join(names)}"
+        problem = f"{word.text} is a metric; name one of its figures, such as {example}"
+        rule.refuse(problem, word.place)
+    raise rule.unknown(word, UnknownNameError("figure", word.text, names))
 
 
 def _check_margin(
@@ -454,9 +455,9 @@ def _check_margin(
 ) -> float:
     """The margin of the rule, or else that of the comparison; positive, and not the whole range."""
     plan, method = run.pair(metric).comparison.plan, words.get(gf.MARGIN_METHOD)
-    if (method.text if method else plan.margin_method) == STRICT:
-        if problem := what_strict_lacks(metric):
-            rule.refuse(problem, (method or words["metric"]).place)
+    is_strict = (method.text if method else plan.margin_method) == STRICT
+    if is_strict and (problem := what_strict_lacks(metric)):
+        rule.refuse(problem, (method or words["metric"]).place)
     if margin is None:
         planned = plan.margin_of(metric)
         if planned is None:
