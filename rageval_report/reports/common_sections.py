@@ -80,15 +80,7 @@ def origin_section(runs: tuple[Scored, ...]) -> Section:
 
 
 def listed_runs(runs: tuple[Any, ...], metrics: Iterable[str]) -> tuple[tuple[Scored, ...], str]:
-    """What a page lists: all queries, of large scans the worst of each; and a sentence about it.
-
-    Parameters
-    ----------
-    runs : tuple of Scored, or of EvaluationScan
-        The pipelines.
-    metrics : iterable of str
-        Their metrics, by the name of any of them.
-    """
+    """What a page lists: all queries, of large scans the worst of each; and a sentence about it."""
     if not is_scan(runs[0]):
         return runs, ""
     most = MOST_LISTED_QUERIES // len(runs)

@@ -54,17 +54,7 @@ class Causes:
 
     @classmethod
     def of(cls, causes: Sequence[Result], pipelines: Sequence[str], names: ShortNames) -> Causes:
-        """The causes of some pipelines.
-
-        Parameters
-        ----------
-        causes : sequence of Result
-            What `breakdown` gives, one for each pipeline.
-        pipelines : sequence of str
-            Their names.
-        names : ShortNames
-            Their short names.
-        """
+        """The causes of some pipelines."""
         frames = [result.frame.set_index("cause") for result in causes]
         order = list(dict.fromkeys(name for frame in frames for name in frame.index))
         order.sort(key=lambda name: name in (FINE, UNKNOWN))

@@ -145,19 +145,7 @@ class Changed:
     def of(
         cls, pairing: Pairing, outcome: pd.Series | None, words: str, names: ShortNames
     ) -> Changed | None:
-        """What changed, or None if no query did.
-
-        Parameters
-        ----------
-        pairing : Pairing
-            Two runs side by side.
-        outcome : Series of str, optional
-            The outcome of each query by its id: one of the four of this module, or another one.
-        words : str
-            The rule for a right answer.
-        names : ShortNames
-            The short names of the pipelines.
-        """
+        """What changed, or None if no query did."""
         counts = Counter() if outcome is None else Counter(outcome.tolist())
         return cls.of_counts(pairing, counts, _most_changed(pairing, outcome), words, names)
 
@@ -170,22 +158,7 @@ class Changed:
         words: str,
         names: ShortNames,
     ) -> Changed | None:
-        """What changed between two runs of which some queries are known; None if nothing did.
-
-        Parameters
-        ----------
-        pairing : Pairing
-            The known queries of two runs side by side.
-        counts : mapping of str to int
-            How many of all queries have each outcome; empty if there is no rule.
-        changed : mapping of str to sequence of str
-            The ids of the queries that became wrong, and of those that became right, the largest
-            change first; without a rule those that fell and rose most.
-        words : str
-            The rule for a right answer.
-        names : ShortNames
-            The short names of the pipelines.
-        """
+        """What changed between two runs of which some queries are known; None if nothing did."""
         groups = tuple(_groups(pairing, counts, changed))
         segments = tuple(_segments(counts))
         if not segments and not groups:
@@ -200,13 +173,7 @@ class Changed:
 
 
 def view_address(**parameters: str) -> str:
-    """The fragment of the page's address that shows some queries.
-
-    Examples
-    --------
-    >>> view_address(outcome="became wrong")
-    '#outcome=became+wrong'
-    """
+    """The fragment of the page's address that shows some queries."""
     return f"#{urlencode(parameters)}"
 
 
@@ -239,20 +206,7 @@ def _segments(counts: Mapping[str, int]) -> Iterable[Segment]:
 
 
 def improvements_of(kind: str, changes: FloatArray) -> FloatArray:
-    """How far queries changed in the direction of a kind; NaN where it was not in this direction.
-
-    Parameters
-    ----------
-    kind : str
-        `BECAME_WRONG` or `BECAME_RIGHT`.
-    changes : ndarray of float
-        The mean improvement of each query.
-
-    Examples
-    --------
-    >>> improvements_of(BECAME_WRONG, np.array([0.5, -0.25, np.nan])).tolist()
-    [nan, 0.25, nan]
-    """
+    """How far queries changed in the direction of a kind; NaN if it was the other direction."""
     sizes = -changes if kind == BECAME_WRONG else changes
     return np.where(sizes > _LEAST_CHANGE, sizes, np.nan)
 
@@ -345,15 +299,7 @@ def _bar(metric: Metric, values: tuple[float, float], shares: tuple[float, float
 
 
 def mark_new_words(before: str, after: str) -> list[tuple[str, bool]]:
-    """A text in pieces, and whether each is not in another text.
-
-    Examples
-    --------
-    >>> mark_new_words("14 working days", "15 working days")
-    [('15', True), (' working days', False)]
-    >>> mark_new_words("", "15 days")
-    [('15 days', False)]
-    """
+    """A text in pieces, and whether each is not in another text."""
     if not before or not after:
         return [(after, False)] if after else []
     old, new = list(_WORD.finditer(before)), list(_WORD.finditer(after))
@@ -369,26 +315,12 @@ def mark_new_words(before: str, after: str) -> list[tuple[str, bool]]:
 
 
 def plain_outcomes(outcome: pd.Series, names: Sequence[str]) -> pd.Series:
-    """Outcomes such as "only hybrid right" in the words of this module.
-
-    Parameters
-    ----------
-    outcome : Series of str
-        The outcome of each query.
-    names : sequence of str
-        As of `rageval_report.reports.parts.outcome_names`.
-    """
+    """Outcomes such as "only hybrid right" in the words of this module."""
     known = plain_outcome_names(names)
     return outcome.map(lambda name: known.get(name, name))
 
 
 def plain_outcome_names(names: Sequence[str]) -> dict[str, str]:
-    """Each outcome such as "only hybrid right" with its name in the words of this module.
-
-    Parameters
-    ----------
-    names : sequence of str
-        As of `rageval_report.reports.parts.outcome_names`.
-    """
+    """Each outcome such as "only hybrid right" with its name in the words of this module."""
     first, second, third, *rest = PLAIN_OUTCOMES
     return dict(zip(names, (first, third, second, *rest), strict=True))

@@ -155,23 +155,7 @@ class Strip:
         correction: str,
         heading: str = "",
     ) -> Strip:
-        """The strip of two pipelines.
-
-        Parameters
-        ----------
-        verdicts : sequence of MetricVerdict
-            At least one; all of the same two pipelines.
-        metrics : mapping of str to Metric
-            What is known of each metric, by its name.
-        names : ShortNames
-            The short names of the pipelines.
-        level : float
-            The confidence level of the intervals.
-        correction : str
-            The correction of the p-values.
-        heading : str
-            As of the strip.
-        """
+        """The strip of two pipelines."""
         shared = _shared_half(verdicts)
         groups: list[StripGroup] = []
         for shown in SHOWN_IN_ORDER:
@@ -271,17 +255,7 @@ def _round_down(half: float) -> float:
 
 
 def hover_text(verdict: MetricVerdict, level: object, correction: str) -> str:
-    """The statistics of a row in one line.
-
-    Parameters
-    ----------
-    verdict : MetricVerdict
-        The row.
-    level : float
-        The confidence level of its interval.
-    correction : str
-        The correction of its p-value.
-    """
+    """The statistics of a row in one line."""
     parts = [
         f"difference {signed_number(verdict.difference)}",
         f"{confidence(level)} {interval(verdict.ci_low, verdict.ci_high)}",

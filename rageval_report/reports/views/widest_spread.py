@@ -96,19 +96,7 @@ class WidestSpread:
         ids: pd.Index,
         runs: Sequence[Scored],
     ) -> WidestSpread | None:
-        """The queries to show; None with two pipelines, or if no score differs.
-
-        Parameters
-        ----------
-        ranked : RankedPipelines
-            The order of the pipelines, and what metrics are called.
-        blocks : mapping of str to ScoreBlock
-            The scores of each metric.
-        ids : Index
-            The common queries, the rows of the blocks.
-        runs : sequence of Scored
-            The pipelines, for their texts.
-        """
+        """The queries to show; None with two pipelines, or if no score differs."""
         name = _metric_of_widest_spread(ranked, blocks)
         if name is None or len(runs) < _FEWEST_PIPELINES:
             return None
