@@ -59,8 +59,13 @@ class Report:
     --------
     >>> from rageval_report import RAGPipelineEvaluation
     >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
-    >>> RAGPipelineEvaluation("hybrid", data).report(pictures=False).title
-    'Evaluation of hybrid'
+    >>> report = RAGPipelineEvaluation("hybrid", data).report(pictures=False)
+    >>> report.title, report.to_html()[:15]
+    ('Evaluation of hybrid', '<!doctype html>')
+    >>> report.to_markdown().splitlines()[0], report.to_text().splitlines()[0]
+    ('# Evaluation of hybrid', 'Evaluation of hybrid')
+    >>> "begin{document}" in report.to_latex()
+    True
     """
 
     title: str
