@@ -436,10 +436,8 @@ class GateResult(Result):
     @property
     def state(self) -> str:
         """In a word: "passed", "undecided" if some rules are and no other fails, or "failed"."""
-        states_of_rules = set(self.frame["state"])
-        if states_of_rules & {FAILED, NOT_EVALUATED}:
-            return FAILED
-        return UNDECIDED if UNDECIDED in states_of_rules else PASSED
+        worst = min(self.frame["state"], key=STATES.index)
+        return FAILED if worst == NOT_EVALUATED else str(worst)
 
     def exit_code(self, undecided: UndecidedPolicy = "fail") -> int:
         """The exit code of a command: 0 if the gates let pass, 1 if they fail, 3 if undecided.
@@ -657,17 +655,14 @@ def _check_rules(
         )
     # All rules are resolved before the first is measured: a misspelt one fails at once.
     requests = [(resolve_rule(rule, run), run) for run in runs for rule in parsed]
-    measured = [request.measure(run) for request, run in requests]
-    tests = [
-        value.test if r.is_claim else None for (r, _), value in zip(requests, measured, strict=True)
-    ]
-    raw = np.array([math.nan if test is None else test.pvalue for test in tests])
+    measured = [(request, run, request.measure(run)) for request, run in requests]
+    raw = np.array([value.test.pvalue if value.test else math.nan for *_, value in measured])
     n_claims = int(np.isfinite(raw).sum())
     # NumPy's minimum keeps NaN, which means: not tested.
     pvalues = np.minimum(1.0, tried * adjust_pvalues(raw, method="holm"))
     outcomes = tuple(
-        _judge(request, run, value, float(pvalue), n_claims)
-        for (request, run), value, pvalue in zip(requests, measured, pvalues, strict=True)
+        _judge(*parts, float(pvalue), n_claims)
+        for parts, pvalue in zip(measured, pvalues, strict=True)
     )
     family = f"p-values of no_regression are adjusted (holm) over the {n_claims} such rules"
     own = dict.fromkeys(note for outcome in outcomes for note in outcome.notes())

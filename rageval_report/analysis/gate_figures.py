@@ -199,7 +199,8 @@ class GateColumn:
                 n_resamples=settings.n_resamples,
                 seed=settings.seed,
             )
-        error = clustered_standard_error(self._filled(self.each), self._codes)
+        codes = np.asarray(self.units.codes)
+        error = clustered_standard_error(self._filled(self.each), codes)
         lowest = self.scores.minimum
         interval = interval_of_clusters(self.metric, lowest, error, confidence_level=level)
         # Clusters move no mean, not even by its last digit.
@@ -223,15 +224,11 @@ class GateColumn:
         level = self.run.settings.confidence_level
         if each is None or not n:
             return interval_of_count(n_holding, n, level)
-        bounds = (0.0, 1.0)
-        return clustered_interval(each, self._codes, confidence_level=level, bounds=bounds)
+        codes, bounds = np.asarray(self.units.codes), (0.0, 1.0)
+        return clustered_interval(each, codes, confidence_level=level, bounds=bounds)
 
     def _filled(self, each: FloatArray) -> FloatArray:
         return np.where(np.isnan(each), self.worst, each)
-
-    @property
-    def _codes(self) -> Any:
-        return np.asarray(self.units.codes)
 
     def percentile(self, percentile: float) -> float:
         """A percentile of the scores by the rule of their dialect; NaN if there are none."""
@@ -507,13 +504,9 @@ def _percentile(column: GateColumn, percentile: float) -> Measurement:
     return column.measurement(value, interval.low, interval.high)
 
 
-def _difference(pair: ComparedPair) -> Measurement:
-    numbers = (float(pair.row[name]) for name in ("difference", "ci_low", "ci_high"))
+def _tested(pair: ComparedPair, *columns: str) -> Measurement:
+    numbers = (float(pair.row[name]) for name in columns)
     return pair.tested(pair.measurement(*numbers).marked("differences"))
-
-
-def _pvalue(pair: ComparedPair, *, column: str = "pvalue") -> Measurement:
-    return pair.tested(pair.measurement(float(pair.row[column])))
 
 
 def _count_of_pair(pair: ComparedPair, *, column: str) -> Measurement:
@@ -596,11 +589,16 @@ PAIR_FIGURES: Registry[GateFigure] = Registry(
             parameters=("metric", "margin?", "margin_method?"),
             choices={MARGIN_METHOD: EQUIVALENCE_METHODS},
         ),
-        "difference": _of_differences("candidate minus baseline", _difference),
-        "pvalue": _pair_pvalue("the p-value of the difference", _pvalue),
+        "difference": _of_differences(
+            "candidate minus baseline",
+            lambda pair: _tested(pair, "difference", "ci_low", "ci_high"),
+        ),
+        "pvalue": _pair_pvalue(
+            "the p-value of the difference", lambda pair: _tested(pair, "pvalue")
+        ),
         "pvalue_adjusted": _pair_pvalue(
             "the same, adjusted over the comparison's table",
-            partial(_pvalue, column="pvalue_adjusted"),
+            lambda pair: _tested(pair, "pvalue_adjusted"),
         ),
         "wins": _pair_count("the candidate is better", "wins"),
         "losses": _pair_count("the candidate is worse", "losses", "regressions"),

@@ -182,26 +182,22 @@ def _parse_yaml(text: str, path: str | Path) -> object:
     return {str(key): document[key] for key in document} if isinstance(document, dict) else document
 
 
-# True is an int in Python, but not a number in a file.
+# By type: True is an int in Python, but not a number in a file.
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_integer(value: object) -> bool:
-    return _is_number(value) and isinstance(value, int)
+    return type(value) in (int, float)
 
 
 def _is_correct(value: object) -> bool:
     is_table = isinstance(value, Mapping) and all(map(_is_number, value.values()))
-    return isinstance(value, str) or is_table
+    return is_table or isinstance(value, str)
 
 
 _KEYS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "rules": ("a list of rules", lambda value: isinstance(value, list)),
     "missing": (quoted_choices(GATE_MISSING), lambda value: value in GATE_MISSING),
     "confidence_level": ("a number, such as 0.95", _is_number),
-    "n_resamples": ("an integer", _is_integer),
-    "seed": ("an integer", _is_integer),
+    "n_resamples": ("an integer", lambda value: type(value) is int),
+    "seed": ("an integer", lambda value: type(value) is int),
     "correct": ("the name of a metric, or a table of thresholds", _is_correct),
     "clusters": ("the name of a column", lambda value: isinstance(value, str)),
     "margin_method": (quoted_choices(EQUIVALENCE_METHODS), lambda v: v in EQUIVALENCE_METHODS),

@@ -42,6 +42,7 @@ from rageval_report.results import Result, answer_of
 from rageval_report.scores import Metric, resolver
 from rageval_report.scores.shown import BETTER, IDENTICAL, UNDECIDED, WORSE
 from rageval_report.stats.corrections import CORRECTIONS
+from rageval_report.types import FloatArray
 
 TOO_FEW, NOT_COMPARED = "too few", "not compared"
 _ORDER = (WORSE, BETTER, UNDECIDED, TOO_FEW, IDENTICAL, NOT_COMPARED)  # what matters first
@@ -157,7 +158,9 @@ class History(Drawn):
         elif word == TOO_FEW:
             sentence = f"{run}: {pairs} are too few for a test of {metric}"
         else:
-            why = last["differs_from_baseline"] or "no query is scored in both with one reference"
+            differs = last["differs_from_baseline"]
+            is_known = isinstance(differs, str)
+            why = differs if is_known else "no query is scored in both with one reference"
             sentence = f"{run} is not comparable with {baseline} on {metric}: {why}"
         since, rows = self._first_worse.get(metric), self.frame[self.frame["metric"] == metric]
         if since not in (None, run):
@@ -352,9 +355,7 @@ class _Trends:
             for name, step in self._compare(before, after, shared):
                 found[name, before.name, after.name] = step
         ordered = {key: found[key] for key in steps}
-        names, pvalues = [key[0] for key in ordered], self._pvalues(ordered)
-        family = CorrectionFamily.of(self.metrics)
-        corrected = correct_in_family(family, names, pvalues, self.correction).tolist()
+        corrected = correct_in_family(*self._tests(ordered), self.correction).tolist()
         for step, pvalue in zip(ordered.values(), corrected, strict=True):
             step["pvalue_adjusted"] = pvalue
             if step["outcome"] in (BETTER, WORSE) and not pvalue <= self.plan.alpha:
@@ -362,15 +363,16 @@ class _Trends:
                 step["outcome"] = TOO_FEW if few else UNDECIDED
         return ordered
 
-    @staticmethod
-    def _pvalues(steps: Mapping[Any, _Step]) -> Any:
-        return np.array([step["pvalue"] for step in steps.values()], dtype=np.float64)
+    def _tests(self, steps: Mapping[Any, _Step]) -> tuple[CorrectionFamily, list[str], FloatArray]:
+        """The families of a correction, and the metric and p-value of each test."""
+        pvalues = np.array([step["pvalue"] for step in steps.values()], dtype=np.float64)
+        return CorrectionFamily.of(self.metrics), [metric for metric, _, _ in steps], pvalues
 
     @property
     def n_tests(self) -> int:
         """The number of tests of quality metrics."""
-        names = [key[0] for key in self.steps]
-        return CorrectionFamily.of(self.metrics).size(names, self._pvalues(self.steps))
+        family, names, pvalues = self._tests(self.steps)
+        return family.size(names, pvalues)
 
     def _compare(
         self, before: DatedRun, after: DatedRun, metrics: Sequence[Metric]

@@ -17,14 +17,15 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
+from unicodedata import category
 
 from rageval_report.analysis import gate_figures as gf
 from rageval_report.analysis.paired_metric import what_strict_lacks
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.names.widths import display_width
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.equivalence import STRICT
 
@@ -77,13 +78,8 @@ class RuleError(DataError):
     @property
     def pointer(self) -> tuple[str, str]:
         """The rule, and under it a caret below the character that is wrong."""
-        shown = (" " if unicodedata.category(c) in _INVISIBLE else c for c in self.rule)
-        line = "".join(shown)
-        widths = (
-            0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
-            for c in line[: self.place]
-        )
-        return line, " " * sum(widths) + "^"
+        line = "".join(" " if category(c) in _INVISIBLE else c for c in self.rule)
+        return line, " " * display_width(line[: self.place]) + "^"
 
     # Pickle would call the class with the finished message alone.
     def __reduce__(self) -> tuple[object, ...]:
