@@ -256,7 +256,7 @@ def _sentence(outcome: Outcome) -> str:
 
 
 def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
-    test, margin = outcome.measurement.test, number(outcome.request.numbers["margin"])
+    test, margin = outcome.measurement.test, number(outcome.request.arguments["margin"])
     name, numbers = outcome.run.name, f"difference {number(outcome.measurement.value)} ({basis})"
     if test is not None and test.untestable:
         claim = f"{name} is worse{where} by {margin} or more"
@@ -315,7 +315,7 @@ class RowsBehind:
     def cut(self) -> float:
         """The score at which the wrong side begins."""
         # A share of scores has its cut in the brackets; the threshold of its rule is a share.
-        return self.request.numbers.get("threshold", self.request.threshold)
+        return float(self.request.arguments.get("threshold", self.request.threshold))
 
     @property
     def are_unscored(self) -> bool:
@@ -689,8 +689,8 @@ def _notes_on(notes: Iterable[str], outcomes: Iterable[Outcome]) -> Iterator[str
     about, names, known = set[str](), set[str](), Catalogue()
     for outcome in outcomes:
         metric = outcome.request.metric
-        about |= set(outcome.run.metrics) if metric is None else {metric.name}
-        names |= set(outcome.run.metrics) | about
+        about |= set(outcome.run.evaluation.metrics) if metric is None else {metric.name}
+        names |= set(outcome.run.evaluation.metrics) | about
     # A name that is a plain word may stand in any sentence, so it counts in quotes alone.
     words = [re.escape(n) if known.find(n) or not n.isalpha() else f"'{n}'" for n in names]
     longest_first = "|".join(sorted(words, key=len, reverse=True))

@@ -255,11 +255,6 @@ class GatedRun:
         return self.evaluation.name
 
     @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """The metrics of the pipeline."""
-        return self.evaluation.metrics
-
-    @property
     def sample(self) -> Scored:
         """The evaluation, or some rows of a scan with the metrics of all."""
         return table_of(self.evaluation).sample

@@ -19,7 +19,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import Any, NoReturn
 from unicodedata import category
 
 from rageval_report.analysis import gate_figures as gf
@@ -300,7 +300,7 @@ class RuleRequest:
     """What a rule asks of one pipeline.
 
     ``metric`` is None if the figure is of the whole run; ``limit`` is "ci_low" or "ci_high" if the
-    rule is on that end of the figure's interval. ``numbers`` and ``words`` are the other arguments.
+    rule is on that end of the figure's interval. ``arguments`` are the others, numbers and words.
     Of a claim, operator and threshold are those that it implies.
     """
 
@@ -308,8 +308,7 @@ class RuleRequest:
     name: str
     figure: gf.GateFigure
     metric: Metric | None = None
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     limit: str = ""
     operator: str = ""
     threshold: float = math.nan
@@ -347,7 +346,7 @@ class RuleRequest:
         target: gf.GatedRun | gf.GateColumn | gf.ComparedPair = run
         if self.metric is not None:
             target = run.pair(self.metric) if self.is_pair else run.column(self.metric)
-        measured = self.figure.measure(target, **self.numbers, **self.words)
+        measured = self.figure.measure(target, **self.arguments)
         if not self.limit:
             return measured
         value = measured.low if self.limit == "ci_low" else measured.high
@@ -367,7 +366,7 @@ def resolve_rule(rule: Rule, run: gf.GatedRun) -> RuleRequest:
     if request.is_claim:
         if rule.operator:
             rule.refuse(f"{request.name} is complete without an operator", rule.operator_place)
-        margin = request.numbers["margin"]
+        margin = request.arguments["margin"]
         operator, threshold = (">", -margin) if request.rises else ("<", margin)
         return replace(request, operator=operator, threshold=threshold)
     if not rule.operator:
@@ -395,30 +394,30 @@ def _resolve_call(rule: Rule, call: Word, run: gf.GatedRun) -> RuleRequest:
                 rule.refuse(problem, arguments[0].place)
             return replace(request, limit=name)
         words = bind_arguments(rule, call, ("metric",))
-        metric = find_metric(rule, words["metric"], run.metrics)
+        metric = find_metric(rule, words["metric"], run.evaluation.metrics)
         return RuleRequest(rule, "mean", gf.FIGURES["mean"], metric, limit=name)
     figure = _find_figure(rule, call, run)
     words = bind_arguments(rule, call, figure.parameters)
     if "metric" not in words:
         numbers = {key: rule.number(word) for key, word in words.items()}
         return RuleRequest(rule, name, figure, None, numbers)
-    known = run.metrics
+    known, values = run.evaluation.metrics, dict[str, Any]()
     if figure.of == "pair" and run.pairing is not None:
         known = {ours.name: ours for ours, _ in run.pairing.metrics}
-    metric, numbers, chosen = find_metric(rule, words["metric"], known), {}, {}
+    metric = find_metric(rule, words["metric"], known)
     for key, word in words.items():
         if key in figure.choices:
             if word.text not in figure.choices[key]:
                 raise rule.unknown(word, UnknownNameError(key, word.text, figure.choices[key]))
-            chosen[key] = word.text
+            values[key] = word.text
         elif key == "threshold":
-            numbers[key] = _checked_number(rule, word, metric.bounds, metric.name, metric)
+            values[key] = _checked_number(rule, word, metric.bounds, metric.name, metric)
         elif key != "metric":
             possible = metric.bounds if key != "margin" else gf.difference_range(metric)
-            numbers[key] = _in_unit(rule, word, possible, metric.name)
+            values[key] = _in_unit(rule, word, possible, metric.name)
     if name == gf.NO_REGRESSION:
-        numbers["margin"] = _check_margin(rule, words, numbers.get("margin"), metric, run)
-    return RuleRequest(rule, name, figure, metric, numbers, chosen)
+        values["margin"] = _check_margin(rule, words, values.get("margin"), metric, run)
+    return RuleRequest(rule, name, figure, metric, values)
 
 
 def _find_figure(rule: Rule, word: Word, run: gf.GatedRun) -> gf.GateFigure:
@@ -438,7 +437,7 @@ def _find_figure(rule: Rule, word: Word, run: gf.GatedRun) -> gf.GateFigure:
     names = sorted([*known, *gf.LIMITS, "p95"])
     is_metric = False
     with contextlib.suppress(UnknownNameError, DataError):
-        is_metric = word.arguments is None and bool(resolver(run.metrics)(word.text))
+        is_metric = word.arguments is None and bool(resolver(run.evaluation.metrics)(word.text))
     if is_metric:
         example = f"mean({word.written}). Known: {', '.join(names)}"
         problem = f"{word.text} is a metric; name one of its figures, such as {example}"
