@@ -101,29 +101,13 @@ class GateKeywords(TypedDict, total=False):
 class Measurement:
     """A figure's value, with its interval and the number of scores behind it.
 
-    Parameters
-    ----------
-    value : float
-        NaN if it cannot be computed.
-    low, high : float
-        The interval around the value; NaN if there is none.
-    n, n_unscored : int
-        The number of scores behind the value; the number of queries that have no score although
-        the metric applies to them.
-    notes : tuple of str
-        What a reader must know.
-    too_few : str
-        Why there are too few queries for a rule on the value, although there is one; else empty.
-    n_clusters : int
-        The number of clusters to which the scores belong; 0 if each query counts by itself.
-    estimate : float
-        What the interval is around, if `value` is a limit of it.
-    without_spread : str
-        What is equal, such as "scores", if that is why the interval has no width; else empty.
-    is_impossible : bool
-        Whether more scores would not give an interval either; the first note says why.
-    test : EquivalenceResult, optional
-        The test of a claim.
+    ``value`` is NaN if it cannot be computed, ``low`` and ``high`` if there is no interval around
+    it, or around ``estimate`` if the value is one of its limits. ``n_unscored`` counts the queries
+    without a score to which the metric applies; ``n_clusters`` is 0 if each query counts by itself.
+    ``too_few`` says why a rule on the value has too few queries, ``without_spread`` what is equal,
+    such as "scores", if the interval has no width for this reason; ``is_impossible`` that more
+    scores would give no interval either, for the reason in the first note. ``test`` is that of a
+    claim.
     """
 
     value: float

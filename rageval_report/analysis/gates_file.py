@@ -51,34 +51,28 @@ class Gates:
         The parsed rules, each with its place in the file.
     settings : GateKeywords
         The other arguments of `rageval_report.analysis.gate.gate`.
+
+    Examples
+    --------
+    >>> from rageval_report.demo import demo_evaluations
+    >>> bm25, hybrid = demo_evaluations()
+    >>> gates = Gates((parse_rule("wins(mrr) >= 1"),)).with_settings(seed=1)
+    >>> gates.check(hybrid, bm25).passed
+    True
     """
 
     rules: tuple[Rule, ...]
     settings: GateKeywords = field(default_factory=GateKeywords)
 
     def with_settings(self, **settings: Unpack[GateKeywords]) -> Gates:
-        """The gates with some settings replaced.
-
-        Examples
-        --------
-        >>> Gates((), {"seed": 1, "missing": "worst"}).with_settings(seed=2).settings
-        {'seed': 2, 'missing': 'worst'}
-        """
+        """The gates with some settings replaced."""
         check_options("a gate", settings, GateKeywords.__annotations__)
         return replace(self, settings={**self.settings, **settings})
 
     def check(
         self, evaluation: ScoredOrScanned, baseline: ScoredOrScanned | None = None
     ) -> GateResult:
-        """Check an evaluation, alone or against a baseline, which some rules need.
-
-        Examples
-        --------
-        >>> from rageval_report.demo import demo_evaluations
-        >>> bm25, hybrid = demo_evaluations()
-        >>> Gates((parse_rule("wins(mrr) >= 1"),), {"seed": 1}).check(hybrid, bm25).passed
-        True
-        """
+        """Check an evaluation, alone or against a baseline, which some rules need."""
         settings = cast("dict[str, Any]", dict(self.settings))
         if baseline is None:
             settings.pop("margin_method", None)  # it needs a baseline
