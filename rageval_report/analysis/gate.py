@@ -22,7 +22,7 @@ from rageval_report.analysis.gate_figures import (
 )
 from rageval_report.analysis.paired_metric import ComparisonLike, interval_name
 from rageval_report.analysis.pairing import check_evaluations
-from rageval_report.analysis.rules import Rule, RuleRequest, Subject, parse_rule, resolve_rule
+from rageval_report.analysis.rules import Rule, RuleRequest, parse_rule, resolve_rule
 from rageval_report.errors import DataError, GateError, check_choice, doubts_of
 from rageval_report.reports.sentences import (
     counted,
@@ -31,13 +31,12 @@ from rageval_report.reports.sentences import (
     pvalue_text,
     rounded_count,
 )
-from rageval_report.results import Answer, Result
+from rageval_report.results import Result, answer_of
 from rageval_report.scores import Catalogue, Correct, normalise_name, states, texts
 from rageval_report.scores.catalogue import dialects
-from rageval_report.scores.correct_notion import declare_counts, find_notion
+from rageval_report.scores.correct_notion import declare_counts
 from rageval_report.stats.base import TIE_TOLERANCE
 from rageval_report.stats.corrections import adjust_pvalues
-from rageval_report.stats.equivalence import EquivalenceResult
 from rageval_report.stats.units import FEWEST_UNITS
 
 PASSED, FAILED, NOT_EVALUATED = "passed", "failed", "not evaluated"
@@ -50,26 +49,37 @@ UNDECIDED_POLICIES: tuple[UndecidedPolicy, ...] = get_args(UndecidedPolicy)
 EXIT_UNDECIDED = 3  # not 2, which is wrong use
 # More queries than this are not a plan.
 _MOST_QUERIES_NAMED = 1_000_000
-_MOST_NOTES = 3
 _HEADLINE = ("rule", "value", "ci_low", "ci_high", "n", "n_unscored", "state")
 
 _PHRASES = {">=": "at least", ">": "above", "<=": "at most", "<": "below", "==": "equal to"}
 _OPPOSITE = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 
+def holds(value: float, operator: str, threshold: float) -> bool:
+    """Whether a value is on the right side of a threshold; a rounding difference does not decide.
+
+    Examples
+    --------
+    >>> holds(0.1 + 0.2, "<=", 0.3), holds(0.1 + 0.2, ">", 0.3), holds(0.31, "<=", 0.3)
+    (True, False, False)
+    """
+    if abs(value - threshold) <= TIE_TOLERANCE * max(1.0, abs(value), abs(threshold)):
+        return "=" in operator
+    return value > threshold if operator[0] == ">" else operator[0] == "<" and value < threshold
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """The outcome of one rule on one pipeline.
 
-    ``test`` is that of a claim of non-inferiority, ``pvalue`` its p-value after correction for all
-    ``n_claims`` claims. ``level`` is that of the interval around the value, NaN if there is none.
-    ``straddles`` says that the threshold of a rule on a value lies inside this interval.
+    ``pvalue`` is that of a claim after correction for all ``n_claims`` claims. ``level`` is that
+    of the interval around the value, NaN if there is none. ``straddles`` says that the threshold of
+    a rule on a value lies inside this interval.
     """
 
     request: RuleRequest
-    subject: Subject
+    run: GatedRun
     measurement: Measurement
-    test: EquivalenceResult | None
     pvalue: float
     n_claims: int
     state: str
@@ -90,53 +100,18 @@ class Outcome:
     def few_queries(self) -> str:
         """How few queries a value that passes is of, if they say little about others."""
         measured, figure = self.measurement, self.request.figure
-        n, word = measured.n_clusters or measured.n, "cluster" if measured.n_clusters else "query"
         is_known = self.request.limit or figure.of == "pair" or figure.queries in (None, "unscored")
-        if not self.passed or is_known or n >= FEWEST_UNITS:
+        if not self.passed or is_known or (measured.n_clusters or measured.n) >= FEWEST_UNITS:
             return ""
-        return f"only {counted(n, word, 'clusters' if measured.n_clusters else 'queries')}"
+        clusters = counted(measured.n_clusters, "cluster")
+        return (
+            f"only {clusters if measured.n_clusters else counted(measured.n, 'query', 'queries')}"
+        )
 
     @property
     def why(self) -> str:
         """One sentence: the value, the threshold, and the scores behind it."""
         return _sentence(self)
-
-    @classmethod
-    def of(
-        cls,
-        request: RuleRequest,
-        subject: Subject,
-        measured: Measurement,
-        test: EquivalenceResult | None,
-        pvalue: float,
-        n_claims: int,
-    ) -> Self:
-        """What becomes of a rule, once the p-values of all claims are adjusted."""
-        # Rounded, because 1 - 0.95 is 0.050000000000000044.
-        alpha = round(1.0 - subject.run.settings.confidence_level, 12)
-        low, high = measured.low, measured.high
-        operator, threshold = request.operator, request.threshold
-        passed, is_open, straddles = holds(measured.value, operator, threshold), False, False
-        if request.is_claim:
-            passed, is_open = pvalue <= alpha, not (test is not None and test.is_below)
-        elif request.limit and measured.without_spread:
-            # No interval of zero width opens a gate: equal values do not show how others differ.
-            passed, is_open = False, passed
-        elif request.limit:
-            is_open = holds(high if request.limit == "ci_low" else low, operator, threshold)
-        else:
-            # A rule on a value, such as a mean, asks for that of these queries, which is known.
-            straddles = low < threshold < high
-        state = PASSED if passed else UNDECIDED if is_open else FAILED
-        if measured.too_few or math.isnan(measured.value):
-            # A rule on too few queries is undecided, and its value is not shown.
-            few = measured.n > 0 and not measured.is_impossible
-            state, straddles = UNDECIDED if few else NOT_EVALUATED, False
-            measured = replace(measured, value=math.nan)
-        # A claim is tested on one side, so its interval has twice the error rate.
-        level = round(1 - (2 if request.is_claim else 1) * alpha, 12)
-        level = math.nan if math.isnan(low) and math.isnan(high) else level
-        return cls(request, subject, measured, test, pvalue, n_claims, state, level, straddles)
 
     def row(self) -> dict[str, object]:
         """The row of the table."""
@@ -155,64 +130,82 @@ class Outcome:
             "passed": self.passed,
             "why": self.why,
             "state": self.state,
-            "pipeline": self.subject.name,
+            "pipeline": self.run.name,
             "confidence_level": self.level,
         }
 
     def notes(self) -> Iterator[str]:
         """What a reader of the table must know of this rule."""
-        request, measured, run = self.request, self.measurement, self.subject.run
-        metric, evaluation = request.metric, run.evaluation
-        threshold = f"{request.threshold:g}"
+        request, measured, run, metric = (
+            self.request,
+            self.measurement,
+            self.run,
+            self.request.metric,
+        )
+        text, figure, name = request.text, request.figure, metric.name if metric else request.name
         if request.name == "correct":
-            sample = run.sample
-            notion = find_notion(sample, run.settings.correct)
-            if notion is not None:
-                yield declare_counts(sample, notion, run.count_correct(notion))
-        is_filled = run.settings.missing == "worst" and request.figure.of != "pair"
-        if is_filled and not request.figure.counts_missing:
-            what = request.name if metric is None else metric.name
-            yield from (f"{what}: {note}" for note in filled_notes(measured.n_unscored))
+            notion = run.notion()
+            yield declare_counts(run.sample, notion, run.count_correct(notion))
+        if run.settings.missing == "worst" and not (request.is_pair or figure.counts_missing):
+            yield from (f"{name}: {note}" for note in filled_notes(measured.n_unscored))
         if arguments.is_percentile(request.name):
-            method = dialects.percentile_method(evaluation)
-            yield from dialects.note_on_percentiles(evaluation, method)
+            method = dialects.percentile_method(run.evaluation)
+            yield from dialects.note_on_percentiles(run.evaluation, method)
         if self.few_queries:
             advice = f"say little about others; at least {FEWEST_UNITS} are needed"
-            yield f"{request.text}: {self.few_queries}, which {advice}"
+            yield f"{text}: {self.few_queries}, which {advice}"
         if self.straddles:
-            interval = f"{number(measured.low)} to {number(measured.high)}"
-            firmer = ""
+            threshold, firmer = f"{request.threshold:g}", ""
             if request.operator != "==" and metric:
                 end = "ci_low" if ">" in request.operator else "ci_high"
-                inner = metric.name if request.name == "mean" else request.text
-                rule = f"{end}({inner}) {request.operator} {threshold}"
-                firmer = f"; stricter: {rule}"
+                inner = name if request.name == "mean" else text
+                firmer = f"; stricter: {end}({inner}) {request.operator} {threshold}"
+            interval = f"the interval {number(measured.low)} to {number(measured.high)}"
             other = f"another sample could {'fail' if self.passed else 'pass'}"
-            contains = f"the interval {interval} contains the threshold {threshold}"
-            yield f"{request.text}: {contains}, so {other}{firmer}"
-        if metric is not None and request.figure.queries == "scores":
-            way = "higher" if request.rises else "lower"
-            if request.operator[0] == ("<" if request.rises else ">"):
-                yield f"{request.rule.text}: {way} {metric.name} is better"
-        yield from (f"{request.text}: {note}" for note in measured.notes)
-        if request.limit and request.name == "mean" and self.subject.comparison and metric:
+            yield f"{text}: {interval} contains the threshold {threshold}, so {other}{firmer}"
+        if metric and figure.queries == "scores" and request.operator[0] == "><"[request.rises]:
+            better = "higher" if request.rises else "lower"
+            yield f"{request.rule.text}: {better} {name} is better"
+        yield from (f"{text}: {note}" for note in measured.notes)
+        if metric and request.limit and request.name == "mean" and run.comparison:
             # A limit means the same with and without a baseline, which may surprise.
-            difference = f"{request.limit}(difference({metric.name}))"
-            limit = f"{request.text} is a limit of {self.subject.name}'s mean"
-            yield f"{limit}; the limit of the difference is {difference}"
+            difference = f"the limit of the difference is {request.limit}(difference({name}))"
+            yield f"{text} is a limit of {run.name}'s mean; {difference}"
 
 
-def holds(value: float, operator: str, threshold: float) -> bool:
-    """Whether a value is on the right side of a threshold; a rounding difference does not decide.
+def _judge(
+    request: RuleRequest, run: GatedRun, measured: Measurement, pvalue: float, n_claims: int
+) -> Outcome:
+    """What becomes of a rule, once the p-values of all claims are adjusted."""
+    # Rounded, because 1 - 0.95 is 0.050000000000000044.
+    alpha = round(1.0 - run.settings.confidence_level, 12)
+    operator, threshold = request.operator, request.threshold
+    passed, is_open, straddles = holds(measured.value, operator, threshold), False, False
+    if request.is_claim:
+        passed, is_open = pvalue <= alpha, not (measured.test and measured.test.is_below)
+    elif request.limit and measured.without_spread:
+        # No interval of zero width opens a gate: equal values do not show how others differ.
+        passed, is_open = False, passed
+    elif request.limit:
+        other = measured.high if request.limit == "ci_low" else measured.low
+        is_open = holds(other, operator, threshold)
+    else:
+        # A rule on a value, such as a mean, asks for that of these queries, which is known.
+        straddles = measured.low < threshold < measured.high
+    state = PASSED if passed else UNDECIDED if is_open else FAILED
+    if measured.too_few or math.isnan(measured.value):
+        # A rule on too few queries is undecided, and its value is not shown.
+        few = measured.n > 0 and not measured.is_impossible
+        state, straddles = UNDECIDED if few else NOT_EVALUATED, False
+        measured = replace(measured, value=math.nan)
+    # A claim is tested on one side, so its interval has twice the error rate.
+    level = round(1 - (2 if request.is_claim else 1) * alpha, 12)
+    if math.isnan(measured.low) and math.isnan(measured.high):
+        level = math.nan
+    return Outcome(request, run, measured, pvalue, n_claims, state, level, straddles)
 
-    Examples
-    --------
-    >>> holds(0.1 + 0.2, "<=", 0.3), holds(0.1 + 0.2, ">", 0.3), holds(0.31, "<=", 0.3)
-    (True, False, False)
-    """
-    if abs(value - threshold) <= TIE_TOLERANCE * max(1.0, abs(value), abs(threshold)):
-        return "=" in operator
-    return value > threshold if operator[0] == ">" else operator[0] == "<" and value < threshold
+
+# -- in words
 
 
 def distinct(value: float, threshold: float) -> tuple[str, str]:
@@ -227,13 +220,9 @@ def distinct(value: float, threshold: float) -> tuple[str, str]:
     return f"{value:.{next(digits, 4)}g}", f"{threshold:g}"
 
 
-# -- in words
-
-
 def _sentence(outcome: Outcome) -> str:
-    request, measured = outcome.request, outcome.measurement
-    metric, test, is_pair = request.metric, outcome.test, request.figure.of == "pair"
-    where = "" if metric is None else f" on {metric.name}"
+    request, measured, is_pair = outcome.request, outcome.measurement, outcome.request.is_pair
+    where = f" on {request.metric.name}" if request.metric else ""
     n, n_unscored = measured.n, measured.n_unscored
     unscored = f", {n_unscored} {'left out' if is_pair else 'unscored'}" if n_unscored else ""
     if not outcome.is_evaluated:
@@ -245,13 +234,13 @@ def _sentence(outcome: Outcome) -> str:
     clusters = f" in {measured.n_clusters} clusters" if measured.n_clusters else ""
     basis = f"{n} {'paired' if is_pair else 'scored'}{clusters}{unscored}"
     if not (math.isnan(measured.low) or math.isnan(measured.high) or request.limit):
-        level = outcome.level
+        test, level = measured.test, outcome.level
         name = f"{100 * level:g} % CI" if test is None else interval_name(test, level)
         basis += f"; {name} {number(measured.low)} to {number(measured.high)}"
     if request.is_claim:
         return _claim_sentence(outcome, where, basis)
-    is_undecided, phrase = outcome.state == UNDECIDED, _PHRASES[request.operator]
-    if is_undecided and measured.without_spread:
+    phrase = _PHRASES[request.operator]
+    if outcome.state == UNDECIDED and measured.without_spread:
         return (
             f"the queries do not tell whether {request.text} is {phrase} {request.threshold:g}: "
             f"all {measured.without_spread} are {number(measured.value)} ({basis}), so the "
@@ -260,18 +249,15 @@ def _sentence(outcome: Outcome) -> str:
     value, limit = distinct(measured.value, request.threshold)
     negation = "" if outcome.passed else "not "
     sentence = f"{request.text} is {value}, {negation}{phrase} {limit} ({basis})"
-    if is_undecided:
+    if outcome.state == UNDECIDED:
         return f"not enough queries to tell: {sentence}; {_more_to_decide(outcome)}"
-    few = f"; {outcome.few_queries}" if outcome.few_queries else ""
-    return f"{sentence}{'; the interval contains the threshold' if outcome.straddles else ''}{few}"
+    straddles = "the interval contains the threshold" if outcome.straddles else ""
+    return "; ".join(filter(None, (sentence, straddles, outcome.few_queries)))
 
 
 def _claim_sentence(outcome: Outcome, where: str, basis: str) -> str:
-    test, margin = outcome.test, number(outcome.request.numbers["margin"])
-    name, numbers = (
-        outcome.subject.name,
-        f"difference {number(outcome.measurement.value)} ({basis})",
-    )
+    test, margin = outcome.measurement.test, number(outcome.request.arguments["margin"])
+    name, numbers = outcome.run.name, f"difference {number(outcome.measurement.value)} ({basis})"
     if test is not None and test.untestable:
         claim = f"{name} is worse{where} by {margin} or more"
         return f"the queries do not tell whether {claim}: {numbers}; {test.untestable}"
@@ -329,7 +315,7 @@ class RowsBehind:
     def cut(self) -> float:
         """The score at which the wrong side begins."""
         # A share of scores has its cut in the brackets; the threshold of its rule is a share.
-        return self.request.numbers.get("threshold", self.request.threshold)
+        return float(self.request.arguments.get("threshold", self.request.threshold))
 
     @property
     def are_unscored(self) -> bool:
@@ -359,28 +345,26 @@ class RowsBehind:
     def __call__(self, run: GatedRun) -> FailingRows:
         """Those of a run, the worst first."""
         scores, details, metric = run.evaluation.scores, run.evaluation.details, self.request.metric
-        columns, side = {}, self.unwanted_side() or "<"
+        first, side = {}, self.unwanted_side() or "<"
         if metric is None:
             answers = run.is_correct()
             chosen = ~answers.fillna(value=True) if self.is_evaluated else answers.isna()
         elif self.are_unscored:
             state = states.states_frame(scores[[metric.name]], details)[metric.name]
             reason = states.unscored_reasons(details, metric.name)
-            columns = {"state": state, "reason": reason.where(reason.notna(), None)}
             chosen = scores[metric.name].isna() & (state != states.NOT_APPLICABLE)
+            if (reason.notna() | (state != states.MISSING))[chosen].any():
+                first = {"state": state, "reason": reason.where(reason.notna(), None)}
         else:
-            columns = {metric.name: scores[metric.name]}
+            first = {metric.name: scores[metric.name]}
             compare = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[side]
             chosen = getattr(scores[metric.name], compare)(self.cut)
-        rest = details[[name for name in details.columns if name not in columns]]
-        frame = pd.concat([pd.DataFrame(columns, index=scores.index), rest], axis=1)
-        frame, first = frame[chosen.to_numpy(bool)], tuple(columns)
-        if first == ("state", "reason"):
-            is_explained = frame["reason"].notna().any() or (frame["state"] != states.MISSING).any()
-            first = first if is_explained else ()
-        elif first:
-            frame = frame.sort_values(first[0], ascending=side[0] == "<", kind="stable")
-        return FailingRows(len(frame), frame, first)
+        rest = details[[name for name in details.columns if name not in first]]
+        frame = pd.concat([pd.DataFrame(first, index=scores.index), rest], axis=1)
+        frame = frame[chosen.to_numpy(bool)]
+        if metric is not None and not self.are_unscored:
+            frame = frame.sort_values(metric.name, ascending=side[0] == "<", kind="stable")
+        return FailingRows(len(frame), frame, tuple(first))
 
 
 def failing_queries(outcome: Outcome) -> Result | None:
@@ -390,32 +374,28 @@ def failing_queries(outcome: Outcome) -> Result | None:
     reference if the details have them. None if the rule holds, or if no query is to blame more than
     another, as for a standard deviation. Of a scan the table has the worst 1,000.
     """
-    request, subject, is_evaluated = outcome.request, outcome.subject, outcome.is_evaluated
-    if outcome.passed or (request.figure.queries is None and is_evaluated):
+    request, run = outcome.request, outcome.run
+    if outcome.passed or (request.figure.queries is None and outcome.is_evaluated):
         return None
-    behind = RowsBehind(request, is_evaluated)
+    behind = RowsBehind(request, outcome.is_evaluated)
     description, rows = behind.description, None
-    if request.figure.of != "pair":
-        rows = subject.run.select_rows(behind) if description else None
-    elif request.metric is not None and subject.comparison is not None:
-        frame = subject.comparison.regressions(request.metric.name, subject.name)
+    if not request.is_pair:
+        rows = run.select_rows(behind) if description else None
+    elif request.metric is not None and run.comparison is not None:
+        frame = run.comparison.regressions(request.metric.name, run.name)
         description = f"worse on {request.metric.name}"
         # The comparison of scans gives the largest ones, and the number of all.
         n = int(frame.attrs.get("n", len(frame)))
         rows = FailingRows(n, frame, tuple(map(str, frame.columns[:3])))
     if rows is None or not rows.n:
         return None
-    known = (*texts.QUESTION, *texts.ANSWER, *texts.REFERENCE)
-    shown = [
-        column
-        for column in rows.frame.columns
-        if column not in rows.first
-        and any(f"_{normalise_name(str(column))}".endswith(f"_{text}") for text in known)
-    ]
+    known = tuple(f"_{text}" for text in (*texts.QUESTION, *texts.ANSWER, *texts.REFERENCE))
+    others = [column for column in rows.frame.columns if column not in rows.first]
+    shown = [name for name in others if f"_{normalise_name(str(name))}".endswith(known)]
     return Result(
         f"{rows.n} {'query' if rows.n == 1 else 'queries'} {description}",
         rows.frame[[*rows.first, *shown]],
-        {"rule": request.rule.text, "of": subject.name},
+        {"rule": request.rule.text, "of": run.name},
         (f"the table has the {len(rows.frame)} worst",) if len(rows.frame) < rows.n else (),
     )
 
@@ -456,10 +436,8 @@ class GateResult(Result):
     @property
     def state(self) -> str:
         """In a word: "passed", "undecided" if some rules are and no other fails, or "failed"."""
-        states_of_rules = set(self.frame["state"])
-        if states_of_rules & {FAILED, NOT_EVALUATED}:
-            return FAILED
-        return UNDECIDED if UNDECIDED in states_of_rules else PASSED
+        worst = min(self.frame["state"], key=STATES.index)
+        return FAILED if worst == NOT_EVALUATED else str(worst)
 
     def exit_code(self, undecided: UndecidedPolicy = "fail") -> int:
         """The exit code of a command: 0 if the gates let pass, 1 if they fail, 3 if undecided.
@@ -479,40 +457,30 @@ class GateResult(Result):
     def summary(self) -> str:
         """How many gates fail, and which."""
         frame, n, parts = self.frame, len(self.frame), []
-        is_one = len(set(frame["pipeline"])) == 1
-        who, passes, fails = (
-            (frame["pipeline"].iloc[0], "passes", "fails")
-            if is_one
-            else ("The candidates", "pass", "fail")
-        )
+        is_one = not self.grouped_by
+        who = frame["pipeline"].iloc[0] if is_one else "The candidates"
         if self.passed:
+            passes = "passes" if is_one else "pass"
             return f"{who} {passes} {f'all {n} gates' if n > 1 else 'the gate'}."
         for state in (FAILED, NOT_EVALUATED, UNDECIDED):
-            rules = list(dict.fromkeys(frame["rule"][frame["state"] == state]))
-            named = f" ({', '.join(rules[:3])}{', ...' if len(rules) > 3 else ''})"
-            if frame["passed"].sum() == n - 1:
-                named = f": {frame['why'][frame['state'] == state].item()}" if rules else ""
-            k = int((frame["state"] == state).sum())
-            count = f"{k} of {n} gates" if n > 1 else "the gate"
-            if k:
-                is_failed, verb = state == FAILED, "is" if k == 1 else "are"
-                parts.append(f"{who} {fails} {count}" if is_failed else f"{count} {verb} {state}")
-                parts[-1] += named
+            own = frame[frame["state"] == state]
+            if own.empty:
+                continue
+            rules = own["rule"].unique().tolist()
+            reasons = f" ({', '.join(rules[:3])}{', ...' if len(rules) > 3 else ''})"
+            if (~frame["passed"]).sum() == 1:
+                reasons = f": {own['why'].item()}"
+            count = f"{len(own)} of {n} gates" if n > 1 else "the gate"
+            fails = f"{who} {'fails' if is_one else 'fail'} {count}"
+            others = f"{count} {'is' if len(own) == 1 else 'are'} {state}"
+            parts.append((fails if state == FAILED else others) + reasons)
         sentence = "; ".join(parts)
-        return f"{sentence[0].upper()}{sentence[1:]}." if not is_one else f"{sentence}."
+        return f"{sentence if is_one else sentence[0].upper() + sentence[1:]}."
 
     def printed(self) -> Result:
         """The answer, one table whose last column is the state, and at most three notes."""
         order = self.frame["state"].map(STATES.index).sort_values(kind="stable").index
-        return Answer(
-            "",
-            self.frame.loc[order].reset_index(drop=True),
-            self.settings,
-            self.notes[:_MOST_NOTES],
-            headline=_HEADLINE,
-            grouped_by=self.grouped_by,
-            answer=self.summary,
-        )
+        return answer_of(self, self.summary, self.frame.loc[order].reset_index(drop=True))
 
     def with_notes(self, *notes: str) -> Self:
         """The same result with more notes, but for those on metrics that no rule is about."""
@@ -620,45 +588,19 @@ def gate(
         else GatedRun(run, settings, arguments.resolve_units(run, clusters))
     )
     notes = (*doubts_of((run,)), *arguments.unnamed_clusters(run, clusters))
-    result = _check_rules(f"Gates of {run.name}", [Subject(gated)], rules, settings, notes)
+    result = _check_rules(f"Gates of {run.name}", [gated], rules, notes)
     return replace(result, settings={**result.settings, **arguments.engine_setting(run)})
 
 
 def gate_comparison(
     comparison: ComparisonLike, *rules: str | Rule, correct: Correct | None = None
 ) -> GateResult:
-    """Check the candidates of a comparison against rules.
+    """Check the candidates of a comparison against rules; see `Comparison.gate`.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Its settings apply here too: confidence level, treatment of missing scores, clusters, seed.
-    *rules : str
-        Such as "no_regression(faithfulness, margin=0.02)". Besides the figures of `gate`, which
-        describe each candidate: no_regression(metric, margin=), difference, pvalue,
-        pvalue_adjusted, wins, losses, ties; ci_low and ci_high of a difference, as in
-        ci_low(difference(recall@5)).
-    correct : see `correctness`, optional
-        What a correct answer is; each candidate's own rule if omitted.
-
-    Returns
-    -------
-    GateResult
-        One row per rule and candidate, with ``pvalue``, ``pvalue_adjusted`` and
-        ``margin_method`` of the no_regression rules.
-
-    Raises
-    ------
-    RuleError
-        If a rule makes no sense; the message points at the character.
-
-    Notes
-    -----
     no_regression holds if a test of non-inferiority shows that the candidate is not worse by the
     margin or more; the p-values of all such rules of one call are Holm-adjusted. The margin is an
-    amount of the metric, whose direction decides which way is worse. The method of the test is that
-    of the rule, no_regression(faithfulness, margin=0.02, margin_method=strict), or else that of the
-    comparison. On fewer than six queries, or clusters, a rule on a difference is not evaluated.
+    amount of the metric, whose direction decides which way is worse. On fewer than six queries, or
+    clusters, a rule on a difference is not evaluated.
 
     Examples
     --------
@@ -670,58 +612,58 @@ def gate_comparison(
     >>> result.frame["passed"].tolist()
     [True, True]
     """
-    plan, pairings, subjects = comparison.plan, comparison.pairings, []
+    plan, pairings, gated = comparison.plan, comparison.pairings, []
     # "bounds" leaves unscored queries out too; its bounds are not part of a figure.
     missing: GateMissing = "worst" if plan.missing == "worst" else "drop"
-    common = (plan.confidence_level, plan.n_resamples, plan.seed, correct)
-    settings = GateSettings(missing, *common)
+    settings = GateSettings(missing, plan.confidence_level, plan.n_resamples, plan.seed, correct)
     for pairing in pairings:
         run: Any = pairing.candidate
-        gated = (
+        own = (
             run.gated(settings, with_clusters=plan.units.are_clusters)
             if is_scan(run)
             else GatedRun(run, settings, pairing.units_of_candidate(plan.units))
         )
-        subjects.append(Subject(gated, comparison, pairing))
+        gated.append(replace(own, comparison=comparison, pairing=pairing))
     runs = [run for pairing in pairings for run in (pairing.baseline, pairing.candidate)]
     hints = arguments.unnamed_clusters(runs[0], comparison.settings.get("clusters"))
     choice = () if plan.tried == 1 else (f"corrected for the best of {plan.tried} variants",)
     notes = (*dict.fromkeys(doubts_of(runs)), *hints, *choice)
-    result = _check_rules(f"Gates of {comparison.title}", subjects, rules, settings, notes)
-    outcomes = result.outcomes
+    result = _check_rules(f"Gates of {comparison.title}", gated, rules, notes, plan.tried)
+    tests = [outcome.measurement.test for outcome in result.outcomes]
     claims: dict[str, list[Any]] = {
-        "pvalue": [o.test.pvalue if o.test else math.nan for o in outcomes],
-        "pvalue_adjusted": [outcome.pvalue for outcome in outcomes],
-        MARGIN_METHOD: [outcome.test and outcome.test.method for outcome in outcomes],
+        "pvalue": [test.pvalue if test else math.nan for test in tests],
+        "pvalue_adjusted": [outcome.pvalue for outcome in result.outcomes],
+        MARGIN_METHOD: [test and test.method for test in tests],
     }
     kept = {k: v for k, v in comparison.settings.items() if k in ("clusters", "engine")}
-    family = {"no_regression_family": outcomes[0].n_claims}
+    family = {"no_regression_family": result.outcomes[0].n_claims}
     settings_of_all = {**plan.settings(), **result.settings, **kept, **family}
     return replace(result, frame=result.frame.assign(**claims), settings=settings_of_all)
 
 
 def _check_rules(
     title: str,
-    subjects: list[Subject],
+    runs: list[GatedRun],
     rules: Iterable[str | Rule],
-    settings: GateSettings,
     notes: tuple[str, ...],
+    tried: int = 1,
 ) -> GateResult:
-    parsed = [parse_rule(rule) for rule in rules]
+    parsed, settings = [parse_rule(rule) for rule in rules], runs[0].settings
     if not parsed:
         raise DataError(
             'rules must hold at least one rule, such as "mean(faithfulness) >= 0.8"; got none'
         )
     # All rules are resolved before the first is measured: a misspelt one fails at once.
-    requests = [(resolve_rule(rule, subject), subject) for subject in subjects for rule in parsed]
-    measured = [(*pair, pair[0].measure(pair[1]), pair[0].test(pair[1])) for pair in requests]
-    pvalues = [math.nan if test is None else test.pvalue for *_, test in measured]
-    n_claims, outcomes = int(np.isfinite(pvalues).sum()), []
-    for parts, pvalue in zip(measured, adjust_pvalues(pvalues, method="holm"), strict=True):
-        comparison = parts[1].comparison
-        tried = 1 if comparison is None else comparison.plan.tried
-        # NumPy's minimum keeps NaN, which means: not tested.
-        outcomes.append(Outcome.of(*parts, float(np.minimum(1.0, tried * pvalue)), n_claims))
+    requests = [(resolve_rule(rule, run), run) for run in runs for rule in parsed]
+    measured = [(request, run, request.measure(run)) for request, run in requests]
+    raw = np.array([value.test.pvalue if value.test else math.nan for *_, value in measured])
+    n_claims = int(np.isfinite(raw).sum())
+    # NumPy's minimum keeps NaN, which means: not tested.
+    pvalues = np.minimum(1.0, tried * adjust_pvalues(raw, method="holm"))
+    outcomes = tuple(
+        _judge(*parts, float(pvalue), n_claims)
+        for parts, pvalue in zip(measured, pvalues, strict=True)
+    )
     family = f"p-values of no_regression are adjusted (holm) over the {n_claims} such rules"
     own = dict.fromkeys(note for outcome in outcomes for note in outcome.notes())
     return GateResult(
@@ -733,28 +675,26 @@ def _check_rules(
             "n_resamples": settings.n_resamples,
             "seed": settings.seed,
             **arguments.clusters_setting(settings.clusters),
-            **dialects.dialect_settings([subject.run.evaluation for subject in subjects]),
+            **dialects.dialect_settings([run.evaluation for run in runs]),
         },
         (*_notes_on(notes, outcomes), *own, *([family] if n_claims > 1 else [])),
         headline=_HEADLINE,
-        grouped_by="pipeline" if len(subjects) > 1 else "",
-        outcomes=tuple(outcomes),
+        grouped_by="pipeline" if len(runs) > 1 else "",
+        outcomes=outcomes,
     )
 
 
 def _notes_on(notes: Iterable[str], outcomes: Iterable[Outcome]) -> Iterator[str]:
     """The notes, but for those whose first subject is a metric that no rule is about."""
-    about, others, known = set[str](), set[str](), Catalogue()
+    about, names, known = set[str](), set[str](), Catalogue()
     for outcome in outcomes:
-        names = set(outcome.subject.metrics)
-        about |= names if outcome.request.metric is None else {outcome.request.metric.name}
-        others |= names
-    others -= about
+        metric = outcome.request.metric
+        about |= set(outcome.run.evaluation.metrics) if metric is None else {metric.name}
+        names |= set(outcome.run.evaluation.metrics) | about
     # A name that is a plain word may stand in any sentence, so it counts in quotes alone.
-    words = [re.escape(n) if known.find(n) or not n.isalpha() else f"'{n}'" for n in others | about]
-    pattern = re.compile(
-        rf"(?<![\w@.-])({'|'.join(sorted(words, key=len, reverse=True))})(?![\w@])"
-    )
+    words = [re.escape(n) if known.find(n) or not n.isalpha() else f"'{n}'" for n in names]
+    longest_first = "|".join(sorted(words, key=len, reverse=True))
+    pattern = re.compile(rf"(?<![\w@.-])({longest_first})(?![\w@])")
     for note in notes:
         first = pattern.search(note)
         if first is None or first[1].strip("'") in about:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -33,10 +32,10 @@ from rageval_report.analysis.arguments import (
 )
 from rageval_report.analysis.paired_metric import ComparisonLike, compare_with_margin
 from rageval_report.analysis.pairing import Pairing, require_bounds
-from rageval_report.analysis.report import UnscoredQueries, interval_of_clusters
+from rageval_report.analysis.report import interval_of_clusters
 from rageval_report.analysis.tables import table_of
 from rageval_report.errors import DataError, check_choice
-from rageval_report.scores import Catalogue, Correct, Metric, Scored, correctness
+from rageval_report.scores import Catalogue, Correct, Metric, Scored
 from rageval_report.scores.catalogue.dialects import percentile_method
 from rageval_report.scores.correct import HOW_TO_SAY
 from rageval_report.scores.correct_notion import (
@@ -50,12 +49,7 @@ from rageval_report.scores.states import NOT_APPLICABLE, not_applicable
 from rageval_report.stats.base import Interval, check_level, check_resamples, check_seed
 from rageval_report.stats.columns import Column
 from rageval_report.stats.equivalence import EQUIVALENCE_METHODS, EquivalenceResult, MarginMethod
-from rageval_report.stats.means import (
-    PercentileMethod,
-    interval_of_count,
-    percentiles_of,
-    quantile_interval,
-)
+from rageval_report.stats.means import interval_of_count, percentiles_of, quantile_interval
 from rageval_report.stats.pairs import Pairs
 from rageval_report.stats.units import QUERIES, Units, clustered_interval, clustered_standard_error
 from rageval_report.types import BoolArray, FloatArray
@@ -70,6 +64,7 @@ LIMITS = ("ci_low", "ci_high")
 
 ValueRange = tuple[float, float]
 _PERCENTILE = re.compile(r"p(?P<percentile>\d+(?:\.\d+)?)")
+_CORRECT = Metric("correct", kind="binary", bounds=(0.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +85,8 @@ class GateSettings:
         check_seed(self.seed)
 
 
-class RunGateKeywords(TypedDict, total=False):
-    """The fields of `GateSettings` as keywords."""
+class GateKeywords(TypedDict, total=False):
+    """The settings as keywords; the method of margins is not used without a baseline."""
 
     missing: GateMissing
     confidence_level: float
@@ -99,11 +94,6 @@ class RunGateKeywords(TypedDict, total=False):
     seed: int
     correct: Correct | None
     clusters: Clusters | None
-
-
-class GateKeywords(RunGateKeywords, total=False):
-    """The same, and the method of margins, which is not used without a baseline."""
-
     margin_method: MarginMethod
 
 
@@ -111,27 +101,13 @@ class GateKeywords(RunGateKeywords, total=False):
 class Measurement:
     """A figure's value, with its interval and the number of scores behind it.
 
-    Parameters
-    ----------
-    value : float
-        NaN if it cannot be computed.
-    low, high : float
-        The interval around the value; NaN if there is none.
-    n, n_unscored : int
-        The number of scores behind the value; the number of queries that have no score although
-        the metric applies to them.
-    notes : tuple of str
-        What a reader must know.
-    too_few : str
-        Why there are too few queries for a rule on the value, although there is one; else empty.
-    n_clusters : int
-        The number of clusters to which the scores belong; 0 if each query counts by itself.
-    estimate : float
-        What the interval is around, if `value` is a limit of it.
-    without_spread : str
-        What is equal, such as "scores", if that is why the interval has no width; else empty.
-    is_impossible : bool
-        Whether more scores would not give an interval either; the first note says why.
+    ``value`` is NaN if it cannot be computed, ``low`` and ``high`` if there is no interval around
+    it, or around ``estimate`` if the value is one of its limits. ``n_unscored`` counts the queries
+    without a score to which the metric applies; ``n_clusters`` is 0 if each query counts by itself.
+    ``too_few`` says why a rule on the value has too few queries, ``without_spread`` what is equal,
+    such as "scores", if the interval has no width for this reason; ``is_impossible`` that more
+    scores would give no interval either, for the reason in the first note. ``test`` is that of a
+    claim.
     """
 
     value: float
@@ -145,6 +121,7 @@ class Measurement:
     estimate: float = math.nan
     without_spread: str = ""
     is_impossible: bool = False
+    test: EquivalenceResult | None = None
 
     def marked(self, values: str) -> Measurement:
         """The same; if its interval has no width, because these values are all equal."""
@@ -158,33 +135,25 @@ class Measurement:
 class GateColumn:
     """One metric of a pipeline, as figures take it.
 
-    Parameters
-    ----------
-    metric : Metric
-        What is known of it.
-    n, n_unscored, n_not_applicable : int
-        Queries that are scored; that should be and are not; to which the metric does not apply.
-    settings : GateSettings
-        The settings of the gate.
-    scores : Column
-        The scores; with missing="worst" also the worst possible one for each that is missing.
-    percentile_method : {"linear", "exclusive", "upper"}
-        The rule of percentiles, that of the dialect of the pipeline's scores.
-    values : ndarray, optional
-        The scores one by one, where `units` says which of them belong together.
-    units : Units
-        The independent units of the queries that are scored, then of those that should be.
+    ``scores`` has also the worst possible score for each that is missing, with missing="worst".
+    With clusters, ``each`` has the scores of the queries to which the metric applies, NaN if
+    unscored, ``units`` says which of them belong together, and ``worst`` stands for each NaN.
     """
 
+    run: GatedRun
     metric: Metric
+    scores: Column
     n: int
     n_unscored: int
-    n_not_applicable: int
-    settings: GateSettings
-    scores: Column
-    percentile_method: PercentileMethod = "linear"
-    values: FloatArray | None = None
+    n_not_applicable: int = 0
+    each: FloatArray | None = None
     units: Units = QUERIES
+    worst: float = math.nan
+
+    @cached_property
+    def n_clusters(self) -> int:
+        """The number of clusters of the scored queries; 0 if each query counts by itself."""
+        return 0 if self.each is None else self.units.select(~np.isnan(self.each)).count(self.n)
 
     def measurement(
         self, value: float, low: float = math.nan, high: float = math.nan
@@ -195,81 +164,79 @@ class GateColumn:
             bounds = f"its bounds are {metric.bounds[0]:g} to {metric.bounds[1]:g}"
             hint = "if the scores are shares, leave the bounds out"
             notes = (f"{bounds}, but no score is above 1; {hint}",)
-        measured = Measurement(value, low, high, self.n, self.n_unscored, notes)
-        return replace(measured, n_clusters=self.n_clusters)
+        counts = (self.n, self.n_unscored)
+        return Measurement(value, low, high, *counts, notes, n_clusters=self.n_clusters)
 
-    def measurement_of(self, interval: Interval) -> Measurement:
+    def measurement_of(self, interval: Interval, values: str = "scores") -> Measurement:
         """The estimate of an interval of this column, with the interval and its notes."""
         measured = self.measurement(interval.estimate, interval.low, interval.high)
         notes = interval.notes if self.scores.n else ()
-        return replace(measured, notes=(*measured.notes, *notes)).marked("scores")
-
-    @cached_property
-    def n_clusters(self) -> int:
-        """The number of clusters of the scored queries; 0 if each query counts by itself."""
-        return self.units.select(slice(self.n)).count(self.n) if self.units.are_clusters else 0
+        return replace(measured, notes=(*measured.notes, *notes)).marked(values)
 
     def mean_interval(self) -> Interval:
         """Their mean with its interval."""
-        level = self.settings.confidence_level
-        if self.values is None or not self.values.size:
+        settings, level = self.run.settings, self.run.settings.confidence_level
+        if self.each is None or not self.scores.n:
             return interval_of_mean(
-                self.metric,
-                self.scores,
+                *(self.metric, self.scores),
                 confidence_level=level,
-                n_resamples=self.settings.n_resamples,
-                seed=self.settings.seed,
+                n_resamples=settings.n_resamples,
+                seed=settings.seed,
             )
-        codes = np.asarray(self.units.select(slice(self.values.size)).codes)
-        interval = interval_of_clusters(
-            self.metric,
-            float(self.values.min()),
-            clustered_standard_error(self.values, codes),
-            confidence_level=level,
-        )
+        codes = np.asarray(self.units.codes)
+        error = clustered_standard_error(self._filled(self.each), codes)
+        lowest = self.scores.minimum
+        interval = interval_of_clusters(self.metric, lowest, error, confidence_level=level)
         # Clusters move no mean, not even by its last digit.
         return replace(interval, estimate=self.scores.mean)
 
     def share_interval(self, holds: Callable[[FloatArray], BoolArray]) -> Interval:
         """The share of the scores of which something holds, with its interval."""
         n_holding = int(self.scores.counts[holds(self.scores.values)].sum())
-        each = None if self.values is None else holds(self.values)
-        return share_interval((n_holding, self.scores.n), self.settings, self.units, each)
+        if self.each is None:
+            return self._share(n_holding, self.scores.n)
+        scores = self._filled(self.each)
+        each = np.where(np.isnan(scores), math.nan, holds(scores))
+        return self._share(n_holding, self.scores.n, each)
 
     def unscored_interval(self) -> Interval:
         """The share of the queries without a score, with its interval."""
-        counts = (self.n_unscored, self.n + self.n_unscored)
-        each = np.repeat([False, True], [self.n, self.n_unscored])
-        return share_interval(counts, self.settings, self.units, each)
+        each = None if self.each is None else np.isnan(self.each).astype(np.float64)
+        return self._share(self.n_unscored, self.n + self.n_unscored, each)
+
+    def _share(self, n_holding: int, n: int, each: FloatArray | None = None) -> Interval:
+        level = self.run.settings.confidence_level
+        if each is None or not n:
+            return interval_of_count(n_holding, n, level)
+        codes, bounds = np.asarray(self.units.codes), (0.0, 1.0)
+        return clustered_interval(each, codes, confidence_level=level, bounds=bounds)
+
+    def _filled(self, each: FloatArray) -> FloatArray:
+        return np.where(np.isnan(each), self.worst, each)
 
     def percentile(self, percentile: float) -> float:
-        """A percentile of the scores; NaN if there are none."""
-        return float(percentiles_of(self.scores, (percentile,), method=self.percentile_method)[0])
-
-
-def share_interval(
-    counts: tuple[int, int],
-    settings: GateSettings,
-    units: Units = QUERIES,
-    each: BoolArray | FloatArray | None = None,
-) -> Interval:
-    """The interval of a share, from how many there are of all, or from each query in clusters."""
-    level = settings.confidence_level
-    if not units.are_clusters or each is None or not each.size:
-        return interval_of_count(*counts, level)
-    # The units may go on after the scores.
-    codes = np.asarray(units.select(slice(each.size)).codes)
-    bounds = (0.0, 1.0)
-    return clustered_interval(each.astype(float), codes, confidence_level=level, bounds=bounds)
+        """A percentile of the scores by the rule of their dialect; NaN if there are none."""
+        method = percentile_method(self.run.sample)
+        return float(percentiles_of(self.scores, (percentile,), method=method)[0])
 
 
 @dataclass(frozen=True, eq=False)
 class GatedRun:
-    """A pipeline, the settings of its gate, and the independent units of its queries."""
+    """A pipeline, the settings of its gate, and the independent units of its queries.
+
+    ``comparison`` and ``pairing`` are those in which it is a candidate, if there is a baseline.
+    """
 
     evaluation: Scored
     settings: GateSettings
     units: Units = QUERIES
+    comparison: ComparisonLike | None = None
+    pairing: Pairing | None = None
+
+    @property
+    def name(self) -> str:
+        """The pipeline's name."""
+        return self.evaluation.name
 
     @property
     def sample(self) -> Scored:
@@ -280,55 +247,55 @@ class GatedRun:
         """What a function selects of the queries of the run."""
         return select(self)
 
+    def pair(self, metric: Metric) -> ComparedPair:
+        """The row of the comparison that a metric has."""
+        if self.comparison is None or self.pairing is None:
+            raise DataError("a difference needs a baseline: compare(baseline, candidate).gate(...)")
+        return ComparedPair(self.comparison, self.pairing, metric)
+
     def column(self, metric: Metric) -> GateColumn:
         """One metric's scores; a `DataError` if a missing one has no worst possible value."""
         table, name, run = table_of(self.evaluation), metric.name, self.evaluation
-        scores, scan = table.column(metric), is_scan(run)
-        anything: Any = run
-        unscored = (
-            anything.count_unscored([name]) if scan else UnscoredQueries.of(run, [name])
-        ).states.get(name, Counter())
-        n, n_not_applicable = scores.n, unscored.get(NOT_APPLICABLE, 0)
-        n_unscored = table.n_queries - n - n_not_applicable
-        fills = self.settings.missing == "worst" and n_unscored > 0
-        worst = require_bounds(metric)[0 if metric.greater_is_better else 1] if fills else math.nan
-        column = GateColumn(
-            *(metric, n, n_unscored, n_not_applicable, self.settings),
-            with_more(scores, worst, n_unscored) if fills else scores,
-            percentile_method(table.sample),
-        )
-        if not self.units.are_clusters:
-            return column
-        each = run.scores[name]
-        is_missing = each.isna().to_numpy()
-        is_gap = is_missing & ~not_applicable(each, run.details, name)
-        rows = np.concatenate([np.flatnonzero(~is_missing), np.flatnonzero(is_gap)])
-        values = each.to_numpy()[rows[: n + fills * n_unscored]]
-        filled = np.where(np.isnan(values), worst, values)
-        return replace(column, values=filled, units=self.units.select(rows))
-
-    def correct_share(self) -> Measurement:
-        """The share of correct answers, with its interval."""
-        fills, units, each = self.settings.missing == "worst", QUERIES, None
-        if self.units.are_clusters:
-            is_correct = self.is_correct()
-            is_unknown = is_correct.isna().to_numpy()
-            n, n_unscored = int((~is_unknown).sum()), int(is_unknown.sum())
-            rows = np.argsort(is_unknown, kind="stable")[: n + fills * n_unscored]
-            units = self.units.select(rows)
-            each = is_correct.fillna(value=False).to_numpy(dtype=float)[rows]
-            n_correct = int(each.sum())
+        scores, each, units = table.column(metric), None, QUERIES
+        if is_scan(run) and not self.units.are_clusters:
+            scan: Any = run
+            states = scan.count_unscored([name]).states.get(name, {})
+            n_not_applicable = states.get(NOT_APPLICABLE, 0)
         else:
-            counts = self.count_correct(self.notion())
-            n_correct, n_unscored = counts.n_correct, counts.n_unscored
-            n = n_correct + counts.n_incorrect
-        of_all = (n_correct, n + fills * n_unscored)
-        interval = share_interval(of_all, self.settings, units, each)
-        n_clusters = 0 if each is None else units.select(slice(n)).count(n)
-        # Answers that were filled in as wrong are counted as unscored, not as scored.
-        return Measurement(
-            *(interval.estimate, interval.low, interval.high, n, n_unscored), n_clusters=n_clusters
-        )
+            own = run.scores[name]
+            is_about = own.notna().to_numpy() | ~not_applicable(own, run.details, name)
+            n_not_applicable = int((~is_about).sum())
+            if self.units.are_clusters:
+                each, units = own.to_numpy()[is_about], self.units.select(is_about)
+        n_unscored = table.n_queries - scores.n - n_not_applicable
+        return self._column(metric, scores, n_unscored, n_not_applicable, each, units)
+
+    def correct_column(self) -> GateColumn:
+        """Whether the answers are correct, 1 or 0."""
+        if self.units.are_clusters:
+            answers = self.is_correct()
+            counts, each = CorrectCounts.of(answers), answers.to_numpy(float, na_value=math.nan)
+        else:
+            counts, each = self.count_correct(self.notion()), None
+        n_of = np.array([counts.n_incorrect, counts.n_correct], dtype=np.float64)
+        scores = Column.of_counts(np.flatnonzero(n_of).astype(np.float64), n_of[n_of > 0])
+        return self._column(_CORRECT, scores, counts.n_unscored, 0, each, self.units)
+
+    def _column(
+        self,
+        metric: Metric,
+        scores: Column,
+        n_unscored: int,
+        n_not_applicable: int,
+        each: FloatArray | None,
+        units: Units,
+    ) -> GateColumn:
+        n, worst = scores.n, math.nan
+        if self.settings.missing == "worst" and n_unscored:
+            worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
+            scores = with_more(scores, worst, n_unscored)
+        counts = (n, n_unscored, n_not_applicable)
+        return GateColumn(self, metric, scores, *counts, each, units, worst)
 
     def notion(self) -> CorrectNotion:
         """What a correct answer is, by the gate's rule or else the run's own."""
@@ -348,8 +315,8 @@ class GatedRun:
         return counts
 
     def is_correct(self) -> pd.Series:
-        """Whether each query was answered correctly, by the gate's rule or else the run's own."""
-        return correctness(self.evaluation, self.settings.correct)
+        """Whether each query was answered correctly."""
+        return answers_by(self.evaluation, self.notion())
 
 
 def with_more(column: Column, value: float, n: int) -> Column:
@@ -376,17 +343,7 @@ def with_more(column: Column, value: float, n: int) -> Column:
 
 @dataclass(frozen=True, eq=False)
 class ComparedPair:
-    """One metric of a baseline and a candidate: a row of a comparison, and its scores.
-
-    Parameters
-    ----------
-    comparison : ComparisonLike
-        The comparison.
-    pairing : Pairing
-        The baseline beside this candidate.
-    metric : Metric
-        The metric as the baseline knows it.
-    """
+    """One metric of a baseline and a candidate: a row of a comparison, and its scores."""
 
     comparison: ComparisonLike
     pairing: Pairing
@@ -422,26 +379,6 @@ class ComparedPair:
         why = f"too few {plan.units.word} for a test: {n}, at least {plan.fewest_units} are needed"
         return replace(measurement, too_few=why)
 
-    def non_inferiority(
-        self, margin: float, margin_method: str | None = None
-    ) -> EquivalenceResult | None:
-        """The test that the candidate is not worse by the margin; None if there are too few units.
-
-        The method is that of the rule, or else that of the comparison.
-        """
-        plan, pairs = self.comparison.plan, self.by_unit
-        if pairs.n < plan.fewest_units:
-            return None
-        # The test asks whether its second side is not lower; if lower is better, the sides swap.
-        return compare_with_margin(
-            pairs if self.metric.greater_is_better else pairs.swapped(),
-            self.metric,
-            margin,
-            method=margin_method or plan.margin_method,
-            alpha=plan.alpha_of_one,
-            alternative="non-inferior",
-        )
-
 
 # -- the figures
 
@@ -451,21 +388,6 @@ class ComparedPair:
 QueriesBehind = Literal[
     "scores", "scores below", "scores above", "unscored", "wrong answers", "regressions"
 ]
-
-
-def score_range(metric: Metric) -> ValueRange | None:
-    """The possible scores of a metric, which are those of their mean, extremes and percentiles."""
-    return metric.bounds
-
-
-def share_range(_metric: Metric) -> ValueRange:
-    """The possible shares, and p-values."""
-    return 0.0, 1.0
-
-
-def count_range(_metric: Metric) -> ValueRange:
-    """The possible counts, and standard deviations."""
-    return 0.0, math.inf
 
 
 def difference_range(metric: Metric) -> ValueRange | None:
@@ -481,10 +403,8 @@ def is_share_elsewhere(metric: Metric) -> bool:
 
     Examples
     --------
-    >>> is_share_elsewhere(Metric("faithfulness", bounds=(0, 100)))
-    True
-    >>> is_share_elsewhere(Metric("faithfulness", bounds=(0, 1)))
-    False
+    >>> [is_share_elsewhere(Metric("faithfulness", bounds=(0, high))) for high in (100, 1)]
+    [True, False]
     """
     if metric.bounds is None or metric.bounds[1] <= 1.0:
         return False
@@ -531,10 +451,6 @@ class GateFigure:
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def _mean(column: GateColumn) -> Measurement:
-    return column.measurement_of(column.mean_interval())
-
-
 def _share_below(column: GateColumn, threshold: float) -> Measurement:
     return column.measurement_of(column.share_interval(lambda scores: scores < threshold))
 
@@ -544,14 +460,14 @@ def _share_above(column: GateColumn, threshold: float) -> Measurement:
 
 
 def _share_unscored(column: GateColumn) -> Measurement:
-    measurement = column.measurement_of(column.unscored_interval())
-    n = column.n_not_applicable
+    measured, n = column.measurement_of(column.unscored_interval()), column.n_not_applicable
     more = (f"{n} more are not applicable",) if n else ()
-    return replace(measurement, notes=(*measurement.notes, *more))
+    return replace(measured, notes=(*measured.notes, *more))
 
 
 def _share_correct(run: GatedRun) -> Measurement:
-    return run.correct_share().marked("answers")
+    column = run.correct_column()
+    return column.measurement_of(column.share_interval(lambda scores: scores > 0.0), "answers")
 
 
 def _percentile(column: GateColumn, percentile: float) -> Measurement:
@@ -562,18 +478,14 @@ def _percentile(column: GateColumn, percentile: float) -> Measurement:
     if column.n_clusters:
         note = "the interval of a percentile assumes independent queries, not clusters"
         return replace(column.measurement(value), notes=(note,), is_impossible=True)
-    level = column.settings.confidence_level
+    level = column.run.settings.confidence_level
     interval = quantile_interval(column.scores, percentile / 100, confidence_level=level)
     return column.measurement(value, interval.low, interval.high)
 
 
-def _difference(pair: ComparedPair) -> Measurement:
-    numbers = (float(pair.row[name]) for name in ("difference", "ci_low", "ci_high"))
+def _tested(pair: ComparedPair, *columns: str) -> Measurement:
+    numbers = (float(pair.row[name]) for name in columns)
     return pair.tested(pair.measurement(*numbers).marked("differences"))
-
-
-def _pvalue(pair: ComparedPair, *, column: str = "pvalue") -> Measurement:
-    return pair.tested(pair.measurement(float(pair.row[column])))
 
 
 def _count_of_pair(pair: ComparedPair, *, column: str) -> Measurement:
@@ -584,92 +496,92 @@ def _count_of_pair(pair: ComparedPair, *, column: str) -> Measurement:
 def _no_regression(
     pair: ComparedPair, margin: float, margin_method: str | None = None
 ) -> Measurement:
-    """The difference with the interval of the test, which is not that of the comparison."""
-    difference = float(pair.row["difference"])
-    test = pair.non_inferiority(margin, margin_method)
-    if test is None:
-        return pair.tested(pair.measurement(difference))
-    # Where lower is better the test exchanged the sides: its interval is baseline minus candidate.
-    low, high = (test.low, test.high) if pair.metric.greater_is_better else (-test.high, -test.low)
-    return replace(pair.measurement(difference, low, high), notes=test.notes)
+    """The difference, and the test with its interval, which is not that of the comparison."""
+    plan, pairs, rises = pair.comparison.plan, pair.by_unit, pair.metric.greater_is_better
+    measured = pair.measurement(float(pair.row["difference"]))
+    if pairs.n < plan.fewest_units:
+        return pair.tested(measured)
+    # The test asks whether its second side is not lower; if lower is better, the sides swap.
+    test = compare_with_margin(
+        *(pairs if rises else pairs.swapped(), pair.metric, margin),
+        method=margin_method or plan.margin_method,
+        alpha=plan.alpha_of_one,
+        alternative="non-inferior",
+    )
+    low, high = (test.low, test.high) if rises else (-test.high, -test.low)
+    return replace(measured, low=low, high=high, notes=test.notes, test=test)
 
 
-_scores = partial(GateFigure, value_range=score_range, queries="scores")
-_share = partial(GateFigure, value_range=share_range)
-_count = partial(GateFigure, value_range=count_range)
-_share_of_scores = partial(_share, parameters=("metric", "threshold"))
+_scores = partial(GateFigure, value_range=lambda metric: metric.bounds, queries="scores")
+_share = partial(GateFigure, value_range=lambda _metric: (0.0, 1.0))
+_count = partial(GateFigure, value_range=lambda _metric: (0.0, math.inf))
+_counted_share = partial(_share, parameters=("metric", "threshold"))
 
 FIGURES: Registry[GateFigure] = Registry(
     "figure",
     {
-        "mean": _scores("the mean", _mean),
+        "mean": _scores("the mean", lambda c: c.measurement_of(c.mean_interval())),
         "median": _scores("the median", partial(_percentile, percentile=50.0)),
         "min": _scores("the smallest score", lambda c: c.measurement(c.scores.minimum)),
         "max": _scores("the largest score", lambda c: c.measurement(c.scores.maximum)),
         "std": _count("the standard deviation", lambda c: c.measurement(c.scores.std)),
         "n": _count(
-            "the number of scored queries",
-            lambda c: c.measurement(float(c.n)),
+            *("the number of scored queries", lambda c: c.measurement(float(c.n))),
             counts_missing=True,
         ),
         "unscored": _share(
-            "the share of queries without a score",
-            _share_unscored,
+            *("the share of queries without a score", _share_unscored),
             queries="unscored",
             counts_missing=True,
         ),
-        "share_below": _share_of_scores(
+        "share_below": _counted_share(
             "the share of scores below a threshold", _share_below, queries="scores below"
         ),
-        "share_above": _share_of_scores(
+        "share_above": _counted_share(
             "the share of scores above a threshold", _share_above, queries="scores above"
         ),
         "correct": _share(
-            "the share of correct answers",
-            _share_correct,
-            of="run",
-            parameters=(),
-            queries="wrong answers",
+            *("the share of correct answers", _share_correct, "run", ()), queries="wrong answers"
         ),
     },
 )
 """The figures of an evaluation by name; `percentile_figure` knows ``p95`` and all the others."""
 
-_pair_difference = partial(
+_of_differences = partial(
     GateFigure, of="pair", value_range=difference_range, queries="regressions"
 )
 _pair_pvalue = partial(_share, of="pair", queries="regressions")
-_pair_count = partial(_count, of="pair")
+
+
+def _pair_count(queries: str, column: str, behind: QueriesBehind | None = None) -> GateFigure:
+    """A count needs no test, so any number of queries will do."""
+    measure = partial(_count_of_pair, column=column)
+    return _count(f"the number of queries on which {queries}", measure, "pair", queries=behind)
+
 
 PAIR_FIGURES: Registry[GateFigure] = Registry(
     "figure",
     {
-        NO_REGRESSION: _pair_difference(
+        NO_REGRESSION: _of_differences(
             "the candidate is not worse by the margin or more (non-inferiority)",
             _no_regression,
             parameters=("metric", "margin?", "margin_method?"),
             choices={MARGIN_METHOD: EQUIVALENCE_METHODS},
         ),
-        "difference": _pair_difference("candidate minus baseline", _difference),
-        "pvalue": _pair_pvalue("the p-value of the difference", _pvalue),
+        "difference": _of_differences(
+            "candidate minus baseline",
+            lambda pair: _tested(pair, "difference", "ci_low", "ci_high"),
+        ),
+        "pvalue": _pair_pvalue(
+            "the p-value of the difference", lambda pair: _tested(pair, "pvalue")
+        ),
         "pvalue_adjusted": _pair_pvalue(
             "the same, adjusted over the comparison's table",
-            partial(_pvalue, column="pvalue_adjusted"),
+            lambda pair: _tested(pair, "pvalue_adjusted"),
         ),
-        # Counts need no test, so any number of queries will do.
-        "wins": _pair_count(
-            "the number of queries on which the candidate is better",
-            partial(_count_of_pair, column="wins"),
-        ),
-        "losses": _pair_count(
-            "the number of queries on which the candidate is worse",
-            partial(_count_of_pair, column="losses"),
-            queries="regressions",
-        ),
-        "ties": _pair_count(
-            "the number of queries on which both are equal",
-            partial(_count_of_pair, column="ties"),
-        ),
+        "wins": _pair_count("the candidate is better", "wins"),
+        "losses": _pair_count("the candidate is worse", "losses", "regressions"),
+        "ties": _pair_count("both are equal", "ties"),
     },
 )
 """The figures that need a baseline, by name; those of an evaluation describe the candidate."""

@@ -50,34 +50,28 @@ class Gates:
         The parsed rules, each with its place in the file.
     settings : GateKeywords
         The other arguments of `rageval_report.analysis.gate.gate`.
+
+    Examples
+    --------
+    >>> from rageval_report.demo import demo_evaluations
+    >>> bm25, hybrid = demo_evaluations()
+    >>> gates = Gates((parse_rule("wins(mrr) >= 1"),)).with_settings(seed=1)
+    >>> gates.check(hybrid, bm25).passed
+    True
     """
 
     rules: tuple[Rule, ...]
     settings: GateKeywords = field(default_factory=GateKeywords)
 
     def with_settings(self, **settings: Unpack[GateKeywords]) -> Gates:
-        """The gates with some settings replaced.
-
-        Examples
-        --------
-        >>> Gates((), {"seed": 1, "missing": "worst"}).with_settings(seed=2).settings
-        {'seed': 2, 'missing': 'worst'}
-        """
+        """The gates with some settings replaced."""
         check_options("a gate", settings, GateKeywords.__annotations__)
         return replace(self, settings={**self.settings, **settings})
 
     def check(
         self, evaluation: ScoredOrScanned, baseline: ScoredOrScanned | None = None
     ) -> GateResult:
-        """Check an evaluation, alone or against a baseline, which some rules need.
-
-        Examples
-        --------
-        >>> from rageval_report.demo import demo_evaluations
-        >>> bm25, hybrid = demo_evaluations()
-        >>> Gates((parse_rule("wins(mrr) >= 1"),), {"seed": 1}).check(hybrid, bm25).passed
-        True
-        """
+        """Check an evaluation, alone or against a baseline, which some rules need."""
         settings = cast("dict[str, Any]", dict(self.settings))
         if baseline is None:
             settings.pop("margin_method", None)  # it needs a baseline
@@ -125,9 +119,8 @@ def read_gates(path: str | Path) -> Gates:
         kind = _describe(document)
         raise ReaderError(f'expected rules = ["mean(faithfulness) >= 0.8"]; got {kind}', path)
     for key, value in document.items():
-        line = _line_of(
-            rf"^\s*[\"']?{re.escape(key)}[\"']?\s*[=:]|^\s*\[+\s*{re.escape(key)}", text
-        )
+        word = re.escape(key)
+        line = _line_of(rf"^\s*[\"']?{word}[\"']?\s*[=:]|^\s*\[+\s*{word}", text)
         if key not in _KEYS:
             raise ReaderError(str(UnknownNameError("setting of gates", key, _KEYS)), path, line)
         expected, is_valid = _KEYS[key]
@@ -181,26 +174,22 @@ def _parse_yaml(text: str, path: str | Path) -> object:
     return {str(key): document[key] for key in document} if isinstance(document, dict) else document
 
 
-# True is an int in Python, but not a number in a file.
+# By type: True is an int in Python, but not a number in a file.
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_integer(value: object) -> bool:
-    return _is_number(value) and isinstance(value, int)
+    return type(value) in (int, float)
 
 
 def _is_correct(value: object) -> bool:
     is_table = isinstance(value, Mapping) and all(map(_is_number, value.values()))
-    return isinstance(value, str) or is_table
+    return is_table or isinstance(value, str)
 
 
 _KEYS: dict[str, tuple[str, Callable[[object], bool]]] = {
     "rules": ("a list of rules", lambda value: isinstance(value, list)),
     "missing": (quoted_choices(GATE_MISSING), lambda value: value in GATE_MISSING),
     "confidence_level": ("a number, such as 0.95", _is_number),
-    "n_resamples": ("an integer", _is_integer),
-    "seed": ("an integer", _is_integer),
+    "n_resamples": ("an integer", lambda value: type(value) is int),
+    "seed": ("an integer", lambda value: type(value) is int),
     "correct": ("the name of a metric, or a table of thresholds", _is_correct),
     "clusters": ("the name of a column", lambda value: isinstance(value, str)),
     "margin_method": (quoted_choices(EQUIVALENCE_METHODS), lambda v: v in EQUIVALENCE_METHODS),

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -39,11 +40,11 @@ from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import counted, join_names, number, pvalue_text
 from rageval_report.results import Result, answer_of
 from rageval_report.scores import Metric, resolver
+from rageval_report.scores.shown import BETTER, IDENTICAL, UNDECIDED, WORSE
 from rageval_report.stats.corrections import CORRECTIONS
-from rageval_report.stats.pairs import PAIRED_INTERVALS, TESTS
+from rageval_report.types import FloatArray
 
-BETTER, WORSE, UNDECIDED = "better", "worse", "undecided"
-IDENTICAL, TOO_FEW, NOT_COMPARED = "identical", "too few", "not compared"
+TOO_FEW, NOT_COMPARED = "too few", "not compared"
 _ORDER = (WORSE, BETTER, UNDECIDED, TOO_FEW, IDENTICAL, NOT_COMPARED)  # what matters first
 # With more tests than this, inverting each of them for its interval would take minutes.
 MOST_INVERTED = 100
@@ -53,125 +54,6 @@ _OF_MEASUREMENT = frozenset(
 )
 _MOST_IN_TITLE, _MOST_NOTED, _SHORT_HASH = 2, 5, 8
 _NUMBERS = ("ci_low", "ci_high", "pvalue", "pvalue_adjusted")
-
-
-# -- the tests
-
-
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """One metric of two runs: what differs, and the test if the scores mean the same."""
-
-    before: DatedRun
-    after: DatedRun
-    gold_set: str
-    changes: list[FieldChange]
-    row: MetricComparison | None
-    pvalue: float = math.nan  # adjusted
-    alpha: float = 0.05
-    fewest_units: int = 0
-
-    @property
-    def differs(self) -> str:
-        """The known changes that give the scores of the two different meanings."""
-        known = (str(change) for change in self.changes if change.is_known)
-        return "; ".join(filter(None, (self.gold_set, *known)))
-
-    @property
-    def unknown(self) -> str:
-        """The possible changes: fields that are unknown in one of the runs."""
-        return "; ".join(str(change) for change in self.changes if not change.is_known)
-
-    @property
-    def outcome(self) -> str:
-        """The result of the test, in a word or two."""
-        if self.row is None or self.row.test.n == 0:
-            return NOT_COMPARED
-        if not self.row.pairs.by_query.n_changed:
-            return IDENTICAL
-        if self.pvalue <= self.alpha:
-            gains = (self.row.test.difference > 0) == self.row.metric.greater_is_better
-            return BETTER if gains else WORSE
-        return TOO_FEW if self.row.test.n < self.fewest_units else UNDECIDED
-
-
-def _columns(step: _Step | None, what: str, outcome: str) -> dict[str, object]:
-    """The numbers of a step under their names in the table; NaN if nothing was tested."""
-    row, numbers = step and step.row, (math.nan,) * 5
-    if step and row:
-        test, interval = row.test, row.interval
-        numbers = (test.difference, interval.low, interval.high, test.pvalue, step.pvalue)
-    names = (what, *(f"{what}_{part}" for part in _NUMBERS))
-    return {
-        f"{what}_n": row.test.n if row else 0,
-        **dict(zip(names, numbers, strict=True)),
-        outcome: step.outcome if step else None,
-    }
-
-
-_Steps = dict[tuple[str, str, str], _Step]  # by metric, earlier run, later run
-
-
-def _run_tests(
-    runs: Sequence[DatedRun],
-    baseline: DatedRun,
-    metrics: Sequence[Metric],
-    fixed: Sequence[str],
-    plan: ComparisonPlan,
-    clusters: Clusters | None,
-) -> tuple[_Steps, ComparisonPlan]:
-    """Each run against the one before it and against the baseline, and the settings."""
-    wanted: list[tuple[Metric, DatedRun, DatedRun]] = []
-    for metric in metrics:
-        having = [run for run in runs if run.metric(metric)]
-        pairs = dict.fromkeys(pairwise(having))
-        if baseline in having:
-            later = having[having.index(baseline) + 1 :]
-            pairs |= dict.fromkeys((baseline, run) for run in later)
-        wanted += [(metric, *pair) for pair in pairs]
-    if plan.interval == "auto" and len(wanted) > MOST_INVERTED:
-        plan = replace(plan, interval="t")
-    # Two runs are paired once, not once per metric.
-    metrics_by_pair: dict[tuple[DatedRun, DatedRun], list[Metric]] = {}
-    for metric, before, after in wanted:
-        metrics_by_pair.setdefault((before, after), []).append(metric)
-    steps: _Steps = {}
-    for (before, after), shared in metrics_by_pair.items():
-        pair = pair_of(before, after)
-        changes = {m.name: measurement_changes(before, after, m, fixed) for m in shared}
-        comparable = {
-            metric.name: (ours, theirs)
-            for metric in shared
-            if pair.n_same and not any(change.is_known for change in changes[metric.name])
-            if (ours := before.metric(metric)) and (theirs := after.metric(metric))
-        }
-        tested = pair.compare([*comparable.values()], plan, clusters) if comparable else []
-        rows = dict(zip(comparable, tested, strict=True))
-        for name, own in changes.items():
-            step = _Step(before, after, pair.gold_set, own, rows.get(name))
-            steps[name, before.name, after.name] = step
-    # In the order of the table, which is that of the metrics.
-    keys = [(metric.name, before.name, after.name) for metric, before, after in wanted]
-    return {key: steps[key] for key in keys}, plan
-
-
-def _adjusted(
-    steps: _Steps, metrics: Sequence[Metric], plan: ComparisonPlan, correction: str
-) -> tuple[_Steps, int]:
-    """The steps with their p-values corrected over the table, and the number of tests."""
-    family, names = CorrectionFamily.of(metrics), [metric for metric, _, _ in steps]
-    rows = [step.row for step in steps.values()]
-    pvalues = np.array([math.nan if row is None else row.test.pvalue for row in rows])
-    corrected = correct_in_family(family, names, pvalues, correction).tolist()
-    alpha, fewest = plan.alpha, plan.fewest_units
-    adjusted = {
-        key: replace(step, pvalue=pvalue, alpha=alpha, fewest_units=fewest)
-        for (key, step), pvalue in zip(steps.items(), corrected, strict=True)
-    }
-    return adjusted, family.size(names, pvalues)
-
-
-# -- the result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,16 +81,19 @@ class History(Drawn):
         return self.frame[self.frame["verdict"].notna()]
 
     @property
+    def _first_worse(self) -> dict[str, str]:
+        """The run at which a metric was first worse than in the baseline, by metric."""
+        worse = self.frame[self.frame["first_regression"].astype(bool)]
+        return dict(zip(worse["metric"], worse["run"], strict=True))
+
+    @property
     def summary(self) -> str:
         """How the last run compares with the baseline, in one sentence."""
         last = self._last
         if last.empty:
             return ""
-        parts = []
-        for word in (WORSE, BETTER):
-            names = last.loc[last["verdict"] == word, "metric"].tolist()
-            if names:
-                parts.append(f"{word} on {join_names(names, _MOST_NOTED)}")
+        names = {word: last.loc[last["verdict"] == word, "metric"].tolist() for word in _ORDER[:2]}
+        parts = [f"{word} on {join_names(own, _MOST_NOTED)}" for word, own in names.items() if own]
         run, baseline = self.runs[-1].name, self.settings["baseline"]
         n = counted(len(last), "metric")
         if not parts:
@@ -217,34 +102,33 @@ class History(Drawn):
 
     def printed(self) -> Result:
         """The last run against the baseline: a sentence, a row per metric, at most three notes."""
-        last = self._last
+        last = self._last.sort_values(
+            "verdict", key=lambda words: words.map(_ORDER.index), kind="stable"
+        )
         if last.empty:
             return self
-        means = self.frame.pivot_table("mean", "metric", "run", dropna=False)
         shown = list(dict.fromkeys((self.settings["baseline"], *(r.name for r in self.runs[-3:]))))
-        worse = self.frame[self.frame["first_regression"].astype(bool)]
-        since = dict(zip(worse["metric"], worse["run"], strict=True))
-        rows = []
-        for row in last.to_dict("records"):
-            own = {f"run {i}": means.loc[row["metric"]].get(shown[i]) for i in range(len(shown))}
-            verdict = row["verdict"]
-            if row["metric"] in since:
-                earlier = f"{verdict}, worse at {since[row['metric']]}"
-                verdict = f"worse since {since[row['metric']]}" if verdict == WORSE else earlier
-            numbers = {name: row[f"difference_{name}"] for name in ("ci_low", "ci_high")}
-            adjusted = row["difference_pvalue_adjusted"]
-            head = {"metric": row["metric"], **own, "difference": row["difference"], **numbers}
-            rows.append({**head, "pvalue_adjusted": adjusted, "verdict": verdict})
-        frame = pd.DataFrame(rows)
-        order = np.argsort([_ORDER.index(word) for word in last["verdict"]], kind="stable")
-        columns = tuple(map(str, frame))
-        headings = {f"run {i}": str(name) for i, name in enumerate(shown)}
+        means = self.frame.pivot_table("mean", "metric", "run", dropna=False)
+        frame = means.reindex(last["metric"], columns=pd.Index(shown)).reset_index()
+        frame.columns = pd.Index(["metric", *(f"run {place}" for place in range(len(shown)))])
+        frame["difference"] = last["difference"].to_numpy()
+        for name in ("ci_low", "ci_high", "pvalue_adjusted"):
+            frame[name] = last[f"difference_{name}"].to_numpy()
+        frame["verdict"] = [*map(self._dated_verdict, last["metric"], last["verdict"])]
+        headings = {f"run {place}": str(name) for place, name in enumerate(shown)}
         return answer_of(
-            *(self, self.summary, frame.iloc[order]),
-            columns=columns,
+            *(self, self.summary, frame),
+            columns=tuple(map(str, frame)),
             grouped_by="",
             headings={**headings, "pvalue_adjusted": "p"},
         )
+
+    def _dated_verdict(self, metric: str, verdict: str) -> str:
+        """The verdict, and since when the metric is or was worse."""
+        since = self._first_worse.get(metric)
+        if since is None:
+            return verdict
+        return f"worse since {since}" if verdict == WORSE else f"{verdict}, worse at {since}"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -252,40 +136,37 @@ class History(Drawn):
         return tuple(self._sentence(row) for row in self._last.to_dict("records"))
 
     def _sentence(self, last: Mapping[Any, Any]) -> str:
-        metric, run, baseline, word = (
-            last[name] for name in ("metric", "run", "baseline", "verdict")
-        )
+        metric, run, baseline, word = (last[n] for n in ("metric", "run", "baseline", "verdict"))
         level = f"{100 * float(str(self.settings['confidence_level'])):g} % CI"
-        limits = (last["difference_ci_low"], last["difference_ci_high"])
-        size = abs(last["difference"])
+        difference, low, high = (last[f"difference{n}"] for n in ("", "_ci_low", "_ci_high"))
         unit = ("cluster",) if "clusters" in self.settings else ("query", "queries")
         pairs = counted(int(last["difference_n"]), *unit)
         if word in (BETTER, WORSE):
-            limits = limits if last["difference"] > 0 else (-limits[1], -limits[0])
+            low, high = (low, high) if difference > 0 else (-high, -low)
             sentence = (
-                f"{run} is {word} on {metric} than {baseline} by {number(size)} ({level} "
-                f"{number(limits[0])} to {number(limits[1])}), adjusted p "
+                f"{run} is {word} on {metric} than {baseline} by {number(abs(difference))} ({level}"
+                f" {number(low)} to {number(high)}), adjusted p "
                 f"{pvalue_text(last['difference_pvalue_adjusted'])}, {pairs}"
             )
         elif word == UNDECIDED:
             sentence = (
                 f"{run}: {metric} is not significantly different from {baseline} "
-                f"({number(last['difference'])}, {level} {number(limits[0])} to "
-                f"{number(limits[1])}, {pairs})"
+                f"({number(difference)}, {level} {number(low)} to {number(high)}, {pairs})"
             )
         elif word == IDENTICAL:
             sentence = f"{run} and {baseline} are identical on {metric}"
         elif word == TOO_FEW:
             sentence = f"{run}: {pairs} are too few for a test of {metric}"
         else:
-            why = last["differs_from_baseline"] or "no query is scored in both with one reference"
+            differs = last["differs_from_baseline"]
+            is_known = isinstance(differs, str)
+            why = differs if is_known else "no query is scored in both with one reference"
             sentence = f"{run} is not comparable with {baseline} on {metric}: {why}"
-        rows = self.frame[self.frame["metric"] == metric]
-        first = rows.loc[rows["first_regression"].astype(bool), "run"].tolist()
-        if first and first[0] != run:
-            sentence += f"; it was first worse at {first[0]}"
+        since, rows = self._first_worse.get(metric), self.frame[self.frame["metric"] == metric]
+        if since not in (None, run):
+            sentence += f"; it was first worse at {since}"
         falls = rows[(rows["since_previous"] == WORSE) & (rows["previous"] != baseline)]
-        for fall in falls[~falls["run"].isin(first)].to_dict("records"):
+        for fall in falls[falls["run"] != since].to_dict("records"):
             by = number(abs(fall["change"]))
             sentence += f"; {fall['run']} is worse than {fall['previous']} by {by}"
         return sentence
@@ -342,47 +223,32 @@ def trends(
     ...     DatedRun.of(RAGPipelineEvaluation(name, {"query_id": ids, "exact_match": [value] * 8}))
     ...     for name, value in (("monday", 1), ("tuesday", 0))
     ... ]
-    >>> trends(runs).frame[["run", "mean", "change"]].values.tolist()
-    [['monday', 1.0, nan], ['tuesday', 0.0, -1.0]]
     >>> trends(runs).summary
     'Compared with monday, tuesday is worse on exact_match (of 1 metric).'
     """
-    for what, name, known in (
-        ("paired test", plan.test, ["auto", *TESTS]),
-        ("interval of a paired difference", plan.interval, ["auto", *PAIRED_INTERVALS]),
-        ("correction", correction, list(CORRECTIONS)),
-    ):
-        if name not in known:
-            raise UnknownNameError(what, name, known)
-    first = _find_baseline(runs, baseline)
-    chosen = _choose_metrics(runs, metrics)
+    if correction not in CORRECTIONS:
+        raise UnknownNameError("correction", correction, list(CORRECTIONS))
+    first, chosen = _find_baseline(runs, baseline), _choose_metrics(runs, metrics)
     fields = _choose_fields(fixed, fields_of(runs))
-    steps, plan = _run_tests(runs, first, chosen, fields, plan, clusters)
-    steps, n_tests = _adjusted(steps, chosen, plan, correction)
-    summaries = {run.name: _means(run, chosen, plan, clusters) for run in runs}
-    rows = [
-        row for metric in chosen for row in _history_rows(metric, runs, first, steps, summaries)
-    ]
+    pairs = [pair for metric in chosen for pair in _pairs_of(metric, runs, first)]
+    if plan.interval == "auto" and len(pairs) > MOST_INVERTED:
+        plan = replace(plan, interval="t")
+    told = _Trends(runs, first, chosen, pairs, fields, correction, plan, clusters)
     names = list(dict.fromkeys(run.evaluation.name for run in runs))
     of = f"{len(runs)} runs" if len(names) > _MOST_IN_TITLE else " and ".join(names)
-    settings = {
-        "baseline": first.name,
-        "fixed": tuple(fields),
-        **plan.settings(),
-        "correction": correction,
-        "family_size": n_tests,
-        **clusters_setting(clusters),
-        **engine_setting(first.evaluation),
-    }
     return History(
         f"History of {of}" + (f", against {first.name}" if len(runs) > 1 else ""),
-        pd.DataFrame(rows),
-        settings,
-        (
-            *_doubts(runs),
-            *_notes(runs, first, chosen, steps, correction, n_tests),
-            *unnamed_clusters(first.evaluation, clusters),
-        ),
+        pd.DataFrame([row for metric in chosen for row in told.rows(metric)]),
+        {
+            "baseline": first.name,
+            "fixed": tuple(fields),
+            **plan.settings(),
+            "correction": correction,
+            "family_size": told.n_tests,
+            **clusters_setting(clusters),
+            **engine_setting(first.evaluation),
+        },
+        (*_doubts(runs), *told.notes(), *unnamed_clusters(first.evaluation, clusters)),
         headline=("run", "n", "mean", "ci_low", "ci_high", "change", "difference", "marks"),
         grouped_by="metric",
         runs=tuple(runs),
@@ -393,10 +259,6 @@ def _find_baseline(runs: Sequence[DatedRun], baseline: str | None) -> DatedRun:
     if not runs:
         raise DataError("a history needs at least one run; got none")
     by_name = {run.name: run for run in runs}
-    if len(by_name) < len(runs):
-        names = [run.name for run in runs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"two runs are named {twice!r}; give each its own name")
     if baseline is not None and baseline not in by_name:
         raise UnknownNameError("run", baseline, by_name)
     return runs[0] if baseline is None else by_name[baseline]
@@ -430,88 +292,248 @@ def _choose_fields(fixed: Iterable[str] | None, fields: Sequence[str]) -> list[s
     return names
 
 
-def _means(
-    run: DatedRun, metrics: Sequence[Metric], plan: ComparisonPlan, clusters: Clusters | None
-) -> dict[str, dict[Any, Any]]:
-    """The mean of each metric that the run has with its interval, by the history's name."""
-    own = {metric.name: mine.name for metric in metrics if (mine := run.metric(metric))}
-    if not own:
-        return {}
-    summary = summarise(
-        run.evaluation,
-        metrics=[*own.values()],
-        percentiles=(),
-        confidence_level=plan.confidence_level,
-        n_resamples=plan.n_resamples,
-        seed=plan.seed,
-        clusters=clusters,
-    )
-    rows: dict[Any, dict[Any, Any]] = summary.frame.set_index("metric").to_dict("index")
-    return {name: rows[mine] for name, mine in own.items()}
+_Pair = tuple[Metric, DatedRun, DatedRun]
 
 
-def _history_rows(
-    metric: Metric,
-    runs: Sequence[DatedRun],
-    baseline: DatedRun,
-    steps: _Steps,
-    summaries: Mapping[str, Mapping[str, Mapping[Any, Any]]],
-) -> Iterator[dict[str, object]]:
-    """One row per run that has the metric."""
-    having = [run for run in runs if metric.name in summaries[run.name]]
-    of_baseline = {run: steps.get((metric.name, baseline.name, run.name)) for run in having}
-    worse = (run for run, step in of_baseline.items() if step and step.outcome == WORSE)
-    regression, segment = next(worse, None), 0
-    for before, run in zip((None, *having[:-1]), having, strict=True):
-        mean = summaries[run.name][metric.name]
-        previous = None if before is None else steps[metric.name, before.name, run.name]
-        since = of_baseline[run]
-        # Lines are drawn within a segment only, so not across a break.
-        segment += bool(previous and previous.differs)
-        yield {
-            "metric": metric.name,
-            "title": metric.title,
-            "run": run.name,
-            "place": runs.index(run),
-            "created": run.created,
-            "query_set": run.query_set[:_SHORT_HASH],
-            "segment": segment,
-            **{name: mean[name] for name in ("n", "n_unscored", "mean", "ci_low", "ci_high")},
-            "previous": None if before is None else before.name,
-            **_columns(previous, "change", "since_previous"),
-            "baseline": baseline.name,
-            **_columns(since, "difference", "since_baseline"),
-            "first_regression": run is regression,
-            "differs": (previous and previous.differs) or None,
-            "unknown": (previous and previous.unknown) or None,
-            "differs_from_baseline": (since and since.differs) or None,
-            "marks": _marks(previous, since, is_first=run is regression),
-            "kind": metric.kind,
-            "greater_is_better": metric.greater_is_better,
-            "ci_method": mean["ci_method"],
-            "verdict": since.outcome if since and run is having[-1] else None,
+def _pairs_of(metric: Metric, runs: Sequence[DatedRun], baseline: DatedRun) -> Iterator[_Pair]:
+    """Each run that has a metric after the one before it, and after the baseline."""
+    having = [run for run in runs if run.metric(metric)]
+    later = having[having.index(baseline) + 1 :] if baseline in having else []
+    for pair in dict.fromkeys((*pairwise(having), *((baseline, run) for run in later))):
+        yield metric, *pair
+
+
+# -- the tests: a step is one metric of two runs, as a mapping of what differs and its numbers
+
+_Step = dict[str, Any]
+_NO_NUMBERS = {"n": 0, "difference": math.nan, **dict.fromkeys(_NUMBERS, math.nan)}
+_NO_STEP: _Step = {**_NO_NUMBERS, "outcome": None, "differs": None, "unknown": None, "fields": []}
+
+
+def _step(gold_set: str, changes: list[FieldChange], row: MetricComparison | None) -> _Step:
+    """What differs, and the test if the scores mean the same; its outcome is not adjusted yet."""
+    known = [change for change in changes if change.is_known]
+    step = {
+        **_NO_NUMBERS,
+        "outcome": NOT_COMPARED,
+        "gold_set": gold_set,
+        "fields": [*(["query set"] if gold_set else []), *(change.field for change in known)],
+        "differs": "; ".join(filter(None, (gold_set, *map(str, known)))) or None,
+        "unknown": "; ".join(str(c) for c in changes if not c.is_known) or None,
+        "is_tested": row is not None,
+    }
+    if row is not None and row.test.n:
+        gains = (row.test.difference > 0) == row.metric.greater_is_better
+        numbers = (row.test.difference, row.interval.low, row.interval.high, row.test.pvalue)
+        step |= dict(zip(("difference", *_NUMBERS), numbers, strict=False))
+        word = (BETTER if gains else WORSE) if row.pairs.by_query.n_changed else IDENTICAL
+        step |= {"n": row.test.n, "outcome": word}
+    return step
+
+
+@dataclass(frozen=True, eq=False)
+class _Trends:
+    """The runs of a history, and how they are compared."""
+
+    runs: Sequence[DatedRun]
+    first: DatedRun
+    metrics: Sequence[Metric]
+    pairs: Sequence[_Pair]
+    fixed: Sequence[str]
+    correction: str
+    plan: ComparisonPlan
+    clusters: Clusters | None
+
+    @cached_property
+    def steps(self) -> dict[tuple[str, str, str], _Step]:
+        """The steps by metric, earlier and later run; p-values are corrected over the table."""
+        steps = dict.fromkeys((metric.name, a.name, b.name) for metric, a, b in self.pairs)
+        found: dict[tuple[str, str, str], _Step] = {}
+        # Two runs are paired once, not once per metric.
+        for before, after in dict.fromkeys(pair[1:] for pair in self.pairs):
+            shared = [metric for metric, *pair in self.pairs if pair == [before, after]]
+            for name, step in self._compare(before, after, shared):
+                found[name, before.name, after.name] = step
+        ordered = {key: found[key] for key in steps}
+        corrected = correct_in_family(*self._tests(ordered), self.correction).tolist()
+        for step, pvalue in zip(ordered.values(), corrected, strict=True):
+            step["pvalue_adjusted"] = pvalue
+            if step["outcome"] in (BETTER, WORSE) and not pvalue <= self.plan.alpha:
+                few = step["n"] < self.plan.fewest_units
+                step["outcome"] = TOO_FEW if few else UNDECIDED
+        return ordered
+
+    def _tests(self, steps: Mapping[Any, _Step]) -> tuple[CorrectionFamily, list[str], FloatArray]:
+        """The families of a correction, and the metric and p-value of each test."""
+        pvalues = np.array([step["pvalue"] for step in steps.values()], dtype=np.float64)
+        return CorrectionFamily.of(self.metrics), [metric for metric, _, _ in steps], pvalues
+
+    @property
+    def n_tests(self) -> int:
+        """The number of tests of quality metrics."""
+        family, names, pvalues = self._tests(self.steps)
+        return family.size(names, pvalues)
+
+    def _compare(
+        self, before: DatedRun, after: DatedRun, metrics: Sequence[Metric]
+    ) -> Iterator[tuple[str, _Step]]:
+        """Each metric of two runs."""
+        pair = pair_of(before, after)
+        changes = {m.name: measurement_changes(before, after, m, self.fixed) for m in metrics}
+        comparable = {
+            metric.name: (ours, theirs)
+            for metric in metrics
+            if pair.n_same and not any(change.is_known for change in changes[metric.name])
+            if (ours := before.metric(metric)) and (theirs := after.metric(metric))
         }
+        common = ([*comparable.values()], self.plan, self.clusters)
+        rows = dict(zip(comparable, pair.compare(*common) if comparable else [], strict=True))
+        for name, own in changes.items():
+            yield name, _step(pair.gold_set, own, rows.get(name))
 
+    # -- the table
 
-def _marks(previous: _Step | None, since: _Step | None, *, is_first: bool) -> str | None:
-    """The marks of a row that a reader must not miss, the most serious first."""
-    marks = []
-    if since is not None and since.outcome in (BETTER, WORSE):
-        mark = f"{since.outcome} than {since.before.name}"
-        marks.append("first regression" if is_first else mark)
-    if previous is not None:
+    @cached_property
+    def means(self) -> dict[str, dict[str, dict[Any, Any]]]:
+        """The mean of each metric with its interval, by run and by the history's name."""
+        means: dict[str, dict[str, dict[Any, Any]]] = {}
+        for run in self.runs:
+            own = {m.name: mine.name for m in self.metrics if (mine := run.metric(m))}
+            means[run.name] = {}
+            if own:
+                summary = summarise(
+                    run.evaluation,
+                    metrics=[*own.values()],
+                    percentiles=(),
+                    confidence_level=self.plan.confidence_level,
+                    n_resamples=self.plan.n_resamples,
+                    seed=self.plan.seed,
+                    clusters=self.clusters,
+                )
+                rows = summary.frame.set_index("metric").to_dict("index")
+                means[run.name] = {name: rows[mine] for name, mine in own.items()}
+        return means
+
+    def rows(self, metric: Metric) -> Iterator[dict[str, object]]:
+        """One row per run that has the metric."""
+        having = [run for run in self.runs if metric.name in self.means[run.name]]
+        steps = {
+            run: self.steps.get((metric.name, self.first.name, run.name), _NO_STEP)
+            for run in having
+        }
+        regression = next((r for r, since in steps.items() if since["outcome"] == WORSE), None)
+        segment = 0
+        for before, run in zip((None, *having[:-1]), having, strict=True):
+            mean, since = self.means[run.name][metric.name], steps[run]
+            key = (metric.name, before.name if before else "", run.name)
+            previous = self.steps.get(key, _NO_STEP)
+            # Lines are drawn within a segment only, so not across a break.
+            segment += previous["differs"] is not None
+            yield {
+                "metric": metric.name,
+                "title": metric.title,
+                "run": run.name,
+                "place": self.runs.index(run),
+                "created": run.created,
+                "query_set": run.query_set[:_SHORT_HASH],
+                "segment": segment,
+                **{name: mean[name] for name in ("n", "n_unscored", "mean", "ci_low", "ci_high")},
+                "previous": None if before is None else before.name,
+                **_columns(previous, "change"),
+                "since_previous": previous["outcome"],
+                "baseline": self.first.name,
+                **_columns(since, "difference"),
+                "since_baseline": since["outcome"],
+                "first_regression": run is regression,
+                "differs": previous["differs"],
+                "unknown": previous["unknown"],
+                "differs_from_baseline": since["differs"],
+                "marks": self._marks(before, previous, since, is_first=run is regression),
+                "kind": metric.kind,
+                "greater_is_better": metric.greater_is_better,
+                "ci_method": mean["ci_method"],
+                "verdict": since["outcome"] if run is having[-1] else None,
+            }
+
+    def _marks(
+        self, before: DatedRun | None, previous: _Step, since: _Step, *, is_first: bool
+    ) -> str | None:
+        """The marks of a row that a reader must not miss, the most serious first."""
+        marks = []
+        if since["outcome"] in (BETTER, WORSE):
+            than = f"{since['outcome']} than {self.first.name}"
+            marks.append("first regression" if is_first else than)
         # If the previous run is the baseline, the mark against the baseline has said it already.
-        is_marked = since is not None and since.before is previous.before
-        if previous.outcome in (BETTER, WORSE) and not is_marked:
-            marks.append(f"{previous.outcome} than before")
-        fields = [change.field for change in previous.changes if change.is_known]
-        fields = ["query set", *fields] if previous.gold_set else fields
-        marks += [f"other {', '.join(fields)}"] if fields else []
-        marks += ["perhaps not comparable"] if previous.unknown else []
-    return "; ".join(marks) or None
+        if previous["outcome"] in (BETTER, WORSE) and before is not self.first:
+            marks.append(f"{previous['outcome']} than before")
+        marks += [f"other {', '.join(previous['fields'])}"] if previous["fields"] else []
+        marks += ["perhaps not comparable"] if previous["unknown"] else []
+        return "; ".join(marks) or None
+
+    # -- the notes
+
+    def notes(self) -> Iterator[str]:
+        """Breaks, changes, missing scores, the number of tests."""
+        runs, first, n_tests = self.runs, self.first.name, self.n_tests
+        if len(runs) == 1:
+            yield "only one run: there is nothing to compare it with yet"
+        yield from self._break_notes()
+        for metric in self.metrics:
+            without = [run.name for run in runs if metric.name not in self.means[run.name]]
+            if without:
+                yield f"{metric.name} is not in {join_names(without, _MOST_NOTED)}"
+            if first in without and len(runs) > 1:
+                yield f"{metric.name}: no difference from the baseline {first}, which lacks it"
+        fields = fields_of(runs)
+        texts = {
+            after.name: _changes_text(before, after, fields) for before, after in pairwise(runs)
+        }
+        changed = [f"{name} ({text})" for name, text in texts.items() if text]
+        if not fields:
+            yield "no run has a configuration: what changed between runs is unknown"
+        elif changed:
+            yield f"the configuration changed, or is unknown, at {join_names(changed, _MOST_NOTED)}"
+        if n_tests > 1 and self.correction == "none":
+            yield f"{n_tests} tests without correction: some will be false alarms"
+        elif n_tests > 1:
+            yield (
+                f"p-values are adjusted ({self.correction}) for {n_tests} tests; as a history "
+                "grows there are more, and an early finding may disappear"
+            )
+        unscored: dict[str, int] = {}
+        for run in runs:
+            for name, mean in self.means[run.name].items():
+                n = run.table.n_queries - mean["n"]
+                unscored[name] = max(n, unscored.get(name, 0))
+        counts = [f"up to {unscored[m.name]} of {m.name}" for m in self.metrics if unscored[m.name]]
+        if counts:
+            yield f"missing scores in a run, not in the means: {', '.join(counts)}"
+        yield (
+            f"change: from the previous run; difference: from {first}; both over the "
+            "queries that both runs scored"
+        )
+
+    def _break_notes(self) -> Iterator[str]:
+        """Breaks in comparability, and possible ones, each once for all metrics."""
+        neighbours = {(before.name, after.name) for before, after in pairwise(self.runs)}
+        metrics_by_note: dict[str, list[str]] = {}
+        for (name, before, after), step in self.steps.items():
+            for change, text in (
+                (step["differs"], f"{after} is not directly comparable with {before}"),
+                (step["unknown"], f"whether {after} is comparable with {before} is unknown"),
+            ):
+                if change and (before, after) in neighbours:
+                    metrics_by_note.setdefault(f"{text}: {change}", []).append(name)
+        for note, names in metrics_by_note.items():
+            yield note if len(names) == len(self.metrics) else f"{', '.join(names)}: {note}"
+        if any(step["gold_set"] and step["is_tested"] for step in self.steps.values()):
+            yield "where the gold set changed, tests use the queries that are the same in both runs"
 
 
-# -- the notes
+def _columns(step: _Step, what: str) -> dict[str, object]:
+    """The numbers of a step under their names in the table; NaN if nothing was tested."""
+    numbers = {f"{what}_{name}": step[name] for name in _NUMBERS}
+    return {f"{what}_n": step["n"], what: step["difference"], **numbers}
 
 
 def _doubts(runs: Iterable[DatedRun]) -> Iterator[str]:
@@ -523,77 +545,6 @@ def _doubts(runs: Iterable[DatedRun]) -> Iterator[str]:
             names_by_doubt.setdefault(doubt, {})[run.name] = None
     for doubt, names in names_by_doubt.items():
         yield f"{DOUBT}{join_names([*names], _MOST_NOTED)}: {doubt[len(DOUBT) :]}"
-
-
-def _notes(
-    runs: Sequence[DatedRun],
-    baseline: DatedRun,
-    metrics: Sequence[Metric],
-    steps: _Steps,
-    correction: str,
-    n_tests: int,
-) -> Iterator[str]:
-    """Breaks, changes, missing scores, the number of tests."""
-    if len(runs) == 1:
-        yield "only one run: there is nothing to compare it with yet"
-    yield from _break_notes(runs, metrics, steps)
-    for metric in metrics:
-        without = [run.name for run in runs if run.metric(metric) is None]
-        if without:
-            yield f"{metric.name} is not in {join_names(without, _MOST_NOTED)}"
-        if baseline.name in without and len(runs) > 1:
-            yield f"{metric.name}: no difference from the baseline {baseline.name}, which lacks it"
-    fields = fields_of(runs)
-    changed = [
-        f"{after.name} ({changes})"
-        for before, after in pairwise(runs)
-        if (changes := _changes_text(before, after, fields))
-    ]
-    if not fields:
-        yield "no run has a configuration: what changed between runs is unknown"
-    elif changed:
-        yield f"the configuration changed, or is unknown, at {join_names(changed, _MOST_NOTED)}"
-    if n_tests > 1 and correction == "none":
-        yield f"{n_tests} tests without correction: some will be false alarms"
-    elif n_tests > 1:
-        yield (
-            f"p-values are adjusted ({correction}) for {n_tests} tests; as a history grows there "
-            "are more, and an early finding may disappear"
-        )
-    unscored = {
-        metric.name: max(
-            run.table.n_queries - run.table.column(mine).n
-            for run in runs
-            if (mine := run.metric(metric))
-        )
-        for metric in metrics
-    }
-    counts = [f"up to {n} of {name}" for name, n in unscored.items() if n]
-    if counts:
-        yield f"missing scores in a run, not in the means: {', '.join(counts)}"
-    yield (
-        f"change: from the previous run; difference: from {baseline.name}; both over the "
-        "queries that both runs scored"
-    )
-
-
-def _break_notes(
-    runs: Sequence[DatedRun], metrics: Sequence[Metric], steps: _Steps
-) -> Iterator[str]:
-    """Breaks in comparability, and possible ones, each once for all metrics."""
-    neighbours = {(before.name, after.name) for before, after in pairwise(runs)}
-    metrics_by_note: dict[str, list[str]] = {}
-    for (name, before, after), step in steps.items():
-        for change, text in (
-            (step.differs, f"{after} is not directly comparable with {before}"),
-            (step.unknown, f"whether {after} is comparable with {before} is unknown"),
-        ):
-            if change and (before, after) in neighbours:
-                metrics_by_note.setdefault(f"{text}: {change}", []).append(name)
-    for note, names in metrics_by_note.items():
-        yield note if len(names) == len(metrics) else f"{', '.join(names)}: {note}"
-    if any(step.gold_set and step.row is not None for step in steps.values()):
-        yield "where the gold set changed, tests use the queries that are the same in both runs"
 
 
 def _changes_text(before: DatedRun, after: DatedRun, fields: Sequence[str]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from rageval_report.analysis.arguments import (
@@ -28,7 +29,12 @@ from rageval_report.results import Answer, answer_of
 from rageval_report.scores import Metric, resolver
 from rageval_report.stats.columns import Column
 from rageval_report.stats.means import mean_interval
-from rageval_report.stats.sequential import ChangeBets, adjust_evalues, combine_growth
+from rageval_report.stats.sequential import (
+    ChangeBets,
+    ChangeEvidence,
+    adjust_evalues,
+    combine_growth,
+)
 from rageval_report.types import FloatArray, IntArray
 
 _ALL = "all"  # the slice that has every query
@@ -73,17 +79,18 @@ class Monitoring(Drawn):
 
 @dataclass(frozen=True, eq=False)
 class _Watched:
-    """One metric of one slice: its reference, and the bets that its mean is worse."""
+    """One metric of one slice: its reference, the bets that its mean is worse, and its batches."""
 
     metric: Metric
     slice_name: str
     reference: Column
     bets: ChangeBets
+    batches: list[Column]
 
-    def growth(self, scores: Column) -> FloatArray:
-        """How much the capital grows on the scores of a batch."""
+    def evidence(self) -> ChangeEvidence:
+        """How much the capital grows, batch by batch."""
         try:
-            return self.bets.growth(scores)
+            return combine_growth([self.bets.growth(scores) for scores in self.batches])
         except DataError as exc:
             name = self.metric.name
             raise DataError(
@@ -91,6 +98,56 @@ class _Watched:
                 f"batches when the reference is loaded: metrics={{{name!r}: {{'bounds': "
                 "(low, high)}}"
             ) from exc
+
+    def path(self, batches: Sequence[DatedRun], evalues: FloatArray, needed: float) -> pd.DataFrame:
+        """The evidence after each batch."""
+        path = {
+            "metric": self.metric.name,
+            "slice": self.slice_name,
+            "batch": [batch.name for batch in batches],
+            "place": range(len(batches)),
+            "created": [batch.created for batch in batches],
+            "n": [scores.n for scores in self.batches],
+            "mean": [scores.mean for scores in self.batches],
+            "evidence": evalues,
+            "alarm": np.maximum.accumulate(evalues) >= needed,
+        }
+        return pd.DataFrame(path)
+
+    def finding(
+        self, path: pd.DataFrame, starts: IntArray, needed: float, unit: str
+    ) -> dict[str, Any]:
+        """Whether and since when the metric is worse than in the reference."""
+        metric, names, is_worse = self.metric, path["batch"].tolist(), bool(path["alarm"].any())
+        at = int(path["alarm"].argmax())
+        since = int(starts[at]) if is_worse else 0
+        # What is shown is the time since the change, or the whole time if there was none.
+        shown = path[since:][path["n"][since:] > 0]
+        n = int(shown["n"].sum())
+        mean = math.fsum(shown["n"] * shown["mean"]) / n if n else math.nan
+        side = "below" if metric.greater_is_better else "above"
+        where = "" if self.slice_name == _ALL else f" on {self.slice_name}"
+        verdict = (
+            f"{metric.name} is worse{where} since {names[since]}: mean {mean:.3g} of {n} {unit}, "
+            f"{side} {self.bets.limit:.3g}; the reference has {self.reference.mean:.3g} "
+            f"(alarm at {names[at]})"
+        )
+        return {
+            "metric": metric.name,
+            "title": metric.title,
+            "slice": self.slice_name,
+            "alarm": is_worse,
+            "since": names[since] if is_worse else None,
+            "alarm_at": names[at] if is_worse else None,
+            "n": n,
+            "mean": mean,
+            "reference_n": self.reference.n,
+            "reference_mean": self.reference.mean,
+            "limit": self.bets.limit,
+            "evidence": float(path["evidence"].max()),
+            "needed": needed,
+            "verdict": verdict if is_worse else None,
+        }
 
 
 def monitor_batches(
@@ -103,35 +160,25 @@ def monitor_batches(
     alpha: float = 0.05,
     clusters: Clusters | None = None,
 ) -> Monitoring:
-    """Watch batches of scores for means that are worse than that of a reference run.
-
-    The parameters are those of `rageval_report.monitor`; the batches are in the order of time.
-    """
+    """Watch batches of scores, in the order of time; see `rageval_report.monitor`."""
     if not batches:
         raise DataError("runs must hold a reference and at least one batch after it")
-    known, notes = _choose_metrics(reference, metrics)
+    chosen, notes = _choose_metrics(reference, metrics)
     if clusters is not None:
         _check_whole_clusters(batches, clusters)
-    groups = _groups_of(reference, by, clusters)
-    watched = _watch(reference, known, groups, alpha / 2.0, tolerance)
-    of_batches = [_groups_of(batch, by, clusters, is_optional=True) for batch in batches]
-    columns = [[_scores(each, tables) for tables in of_batches] for each in watched]
-    evidence = [
-        combine_growth([each.growth(scores) for scores in own])
-        for each, own in zip(watched, columns, strict=True)
-    ]
-    adjusted = adjust_evalues(np.array([each.evalues for each in evidence]))
-    needed, unit = 2.0 / alpha, "queries" if clusters is None else "clusters"
-    followed = list(zip(watched, columns, adjusted, strict=True))
-    rows = [
-        _finding(each, own, evalues, change.starts, batches, needed, unit)
-        for (each, own, evalues), change in zip(followed, evidence, strict=True)
-    ]
-    paths = [_path(each, own, evalues, batches, needed) for each, own, evalues in followed]
-    if clusters is not None:
         notes.append(
             "n counts clusters, and a mean is that of the clusters' means: each counts once"
         )
+    known = _groups_of(reference, by, clusters)
+    groups = [_groups_of(batch, by, clusters, is_optional=True) for batch in batches]
+    watched = _watch(reference, chosen, known, groups, alpha / 2.0, tolerance)
+    evidence = [each.evidence() for each in watched]
+    adjusted = adjust_evalues(np.array([each.evalues for each in evidence]))
+    needed, unit = 2.0 / alpha, "queries" if clusters is None else "clusters"
+    pairs = zip(watched, adjusted, strict=True)
+    paths = [each.path(batches, evalues, needed) for each, evalues in pairs]
+    found = zip(watched, paths, evidence, strict=True)
+    rows = [each.finding(path, bets.starts, needed, unit) for each, path, bets in found]
     return Monitoring(
         f"Monitoring against {reference.name}",
         pd.DataFrame(rows),
@@ -145,7 +192,7 @@ def monitor_batches(
             **engine_setting(reference.evaluation),
         },
         (
-            *_notes_on_slices(groups, batches, of_batches, by),
+            *([] if by is None else _notes_on_slices(by, known, batches, groups)),
             *notes,
             *unnamed_clusters(reference.evaluation, clusters),
         ),
@@ -161,106 +208,34 @@ def monitor_batches(
 def _choose_metrics(
     reference: DatedRun, names: Sequence[str] | None
 ) -> tuple[list[Metric], list[str]]:
+    """The named metrics, or all that have bounds, and a note on the others."""
     known = reference.metrics
-    if names is not None:
-        chosen = [known[resolver(known)(name)] for name in names]
-        for metric in chosen:
-            if metric.bounds is None:
-                raise DataError(
-                    f"{metric.name!r} has no bounds, so no rate of false alarms can be promised; "
-                    f"give them: metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
-                )
-        return chosen, []
-    bounded = [metric for metric in known.values() if metric.bounds is not None]
-    others = ", ".join(metric.name for metric in known.values() if metric.bounds is None)
-    if not bounded:
-        raise DataError(f"no metric of {reference.name} has bounds: {others}")
-    return bounded, [f"not watched, because they have no bounds: {others}"] if others else []
-
-
-def _finding(
-    each: _Watched,
-    own: Sequence[Column],
-    evalues: FloatArray,
-    starts: IntArray,
-    batches: Sequence[DatedRun],
-    needed: float,
-    unit: str,
-) -> dict[str, Any]:
-    """The row of a metric in a slice: whether and since when it is worse than in the reference."""
-    alarms = np.flatnonzero(evalues >= needed)
-    at = int(alarms[0]) if alarms.size else None
-    since = None if at is None else int(starts[at])
-    # What is shown is the time since the change, or the whole time if there was none.
-    shown = [scores for scores in own[since or 0 :] if scores.n]
-    n = sum(scores.n for scores in shown)
-    total = math.fsum(scores.n * scores.mean for scores in shown)
-    row: dict[str, Any] = {
-        "metric": each.metric.name,
-        "title": each.metric.title,
-        "slice": each.slice_name,
-        "alarm": at is not None,
-        "since": None if since is None else batches[since].name,
-        "alarm_at": None if at is None else batches[at].name,
-        "n": n,
-        "mean": total / n if n else math.nan,
-        "reference_n": each.reference.n,
-        "reference_mean": each.reference.mean,
-        "limit": each.bets.limit,
-        "evidence": float(evalues.max()),
-        "needed": needed,
-        "verdict": None,
-    }
-    if at is not None:
-        side = "below" if each.metric.greater_is_better else "above"
-        where = "" if each.slice_name == _ALL else f" on {each.slice_name}"
-        row["verdict"] = (
-            f"{row['metric']} is worse{where} since {row['since']}: mean {row['mean']:.3g} of "
-            f"{n} {unit}, {side} {row['limit']:.3g}; "
-            f"the reference has {row['reference_mean']:.3g} (alarm at {row['alarm_at']})"
+    chosen = known.values() if names is None else [known[resolver(known)(name)] for name in names]
+    bounded = [metric for metric in chosen if metric.bounds is not None]
+    others = [metric.name for metric in chosen if metric.bounds is None]
+    if others and (names is not None or not bounded):
+        raise DataError(
+            f"{others[0]!r} has no bounds, so no rate of false alarms can be promised; "
+            f"give them: metrics={{{others[0]!r}: {{'bounds': (low, high)}}}}"
         )
-    return row
-
-
-def _path(
-    each: _Watched,
-    own: Sequence[Column],
-    evalues: FloatArray,
-    batches: Sequence[DatedRun],
-    needed: float,
-) -> pd.DataFrame:
-    """The evidence against a metric in a slice after each batch."""
-    path = {
-        "metric": each.metric.name,
-        "slice": each.slice_name,
-        "batch": [batch.name for batch in batches],
-        "place": range(len(batches)),
-        "created": [batch.created for batch in batches],
-        "n": [scores.n for scores in own],
-        "mean": [scores.mean for scores in own],
-        "evidence": evalues,
-        "alarm": np.maximum.accumulate(evalues) >= needed,
-    }
-    return pd.DataFrame(path)
+    note = f"not watched, because they have no bounds: {', '.join(others)}"
+    return bounded, [note] if others else []
 
 
 def _check_whole_clusters(batches: Sequence[DatedRun], clusters: Clusters) -> None:
     """Refuse clusters of which a part comes later: their means depend on each other."""
-    labels = [_labels_of(batch.evaluation, clusters) for batch in batches]
-    names, counts = np.unique(np.concatenate(labels), return_counts=True)
-    split = names[counts > 1].tolist()
+    n_batches: Counter[Any] = Counter()
+    for batch in batches:
+        run: Any = batch.evaluation
+        own = run.cluster_labels(clusters) if is_scan(run) else cluster_labels(run, clusters)
+        n_batches.update(set(own))
+    split = sorted(label for label, n in n_batches.items() if n > 1)
     if split:
         raise DataError(
-            f"clusters must each be in one batch; {named(sorted(split))} are in several. Then "
-            "batches depend on each other, and no rate of false alarms can be promised. Name a "
-            "column whose values end with a batch, such as a conversation"
+            f"clusters must each be in one batch; {named(split)} are in several. Then batches "
+            "depend on each other, and no rate of false alarms can be promised. Name a column "
+            "whose values end with a batch, such as a conversation"
         )
-
-
-def _labels_of(run: Any, clusters: Clusters) -> npt.NDArray[Any]:
-    """The distinct clusters of a batch."""
-    listed = run.cluster_labels(clusters) if is_scan(run) else cluster_labels(run, clusters)
-    return np.unique(np.asarray(listed, dtype=object))
 
 
 def _groups_of(
@@ -270,22 +245,16 @@ def _groups_of(
     table = table_of(run.evaluation, clusters)
     if by is None or (is_optional and by not in table.sample.details):
         return {_ALL: table}
-    groups, firsts = table.groups(by), text_labels(table.sample, by)
-    ordered = dict.fromkeys(label for label in (*firsts, *groups) if label in groups)
-    return {_ALL: table} | {label: groups[label] for label in ordered if label != _ALL}
-
-
-def _scores(watched: _Watched, groups: Mapping[str, PipelineTable]) -> Column:
-    """The scores of a batch by independent unit; none if it lacks the slice or the metric."""
-    table = groups.get(watched.slice_name)
-    twin = None if table is None else twin_of(watched.metric, table.sample)
-    return Column.of(np.zeros(0)) if table is None or twin is None else table.unit_means(twin)
+    groups = table.groups(by)
+    ordered = dict.fromkeys((_ALL, *text_labels(table.sample, by), *groups))
+    return {label: {**groups, _ALL: table}[label] for label in ordered if label in (_ALL, *groups)}
 
 
 def _watch(
     reference: DatedRun,
     metrics: Sequence[Metric],
-    groups: Mapping[str, PipelineTable],
+    known: Mapping[str, PipelineTable],
+    groups: Sequence[Mapping[str, PipelineTable]],
     alpha: float,
     tolerance: float | Mapping[str, float],
 ) -> list[_Watched]:
@@ -294,9 +263,9 @@ def _watch(
     The reference is a sample too: its own limit at this level, less the tolerance.
     """
     columns = [
-        (metric, group, column)
+        (metric, label, column)
         for metric in metrics
-        for group, table in groups.items()
+        for label, table in known.items()
         if (column := table.unit_means(metric)).n >= _FEWEST_IN_REFERENCE
     ]
     if not columns:
@@ -304,7 +273,7 @@ def _watch(
             f"{reference.name}: no metric has {_FEWEST_IN_REFERENCE} scores or more to compare with"
         )
     watched = []
-    for metric, group, column in columns:
+    for metric, label, column in columns:
         bounds, level = require_bounds(metric), 1.0 - 2.0 * alpha / len(columns)
         interval = mean_interval(column, bounds=bounds, confidence_level=level)
         allowed = tolerance.get(metric.name, 0.0) if isinstance(tolerance, Mapping) else tolerance
@@ -314,21 +283,25 @@ def _watch(
         limit = interval.low - allowed if up else interval.high + allowed
         spread = column.variance * (column.n - 1) / column.n
         bets = ChangeBets(float(limit), bounds, "less" if up else "greater", spread, alpha)
-        watched.append(_Watched(metric, group, column, bets))
+        batches = [_scores(metric, tables.get(label)) for tables in groups]
+        watched.append(_Watched(metric, label, column, bets, batches))
     return watched
 
 
+def _scores(metric: Metric, table: PipelineTable | None) -> Column:
+    """The scores of a batch by independent unit; none if it lacks the slice or the metric."""
+    twin = None if table is None else twin_of(metric, table.sample)
+    return Column.of([]) if table is None or twin is None else table.unit_means(twin)
+
+
 def _notes_on_slices(
+    by: str,
     known: Mapping[str, PipelineTable],
     batches: Sequence[DatedRun],
-    of_batches: Sequence[Mapping[str, PipelineTable]],
-    by: str | None,
+    groups: Sequence[Mapping[str, PipelineTable]],
 ) -> Iterator[str]:
-    if by is None:
-        return
     lacking = [batch.name for batch in batches if by not in batch.table.sample.details]
     if lacking:
         yield f"without the column {by}: {', '.join(lacking)}"
-    new = dict.fromkeys(group for tables in of_batches for group in tables if group not in known)
-    if new:
+    if new := [label for label in dict.fromkeys(chain(*groups)) if label not in known]:
         yield f"not in the reference, and so not watched: {', '.join(new)}"

@@ -14,22 +14,24 @@ Blanks are free. An error points at the place in the rule.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import Any, NoReturn
+from unicodedata import category
 
 from rageval_report.analysis import gate_figures as gf
-from rageval_report.analysis.paired_metric import ComparisonLike, what_strict_lacks
-from rageval_report.analysis.pairing import Pairing
+from rageval_report.analysis.paired_metric import what_strict_lacks
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.names.widths import display_width
 from rageval_report.scores import Metric, resolver
-from rageval_report.stats.equivalence import STRICT, EquivalenceResult
+from rageval_report.stats.equivalence import STRICT
 
 OPERATORS = (">=", ">", "<=", "<", "==")
 LONGEST_RULE = 1000
+IN_PYTHON = "compare(baseline, candidate).gate(...)"
 _DEEPEST = 2  # a figure of a figure, as ci_low(difference(recall@5))
 
 _BARE = re.compile(r"""[^()<>=,"']+""")
@@ -37,6 +39,8 @@ _QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
 _OPERATOR = re.compile(r"[<>=!≤≥]+")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _MEANT = {"=": "==", "=>": ">=", "=<": "<=", "≥": ">=", "≤": "<="}
+# Characters that would move the caret away from its character.
+_INVISIBLE = ("Cc", "Cf", "Zl", "Zp")
 
 
 class RuleError(DataError):
@@ -74,14 +78,8 @@ class RuleError(DataError):
     @property
     def pointer(self) -> tuple[str, str]:
         """The rule, and under it a caret below the character that is wrong."""
-        # A line break or a control character would move the caret away from its character.
-        invisible = ("Cc", "Cf", "Zl", "Zp")
-        line = "".join(" " if unicodedata.category(c) in invisible else c for c in self.rule)
-        width = sum(
-            0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
-            for c in line[: self.place]
-        )
-        return line, " " * width + "^"
+        line = "".join(" " if category(c) in _INVISIBLE else c for c in self.rule)
+        return line, " " * display_width(line[: self.place]) + "^"
 
     # Pickle would call the class with the finished message alone.
     def __reduce__(self) -> tuple[object, ...]:
@@ -96,60 +94,40 @@ class UnknownInRuleError(RuleError, UnknownNameError):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A name or a number in a rule, and its place."""
+    """A name, a number or a figure in a rule; ``arguments`` is None if there are no brackets.
+
+    ``place`` is the index of its first character, ``end`` that of the one after it.
+    """
 
     text: str
-    place: int
+    place: int = 0
+    end: int = 0
     is_quoted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """An argument of a figure: a word, or another figure; with its keyword if it has one."""
-
-    value: Word | Call
     keyword: Word | None = None
+    arguments: tuple[Word, ...] | None = None
 
     @property
-    def place(self) -> int:
-        """The index of its first character."""
-        return self.value.place if self.keyword is None else self.keyword.place
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A figure and its arguments; `arguments` is None if there are no brackets."""
-
-    figure: Word
-    arguments: tuple[Argument, ...] | None
-    end: int
+    def is_percent(self) -> bool:
+        """Whether it is written with a percent sign."""
+        return self.text.endswith("%")
 
     @property
-    def place(self) -> int:
-        """The index of its first character."""
-        return self.figure.place
+    def written(self) -> str:
+        """The name as a rule would have it."""
+        return f'"{self.text}"' if self.is_quoted else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule, parsed; ``operator`` is empty and ``threshold`` NaN if the figure is a claim.
-
-    The places are indices of characters; ``source`` is where the rule was read, such as
-    "gates.toml, line 3".
-    """
+    """One rule, parsed; ``operator`` is empty and ``threshold`` NaN if the figure is a claim."""
 
     text: str
-    call: Call
+    call: Word
     operator: str = ""
     operator_place: int = 0
     threshold: float = math.nan
-    threshold_place: int = 0
+    threshold_word: Word = field(default_factory=lambda: Word(""))
     source: str = ""
-
-    @property
-    def is_in_percent(self) -> bool:
-        """Whether the threshold is written with a percent sign."""
-        return bool(self.operator) and self.text.endswith("%")
 
     def refuse(self, problem: str, place: int) -> NoReturn:
         """Raise an error that points at a character of this rule."""
@@ -165,18 +143,11 @@ class Rule:
         value = float(text) if _NUMBER.fullmatch(text) and not word.is_quoted else math.nan
         if not math.isfinite(value):
             self.refuse(f"expected a number, such as 0.8 or 80%; got {word.text!r}", word.place)
-        return value / 100 if word.text.endswith("%") else value
+        return value / 100 if word.is_percent else value
 
 
 def parse_rule(text: str | Rule, source: str = "") -> Rule:
     """Parse a rule; one that is parsed already is returned as it is.
-
-    Parameters
-    ----------
-    text : str
-        Such as "ci_low(recall@5) >= 0.7".
-    source : str
-        Where it comes from, for error messages.
 
     Raises
     ------
@@ -187,15 +158,9 @@ def parse_rule(text: str | Rule, source: str = "") -> Rule:
 
     Examples
     --------
-    >>> rule = parse_rule("share_below('Own Score', 0.5) <= 5%")
-    >>> rule.call.figure.text, rule.operator, rule.threshold
+    >>> rule = parse_rule("share_below('Own Score', 0.5) <= 5%", "gates.toml, line 3")
+    >>> rule.call.text, rule.operator, rule.threshold
     ('share_below', '<=', 0.05)
-    >>> parse_rule("mean(mrr => 0.5")
-    Traceback (most recent call last):
-        ...
-    rageval_report.analysis.rules.RuleError: expected "," or ")" here
-      mean(mrr => 0.5
-               ^
     """
     if isinstance(text, Rule):
         return text
@@ -215,60 +180,15 @@ class _RuleReader:
     def rule(self) -> Rule:
         if not self.text:
             self.refuse('expected a rule, such as "mean(faithfulness) >= 0.8"; got nothing')
-        call = self.call(self.word("a figure, such as mean(faithfulness),"))
+        call = self.call("a figure, such as mean(faithfulness),")
         rule = Rule(self.text, call, operator_place=self.place, source=self.source)
         if self.place == len(self.text):
             return rule
-        operator = self.operator()
-        word = self.word("a number")
+        operator, word = self.operator(), self.word("a number")
         threshold = rule.number(word)
         if self.place < len(self.text):
             self.refuse("expected the end of the rule; write two rules for two thresholds")
-        return Rule(
-            *(self.text, call, operator, rule.operator_place, threshold, word.place, self.source)
-        )
-
-    def call(self, figure: Word, depth: int = 1) -> Call:
-        # The text of a word is without its quotes.
-        end = figure.place + len(figure.text) + 2 * figure.is_quoted
-        if self.peek() != "(":
-            return Call(figure, None, end)
-        if depth > _DEEPEST:
-            self.refuse("a rule cannot be nested deeper than a figure of a figure")
-        self.place += 1
-        arguments: list[Argument] = []
-        while self.peek() != ")":
-            if arguments:
-                if self.peek() != ",":
-                    self.refuse('expected "," or ")" here')
-                self.place += 1
-            arguments.append(self.argument(depth))
-        self.place += 1
-        end = self.place
-        self.peek()
-        return Call(figure, tuple(arguments), end)
-
-    def argument(self, depth: int) -> Argument:
-        word, keyword = self.word("a metric or a number"), None
-        # "=" makes a keyword; an operator inside the brackets is a mistake, found by `call`.
-        is_operator = self.text.startswith(("==", "=>", "=<"), self.place)
-        if self.peek() == "=" and not (word.is_quoted or is_operator):
-            self.place += 1
-            word, keyword = self.word("a value"), word
-        is_call = self.peek() == "(" and not word.is_quoted
-        return Argument(self.call(word, depth + 1) if is_call else word, keyword)
-
-    def word(self, expected: str) -> Word:
-        is_quoted = self.peek() in ('"', "'") and bool(self.peek())
-        match = (_QUOTED if is_quoted else _BARE).match(self.text, self.place)
-        if match is None:
-            self.refuse(
-                "this quotation mark is never closed" if is_quoted else f"expected {expected} here"
-            )
-        place, self.place = self.place, match.end()
-        text = (match[1] if match[1] is not None else match[2]) if is_quoted else match[0].strip()
-        self.peek()
-        return Word(text, place, is_quoted)
+        return replace(rule, operator=operator, threshold=threshold, threshold_word=word)
 
     def operator(self) -> str:
         sign = _OPERATOR.match(self.text, self.place)
@@ -280,6 +200,48 @@ class _RuleReader:
             self.refuse(f"{sign[0]!r} is not an operator{hint}")
         self.place = sign.end()
         return sign[0]
+
+    def call(self, expected: str, depth: int = 0) -> Word:
+        """A word, with its arguments if it has brackets; a quoted one is a figure at the top."""
+        word = self.word(expected)
+        if self.peek() != "(" or (word.is_quoted and depth):
+            return word
+        if depth == _DEEPEST:
+            self.refuse("a rule cannot be nested deeper than a figure of a figure")
+        self.place += 1
+        arguments: list[Word] = []
+        while self.peek() != ")":
+            if arguments:
+                if self.peek() != ",":
+                    self.refuse('expected "," or ")" here')
+                self.place += 1
+            arguments.append(self.argument(depth + 1))
+        self.place += 1
+        word = replace(word, arguments=tuple(arguments), end=self.place)
+        self.peek()
+        return word
+
+    def argument(self, depth: int) -> Word:
+        word = self.call("a metric or a number", depth)
+        # "=" makes a keyword; an operator inside the brackets is a mistake, found by `call`.
+        is_operator = self.text.startswith(("==", "=>", "=<"), self.place)
+        if self.peek() != "=" or is_operator or word.is_quoted or word.arguments is not None:
+            return word
+        self.place += 1
+        return replace(self.call("a value", depth), keyword=word)
+
+    def word(self, expected: str) -> Word:
+        is_quoted = self.peek() in ('"', "'")
+        match = (_QUOTED if is_quoted else _BARE).match(self.text, self.place)
+        if match is None:
+            self.refuse(
+                "this quotation mark is never closed" if is_quoted else f"expected {expected} here"
+            )
+        place, self.place = self.place, match.end()
+        written = match[0].rstrip()
+        self.peek()
+        text = written[1:-1] if is_quoted else written
+        return Word(text, place, place + len(written), is_quoted)
 
     def peek(self) -> str:
         """The next character that is not a blank; empty at the end."""
@@ -304,68 +266,33 @@ def find_metric(rule: Rule, word: Word, metrics: Mapping[str, Metric]) -> Metric
         rule.refuse(str(exc), word.place)
 
 
-def bind_arguments(rule: Rule, call: Call, parameters: tuple[str, ...]) -> dict[str, Word]:
-    """The words in the brackets by parameter; one whose name ends with "?" may be omitted.
-
-    Raises
-    ------
-    RuleError
-        If an argument is missing, superfluous, repeated or unknown.
-    """
+def bind_arguments(rule: Rule, call: Word, parameters: tuple[str, ...]) -> dict[str, Word]:
+    """The words in the brackets by parameter; one whose name ends with "?" may be omitted."""
     names = [name.removesuffix("?") for name in parameters]
-    usage = f"{call.figure.text}({', '.join(names)})" if names else call.figure.text
+    usage = f"{call.text}({', '.join(names)})" if names else call.text
     words: dict[str, Word] = {}
-    for position, argument in enumerate(call.arguments or ()):
-        if argument.keyword is not None:
-            name = argument.keyword.text
-            if name not in names:
-                raise rule.unknown(argument.keyword, UnknownNameError("argument", name, names))
-        elif position < len(names):
-            name = names[position]
-        else:
-            rule.refuse(f"too many arguments; write {usage}", argument.place)
+    for position, word in enumerate(call.arguments or ()):
+        first = word.keyword or word
+        if word.keyword is None and position >= len(names):
+            rule.refuse(f"too many arguments; write {usage}", word.place)
+        name = names[position] if word.keyword is None else word.keyword.text
+        if name not in names:
+            raise rule.unknown(first, UnknownNameError("argument", name, names))
         if name in words:
-            rule.refuse(f"{name!r} is given twice; write {usage}", argument.place)
-        if isinstance(argument.value, Call):
+            rule.refuse(f"{name!r} is given twice; write {usage}", first.place)
+        if word.arguments is not None:
             problem = "expected a name or a number; only ci_low and ci_high take a figure"
-            rule.refuse(f"{problem}. Quote a name that has brackets", argument.value.place)
-        words[name] = argument.value
+            rule.refuse(f"{problem}. Quote a name that has brackets", word.place)
+        words[name] = word
     for name in parameters:
         if name not in words and not name.endswith("?"):
             # At the closing bracket, where the argument would go.
             place = call.end if call.arguments is None else call.end - 1
-            rule.refuse(f"{call.figure.text} needs a {name}: {usage}", place)
+            rule.refuse(f"{call.text} needs a {name}: {usage}", place)
     return words
 
 
 # -- what a rule asks of a pipeline
-
-IN_PYTHON = "compare(baseline, candidate).gate(...)"
-
-
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """The pipeline that a rule is about, and the comparison in which it is a candidate."""
-
-    run: gf.GatedRun
-    comparison: ComparisonLike | None = None
-    pairing: Pairing | None = None
-
-    @property
-    def name(self) -> str:
-        """The pipeline's name."""
-        return self.run.evaluation.name
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """The metrics of the pipeline."""
-        return self.run.evaluation.metrics
-
-    def pair(self, metric: Metric) -> gf.ComparedPair:
-        """The row of the comparison that a metric has."""
-        if self.comparison is None or self.pairing is None:
-            raise DataError(f"a difference needs a baseline: {IN_PYTHON}")
-        return gf.ComparedPair(self.comparison, self.pairing, metric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,7 +300,7 @@ class RuleRequest:
     """What a rule asks of one pipeline.
 
     ``metric`` is None if the figure is of the whole run; ``limit`` is "ci_low" or "ci_high" if the
-    rule is on that end of the figure's interval. ``numbers`` and ``words`` are the other arguments.
+    rule is on that end of the figure's interval. ``arguments`` are the others, numbers and words.
     Of a claim, operator and threshold are those that it implies.
     """
 
@@ -381,8 +308,7 @@ class RuleRequest:
     name: str
     figure: gf.GateFigure
     metric: Metric | None = None
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     limit: str = ""
     operator: str = ""
     threshold: float = math.nan
@@ -391,6 +317,11 @@ class RuleRequest:
     def is_claim(self) -> bool:
         """Whether the rule is a claim of its own, without operator and threshold."""
         return self.name == gf.NO_REGRESSION and not self.limit
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether it is about a baseline and a candidate."""
+        return self.figure.of == "pair"
 
     @property
     def rises(self) -> bool:
@@ -410,27 +341,19 @@ class RuleRequest:
         call = self.rule.call
         return " ".join(self.rule.text[call.place : call.end].split())
 
-    def measure(self, subject: Subject) -> gf.Measurement:
+    def measure(self, run: gf.GatedRun) -> gf.Measurement:
         """The value that the rule asks for."""
-        target: gf.GatedRun | gf.GateColumn | gf.ComparedPair = subject.run
+        target: gf.GatedRun | gf.GateColumn | gf.ComparedPair = run
         if self.metric is not None:
-            is_pair = self.figure.of == "pair"
-            target = subject.pair(self.metric) if is_pair else subject.run.column(self.metric)
-        measurement = self.figure.measure(target, **self.numbers, **self.words)
+            target = run.pair(self.metric) if self.is_pair else run.column(self.metric)
+        measured = self.figure.measure(target, **self.arguments)
         if not self.limit:
-            return measurement
-        value = measurement.low if self.limit == "ci_low" else measurement.high
-        return replace(measurement, value=value, estimate=measurement.value)
-
-    def test(self, subject: Subject) -> EquivalenceResult | None:
-        """The test of a claim; None of other rules, or if there are too few units."""
-        if not self.is_claim or self.metric is None:
-            return None
-        pair, method = subject.pair(self.metric), self.words.get(gf.MARGIN_METHOD)
-        return pair.non_inferiority(self.numbers["margin"], method)
+            return measured
+        value = measured.low if self.limit == "ci_low" else measured.high
+        return replace(measured, value=value, estimate=measured.value)
 
 
-def resolve_rule(rule: Rule, subject: Subject) -> RuleRequest:
+def resolve_rule(rule: Rule, run: gf.GatedRun) -> RuleRequest:
     """The request that a rule is for one pipeline.
 
     Raises
@@ -439,11 +362,11 @@ def resolve_rule(rule: Rule, subject: Subject) -> RuleRequest:
         If a name is unknown, an argument is missing or superfluous, or the rule can never fail or
         never hold; the message points at the character.
     """
-    request = _resolve_call(rule, rule.call, subject)
+    request = _resolve_call(rule, rule.call, run)
     if request.is_claim:
         if rule.operator:
             rule.refuse(f"{request.name} is complete without an operator", rule.operator_place)
-        margin = request.numbers["margin"]
+        margin = request.arguments["margin"]
         operator, threshold = (">", -margin) if request.rises else ("<", margin)
         return replace(request, operator=operator, threshold=threshold)
     if not rule.operator:
@@ -456,55 +379,50 @@ def resolve_rule(rule: Rule, subject: Subject) -> RuleRequest:
         bounds = f"metrics={{{metric.name!r}: {{'bounds': (low, high)}}}}"
         hints.append(f"If its scale is another, say so: {bounds}")
     possible = request.figure.value_range(metric if metric is not None else Metric("run"))
-    written = Word("%" if rule.is_in_percent else "", rule.threshold_place)
-    threshold = _in_unit(rule, written, rule.threshold, possible, request.text)
-    if metric is not None:
-        _check_unit(rule, written, threshold, possible, metric)
-    _check_range(rule, written.place, threshold, possible, request.text, *hints)
+    threshold = _checked_number(rule, rule.threshold_word, possible, request.text, metric, *hints)
     return replace(request, operator=rule.operator, threshold=threshold)
 
 
-def _resolve_call(rule: Rule, call: Call, subject: Subject) -> RuleRequest:
-    name, arguments = call.figure.text.lower(), call.arguments or ()
+def _resolve_call(rule: Rule, call: Word, run: gf.GatedRun) -> RuleRequest:
+    name, arguments = call.text.lower(), call.arguments or ()
     if name in gf.LIMITS:
         # The end of an interval: of a figure, or of the mean if only a metric is named.
-        if len(arguments) == 1 and isinstance(inner := arguments[0].value, Call):
-            request = _resolve_call(rule, inner, subject)
-            if request.name == gf.NO_REGRESSION or request.limit:
-                rule.refuse(f"{request.figure_label} has no interval of its own", inner.place)
+        if len(arguments) == 1 and arguments[0].arguments is not None:
+            request = _resolve_call(rule, arguments[0], run)
+            if request.is_claim or request.limit:
+                problem = f"{request.figure_label} has no interval of its own"
+                rule.refuse(problem, arguments[0].place)
             return replace(request, limit=name)
         words = bind_arguments(rule, call, ("metric",))
-        metric = find_metric(rule, words["metric"], subject.metrics)
+        metric = find_metric(rule, words["metric"], run.evaluation.metrics)
         return RuleRequest(rule, "mean", gf.FIGURES["mean"], metric, limit=name)
-    figure = _find_figure(rule, call, subject)
+    figure = _find_figure(rule, call, run)
     words = bind_arguments(rule, call, figure.parameters)
     if "metric" not in words:
         numbers = {key: rule.number(word) for key, word in words.items()}
         return RuleRequest(rule, name, figure, None, numbers)
-    known = subject.metrics
-    if figure.of == "pair" and subject.pairing is not None:
-        known = {ours.name: ours for ours, _ in subject.pairing.metrics}
-    metric, numbers, chosen = find_metric(rule, words["metric"], known), {}, {}
+    known, values = run.evaluation.metrics, dict[str, Any]()
+    if figure.of == "pair" and run.pairing is not None:
+        known = {ours.name: ours for ours, _ in run.pairing.metrics}
+    metric = find_metric(rule, words["metric"], known)
     for key, word in words.items():
         if key in figure.choices:
             if word.text not in figure.choices[key]:
                 raise rule.unknown(word, UnknownNameError(key, word.text, figure.choices[key]))
-            chosen[key] = word.text
+            values[key] = word.text
+        elif key == "threshold":
+            values[key] = _checked_number(rule, word, metric.bounds, metric.name, metric)
         elif key != "metric":
             possible = metric.bounds if key != "margin" else gf.difference_range(metric)
-            numbers[key] = _in_unit(rule, word, rule.number(word), possible, metric.name)
-            if key == "threshold":
-                _check_unit(rule, word, numbers[key], possible, metric)
-                _check_range(rule, word.place, numbers[key], possible, metric.name)
+            values[key] = _in_unit(rule, word, possible, metric.name)
     if name == gf.NO_REGRESSION:
-        margin = _check_margin(rule, words, numbers.get("margin"), metric, subject, chosen)
-        numbers["margin"] = margin
-    return RuleRequest(rule, name, figure, metric, numbers, chosen)
+        values["margin"] = _check_margin(rule, words, values.get("margin"), metric, run)
+    return RuleRequest(rule, name, figure, metric, values)
 
 
-def _find_figure(rule: Rule, call: Call, subject: Subject) -> gf.GateFigure:
-    word, name = call.figure, call.figure.text.lower()
-    known = {**gf.FIGURES, **({} if subject.comparison is None else gf.PAIR_FIGURES)}
+def _find_figure(rule: Rule, word: Word, run: gf.GatedRun) -> gf.GateFigure:
+    name = word.text.lower()
+    known = {**gf.FIGURES, **({} if run.comparison is None else gf.PAIR_FIGURES)}
     # A word in quotes is a name, so a metric may be called "mean".
     if name in known and not word.is_quoted:
         return known[name]
@@ -517,37 +435,28 @@ def _find_figure(rule: Rule, call: Call, subject: Subject) -> gf.GateFigure:
     if name in gf.PAIR_FIGURES:
         rule.refuse(f"{name} needs a baseline: {IN_PYTHON}", word.place)
     names = sorted([*known, *gf.LIMITS, "p95"])
-    try:
-        is_metric = call.arguments is None and bool(resolver(subject.metrics)(word.text))
-    except (UnknownNameError, DataError):
-        is_metric = False
+    is_metric = False
+    with contextlib.suppress(UnknownNameError, DataError):
+        is_metric = word.arguments is None and bool(resolver(run.evaluation.metrics)(word.text))
     if is_metric:
-        example = f"mean({_as_written(word)}). Known: {', '.join(names)}"
+        example = f"mean({word.written}). Known: {', '.join(names)}"
         problem = f"{word.text} is a metric; name one of its figures, such as {example}"
         rule.refuse(problem, word.place)
     raise rule.unknown(word, UnknownNameError("figure", word.text, names))
 
 
-def _as_written(word: Word) -> str:
-    return f'"{word.text}"' if word.is_quoted else word.text
-
-
 def _check_margin(
-    rule: Rule,
-    words: Mapping[str, Word],
-    margin: float | None,
-    metric: Metric,
-    subject: Subject,
-    chosen: Mapping[str, str],
+    rule: Rule, words: Mapping[str, Word], margin: float | None, metric: Metric, run: gf.GatedRun
 ) -> float:
     """The margin of the rule, or else that of the comparison; positive, and not the whole range."""
-    plan, method = subject.pair(metric).comparison.plan, chosen.get(gf.MARGIN_METHOD)
-    if (method or plan.margin_method) == STRICT and (problem := what_strict_lacks(metric)):
-        rule.refuse(problem, words.get(gf.MARGIN_METHOD, words["metric"]).place)
+    plan, method = run.pair(metric).comparison.plan, words.get(gf.MARGIN_METHOD)
+    is_strict = (method.text if method else plan.margin_method) == STRICT
+    if is_strict and (problem := what_strict_lacks(metric)):
+        rule.refuse(problem, (method or words["metric"]).place)
     if margin is None:
         planned = plan.margin_of(metric)
         if planned is None:
-            usage = f"no_regression({_as_written(words['metric'])}, margin=0.02)"
+            usage = f"no_regression({words['metric'].written}, margin=0.02)"
             rule.refuse(f"say how much worse would not matter: {usage}", rule.call.end - 1)
         return planned
     place, possible = words["margin"].place, gf.difference_range(metric)
@@ -560,11 +469,13 @@ def _check_margin(
     return margin
 
 
-def _in_unit(
-    rule: Rule, word: Word, value: float, possible: gf.ValueRange | None, what: str
-) -> float:
+# -- the numbers in a rule
+
+
+def _in_unit(rule: Rule, word: Word, possible: gf.ValueRange | None, what: str) -> float:
     """A number of a rule in the unit of what it is compared with: 80 % of 0 to 100 is 80."""
-    if not word.text.endswith("%"):
+    value = rule.number(word)
+    if not word.is_percent:
         return value
     if possible is None or math.isinf(possible[1]):
         rule.refuse(f"{what} is not a share, so write a number in its unit", word.place)
@@ -576,12 +487,33 @@ def _in_unit(
     return value if high == 1.0 else round(value * high, 12)
 
 
-def _check_unit(
-    rule: Rule, word: Word, value: float, possible: gf.ValueRange | None, metric: Metric
+def _checked_number(
+    rule: Rule,
+    word: Word,
+    possible: gf.ValueRange | None,
+    what: str,
+    metric: Metric | None,
+    *hints: str,
+) -> float:
+    """The same, if it is possible: with any other one a rule never fails, or never holds."""
+    value = _in_unit(rule, word, possible, what)
+    if possible is None:
+        return value
+    if metric is not None and not word.is_percent and gf.is_share_elsewhere(metric):
+        _check_scale(rule, word, value, possible, metric)
+    low, high = possible
+    if not low <= value <= high:
+        ends = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
+        problem = f"{what} is {ends}, so {value:g} cannot be right."
+        parts = filter(None, (problem, _percent_hint(value, possible), *hints))
+        rule.refuse(" ".join(parts), word.place)
+    return value
+
+
+def _check_scale(
+    rule: Rule, word: Word, value: float, possible: gf.ValueRange, metric: Metric
 ) -> None:
     """Refuse a bare number that only fits a scale from 0 to 1, of scores on a larger one."""
-    if possible is None or word.text.endswith("%") or not gf.is_share_elsewhere(metric):
-        return
     low, high = metric.bounds or (0.0, 1.0)
     size, of_scores = abs(value), possible == metric.bounds
     # One of 100 is a difference that somebody may mean; a mean of 1 is of either scale.
@@ -594,19 +526,6 @@ def _check_unit(
         right = f"{high * value:g} or {100 * value:g}%; for {value:g} of {high:g} write {same}"
     scales = f"runs from {low:g} to {high:g}, and {value:g} only fits a scale from 0 to 1"
     rule.refuse(f"{metric.name} {scales}. Write {right}", word.place)
-
-
-def _check_range(
-    rule: Rule, place: int, value: float, possible: gf.ValueRange | None, what: str, *hints: str
-) -> None:
-    """Refuse a number outside the possible values: such a rule never fails, or never holds."""
-    if possible is None or possible[0] <= value <= possible[1]:
-        return
-    low, high = possible
-    ends = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
-    problem = f"{what} is {ends}, so {value:g} cannot be right."
-    parts = (problem, _percent_hint(value, possible), *hints)
-    rule.refuse(" ".join(filter(None, parts)), place)
 
 
 def _percent_hint(value: float, possible: gf.ValueRange) -> str:

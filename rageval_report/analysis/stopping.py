@@ -250,7 +250,7 @@ def _mean_beyond(request: StopRequest, *, side: Alternative) -> MeanClaim:
     if bounds is not None and not bounds[0] <= limit <= bounds[1]:
         ends = f"from {bounds[0]:g} to {bounds[1]:g}"
         problem = f"{request.metric.name} is {ends}, so {limit:g} cannot be right"
-        request.rule.refuse(problem, request.rule.threshold_place)
+        request.rule.refuse(problem, request.rule.threshold_word.place)
     return MeanClaim(request.scores, bounds, limit, side, request.n_planned, share=0.5)
 
 
@@ -261,7 +261,7 @@ def _ci_width(request: StopRequest) -> Width:
         problem = f"ci_width needs a metric with bounds, and {metric.name} has none"
         rule.refuse(problem, rule.call.place)
     if not rule.threshold > 0.0:
-        rule.refuse("a width must be a number above 0", rule.threshold_place)
+        rule.refuse("a width must be a number above 0", rule.threshold_word.place)
     return Width(request.scores, metric.bounds, rule.threshold)
 
 
@@ -304,7 +304,7 @@ def parse_stop_rules(
 
 
 def _checked(rule: Rule, has_baseline: bool) -> ParsedStopRule:
-    word, name = rule.call.figure, rule.call.figure.text
+    word, name = rule.call, rule.call.text
     try:
         kind = STOP_RULES[name.lower()]
     except UnknownNameError as exc:

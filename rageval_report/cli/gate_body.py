@@ -13,7 +13,7 @@ import click
 from rageval_report.analysis.gate import UNDECIDED, GateResult
 from rageval_report.analysis.gate_figures import GateKeywords
 from rageval_report.analysis.gates_file import Gates, read_gates
-from rageval_report.analysis.rules import IN_PYTHON, Call, Rule, RuleError, parse_rule
+from rageval_report.analysis.rules import IN_PYTHON, Rule, RuleError, Word, parse_rule
 from rageval_report.cli.gate import GateArguments
 from rageval_report.cli.github import report_to_github
 from rageval_report.cli.notes import note
@@ -101,12 +101,12 @@ def _metrics_of(rules: Iterable[Rule]) -> Iterator[str]:
                 yield name
 
 
-def _names_in(call: Call) -> Iterator[str]:
+def _names_in(call: Word) -> Iterator[str]:
     for argument in call.arguments or ():
-        if isinstance(argument.value, Call):
-            yield from _names_in(argument.value)
+        if argument.arguments is not None:
+            yield from _names_in(argument)
         elif argument.keyword is None:
-            yield argument.value.text
+            yield argument.text
 
 
 @contextlib.contextmanager

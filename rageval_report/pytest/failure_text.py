@@ -52,7 +52,7 @@ def outcome_properties(outcome: Outcome) -> list[tuple[str, object]]:
     """The value, its interval and its counts, as properties of a test in JUnit XML."""
     measurement = outcome.measurement
     figures = {
-        "pipeline": outcome.subject.name,
+        "pipeline": outcome.run.name,
         "state": outcome.state,
         "value": measurement.value,
         "ci_low": measurement.low,

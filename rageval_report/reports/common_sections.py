@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypedDict
 
 import pandas as pd
@@ -80,15 +80,7 @@ def origin_section(runs: tuple[Scored, ...]) -> Section:
 
 
 def listed_runs(runs: tuple[Any, ...], metrics: Iterable[str]) -> tuple[tuple[Scored, ...], str]:
-    """What a page lists: all queries, of large scans the worst of each; and a sentence about it.
-
-    Parameters
-    ----------
-    runs : tuple of Scored, or of EvaluationScan
-        The pipelines.
-    metrics : iterable of str
-        Their metrics, by the name of any of them.
-    """
+    """What a page lists: all queries, of large scans the worst of each; and a sentence about it."""
     if not is_scan(runs[0]):
         return runs, ""
     most = MOST_LISTED_QUERIES // len(runs)
@@ -161,48 +153,26 @@ def doubts_in(runs: tuple[Scored, ...]) -> tuple[ReportVerdict, ...]:
 def notes_of(
     runs: tuple[Scored, ...], notions: Sequence[CorrectNotion] | None, longest: int | None
 ) -> tuple[str, ...]:
-    """What a reader must know about the whole report."""
-    own_notes = _each_once(
-        (run.name, note)
-        for run in runs
-        for note in (*getattr(run, "notes", ()), *_role_counts(run))
-        if not is_doubt(note)
-    )
-    cut = () if longest is None else (f"texts of queries are cut after {longest} characters",)
-    return (*_named_notes(own_notes, len(runs)), *_rule_notes(runs, notions), *cut)
-
-
-def _rule_notes(runs: Sequence[Scored], notions: Sequence[CorrectNotion] | None) -> Iterable[str]:
-    """That the rule for a correct answer is a guess, or why there is none."""
-    if notions is None:
-        return (next(filter(None, map(why_unknown, runs)), _NO_RULE),)
-    return dict.fromkeys(notion.note for notion in notions if notion.note)
-
-
-def _each_once(notes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Each note with the pipelines to which it applies."""
+    """What a reader must know about the whole report, each note with the names of its pipelines."""
     names: dict[str, list[str]] = {}
-    for name, note in notes:
-        names.setdefault(note, []).append(name)
-    return names
-
-
-def _named_notes(notes: dict[str, list[str]], n_runs: int) -> Iterator[str]:
-    """The notes with the names of their pipelines, if there are several pipelines."""
-    for note, names in notes.items():
-        if n_runs == 1:
-            yield note
-        elif len(names) == n_runs:
-            yield f"all {n_runs} pipelines: {note}"
-        else:
-            yield f"{', '.join(names)}: {note}"
-
-
-def _role_counts(run: Scored) -> Iterator[str]:
-    """How many columns of a file became what; a run that was computed has no such columns."""
-    frame = getattr(run, "roles", None)
-    if frame is not None and len(frame):
-        yield count_roles(ColumnRole(*row) for row in frame.to_numpy().tolist())
+    for run in runs:
+        # How many columns of a file became what; a run that was computed has no such columns.
+        roles: Any = getattr(run, "roles", None)
+        rows = [] if roles is None else roles.to_numpy().tolist()
+        counts = [count_roles(ColumnRole(*row) for row in rows)] if rows else []
+        for note in (*getattr(run, "notes", ()), *counts):
+            if not is_doubt(note):
+                names.setdefault(note, []).append(run.name)
+    notes = []
+    for note, own in names.items():
+        everyone = f"all {len(runs)} pipelines" if len(own) == len(runs) else ", ".join(own)
+        notes.append(note if len(runs) == 1 else f"{everyone}: {note}")
+    # That the rule for a correct answer is a guess, or why there is none.
+    rules = [next(filter(None, map(why_unknown, runs)), _NO_RULE)]
+    if notions is not None:
+        rules = list(dict.fromkeys(notion.note for notion in notions if notion.note))
+    cut = () if longest is None else (f"texts of queries are cut after {longest} characters",)
+    return (*notes, *rules, *cut)
 
 
 def check_longest(longest: int | None) -> None:

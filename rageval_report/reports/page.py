@@ -12,9 +12,9 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib import resources
+from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
@@ -45,55 +45,8 @@ _LAST = ("pipelines", "made")  # the sections below the queries
 _ESCAPED = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
-@dataclass(frozen=True, eq=False)
-class ShownResult:
-    """A result, prepared for the template."""
-
-    key: str
-    title: str
-    table: TextTable
-    sentences: tuple[str, ...]
-    notes: tuple[str, ...]
-    signature: str
-
-
-@dataclass(frozen=True, eq=False)
-class ShownPicture:
-    """A picture, prepared for the template."""
-
-    caption: str
-    svg: Markup
-
-
-@dataclass(frozen=True, eq=False)
-class ShownView:
-    """What a view draws, and the sentence under which it is folded; empty if it is not."""
-
-    html: Markup
-    heading: str
-
-
-@dataclass(frozen=True, eq=False)
-class ShownSection:
-    """A section, prepared for the template."""
-
-    key: str
-    heading: str
-    results: tuple[ShownResult, ...]
-    pictures: tuple[ShownPicture | None, ...]
-    folded: bool
-    views: tuple[ShownView, ...]
-    numbers: str
-
-
 def page(report: Report) -> str:
-    """The page of a report.
-
-    Parameters
-    ----------
-    report : Report
-        The report to write.
-    """
+    """The page of a report."""
     style, script = _package_text("page.css"), "\n".join(map(_package_text, _SCRIPTS))
     wording, has_headline = report.wording, report.headline is not None
     sections = [_shown_section(section, wording) for section in report.sections]
@@ -107,8 +60,8 @@ def page(report: Report) -> str:
         verdicts=[]
         if has_headline
         else [(verdict.tone, _line(wording.sentence(verdict.text))) for verdict in report.verdicts],
-        sections=[section for section in sections if section.key not in _LAST],
-        last_sections=[section for section in sections if section.key in _LAST],
+        sections=[section for section in sections if section["key"] not in _LAST],
+        last_sections=[section for section in sections if section["key"] in _LAST],
         shared_names=wording.names.shared_sentence,
         legend=wording.names.legend,
         notes=[_line(wording.sentence(note)) for note in report.notes],
@@ -123,13 +76,7 @@ def page(report: Report) -> str:
 
 
 def policy(style: str, script: str) -> str:
-    """The security policy of a page with this style and this script.
-
-    Examples
-    --------
-    >>> policy("", "").split("; ")[0]
-    "default-src 'none'"
-    """
+    """The security policy of a page with this style and this script."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -142,18 +89,7 @@ def policy(style: str, script: str) -> str:
 
 
 def data_text(document: object) -> str:
-    r"""JSON that is safe inside an element of a page.
-
-    Parameters
-    ----------
-    document : object
-        Plain lists, dicts, numbers and texts.
-
-    Examples
-    --------
-    >>> print(data_text(["</script>", "&"]))
-    ["\u003c/script\u003e","\u0026"]
-    """
+    """JSON that is safe inside an element of a page."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -191,13 +127,7 @@ def _template(name: str) -> Template:
 
 
 def minus(text: object) -> str:
-    """A text with true minus signs before its numbers.
-
-    Examples
-    --------
-    >>> minus("-0.024 to 0.062, not query-5")
-    '−0.024 to 0.062, not query-5'
-    """
+    """A text with true minus signs before its numbers."""
     return _HYPHEN.sub("\N{MINUS SIGN}", str(text))
 
 
@@ -218,47 +148,44 @@ def _emphasise(names: Sequence[str], text: str) -> Markup:
     )
 
 
-def _shown_section(section: Section, wording: Wording) -> ShownSection:
-    return ShownSection(
-        section.key,
-        section.heading,
-        tuple(
-            _shown_result(result, f"{section.key}-{n}", wording)
-            for n, result in enumerate(section.results, 1)
-        ),
-        tuple(
-            None
-            if picture is None
-            else _shown_picture(picture, f"{section.key}-picture-{n}", wording)
+# What the template takes: a section with its results, pictures and views as mappings.
+
+
+def _shown_section(section: Section, wording: Wording) -> dict[str, Any]:
+    return {
+        "key": section.key,
+        "heading": section.heading,
+        "folded": section.folded,
+        "numbers": section.numbers,
+        "results": [_shown_result(result, wording) for result in section.results],
+        "pictures": [
+            picture and _shown_picture(picture, f"{section.key}-picture-{n}", wording)
             for n, picture in enumerate(section.pictures, 1)
-        ),
-        section.folded,
-        tuple(_shown_view(view) for view in section.views),
-        section.numbers,
-    )
+        ],
+        "views": list(map(_shown_view, section.views)),
+    }
 
 
-def _shown_view(view: PageView) -> ShownView:
+def _shown_view(view: PageView) -> dict[str, Any]:
     html = Markup(_template(view.template).render(view=view))  # noqa: S704  (escaped by Jinja)
-    return ShownView(html, getattr(view, "heading", ""))
+    return {"html": html, "heading": getattr(view, "heading", "")}
 
 
-def _shown_picture(picture: Picture, key: str, wording: Wording) -> ShownPicture:
-    svg = Markup(picture.svg(key, wording))  # noqa: S704  (every text in it was escaped when it was written)
-    return ShownPicture(_line(picture.caption), svg)
+def _shown_picture(picture: Picture, key: str, wording: Wording) -> dict[str, Any]:
+    svg = Markup(picture.svg(key, wording))  # noqa: S704  (its texts were escaped when written)
+    return {"caption": _line(picture.caption), "svg": svg}
 
 
-def _shown_result(result: Result, key: str, wording: Wording) -> ShownResult:
+def _shown_result(result: Result, wording: Wording) -> dict[str, Any]:
     table = table_of(result, longest=_LONGEST_CELL)
-    return ShownResult(
-        key,
-        _line(wording.sentence(result.title)),
-        wording.table(table),
-        tuple(_line(wording.sentence(text)) for text in result.sentences),
+    return {
+        "title": _line(wording.sentence(result.title)),
+        "table": wording.table(table),
+        "sentences": [_line(wording.sentence(text)) for text in result.sentences],
         # Whoever meets a short name in the table finds the full one below it.
-        tuple(map(_line, (*_legend(table, wording), *map(wording.sentence, result.notes)))),
-        _line(result.signature) if result.settings else "",
-    )
+        "notes": [*map(_line, (*_legend(table, wording), *map(wording.sentence, result.notes)))],
+        "signature": _line(result.signature) if result.settings else "",
+    }
 
 
 def _legend(table: TextTable, wording: Wording) -> tuple[str, ...]:

@@ -67,24 +67,7 @@ class TextPool:
 
 
 def score_column(values: FloatArray) -> dict[str, Any]:
-    """Scores with six significant digits; null where unscored.
-
-    Parameters
-    ----------
-    values : array of float
-        NaN where unscored.
-
-    Returns
-    -------
-    dict
-        ``{"v": values, "c": letters}`` if there are up to 64 distinct values, else
-        ``{"n": numbers}``.
-
-    Examples
-    --------
-    >>> score_column(np.array([1.0, 0.0, np.nan, 1.0]))
-    {'v': [0.0, 1.0, None], 'c': 'BACB'}
-    """
+    """Scores with six significant digits; null where unscored."""
     rounded = round_significant(values)
     levels, codes = np.unique(rounded, return_inverse=True)
     if len(levels) > len(LETTERS):
@@ -93,13 +76,7 @@ def score_column(values: FloatArray) -> dict[str, Any]:
 
 
 def round_significant(values: FloatArray) -> FloatArray:
-    """The numbers rounded to six significant digits.
-
-    Examples
-    --------
-    >>> round_significant(np.array([0.123456789, 1234.56789, 0.0, np.nan])).tolist()
-    [0.123457, 1234.57, 0.0, nan]
-    """
+    """The numbers rounded to six significant digits."""
     size = np.abs(values)
     usual = (size < _LARGEST) & (size > 1 / _LARGEST)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -113,46 +90,20 @@ def round_significant(values: FloatArray) -> FloatArray:
 
 
 def coded_column(codes: Sequence[int] | npt.NDArray[np.intp], levels: list[Any]) -> dict[str, Any]:
-    """A column of which each row has one of a few values.
-
-    Examples
-    --------
-    >>> coded_column([0, 1, 0], ["low", "high"])
-    {'v': ['low', 'high'], 'c': 'ABA'}
-    """
+    """A column of which each row has one of a few values."""
     if len(levels) > len(LETTERS):
         return {"v": levels, "c": [int(code) for code in codes]}
     return {"v": levels, "c": encode_letters(np.asarray(codes, dtype=np.intp))}
 
 
 def encode_letters(codes: npt.NDArray[np.intp]) -> str:
-    """Integers from 0 to 63 as a text of one letter each.
-
-    Examples
-    --------
-    >>> encode_letters(np.array([0, 25, 63]))
-    'AZ_'
-    """
+    """Integers from 0 to 63 as a text of one letter each."""
     letters = np.frombuffer(LETTERS.encode(), dtype=np.uint8)
     return letters[codes].tobytes().decode()
 
 
 def text_column(cells: Sequence[object], pool: TextPool) -> list[Any]:
-    """The place of each cell's text in the pool; a list of places if the cell holds several texts.
-
-    Parameters
-    ----------
-    cells : sequence of object
-        Texts, lists of texts, numbers, or missing values, which become -1.
-    pool : TextPool
-        The pool to which the texts are added.
-
-    Examples
-    --------
-    >>> pool = TextPool()
-    >>> text_column(["a", None, ["a", "b"], 2.0], pool), pool.texts
-    ([0, -1, [0, 1], 2], ['a', 'b', '2'])
-    """
+    """The place of the text of each cell in the pool; a list of places if it holds several."""
     return [_cell_places(cell, pool) for cell in cells]
 
 
@@ -169,13 +120,7 @@ def _cell_places(cell: object, pool: TextPool) -> int | list[int]:
 
 
 def parse_list_cell(cell: object) -> object:
-    """The list that a cell holds as JSON text, as CSV files have it; any other cell as it is.
-
-    Examples
-    --------
-    >>> parse_list_cell('["a", "b"]'), parse_list_cell("[1] a footnote")
-    (['a', 'b'], '[1] a footnote')
-    """
+    """The list that a cell holds as JSON text, as CSV files have it; any other cell as it is."""
     if not (isinstance(cell, str) and cell[:1] == "[" and cell[-1:] == "]"):
         return cell
     try:
@@ -186,13 +131,7 @@ def parse_list_cell(cell: object) -> object:
 
 
 def cell_text(value: object) -> str:
-    """A value as text: whole numbers without decimals, dicts and lists as JSON.
-
-    Examples
-    --------
-    >>> cell_text(2.0), cell_text({"doc": "d1"}), cell_text(True), cell_text(None)
-    ('2', '{"doc": "d1"}', 'yes', '–')
-    """
+    """A value as text: whole numbers without decimals, dicts and lists as JSON."""
     value = plain(value)
     if isinstance(value, str):
         return value

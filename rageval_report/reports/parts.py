@@ -202,21 +202,7 @@ def outcome_result(
     settings: Mapping[str, object],
     rules: Sequence[str] = (),
 ) -> Result:
-    """How many queries have each known outcome; the notes say the rules and count the others.
-
-    Parameters
-    ----------
-    title : str
-        The title of the table.
-    counts : mapping of str to int
-        The number of queries by outcome.
-    names : sequence of str
-        What `outcome_names` gave.
-    settings : mapping of str to object
-        With the ``confidence_level`` of the shares.
-    rules : sequence of str
-        What is correct.
-    """
+    """How many queries have each known outcome; the notes say the rules and count the others."""
     known = {name: counts.get(name, 0) for name in names[:4]}
     n_known = sum(known.values())
     level = float(str(settings["confidence_level"]))

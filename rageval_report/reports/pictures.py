@@ -73,15 +73,7 @@ class Picture:
     options: Mapping[str, object] = field(default_factory=dict)
 
     def svg(self, prefix: str, wording: Wording = NO_WORDING) -> str:
-        """The picture as an element ``<svg>``.
-
-        Parameters
-        ----------
-        prefix : str
-            Put before every id, so that no two pictures of a page share one.
-        wording : Wording, optional
-            What the page calls its metrics.
-        """
+        """The picture as an element ``<svg>``."""
         with mpl.rc_context(_STYLE), warnings.catch_warnings():
             # The browser's fonts draw the text, so it does not matter what matplotlib's fonts lack.
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
@@ -94,23 +86,7 @@ class Picture:
 
 
 def inline_svg(document: str, prefix: str, caption: str) -> str:
-    """An SVG document as an element of a page.
-
-    Parameters
-    ----------
-    document : str
-        As matplotlib writes it.
-    prefix : str
-        Put before every id.
-    caption : str
-        The accessible name of the picture.
-
-    Examples
-    --------
-    >>> drawn = '<svg xmlns="http://www.w3.org/2000/svg"><g style="fill: #010203"/></svg>'
-    >>> inline_svg(drawn, "p1", "A dot")
-    '<svg class="picture" role="img" aria-label="A dot"><g fill="currentColor" /></svg>'
-    """
+    """An SVG document as an element of a page."""
     root = ET.fromstring(_NOT_XML.sub("\ufffd", document))  # noqa: S314  (our own, just written)
     linked_ids = set(_linked_ids(root))
     for element in root.iter():

@@ -84,13 +84,7 @@ class QueryTable:
         return ids
 
     def document(self, longest: int | None = None) -> dict[str, Any]:
-        """Everything as plain lists and texts, for JSON.
-
-        Parameters
-        ----------
-        longest : int, optional
-            Longer texts are cut; no text is cut if omitted.
-        """
+        """Everything as plain lists and texts, for JSON."""
         pool, ids = TextPool(longest), self.ids
         places = [row_numbers(run.scores.index, ids) for run in self.runs]
         return {
@@ -180,15 +174,7 @@ class QueryTable:
 
 
 def slice_columns(evaluation: Scored, most: int = 12) -> list[str]:
-    """The columns of details that divide the queries into a few groups.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        A pipeline's scores and details.
-    most : int
-        The largest number of groups.
-    """
+    """The columns of details that divide the queries into a few groups."""
     names = _other_details(evaluation, text_columns_of(evaluation))
     return [name for name in names if _is_grouping(evaluation.details[name], most)]
 

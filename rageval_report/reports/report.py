@@ -59,8 +59,13 @@ class Report:
     --------
     >>> from rageval_report import RAGPipelineEvaluation
     >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
-    >>> RAGPipelineEvaluation("hybrid", data).report(pictures=False).title
-    'Evaluation of hybrid'
+    >>> report = RAGPipelineEvaluation("hybrid", data).report(pictures=False)
+    >>> report.title, report.to_html()[:15]
+    ('Evaluation of hybrid', '<!doctype html>')
+    >>> report.to_markdown().splitlines()[0], report.to_text().splitlines()[0]
+    ('# Evaluation of hybrid', 'Evaluation of hybrid')
+    >>> "begin{document}" in report.to_latex()
+    True
     """
 
     title: str
@@ -75,54 +80,19 @@ class Report:
     some_queries: str = ""
 
     def to_html(self) -> str:
-        """One page that needs no other file, no network, and no server.
-
-        Examples
-        --------
-        >>> from rageval_report import RAGPipelineEvaluation
-        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
-        >>> RAGPipelineEvaluation("hybrid", data).report(pictures=False).to_html()[:15]
-        '<!doctype html>'
-        """
+        """One page that needs no other file, no network, and no server."""
         return FORMS[".html"](self)
 
     def to_markdown(self) -> str:
-        """The verdicts and tables in Markdown.
-
-        Examples
-        --------
-        >>> from rageval_report import RAGPipelineEvaluation
-        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
-        >>> markdown = RAGPipelineEvaluation("hybrid", data).report(pictures=False).to_markdown()
-        >>> markdown.splitlines()[0]
-        '# Evaluation of hybrid'
-        """
+        """The verdicts and tables in Markdown."""
         return FORMS[".md"](self)
 
     def to_latex(self) -> str:
-        """The verdicts and tables as a document of LaTeX (booktabs) that compiles as it is.
-
-        Examples
-        --------
-        >>> from rageval_report import RAGPipelineEvaluation
-        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
-        >>> latex = RAGPipelineEvaluation("hybrid", data).report(pictures=False).to_latex()
-        >>> "begin{document}" in latex
-        True
-        """
+        """The verdicts and tables as a document of LaTeX (booktabs) that compiles as it is."""
         return FORMS[".tex"](self)
 
     def to_text(self) -> str:
-        """The verdicts and tables as plain text.
-
-        Examples
-        --------
-        >>> from rageval_report import RAGPipelineEvaluation
-        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
-        >>> text = RAGPipelineEvaluation("hybrid", data).report(pictures=False).to_text()
-        >>> text.splitlines()[0]
-        'Evaluation of hybrid'
-        """
+        """The verdicts and tables as plain text."""
         return FORMS[".txt"](self)
 
     def save(self, path: str | Path, *, force: bool = True) -> Path:

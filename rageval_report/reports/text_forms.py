@@ -5,7 +5,8 @@ The tables have every row; only the HTML page has the queries and the pictures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from rageval_report.render import latex as tex
 from rageval_report.render import markdown as md
@@ -31,100 +32,90 @@ _PREAMBLE = r"""% Compiles as it is; with XeLaTeX or LuaLaTeX if texts need othe
 \begin{document}"""
 
 
-def markdown(report: Report) -> str:
-    """The report in Markdown: verdicts, tables, notes.
+@dataclass(frozen=True)
+class _Form:
+    """How a form writes the parts of a report."""
 
-    Parameters
-    ----------
-    report : Report
-        The report to write.
-    """
-    parts = [f"# {md.escape_sentence(report.title)}", md.escape_sentence(report.subtitle)]
-    if report.headline:
-        parts.append(md.escape_sentence(" ".join(report.headline.sentences)))
-    if report.verdicts:
-        lines = [f"- {md.escape_sentence(verdict)}" for verdict in _verdicts(report)]
-        parts += ["## Verdicts", "\n".join(lines)]
-    for section in _with_tables(report):
-        parts += [
-            f"## {md.escape_sentence(section.heading)}",
-            *map(md.render_file, _tables(section, report.wording)),
-        ]
-    if report.notes:
-        lines = [f"- {md.escape_sentence(note)}" for note in _notes(report)]
-        parts += ["## Notes", "\n".join(lines)]
-    return "\n\n".join(parts) + "\n"
+    title: Callable[[str], str]
+    heading: Callable[[str], str]
+    paragraph: Callable[[str], str]
+    item: Callable[[str], str]
+    table: Callable[[Result], str]
+    around_items: str = "{}"
+    after_section: tuple[str, ...] = ()
+
+    def items(self, texts: Iterable[str]) -> str:
+        return self.around_items.format("\n".join(map(self.item, texts)))
+
+
+def markdown(report: Report) -> str:
+    """The report in Markdown: verdicts, tables, notes."""
+    escape = md.escape_sentence
+    form = _Form(
+        lambda text: f"# {escape(text)}",
+        lambda text: f"## {escape(text)}",
+        escape,
+        lambda text: f"- {escape(text)}",
+        md.render_file,
+    )
+    return "\n\n".join(_blocks(report, form)) + "\n"
 
 
 def text(report: Report) -> str:
-    """The report as plain text, no line wider than a hundred columns.
-
-    Parameters
-    ----------
-    report : Report
-        The report to write.
-    """
-    blocks = [_underline(report.title, "="), "\n".join(_paragraph(report.subtitle))]
-    if report.headline:
-        blocks.append("\n".join(_paragraph(" ".join(report.headline.sentences))))
-    if report.verdicts:
-        lines = [line for text in _verdicts(report) for line in _paragraph(text, bullet=True)]
-        blocks += [_underline("Verdicts", "-"), "\n".join(lines)]
-    for section in _with_tables(report):
-        blocks += [
-            _underline(section.heading, "-"),
-            *map(plain.render_file, _tables(section, report.wording)),
-        ]
-    if report.notes:
-        lines = [line for note in _notes(report) for line in _paragraph(note, bullet=True)]
-        blocks += [_underline("Notes", "-"), "\n".join(lines)]
-    return "\n\n".join(block.rstrip("\n") for block in blocks) + "\n"
+    """The report as plain text, no line wider than a hundred columns."""
+    form = _Form(
+        lambda text: _underline(text, "="),
+        lambda text: _underline(text, "-"),
+        _paragraph,
+        lambda text: _paragraph(text, "- "),
+        plain.render_file,
+    )
+    return "\n\n".join(block.rstrip("\n") for block in _blocks(report, form)) + "\n"
 
 
 def latex(report: Report) -> str:
-    """The report as a document of LaTeX that compiles as it is.
-
-    Parameters
-    ----------
-    report : Report
-        The report to write.
-    """
-    parts = [
-        _PREAMBLE,
-        rf"\section*{{{tex.escape_sentence(report.title)}}}",
-        tex.escape_sentence(report.subtitle),
-    ]
-    if report.headline:
-        parts.append(tex.escape_sentence(" ".join(report.headline.sentences)))
-    if report.verdicts:
-        parts += [r"\subsection*{Verdicts}", _items(_verdicts(report))]
-    for section in _with_tables(report):
-        parts.append(rf"\subsection*{{{tex.escape_sentence(section.heading)}}}")
-        for result in _tables(section, report.wording):
-            # Without [!ht] a table may float far from its heading, or past TeX's limit of floats.
-            parts += [tex.render(result).replace(r"\begin{table}", r"\begin{table}[!ht]"), ""]
+    """The report as a document of LaTeX that compiles as it is."""
+    escape = tex.escape_sentence
+    form = _Form(
+        lambda text: rf"\section*{{{escape(text)}}}",
+        lambda text: rf"\subsection*{{{escape(text)}}}",
+        escape,
+        lambda text: rf"  \item {escape(text)}",
+        # Without [!ht] a table may float far from its heading, or past TeX's limit of floats.
+        lambda table: tex.render(table).replace(r"\begin{table}", r"\begin{table}[!ht]") + "\n\n",
+        "\\begin{{itemize}}\n{}\n\\end{{itemize}}",
         # Sets the tables that still float before the next heading.
-        parts.append(r"\clearpage")
+        (r"\clearpage",),
+    )
+    return "\n\n".join((_PREAMBLE, *_blocks(report, form), r"\end{document}")) + "\n"
+
+
+def _blocks(report: Report, form: _Form) -> Iterator[str]:
+    """The blocks of a report: title, answer, verdicts, sections, notes."""
+    wording = report.wording
+    yield from (form.title(report.title), form.paragraph(report.subtitle))
+    if report.headline:
+        yield form.paragraph(" ".join(report.headline.sentences))
+    if report.verdicts:
+        yield form.heading("Verdicts")
+        yield form.items(wording.with_titles(verdict.text) for verdict in report.verdicts)
+    for section in report.sections:
+        if section.results:
+            yield form.heading(section.heading)
+            yield from map(form.table, _tables(section, wording))
+            yield from form.after_section
     if report.notes:
-        parts += [r"\subsection*{Notes}", _items(_notes(report))]
-    return "\n\n".join([*parts, r"\end{document}"]) + "\n"
+        yield from (form.heading("Notes"), form.items(map(wording.with_titles, report.notes)))
 
 
-def _items(texts: list[str]) -> str:
-    lines = "\n".join(rf"  \item {tex.escape_sentence(text)}" for text in texts)
-    return rf"\begin{{itemize}}{chr(10)}{lines}{chr(10)}\end{{itemize}}"
+def _underline(heading: str, mark: str) -> str:
+    line = shorten(heading, plain.WIDTH)
+    return f"{line}\n{mark * len(line)}"
 
 
-def _with_tables(report: Report) -> Iterator[Section]:
-    return (section for section in report.sections if section.results)
-
-
-def _verdicts(report: Report) -> list[str]:
-    return [report.wording.with_titles(verdict.text) for verdict in report.verdicts]
-
-
-def _notes(report: Report) -> list[str]:
-    return [report.wording.with_titles(note) for note in report.notes]
+def _paragraph(sentence: str, bullet: str = "") -> str:
+    line = f"{bullet}{shorten(sentence, LONGEST_SENTENCE)}"
+    return "\n".join(wrap(line, plain.WIDTH, hanging=len(bullet)))
 
 
 def _tables(section: Section, wording: Wording) -> Iterator[Result]:
@@ -139,13 +130,3 @@ def _tables(section: Section, wording: Wording) -> Iterator[Result]:
             headline=result.headline,
             grouped_by=result.grouped_by,
         )
-
-
-def _underline(heading: str, mark: str) -> str:
-    line = shorten(heading, plain.WIDTH)
-    return f"{line}\n{mark * len(line)}"
-
-
-def _paragraph(sentence: str, *, bullet: bool = False) -> list[str]:
-    line = shorten(sentence, LONGEST_SENTENCE)
-    return wrap(f"- {line}" if bullet else line, plain.WIDTH, hanging=2 if bullet else 0)

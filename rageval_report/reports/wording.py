@@ -39,14 +39,7 @@ class Wording:
         return cls(labels, shorten_names(run.name for run in runs))
 
     def sentence(self, text: str) -> str:
-        """A sentence with the names of the page.
-
-        Examples
-        --------
-        >>> wording = Wording({"recall@5": "Recall@5", "latency_ms": "Latency (ms)"})
-        >>> wording.sentence("worse on latency_ms, better on recall@5")
-        'worse on Latency (ms), better on Recall@5'
-        """
+        """A sentence with the names of the page."""
         return self.with_titles(self.names.in_text(text))
 
     def with_titles(self, text: str) -> str:
@@ -55,11 +48,6 @@ class Wording:
         What is in quotation marks is code, and stays. So does a word that the catalogue of metrics
         does not know and that differs from its title only in capitals, such as "correct": it may
         be an ordinary word of the sentence.
-
-        Examples
-        --------
-        >>> Wording({"faithfulness": "Faithfulness"}).with_titles("the best faithfulness")
-        'the best Faithfulness'
         """
         if self._pattern is None:
             return text

@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from rageval_report import RAGPipelineEvaluation, compare
-from rageval_report.analysis.gate import gate
 from rageval_report.analysis.gate_figures import PAIR_FIGURES
-from rageval_report.analysis.gates_file import read_gates
 from rageval_report.analysis.rules import RuleError
-from rageval_report.errors import DataError, ReaderError, UnknownNameError, UnknownValueError
+from rageval_report.errors import UnknownNameError, UnknownValueError
 from rageval_report.render import render
 from rageval_report.render.pull_request import pull_request_comment
 from rageval_report.stats import equivalence_test, paired_interval
@@ -84,13 +82,6 @@ def test_scores_of_0_and_1_use_the_test_of_shares(comparison):
     assert found["pvalue"] == witness.pvalue
 
 
-def test_a_wide_margin_holds_and_a_narrow_one_does_not(comparison):
-    frame = comparison.gate(
-        "no_regression(latency_ms, margin=20)", "no_regression(latency_ms, margin=1)"
-    ).frame
-    assert frame["passed"].tolist() == [True, False]
-
-
 def test_not_finding_a_difference_is_no_proof_that_there_is_none():
     few = compare(
         pipeline("old", recall=[0.5, 0.9, 0.1, 0.4, 0.3, 0.6]),
@@ -117,36 +108,12 @@ def test_the_claims_of_one_call_are_holm_adjusted(comparison):
     assert np.isnan(result.frame["pvalue"][3])
 
 
-def test_one_claim_is_not_adjusted(comparison):
-    result = comparison.gate("no_regression(faithfulness, margin=0.02)")
-    frame = result.frame
-    assert frame["pvalue"][0] == frame["pvalue_adjusted"][0]
-    assert result.notes == ()
-
-
 def test_ten_identical_scores_do_not_show_that_nothing_is_lost():
     same = pipeline("old", recall=BEFORE[:10]), pipeline("new", recall=BEFORE[:10])
     found = compare(*same).gate("no_regression(recall, margin=0.05)").frame.iloc[0]
     assert not found["passed"]
     # Gaffke's lower limit of ten differences of 0 between -1 and 1
     assert found["ci_low"] == pytest.approx(0.05**0.1 - 1, rel=1e-9)
-
-
-def test_formal_bounds_have_no_note_on_rare_losses():
-    noise = np.random.default_rng(2).normal(0, 0.01, 60)
-    runs = pipeline("old", sas=BEFORE), pipeline("new", sas=BEFORE + noise)
-    result = compare(*runs).gate("no_regression(sas, margin=0.02)")
-    assert result.frame["passed"][0]
-    assert result.notes == ()
-
-
-def test_a_difference_wholly_beyond_the_margin_is_worse_and_not_undecided():
-    worse = pipeline("new", faithfulness=BEFORE - 0.1 + (AFTER - BEFORE))
-    sentence = compare(OLD, worse).gate("no_regression(faithfulness, margin=0.02)").frame["why"][0]
-    assert sentence.startswith("new is worse on faithfulness by more than 0.020: difference -0.1")
-    slower = pipeline("new", latency_ms=SLOWER + 20)
-    sentence = compare(OLD, slower).gate("no_regression(latency_ms, margin=10)").frame["why"][0]
-    assert sentence.startswith("new is worse on latency_ms by more than 10")
 
 
 def test_the_level_is_that_of_the_comparison():
@@ -253,10 +220,6 @@ def test_each_of_several_candidates_has_its_rows_and_all_claims_are_one_family()
     assert result.settings["no_regression_family"] == 2
 
 
-def test_the_title_says_who_stands_against_whom(comparison):
-    assert comparison.gate("n(recall) >= 1").title == "Gates of new against old"
-
-
 # -- what is missing
 
 
@@ -277,11 +240,6 @@ def test_without_a_pair_nothing_is_evaluated():
     )
     assert result.frame["state"].tolist() == ["not evaluated"] * 3
     assert "no query is scored in both runs on recall" in result.frame["why"][0]
-
-
-def test_one_pair_shows_nothing():
-    one = compare(pipeline("old", recall=[0.5]), pipeline("new", recall=[0.9]))
-    assert not one.gate("no_regression(recall, margin=0.1)").passed
 
 
 def test_missing_scores_may_count_as_the_worst():
@@ -350,28 +308,24 @@ def test_no_regression_flips_the_signs_of_clusters_at_the_margin():
 @pytest.mark.parametrize(
     "rule",
     [
-        "ci_low(difference(recall)) > 0",
-        "ci_high(difference(recall)) < 1",
-        "difference(recall) > 0",
-        "pvalue(recall) <= 0.05",
-        "pvalue_adjusted(recall) > 0.05",
-        "no_regression(recall, margin=0.5)",
+        "ci_low(difference(faithfulness)) > -1",
+        "difference(faithfulness) > -1",
+        "pvalue(faithfulness) <= 0.05",
+        "pvalue_adjusted(faithfulness) > 0.05",
+        "no_regression(faithfulness, margin=0.5)",
     ],
 )
-def test_a_rule_on_five_queries_is_undecided_and_has_no_value(rule):
-    before = [0.1, 0.2, 0.3, 0.4, 0.5]
-    gained = [score + 0.1 for score in before]
-    result = compare(pipeline("old", recall=before), pipeline("new", recall=gained)).gate(rule)
+@pytest.mark.parametrize("units", ["queries", "clusters"])
+def test_a_rule_on_five_units_is_undecided_and_has_no_value(rule, units):
+    old, new, of = (OLD, NEW, {f"q{i}": i // 12 for i in range(60)})
+    if units == "queries":
+        old, new = (
+            pipeline(run.name, faithfulness=run.scores["faithfulness"][:5]) for run in (OLD, NEW)
+        )
+    result = compare(old, new, clusters=of if units == "clusters" else None).gate(rule)
     assert (result.passed, result.state, result.exit_code()) == (False, "undecided", 3)
-    [value], [why] = result.frame["value"], result.frame["why"]
-    assert np.isnan(value)
-    assert why.endswith("too few queries for a test: 5, at least 6 are needed")
-
-
-def test_a_rule_on_five_clusters_is_not_evaluated():
-    clustered = compare(OLD, NEW, clusters={f"q{i}": i // 12 for i in range(60)})
-    [why] = clustered.gate("no_regression(faithfulness, margin=0.5)").frame["why"]
-    assert why.endswith("too few clusters for a test: 5, at least 6 are needed")
+    assert result.frame["value"].isna().all()
+    assert result.frame["why"][0].endswith(f"too few {units} for a test: 5, at least 6 are needed")
 
 
 def test_the_candidates_own_figures_take_the_clusters_of_the_comparison():
@@ -394,24 +348,15 @@ def test_counts_of_queries_need_no_test():
 
 def test_every_format_says_the_level_of_a_claims_interval(comparison):
     result = comparison.gate("no_regression(faithfulness, margin=0.05)")
+    assert result.title == "Gates of new against old"
     assert result.frame["confidence_level"].tolist() == [0.9]
     for text in (str(result), result.to_markdown(), result.to_html(), pull_request_comment(result)):
         assert "90 % CI" in text
         assert "95 % CI" not in text
     assert "confidence_level: 0.900" in render(result, "junit")
-
-
-def test_a_claim_beside_other_rules_says_its_level_in_its_row(comparison):
-    result = comparison.gate("no_regression(faithfulness, margin=0.05)", "difference(recall) >= 0")
-    shown = str(result)
-    assert result.frame["confidence_level"].tolist() == [0.9, 0.95]
-    assert "90 %: " in shown
-    assert "95 %: " in shown
-
-
-def test_at_least_one_rule_is_needed(comparison):
-    with pytest.raises(DataError, match="rules must hold at least one rule"):
-        comparison.gate()
+    two = comparison.gate("no_regression(faithfulness, margin=0.05)", "difference(recall) >= 0")
+    assert two.frame["confidence_level"].tolist() == [0.9, 0.95]
+    assert all(f"{level} %: " in str(two) for level in (90, 95))
 
 
 # -- the queries to look at
@@ -422,10 +367,6 @@ def test_of_a_claim_that_failed_the_queries_that_got_worse_are_shown(comparison)
     assert found.title == f"{np.sum(SLOWER > SLOW)} queries worse on latency_ms"
     assert found.frame.columns.tolist() == ["old_latency_ms", "new_latency_ms", "difference"]
     assert found.frame["difference"].is_monotonic_decreasing
-
-
-def test_too_few_wins_show_no_query(comparison):
-    assert comparison.gate("wins(recall) >= 1").failing_queries() == ()
 
 
 def test_gates_work_on_runs_that_were_matched_by_question():
@@ -472,13 +413,18 @@ def test_a_claim_passes_fails_or_is_undecided(shift, state, words):
     assert ("more queries would decide" in row["why"]) == (state == "undecided")
 
 
-def test_the_opposite_claim_where_lower_is_better():
+@pytest.mark.parametrize(("shift", "state"), [(-20, "passed"), (40, "failed"), (10, "undecided")])
+def test_the_opposite_claim_where_lower_is_better(shift, state):
     rng = np.random.default_rng(3)
     base = rng.uniform(100, 200, 40)
-    for shift, state in ((-20, "passed"), (40, "failed"), (10, "undecided")):
-        slow = pipeline("new", latency_ms=base + shift + rng.normal(0, 15, 40))
-        rule = "no_regression(latency_ms, margin=10)"
-        assert compare(pipeline("old", latency_ms=base), slow).gate(rule).state == state
+    slow = pipeline("new", latency_ms=base + shift + rng.normal(0, 15, 40))
+    [row] = (
+        compare(pipeline("old", latency_ms=base), slow)
+        .gate("no_regression(latency_ms, margin=10)")
+        .frame.to_dict("records")
+    )
+    assert row["state"] == state
+    assert row["why"].startswith("new is worse on latency_ms by more than") == (state == "failed")
 
 
 def test_the_queries_that_would_decide_by_hand():
@@ -650,45 +596,34 @@ def test_other_words_are_refused_at_their_place(rule, problem, at):
     assert error.value.place == rule.index(at)
 
 
-# -- a file of gates
-
-
-def test_a_file_of_gates_names_the_method(tmp_path):
-    path = tmp_path / "gates.toml"
-    path.write_text(
-        'rules = ["no_regression(faithfulness, margin=0.1)"]\nmargin_method = "strict"\n'
-    )
-    result = read_gates(path).check(STRICT_NEW, STRICT_OLD)
-    assert result.frame["margin_method"].tolist() == ["strict"]
-    assert "margin_method:strict" in result.signature
-
-
-def test_without_a_baseline_the_method_is_not_used(tmp_path):
-    path = tmp_path / "gates.toml"
-    path.write_text('rules = ["mean(faithfulness) >= 0.1"]\nmargin_method = "strict"\n')
-    assert read_gates(path).check(STRICT_NEW).passed
-
-
-def test_an_unknown_method_in_a_file_is_named_with_its_line(tmp_path):
-    path = tmp_path / "gates.toml"
-    path.write_text('rules = ["n(faithfulness) > 1"]\nmargin_method = "exact"\n')
-    with pytest.raises(ReaderError, match='margin_method must be "auto", "t" or "strict"') as error:
-        read_gates(path)
-    assert error.value.line == 2
-
-
 # -- no interval of zero width opens a gate
 
 
-@pytest.mark.parametrize("gain", [0.0, 1.0])
-@pytest.mark.parametrize("method", ["auto", "t"])
-def test_equal_differences_without_bounds_leave_no_regression_undecided(gain, method):
+@pytest.mark.parametrize(
+    ("rule", "gain", "state"),
+    [
+        ("no_regression(latency_ms, margin=50)", 0, "undecided"),
+        ("no_regression(latency_ms, margin=50)", 1, "undecided"),
+        ("no_regression(latency_ms, margin=50, margin_method=t)", 1, "undecided"),
+        ("no_regression(latency_ms, margin=50)", 80, "failed"),
+        ("ci_high(difference(latency_ms)) <= 5", 1, "undecided"),
+        ("ci_low(difference(latency_ms)) >= 0", 1, "undecided"),
+        ("ci_low(difference(latency_ms)) >= 2", 1, "failed"),
+        ("difference(latency_ms) <= 5", 1, "passed"),
+    ],
+)
+def test_equal_differences_without_bounds_open_no_gate_on_others(rule, gain, state):
     slow = pipeline("old", latency_ms=SLOW_STRICT), pipeline("new", latency_ms=SLOW_STRICT + gain)
-    result = compare(*slow, margin_method=method).gate("no_regression(latency_ms, margin=50)")
-    assert (result.state, result.exit_code()) == ("undecided", 3)
-    assert result.frame["why"][0].startswith("the queries do not tell whether new is worse on lat")
-    assert "all differences are equal, so they do not show" in result.frame["why"][0]
-    assert np.isnan(result.frame["pvalue"][0])
+    result = compare(*slow).gate(rule)
+    assert (result.state, result.exit_code()) == (
+        state,
+        ["passed", "failed", "", "undecided"].index(state),
+    )
+    [why] = result.frame["why"]
+    if rule.startswith("no_regression") and state == "undecided":
+        assert why.startswith("the queries do not tell whether new is worse on lat")
+        assert "all differences are equal, so they do not show" in why
+        assert result.frame["pvalue"].isna().all()
 
 
 def test_bounds_let_many_equal_differences_decide():
@@ -698,13 +633,6 @@ def test_bounds_let_many_equal_differences_decide():
     # Gaffke's limit of 240 differences of 0 between -1000 and 1000
     assert found["ci_high"] == pytest.approx(1000 * (1 - 0.05 ** (1 / 240)), rel=1e-9)
     assert (found["state"], found["margin_method"]) == ("passed", "strict")
-
-
-def test_equal_differences_beyond_the_margin_fail():
-    slow = pipeline("old", latency_ms=SLOW_STRICT), pipeline("new", latency_ms=SLOW_STRICT + 80)
-    result = compare(*slow).gate("no_regression(latency_ms, margin=50)")
-    assert result.state == "failed"
-    assert result.frame["why"][0].startswith("new is worse on latency_ms by more than 50.0")
 
 
 def test_a_claim_that_cannot_be_tested_is_not_in_the_family():
@@ -717,48 +645,3 @@ def test_a_claim_that_cannot_be_tested_is_not_in_the_family():
     )
     assert result.settings["no_regression_family"] == 1
     assert result.frame["pvalue"][1] == result.frame["pvalue_adjusted"][1]
-
-
-@pytest.mark.parametrize(
-    ("rule", "state"),
-    [
-        ("ci_high(difference(latency_ms)) <= 5", "undecided"),
-        ("ci_low(difference(latency_ms)) >= 0", "undecided"),
-        ("ci_low(difference(latency_ms)) >= 2", "failed"),
-        ("difference(latency_ms) <= 5", "passed"),
-    ],
-)
-def test_a_limit_of_equal_differences_opens_no_gate(rule, state):
-    slow = pipeline("old", latency_ms=SLOW_STRICT), pipeline("new", latency_ms=SLOW_STRICT + 1)
-    assert compare(*slow).gate(rule).state == state
-
-
-@pytest.mark.parametrize(
-    ("rule", "state"),
-    [
-        ("ci_high(latency_ms) <= 300", "undecided"),
-        ("ci_high(latency_ms) <= 200", "failed"),
-        ("mean(latency_ms) <= 300", "passed"),
-        ("ci_high(median(latency_ms)) <= 300", "passed"),  # order statistics need no spread
-    ],
-)
-def test_a_limit_of_equal_scores_opens_no_gate(rule, state):
-    result = gate(pipeline("new", latency_ms=np.full(40, 250.0)), rule)
-    assert result.state == state
-
-
-def test_the_sentence_on_equal_scores_says_why_they_do_not_decide():
-    result = gate(pipeline("new", latency_ms=np.full(40, 250.0)), "ci_high(latency_ms) <= 300")
-    assert result.frame["why"][0] == (
-        "the queries do not tell whether ci_high(latency_ms) is at most 300: all scores are 250 "
-        "(40 scored), so the interval has no width and does not show how much others may differ"
-    )
-
-
-def test_a_limit_of_equal_scores_in_clusters_opens_no_gate():
-    documents = np.repeat(np.arange(10), 4)
-    perfect = pipeline("new", faithfulness=np.ones(40), document=documents)
-    result = gate(perfect, "ci_low(faithfulness) >= 0.9", clusters="document")
-    assert result.state == "undecided"
-    # Without clusters Gaffke's interval has a width: 0.025^(1/40) is 0.912.
-    assert gate(perfect, "ci_low(faithfulness) >= 0.9").passed

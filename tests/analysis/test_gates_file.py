@@ -1,5 +1,4 @@
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -55,19 +54,12 @@ def refused(path) -> ReaderError:
     return error.value
 
 
-def test_toml_is_read(write):
-    gates = read_gates(write(TOML, "gates.toml"))
-    assert [rule.text for rule in gates.rules] == [
-        *("mean(recall) >= 0.5", 'share_below("Own Score", 0.5) <= 5%')
-    ]
+@pytest.mark.parametrize("name", ["gates.toml", "gates.yaml", "gates.yml", "GATES.YAML"])
+def test_toml_and_yaml_say_the_same(write, yaml, name):
+    gates = read_gates(write(TOML if name.endswith("toml") else YAML, name))
+    rules = ["mean(recall) >= 0.5", 'share_below("Own Score", 0.5) <= 5%']
+    assert [rule.text for rule in gates.rules] == rules
     assert gates.settings == {**SETTINGS, "correct": {"recall": 0.8}}
-
-
-@pytest.mark.parametrize("name", ["gates.yaml", "gates.yml", "GATES.YAML"])
-def test_yaml_says_the_same(write, yaml, name):
-    of_toml, of_yaml = read_gates(write(TOML, "gates.toml")), read_gates(write(YAML, name))
-    assert [one.text for one in of_yaml.rules] == [one.text for one in of_toml.rules]
-    assert of_yaml.settings == of_toml.settings
 
 
 def test_what_is_read_can_be_asked(write):
@@ -101,17 +93,23 @@ def test_a_rule_that_does_not_fit_the_scores_is_named_by_its_line(write):
         evaluation.gate(*gates.rules)
 
 
-def test_the_second_of_two_equal_rules_has_its_own_line(write):
-    path = write('rules = [\n "mean(a) >= 1",\n "mean(a) >= 1",\n]\n', "gates.toml")
-    assert [rule.source.rpartition(", ")[2] for rule in read_gates(path).rules] == [
-        *("line 2", "line 3")
-    ]
-
-
-def test_a_rule_written_with_escapes_is_named_by_its_number(write):
+def test_a_rule_is_named_by_its_own_line_or_its_number(write):
+    gates = read_gates(write('rules = [\n "mean(a) >= 1",\n "mean(a) >= 1",\n]\n', "gates.toml"))
+    assert [rule.source.rpartition(", ")[2] for rule in gates.rules] == ["line 2", "line 3"]
     path = write('rules = ["mean(\\"Own Score\\") => 1"]\n', "gates.toml")
     with pytest.raises(RuleError, match=r"gates\.toml, rule 1: "):
         read_gates(path)
+
+
+def test_the_method_of_margins_is_used_with_a_baseline_only(write):
+    scores = {"query_id": range(60), "faithfulness": [0.4, 0.6] * 30}
+    old, new = (RAGPipelineEvaluation(name, scores) for name in ("old", "new"))
+    content = 'rules = ["no_regression(faithfulness, margin=0.1)"]\nmargin_method = "strict"\n'
+    result = read_gates(write(content, "gates.toml")).check(new, old)
+    assert result.frame["margin_method"].tolist() == ["strict"]
+    assert "margin_method:strict" in result.signature
+    alone = content.replace("no_regression(faithfulness, margin=0.1)", "n(faithfulness) > 1")
+    assert read_gates(write(alone, "gates.toml")).check(new).passed
 
 
 @pytest.mark.parametrize(
@@ -123,6 +121,7 @@ def test_a_rule_written_with_escapes_is_named_by_its_number(write):
         ("rules = [\n1]\n", 1, "rule 1 must be a text; got 1"),
         ('rules = ["n(a) > 1"]\nmissing = "zero"\n', 2, 'missing must be "drop" or "worst"'),
         ('rules = ["n(a) > 1"]\nmissing = []\n', 2, "missing must be"),
+        ('rules = ["n(a) > 1"]\nmargin_method = "exact"\n', 2, 'must be "auto", "t" or "strict"'),
         ('rules = ["n(a) > 1"]\nseed = true\n', 2, "seed must be an integer; got True"),
         ('rules = ["n(a) > 1"]\nseed = 1.5\n', 2, "seed must be an integer"),
         ('rules = ["n(a) > 1"]\n\nconfidence_level = "95"\n', 3, "must be a number, such as 0.95"),
@@ -161,26 +160,17 @@ def test_yaml_that_makes_no_sense_is_named_by_its_line(write, yaml, content, lin
     assert line is None or error.line == line
 
 
-def test_another_kind_of_file_is_refused(write):
+def test_a_file_that_cannot_be_one_of_gates_is_named(write, tmp_path):
     assert "must end in .toml, .yaml, .yml" in refused(write(TOML, "gates.ini")).message
-
-
-def test_a_file_that_is_not_there_is_named():
     assert str(refused("nowhere.toml")) == "nowhere.toml: cannot be read: No such file or directory"
-
-
-def test_a_folder_is_no_file(tmp_path: Path):
-    (tmp_path / "gates.toml").mkdir()
-    assert "Is a directory" in refused(tmp_path / "gates.toml").message
+    assert "at most 1,000,000 bytes" in refused(write("#" * 1_000_001, "gates.toml")).message
+    (tmp_path / "folder.toml").mkdir()
+    assert "Is a directory" in refused(tmp_path / "folder.toml").message
 
 
 def test_what_is_not_utf8_is_named_by_its_line(write):
     error = refused(write(b'rules = [\n"n(\xff) > 1"]', "gates.toml"))
     assert (error.message, error.line) == ("expected UTF-8", 2)
-
-
-def test_a_huge_file_is_refused(write):
-    assert "at most 1,000,000 bytes" in refused(write("#" * 1_000_001, "gates.toml")).message
 
 
 def test_without_the_package_yaml_says_what_to_install(write, monkeypatch):

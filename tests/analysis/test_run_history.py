@@ -40,6 +40,8 @@ def test_runs_stand_in_the_order_of_their_times_not_of_their_names(runs):
     run().save(runs / "b.json", created="2026-08-01")
     run().save(runs / "a.json", created="2026-08-02")
     assert names(history(runs)) == ["b", "a"]
+    store = read_runs(runs)
+    assert names(history(store)) == names(history(store)) == ["b", "a"]
 
 
 def test_times_of_different_zones_are_compared_as_moments(runs):
@@ -90,46 +92,30 @@ def test_a_gzipped_run_file_is_one(runs):
     assert names(history(runs)) == ["monday", "tuesday"]
 
 
-def test_a_file_of_a_newer_version_is_left_out_and_says_so(runs):
+NEWER = {"format_version": 99, "version": "7.0"}
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (lambda run: json.dumps(run | NEWER), "format version 99, written by rageval_report 7.0"),
+        (lambda run: json.dumps(run | NEWER), "update rageval_report"),
+        (lambda run: json.dumps(run)[: len(json.dumps(run)) // 5], ""),
+        (lambda run: json.dumps(run)[: len(json.dumps(run)) // 2], ""),
+        (lambda run: json.dumps(run)[: -len(json.dumps(run)) // 20], ""),
+        (lambda _run: "", "the file is empty"),
+        (lambda run: json.dumps(run | {"created": "last monday"}), "ISO 8601"),
+        (lambda run: json.dumps(run | {"created": "last monday"}), "'last monday'"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_left_out_with_a_note(runs, change, note):
     path = run().save(runs / "monday.json", created="2026-08-01")
-    newer = document(path) | {"format_version": 99, "version": "7.0"}
-    (runs / "newer.json").write_text(json.dumps(newer, sort_keys=True))
+    content = {key: value for key, value in document(path).items() if "digest" not in key}
+    (runs / "odd.json").write_text(change(content))
     found = history(runs)
     assert names(found) == ["monday"]
-    [note] = [note for note in found.notes if note.startswith("left out: newer.json")]
-    assert "format version 99, written by rageval_report 7.0" in note
-    assert "update rageval_report" in note
-
-
-def test_a_file_of_the_first_version_without_a_time_is_read(runs):
-    path = run().save(runs / "monday.json")
-    assert document(path)["format_version"] == 1
-    assert names(history(runs)) == ["monday"]
-
-
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.95])
-def test_a_file_that_breaks_off_is_left_out_and_told(runs, share):
-    text = run().save(runs / "monday.json", created="2026-08-01").read_text(encoding="utf-8")
-    (runs / "broken.json").write_text(text[: int(share * len(text))])
-    found = history(runs)
-    assert names(found) == ["monday"]
-    assert any(note.startswith("left out: broken.json: ") for note in found.notes)
-
-
-def test_an_empty_file_is_left_out_and_told(runs):
-    run().save(runs / "monday.json", created="2026-08-01")
-    (runs / "empty.json").touch()
-    assert "left out: empty.json: the file is empty" in history(runs).notes
-
-
-def test_a_time_that_is_none_is_left_out_and_told(runs):
-    path = run().save(runs / "monday.json", created="2026-08-01")
-    odd = document(path) | {"created": "last monday"}
-    without_digests = {key: value for key, value in odd.items() if "digest" not in key}
-    (runs / "odd.json").write_text(json.dumps(without_digests))
-    [note] = [note for note in history(runs).notes if "odd.json" in note]
-    assert "ISO 8601" in note
-    assert "'last monday'" in note
+    [text] = [text for text in found.notes if text.startswith("left out: odd.json: ")]
+    assert note in text
 
 
 def test_a_file_that_may_not_be_read_is_left_out_and_told(runs, monkeypatch):
@@ -157,21 +143,20 @@ def test_a_folder_that_may_not_be_looked_into_is_an_error(runs, monkeypatch):
         history(runs)
 
 
-def test_an_empty_folder_says_what_it_should_hold(runs):
-    with pytest.raises(DataError, match=r"the folder is empty.*evaluation\.save"):
-        history(runs)
-
-
-def test_a_folder_of_other_files_names_them(runs):
-    (runs / "a.md").write_text("query_id,recall\nq,1\n")
-    with pytest.raises(DataError, match=r"no run file among a\.md; .*evaluation\.save"):
-        history(runs)
-
-
-def test_a_folder_of_unreadable_files_says_why(runs):
-    path = run().save(runs / "monday.json")
-    path.write_text(json.dumps(document(path) | {"format_version": 99}))
-    with pytest.raises(DataError, match=r"can be read; monday\.json: .*version 99"):
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ({}, r"the folder is empty.*evaluation\.save"),
+        ({"a.md": "query_id,recall"}, r"no run file among a\.md; .*evaluation\.save"),
+        ({"monday.json": NEWER}, r"can be read; monday\.json: .*version 99"),
+    ],
+)
+def test_a_folder_without_runs_is_an_error_that_says_why(runs, files, problem):
+    for name, content in files.items():
+        if isinstance(content, dict):
+            content = json.dumps(document(run().save(runs / name)) | content)
+        (runs / name).write_text(content)
+    with pytest.raises(DataError, match=problem):
         history(runs)
 
 
@@ -192,12 +177,6 @@ def test_runs_of_one_pipeline_can_be_picked(runs):
     assert not any("bm25" in note for note in picked.notes)
     with pytest.raises(UnknownNameError, match="Did you mean 'hybrid'"):
         history(runs, pipeline="hybird")
-
-
-def test_a_store_is_read_once_and_told_twice(runs):
-    run().save(runs / "monday.json", created="2026-08-01")
-    store = read_runs(runs)
-    assert names(history(store)) == names(history(store)) == ["monday"]
 
 
 def test_the_origin_of_runs_stands_beside_their_changes(runs):

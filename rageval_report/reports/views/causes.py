@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pandas as pd
@@ -17,25 +18,6 @@ _TITLES = {FINE: "Nothing", UNKNOWN: "Not known"}
 
 
 @dataclass(frozen=True)
-class CauseBar:
-    """The queries of one pipeline that fail for one cause."""
-
-    name: str
-    n: str
-    width: str
-    share: str
-
-
-@dataclass(frozen=True)
-class CauseRow:
-    """One cause, with a bar per pipeline."""
-
-    title: str
-    meaning: str
-    bars: tuple[CauseBar, ...]
-
-
-@dataclass(frozen=True)
 class Causes:
     """Why queries fail.
 
@@ -43,37 +25,28 @@ class Causes:
     ----------
     sentence : str
         The most common cause of the last pipeline's failures.
-    rows : tuple of CauseRow
-        The causes that were measured; what did not fail comes last.
+    rows : tuple
+        The causes that were measured: title, meaning, and a bar (name, n, width, share) per
+        pipeline; what did not fail comes last.
     """
 
     template: ClassVar[str] = "causes.html.jinja"
 
     sentence: str
-    rows: tuple[CauseRow, ...]
+    rows: tuple[SimpleNamespace, ...]
 
     @classmethod
     def of(cls, causes: Sequence[Result], pipelines: Sequence[str], names: ShortNames) -> Causes:
-        """The causes of some pipelines.
-
-        Parameters
-        ----------
-        causes : sequence of Result
-            What `breakdown` gives, one for each pipeline.
-        pipelines : sequence of str
-            Their names.
-        names : ShortNames
-            Their short names.
-        """
+        """The causes of some pipelines."""
         frames = [result.frame.set_index("cause") for result in causes]
         order = list(dict.fromkeys(name for frame in frames for name in frame.index))
         order.sort(key=lambda name: name in (FINE, UNKNOWN))
         largest = max(float(frame["share"].max()) for frame in frames) or 1.0
         rows = tuple(
-            CauseRow(
-                _TITLES.get(name, name.capitalize()),
-                str(next(frame for frame in frames if name in frame.index).loc[name, "what"]),
-                tuple(
+            SimpleNamespace(
+                title=_TITLES.get(name, name.capitalize()),
+                meaning=str(next(f for f in frames if name in f.index).loc[name, "what"]),
+                bars=tuple(
                     _bar(frame, name, names.of(pipeline), largest)
                     for frame, pipeline in zip(frames, pipelines, strict=True)
                 ),
@@ -89,14 +62,15 @@ def _n(frame: pd.DataFrame, name: str) -> int:
     return int(n)
 
 
-def _bar(frame: pd.DataFrame, name: str, pipeline: str, largest: float) -> CauseBar:
+def _bar(frame: pd.DataFrame, name: str, pipeline: str, largest: float) -> SimpleNamespace:
     n = _n(frame, name)
     row = frame[["share", "ci_low", "ci_high"]].astype(float).reindex([name]).iloc[0]
     if math.isnan(row["share"]):
-        return CauseBar(pipeline, "–", "0", "not measured")
+        return SimpleNamespace(name=pipeline, n="–", width="0", share="not measured")
     share, low, high = row.tolist()
     text = f"{100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-    return CauseBar(pipeline, str(n), f"{100 * share / largest:.1f}", text)
+    width = f"{100 * share / largest:.1f}"
+    return SimpleNamespace(name=pipeline, n=str(n), width=width, share=text)
 
 
 def _sentence(frame: pd.DataFrame, name: str) -> str:

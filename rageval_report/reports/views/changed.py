@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from types import SimpleNamespace
 from typing import ClassVar
 from urllib.parse import urlencode
 
@@ -19,7 +20,6 @@ from rageval_report.render.cell_text import number
 from rageval_report.render.display import shorten
 from rageval_report.reports.views.query_texts import query_texts
 from rageval_report.reports.views.scales import own_scale
-from rageval_report.scores import Metric
 from rageval_report.scores.states import unscored_reasons
 from rageval_report.types import FloatArray
 
@@ -43,81 +43,6 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f]|\w+|[^\w\s]")
 
 
 @dataclass(frozen=True)
-class Segment:
-    """The queries with one outcome, as a piece of a bar.
-
-    Parameters
-    ----------
-    label : str
-        The outcome.
-    n : int
-        The number of queries.
-    x, width : str
-        Where it stands in the bar, in percent.
-    tone : str
-        "better", "worse" or "neutral".
-    address : str
-        The fragment of the page's address that shows these queries.
-    """
-
-    label: str
-    n: int
-    x: str
-    width: str
-    tone: str
-    address: str
-
-
-@dataclass(frozen=True)
-class ScoreBar:
-    """One score of a query in both pipelines."""
-
-    label: str
-    before: str
-    after: str
-    before_width: str
-    after_width: str
-    tone: str
-
-
-@dataclass(frozen=True)
-class QueryCard:
-    """One query: what was asked, expected and answered, and what the metrics say.
-
-    Parameters
-    ----------
-    query_id, question, expected, before : str
-        Texts, which may be empty.
-    after : tuple of (str, bool)
-        The answer of the candidate in pieces, and whether each is not in the other answer.
-    reason : str
-        Why a score of the candidate is what it is, if a judge said so.
-    bars : tuple of ScoreBar
-        The scores that changed most.
-    address : str
-        The fragment of the page's address that shows this query.
-    """
-
-    query_id: str
-    question: str
-    expected: str
-    before: str
-    after: tuple[tuple[str, bool], ...]
-    reason: str
-    bars: tuple[ScoreBar, ...]
-    address: str
-
-
-@dataclass(frozen=True)
-class CardGroup:
-    """Queries that changed in the same way, the largest change first."""
-
-    heading: str
-    tone: str
-    cards: tuple[QueryCard, ...]
-
-
-@dataclass(frozen=True)
 class Changed:
     """What changed between two pipelines.
 
@@ -127,10 +52,11 @@ class Changed:
         The numbers of answers that became right and wrong.
     baseline, candidate : str
         Short names.
-    segments : tuple of Segment
-        The outcomes as a bar; empty if it is not known which answers are right.
-    groups : tuple of CardGroup
-        The worst and the best queries.
+    segments : tuple
+        The outcomes as pieces of a bar: label, n, x and width in percent, tone, address; empty if
+        it is not known which answers are right.
+    groups : tuple
+        Queries that changed in the same way, the largest change first: heading, tone, cards.
     """
 
     template: ClassVar[str] = "changed.html.jinja"
@@ -138,26 +64,14 @@ class Changed:
     sentence: str
     baseline: str
     candidate: str
-    segments: tuple[Segment, ...]
-    groups: tuple[CardGroup, ...]
+    segments: tuple[SimpleNamespace, ...]
+    groups: tuple[SimpleNamespace, ...]
 
     @classmethod
     def of(
         cls, pairing: Pairing, outcome: pd.Series | None, words: str, names: ShortNames
     ) -> Changed | None:
-        """What changed, or None if no query did.
-
-        Parameters
-        ----------
-        pairing : Pairing
-            Two runs side by side.
-        outcome : Series of str, optional
-            The outcome of each query by its id: one of the four of this module, or another one.
-        words : str
-            The rule for a right answer.
-        names : ShortNames
-            The short names of the pipelines.
-        """
+        """What changed, or None if no query did."""
         counts = Counter() if outcome is None else Counter(outcome.tolist())
         return cls.of_counts(pairing, counts, _most_changed(pairing, outcome), words, names)
 
@@ -170,22 +84,7 @@ class Changed:
         words: str,
         names: ShortNames,
     ) -> Changed | None:
-        """What changed between two runs of which some queries are known; None if nothing did.
-
-        Parameters
-        ----------
-        pairing : Pairing
-            The known queries of two runs side by side.
-        counts : mapping of str to int
-            How many of all queries have each outcome; empty if there is no rule.
-        changed : mapping of str to sequence of str
-            The ids of the queries that became wrong, and of those that became right, the largest
-            change first; without a rule those that fell and rose most.
-        words : str
-            The rule for a right answer.
-        names : ShortNames
-            The short names of the pipelines.
-        """
+        """What changed between two runs of which some queries are known; None if nothing did."""
         groups = tuple(_groups(pairing, counts, changed))
         segments = tuple(_segments(counts))
         if not segments and not groups:
@@ -200,13 +99,7 @@ class Changed:
 
 
 def view_address(**parameters: str) -> str:
-    """The fragment of the page's address that shows some queries.
-
-    Examples
-    --------
-    >>> view_address(outcome="became wrong")
-    '#outcome=became+wrong'
-    """
+    """The fragment of the page's address that shows some queries."""
     return f"#{urlencode(parameters)}"
 
 
@@ -220,17 +113,17 @@ def _sentence(counts: Mapping[str, int], words: str) -> str:
     )
 
 
-def _segments(counts: Mapping[str, int]) -> Iterable[Segment]:
+def _segments(counts: Mapping[str, int]) -> Iterable[SimpleNamespace]:
     known = {kind: counts[kind] for kind in _KNOWN if counts.get(kind)}
     total, start = sum(known.values()), 0
     for kind, n in known.items():
-        yield Segment(
-            kind,
-            n,
-            f"{100 * start / total:.2f}",
-            f"{100 * n / total:.2f}",
-            _TONES.get(kind, "neutral"),
-            view_address(outcome=kind),
+        yield SimpleNamespace(
+            label=kind,
+            n=n,
+            x=f"{100 * start / total:.2f}",
+            width=f"{100 * n / total:.2f}",
+            tone=_TONES.get(kind, "neutral"),
+            address=view_address(outcome=kind),
         )
         start += n
 
@@ -239,20 +132,7 @@ def _segments(counts: Mapping[str, int]) -> Iterable[Segment]:
 
 
 def improvements_of(kind: str, changes: FloatArray) -> FloatArray:
-    """How far queries changed in the direction of a kind; NaN where it was not in this direction.
-
-    Parameters
-    ----------
-    kind : str
-        `BECAME_WRONG` or `BECAME_RIGHT`.
-    changes : ndarray of float
-        The mean improvement of each query.
-
-    Examples
-    --------
-    >>> improvements_of(BECAME_WRONG, np.array([0.5, -0.25, np.nan])).tolist()
-    [nan, 0.25, nan]
-    """
+    """How far queries changed in the direction of a kind; NaN if it was the other direction."""
     sizes = -changes if kind == BECAME_WRONG else changes
     return np.where(sizes > _LEAST_CHANGE, sizes, np.nan)
 
@@ -273,14 +153,14 @@ def _most_changed(pairing: Pairing, outcome: pd.Series | None) -> dict[str, list
 
 def _groups(
     pairing: Pairing, counts: Mapping[str, int], changed: Mapping[str, Sequence[str]]
-) -> Iterable[CardGroup]:
+) -> Iterable[SimpleNamespace]:
     for kind, most in _MOST_CARDS.items():
         ids = changed[kind][:most]
         if len(ids):
-            yield CardGroup(
-                _heading(kind, counts.get(kind, 0), has_rule=bool(counts)),
-                _TONES[kind],
-                tuple(_card(pairing, query_id) for query_id in ids),
+            yield SimpleNamespace(
+                heading=_heading(kind, counts.get(kind, 0), has_rule=bool(counts)),
+                tone=_TONES[kind],
+                cards=[_card(pairing, query_id) for query_id in ids],
             )
 
 
@@ -293,19 +173,20 @@ def _heading(kind: str, n: int, *, has_rule: bool) -> str:
     return f"The {which} of the {n} that {kind}" if n > _MOST_CARDS[kind] else f"Those that {kind}"
 
 
-def _card(pairing: Pairing, query_id: object) -> QueryCard:
+def _card(pairing: Pairing, query_id: object) -> SimpleNamespace:
+    """One query: what was asked, expected and answered, and the scores that changed most."""
     place = int(pairing.alignment.ids.get_indexer(pd.Index([query_id]))[0])
     before, after = (query_texts(run, query_id) for run in (pairing.baseline, pairing.candidate))
     old, new = before["answer"], after["answer"]
-    return QueryCard(
-        str(query_id),
-        before["question"] or after["question"],
-        before["reference"] or after["reference"],
-        old,
-        tuple(mark_new_words(old, new)),
-        _reason(pairing, query_id),
-        tuple(_bars(pairing, place)),
-        view_address(open=str(query_id)),
+    return SimpleNamespace(
+        query_id=str(query_id),
+        question=before["question"] or after["question"],
+        expected=before["reference"] or after["reference"],
+        before=old,
+        after=tuple(mark_new_words(old, new)),
+        reason=_reason(pairing, query_id),
+        bars=tuple(_bars(pairing, place)),
+        address=view_address(open=str(query_id)),
     )
 
 
@@ -319,41 +200,30 @@ def _reason(pairing: Pairing, query_id: object) -> str:
     return ""
 
 
-def _bars(pairing: Pairing, place: int) -> Iterable[ScoreBar]:
+def _bars(pairing: Pairing, place: int) -> list[SimpleNamespace]:
     """The scores that changed most, as shares of their ranges."""
-    scored = []
+    bars = []
     for ours, theirs in pairing.metrics:
         before, after = (float(side[place]) for side in pairing.both(ours, theirs))
         if np.isfinite([before, after]).all() and abs(after - before) > _LEAST_CHANGE:
             scale = own_scale((before, after), ours.bounds, greater_is_better=True)
             shares = (scale.share(before), scale.share(after))
-            scored.append((abs(shares[1] - shares[0]), _bar(ours, (before, after), shares)))
-    scored.sort(key=lambda pair: -pair[0])
-    return [bar for _, bar in scored[:_MOST_BARS]]
-
-
-def _bar(metric: Metric, values: tuple[float, float], shares: tuple[float, float]) -> ScoreBar:
-    is_better = (values[1] > values[0]) == metric.greater_is_better
-    return ScoreBar(
-        metric.title,
-        number(values[0]),
-        number(values[1]),
-        f"{100 * shares[0]:.1f}",
-        f"{100 * shares[1]:.1f}",
-        "better" if is_better else "worse",
-    )
+            is_better = (after > before) == ours.greater_is_better
+            bar = SimpleNamespace(
+                label=ours.title,
+                before=number(before),
+                after=number(after),
+                before_width=f"{100 * shares[0]:.1f}",
+                after_width=f"{100 * shares[1]:.1f}",
+                tone="better" if is_better else "worse",
+            )
+            bars.append((abs(shares[1] - shares[0]), bar))
+    bars.sort(key=lambda pair: -pair[0])
+    return [bar for _, bar in bars[:_MOST_BARS]]
 
 
 def mark_new_words(before: str, after: str) -> list[tuple[str, bool]]:
-    """A text in pieces, and whether each is not in another text.
-
-    Examples
-    --------
-    >>> mark_new_words("14 working days", "15 working days")
-    [('15', True), (' working days', False)]
-    >>> mark_new_words("", "15 days")
-    [('15 days', False)]
-    """
+    """A text in pieces, and whether each is not in another text."""
     if not before or not after:
         return [(after, False)] if after else []
     old, new = list(_WORD.finditer(before)), list(_WORD.finditer(after))
@@ -369,26 +239,12 @@ def mark_new_words(before: str, after: str) -> list[tuple[str, bool]]:
 
 
 def plain_outcomes(outcome: pd.Series, names: Sequence[str]) -> pd.Series:
-    """Outcomes such as "only hybrid right" in the words of this module.
-
-    Parameters
-    ----------
-    outcome : Series of str
-        The outcome of each query.
-    names : sequence of str
-        As of `rageval_report.reports.parts.outcome_names`.
-    """
+    """Outcomes such as "only hybrid right" in the words of this module."""
     known = plain_outcome_names(names)
     return outcome.map(lambda name: known.get(name, name))
 
 
 def plain_outcome_names(names: Sequence[str]) -> dict[str, str]:
-    """Each outcome such as "only hybrid right" with its name in the words of this module.
-
-    Parameters
-    ----------
-    names : sequence of str
-        As of `rageval_report.reports.parts.outcome_names`.
-    """
+    """Each outcome such as "only hybrid right" with its name in the words of this module."""
     first, second, third, *rest = PLAIN_OUTCOMES
     return dict(zip(names, (first, third, second, *rest), strict=True))

@@ -11,15 +11,7 @@ _LONGEST = {"question": 240, "reference": 320, "answer": 320}
 
 
 def query_texts(run: Scored, query_id: object) -> dict[str, str]:
-    """The question, the reference and the answer of a query; "" where there is none.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> data = {"query_id": ["a"], "question": ["Who?"], "recall": [0.5]}
-    >>> query_texts(RAGPipelineEvaluation("hybrid", data), "a")
-    {'question': 'Who?', 'reference': '', 'answer': ''}
-    """
+    """The question, the reference and the answer of a query; "" where there is none."""
     columns, texts = text_columns_of(run), {}
     for role, longest in _LONGEST.items():
         column = columns.get(role)

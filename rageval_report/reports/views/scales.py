@@ -13,13 +13,7 @@ _ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 def round_up(value: float) -> float:
-    """The next round number that is not smaller.
-
-    Examples
-    --------
-    >>> [round_up(value) for value in (0.203, 387.1, 0.0, 999.0)]
-    [0.25, 400.0, 1.0, 1000.0]
-    """
+    """The next round number that is not smaller."""
     if not (math.isfinite(value) and value > 0):
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -57,26 +51,14 @@ class Scale:
 
 
 def percent_text(value: float) -> str:
-    """A place in percent, with two decimals at most.
-
-    Examples
-    --------
-    >>> percent_text(33.3333), percent_text(50.0)
-    ('33.33', '50')
-    """
+    """A place in percent, with two decimals at most."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def own_scale(
     values: Iterable[float], bounds: tuple[float, float] | None, *, greater_is_better: bool
 ) -> Scale:
-    """The axis of a metric: its range if it has one, else from 0 to a round number.
-
-    Examples
-    --------
-    >>> own_scale([679.0, 999.0], None, greater_is_better=False)
-    Scale(left=1000.0, right=0.0)
-    """
+    """The axis of a metric: its range if it has one, else from 0 to a round number."""
     known = [value for value in values if math.isfinite(value)]
     if bounds is not None and all(map(math.isfinite, bounds)):
         low, high = bounds
@@ -88,13 +70,7 @@ def own_scale(
 
 
 def tick_text(value: float, *, signed: bool = False) -> str:
-    """A round number as the label of an axis.
-
-    Examples
-    --------
-    >>> tick_text(0.1, signed=True), tick_text(1200.0), tick_text(-0.25, signed=True)
-    ('+0.1', '1,200', '-0.25')
-    """
+    """A round number as the label of an axis."""
     if value == 0:
         return "0"
     text = f"{value:,.6g}" if 1e-4 <= abs(value) < 1e9 else number(value)

@@ -83,19 +83,7 @@ class SliceMatrix:
         names: ShortNames,
         labels: Mapping[str, str],
     ) -> SliceMatrix:
-        """The matrix of one column of groups.
-
-        Parameters
-        ----------
-        slices : Result
-            What ``comparison.slices(...)`` gives, of one candidate.
-        overall : sequence of MetricVerdict
-            The verdicts on all queries.
-        names : ShortNames
-            The short names of the two pipelines.
-        labels : mapping of str to str
-            What metrics are called.
-        """
+        """The matrix of one column of groups."""
         by, level = str(slices.settings["by"]), float(str(slices.settings["confidence_level"]))
         known = verdicts_of(slices.frame, alpha=1.0 - level, labels=labels)
         groups: dict[str, dict[str, MetricVerdict]] = {}

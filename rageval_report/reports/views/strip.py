@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import ClassVar
 
 from rageval_report.analysis.verdicts import SHOWN_IN_ORDER, MetricVerdict, of_shown
@@ -42,68 +43,6 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class StripRow:
-    """One metric of the strip, prepared for the template.
-
-    Parameters
-    ----------
-    verdict : MetricVerdict
-        What is shown of the metric.
-    note : str
-        Such as "lower is better".
-    means : (str, str)
-        Both means.
-    places : (str, str) or None
-        Both means on the metric's own scale, in percent; None if there are none.
-    own_ticks : tuple of Tick
-        The ends of the metric's own scale.
-    difference : str
-        With its sign.
-    limits : (str, str, str) or None
-        The lower end of the interval, the difference, and the upper end, in percent.
-    margin : (str, str) or None
-        Where the margin begins, and its width.
-    ticks : tuple of Tick
-        Those of the axis of differences; empty if the axis is the shared one.
-    hover : str
-        The statistics in one line.
-    """
-
-    verdict: MetricVerdict
-    note: str
-    means: tuple[str, str]
-    places: tuple[str, str] | None
-    own_ticks: tuple[Tick, ...]
-    difference: str
-    limits: tuple[str, str, str] | None
-    margin: tuple[str, str] | None
-    ticks: tuple[Tick, ...]
-    hover: str
-
-
-@dataclass(frozen=True)
-class StripGroup:
-    """The metrics of which the same is shown.
-
-    Parameters
-    ----------
-    shown : str
-        What is shown of them.
-    heading : str
-        The same as a heading.
-    rows : tuple of StripRow
-        The surest first.
-    ticks : tuple of Tick
-        The axis of differences that metrics between 0 and 1 share, above the first of them.
-    """
-
-    shown: Shown
-    heading: str
-    rows: tuple[StripRow, ...]
-    ticks: tuple[Tick, ...] = ()
-
-
-@dataclass(frozen=True)
 class Strip:
     """Every metric of two pipelines, those with the same verdict together.
 
@@ -111,8 +50,9 @@ class Strip:
     ----------
     baseline, candidate : str
         Their short names.
-    groups : tuple of StripGroup
-        Worse first.
+    groups : tuple
+        The metrics of which the same is shown, worse first: shown, heading, rows (the surest
+        first), and ticks, the axis that metrics between 0 and 1 share, above the first of them.
     level : str
         What the intervals are called.
     has_margins : bool
@@ -125,7 +65,7 @@ class Strip:
 
     baseline: str
     candidate: str
-    groups: tuple[StripGroup, ...]
+    groups: tuple[SimpleNamespace, ...]
     level: str
     has_margins: bool
     heading: str = ""
@@ -133,16 +73,16 @@ class Strip:
     @property
     def columns(self) -> tuple[str, str]:
         """The headings of the two means: the pipelines, if there is room for their names."""
-        names = (self.baseline, self.candidate)
-        is_short = all(display_width(name) <= _ROOM_FOR_COLUMN for name in names)
-        return names if is_short else ("Baseline", "Candidate")
+        return self._names(_ROOM_FOR_COLUMN) or ("Baseline", "Candidate")
 
     @property
     def marks(self) -> tuple[str, str]:
         """What the tick and the dot are: the pipelines, if there is room for their names."""
+        return self._names(_ROOM_FOR_NAME) or ("before", "after")
+
+    def _names(self, room: int) -> tuple[str, str] | None:
         names = (self.baseline, self.candidate)
-        is_short = all(display_width(name) <= _ROOM_FOR_NAME for name in names)
-        return names if is_short else ("before", "after")
+        return names if max(map(display_width, names)) <= room else None
 
     @classmethod
     def of(
@@ -155,25 +95,9 @@ class Strip:
         correction: str,
         heading: str = "",
     ) -> Strip:
-        """The strip of two pipelines.
-
-        Parameters
-        ----------
-        verdicts : sequence of MetricVerdict
-            At least one; all of the same two pipelines.
-        metrics : mapping of str to Metric
-            What is known of each metric, by its name.
-        names : ShortNames
-            The short names of the pipelines.
-        level : float
-            The confidence level of the intervals.
-        correction : str
-            The correction of the p-values.
-        heading : str
-            As of the strip.
-        """
+        """The strip of two pipelines."""
         shared = _shared_half(verdicts)
-        groups: list[StripGroup] = []
+        groups: list[SimpleNamespace] = []
         for shown in SHOWN_IN_ORDER:
             rows = tuple(
                 _row(verdict, metrics.get(verdict.metric), shared, (level, correction))
@@ -183,7 +107,8 @@ class Strip:
             has_axis = is_first and any(row.verdict.is_share for row in rows)
             ticks = _ticks(shared, turned=False) if has_axis else ()
             if rows:
-                groups.append(StripGroup(shown, HEADINGS[shown], rows, ticks))
+                group = {"shown": shown, "heading": HEADINGS[shown], "rows": rows}
+                groups.append(SimpleNamespace(**group, ticks=ticks))
         return cls(
             names.of(verdicts[0].baseline),
             names.of(verdicts[0].candidate),
@@ -207,7 +132,8 @@ def _reach(verdict: MetricVerdict) -> float:
 
 def _row(
     verdict: MetricVerdict, metric: Metric | None, shared: float, words: tuple[object, str]
-) -> StripRow:
+) -> SimpleNamespace:
+    """One metric: both means on its own scale, the difference and its interval on an axis."""
     is_up = verdict.greater_is_better
     half = shared if verdict.is_share else round_up(_reach(verdict))
     axis = Scale(-half, half) if is_up else Scale(half, -half)
@@ -218,17 +144,17 @@ def _row(
     )
     has_means = all(map(math.isfinite, verdict.means))
     first, second = verdict.means
-    return StripRow(
-        verdict,
-        "" if is_up else "lower is better",
-        (number(first), number(second)),
-        (own.place(first), own.place(second)) if has_means else None,
-        (Tick("0", tick_text(own.left)), Tick("100", tick_text(own.right))),
-        signed_number(verdict.difference),
-        _limits(verdict, axis),
-        _margin(verdict, axis),
-        () if verdict.is_share else _ticks(half, turned=not is_up),
-        hover_text(verdict, *words),
+    return SimpleNamespace(
+        verdict=verdict,
+        note="" if is_up else "lower is better",
+        means=(number(first), number(second)),
+        places=(own.place(first), own.place(second)) if has_means else None,
+        own_ticks=(Tick("0", tick_text(own.left)), Tick("100", tick_text(own.right))),
+        difference=signed_number(verdict.difference),
+        limits=_limits(verdict, axis),
+        margin=_margin(verdict, axis),
+        ticks=() if verdict.is_share else _ticks(half, turned=not is_up),
+        hover=hover_text(verdict, *words),
     )
 
 
@@ -271,17 +197,7 @@ def _round_down(half: float) -> float:
 
 
 def hover_text(verdict: MetricVerdict, level: object, correction: str) -> str:
-    """The statistics of a row in one line.
-
-    Parameters
-    ----------
-    verdict : MetricVerdict
-        The row.
-    level : float
-        The confidence level of its interval.
-    correction : str
-        The correction of its p-value.
-    """
+    """The statistics of a row in one line."""
     parts = [
         f"difference {signed_number(verdict.difference)}",
         f"{confidence(level)} {interval(verdict.ci_low, verdict.ci_high)}",

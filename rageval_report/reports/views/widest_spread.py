@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -23,51 +24,6 @@ _BEST, _WORST = "better", "worse"
 
 
 @dataclass(frozen=True)
-class SpreadBar:
-    """The score of one pipeline on a query.
-
-    Parameters
-    ----------
-    x, width, height : str
-        Its place, in percent of the picture.
-    tone : str
-        "better" for the best score, "worse" for the worst one, else "before".
-    label : str
-        The pipeline and its score.
-    """
-
-    x: str
-    width: str
-    height: str
-    tone: str
-    label: str
-
-
-@dataclass(frozen=True)
-class SpreadCard:
-    """A query: what was asked and expected, the best and the worst answer, all scores.
-
-    Parameters
-    ----------
-    query_id, question, expected : str
-        Texts, which may be empty.
-    answers : tuple of (str, str, str, str)
-        Tone, shortest name, score and answer: of the best and of the worst pipeline.
-    bars : tuple of SpreadBar
-        One per pipeline, in the order of the leaderboard.
-    address : str
-        The fragment of the page's address that shows this query.
-    """
-
-    query_id: str
-    question: str
-    expected: str
-    answers: tuple[tuple[str, str, str, str], ...]
-    bars: tuple[SpreadBar, ...]
-    address: str
-
-
-@dataclass(frozen=True)
 class WidestSpread:
     """The queries whose scores on one metric differ most between the pipelines.
 
@@ -75,8 +31,9 @@ class WidestSpread:
     ----------
     metric : str
         What the metric is called on the page.
-    cards : tuple of SpreadCard
-        The widest spread first.
+    cards : tuple
+        The queries, the widest spread first: query_id, question, expected, answers (tone, shortest
+        name, score and answer of the best and of the worst pipeline), bars, address.
     n_pipelines, n_queries : int
         How many pipelines, and how many queries that all of them have a score on.
     """
@@ -84,7 +41,7 @@ class WidestSpread:
     template: ClassVar[str] = "widest_spread.html.jinja"
 
     metric: str
-    cards: tuple[SpreadCard, ...]
+    cards: tuple[SimpleNamespace, ...]
     n_pipelines: int
     n_queries: int
 
@@ -96,19 +53,7 @@ class WidestSpread:
         ids: pd.Index,
         runs: Sequence[Scored],
     ) -> WidestSpread | None:
-        """The queries to show; None with two pipelines, or if no score differs.
-
-        Parameters
-        ----------
-        ranked : RankedPipelines
-            The order of the pipelines, and what metrics are called.
-        blocks : mapping of str to ScoreBlock
-            The scores of each metric.
-        ids : Index
-            The common queries, the rows of the blocks.
-        runs : sequence of Scored
-            The pipelines, for their texts.
-        """
+        """The queries to show; None with two pipelines, or if no score differs."""
         name = _metric_of_widest_spread(ranked, blocks)
         if name is None or len(runs) < _FEWEST_PIPELINES:
             return None
@@ -156,7 +101,7 @@ def _card(
     query_id: str,
     row: int,
     runs: Mapping[str, Scored],
-) -> SpreadCard:
+) -> SimpleNamespace:
     scores = dict(zip(block.names, block.complete[row].tolist(), strict=True))
     heights = dict(zip(block.names, _shares(block)[row].tolist(), strict=True))
     order = [name for name in ranked.pipelines if name in scores]
@@ -167,23 +112,23 @@ def _card(
     tones = {worst: _WORST, best: _BEST}
     texts = {name: query_texts(runs[name], query_id) for name in (best, worst)}
     step = 100.0 / len(order)
-    return SpreadCard(
-        query_id,
-        texts[best]["question"] or texts[worst]["question"],
-        texts[best]["reference"] or texts[worst]["reference"],
-        tuple(
+    return SimpleNamespace(
+        query_id=query_id,
+        question=texts[best]["question"] or texts[worst]["question"],
+        expected=texts[best]["reference"] or texts[worst]["reference"],
+        answers=[
             (tones[name], ranked.names.mark_of(name), number(scores[name]), texts[name]["answer"])
             for name in (best, worst)
-        ),
-        tuple(
-            SpreadBar(
-                f"{step * (place + 0.15):.2f}",
-                f"{step * 0.7:.2f}",
-                f"{max(100.0 * heights[name], 2.0):.1f}",
-                tones.get(name, "before"),
-                f"{ranked.names.of(name)} {number(scores[name])}",
+        ],
+        bars=[
+            SimpleNamespace(
+                x=f"{step * (place + 0.15):.2f}",
+                width=f"{step * 0.7:.2f}",
+                height=f"{max(100.0 * heights[name], 2.0):.1f}",
+                tone=tones.get(name, "before"),
+                label=f"{ranked.names.of(name)} {number(scores[name])}",
             )
             for place, name in enumerate(order)
-        ),
-        view_address(open=query_id),
+        ],
+        address=view_address(open=query_id),
     )
