@@ -135,7 +135,6 @@ UPWARD_BY_NAME = {
     ("results", "render"): "a Result prints and saves itself, and renderers take Results",
     ("analysis.compare", "reports"): "a Comparison has report(), as an evaluation has",
     ("analysis.rank", "reports"): "a Ranking has report(), as an evaluation has",
-    ("analysis.report_files", "reports"): "it names the functions behind these two methods",
     ("scores.catalogue", "rankings"): "a metric's entry names its function beside its description",
     ("scores.catalogue", "metrics"): "a metric's entry names its function beside its description",
     ("analysis.compare", "loggers"): "a Comparison saves itself as a run of MLflow",
