@@ -14,22 +14,9 @@ from matplotlib.ticker import NullLocator
 
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.names.widths import display_width
+from rageval_report.plots import canvas
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.plots.ranking import Ranked, metrics_ranked, ranking_of, ranking_title, tests_of
-from rageval_report.plots.style import (
-    BLUE,
-    SMALL,
-    VERMILLION,
-    axes_for,
-    ink,
-    letters_of,
-    look_of,
-    names_note,
-    note_below,
-    number_text,
-    plain,
-    tidy,
-)
 from rageval_report.plots.subjects import directed_title, direction_note, select_metrics
 from rageval_report.plots.wrapped_text import wrap_text
 from rageval_report.scores import Metric
@@ -47,9 +34,14 @@ _PALEST, _DARKEST, _DARKEST_ON_BLACK = 0.03, 0.34, 0.62
 _DARK_PAPER = 0.5  # in brightness, from 0 to 1
 _BEST, _WORSE = "best", "worse"
 _MARKS: Mapping[str, Mapping[str, Any]] = {
-    _BEST: {"marker": "o", "markersize": 6.5, "color": BLUE},
-    "may be best": {"marker": "o", "markersize": 6, "color": BLUE, "markerfacecolor": "none"},
-    _WORSE: {"marker": "v", "markersize": 6, "color": VERMILLION},
+    _BEST: {"marker": "o", "markersize": 6.5, "color": canvas.BLUE},
+    "may be best": {
+        "marker": "o",
+        "markersize": 6,
+        "color": canvas.BLUE,
+        "markerfacecolor": "none",
+    },
+    _WORSE: {"marker": "v", "markersize": 6, "color": canvas.VERMILLION},
 }
 
 
@@ -151,7 +143,7 @@ def heat(
     head_lines = min(max(head.count("\n") + 1 for head in heads), _MOST_HEADING_LINES)
     places = _places(table)
     right = max(left + sum(widths), _LEAST_WIDTH)
-    axes = axes_for(
+    axes = canvas.axes_for(
         ax,
         _MARGIN_INCHES + _COLUMN_INCHES * right + _inches_of_names(names, settings),
         _MARGIN_INCHES + _ROW_INCHES * (places[-1] + 1.0 - table.top + _HEADING_LINE * head_lines),
@@ -168,8 +160,8 @@ def heat(
     axes.set_ylim(places[-1] + 0.55, table.top - _HEADING_LINE * head_lines)
     axes.xaxis.set_major_locator(NullLocator())
     axes.set_xlabel("")
-    note_below(axes, _key(ranking, table), direction_note(drawn), names_note(names))
-    tidy(axes, ranking_title(ranking, drawn))
+    canvas.note_below(axes, _key(ranking, table), direction_note(drawn), canvas.names_note(names))
+    canvas.tidy(axes, ranking_title(ranking, drawn))
     axes.spines[:].set_visible(False)
     return axes
 
@@ -192,7 +184,7 @@ def _width_of(table: HeatTable, metric: Metric, head: str) -> float:
     """The width of a column: its longest mean and letters, with the mark, or its heading."""
     rows = table.cells.xs(metric.name, level="metric")
     texts = [
-        f"{number_text(float(mean))} {letters}"
+        f"{canvas.number_text(float(mean))} {letters}"
         for mean, letters in zip(rows["mean"], rows["letters"], strict=True)
     ]
     widest_line = max(map(display_width, head.split("\n")))
@@ -228,11 +220,11 @@ def _inches_of_names(names: ShortNames, settings: Sequence[object]) -> float:
 def _draw_shades(
     ax: Axes, table: HeatTable, edges: FloatArray, places: Sequence[float], style: ArtistOptions
 ) -> None:
-    paper, blue = (np.array(to_rgb(hue)) for hue in (ax.get_facecolor(), BLUE))
+    paper, blue = (np.array(to_rgb(hue)) for hue in (ax.get_facecolor(), canvas.BLUE))
     darkest = _DARKEST_ON_BLACK if rgb_to_hsv(paper)[2] < _DARK_PAPER else _DARKEST
     ends = [(1.0 - part) * paper + part * blue for part in (_PALEST, darkest)]
     shades = LinearSegmentedColormap.from_list("rageval_report_heat", np.array(ends))
-    look = look_of(
+    look = canvas.look_of(
         style, cmap=shades, vmin=0.0, vmax=1.0, edgecolors=ax.get_facecolor(), linewidth=1.5
     )
     values = np.ma.masked_invalid(table.shades)
@@ -245,14 +237,7 @@ def _draw_shades(
 
 def _draw_head(ax: Axes, head: str, centre: float, top: float) -> None:
     lines = head.split("\n")[:_MOST_HEADING_LINES]
-    ax.text(
-        *(centre, top, plain("\n".join(lines))),
-        ha="center",
-        va="bottom",
-        fontsize=SMALL,
-        fontweight="bold",
-        color=ink(),
-    )
+    canvas.write(ax, "\n".join(lines), (centre, top), va="bottom", fontweight="bold")
 
 
 def _draw_column(
@@ -268,18 +253,23 @@ def _draw_column(
         )
     )
     start = left + _MARK + 0.06
-    look: dict[str, Any] = {"va": "center", "fontsize": SMALL, "color": ink(), "zorder": 3}
+    look: dict[str, Any] = {
+        "va": "center",
+        "fontsize": canvas.SMALL,
+        "color": canvas.ink(),
+        "zorder": 3,
+    }
     for pipeline, place in zip(table.pipelines, places, strict=True):
         if pipeline not in by_name:
             ax.text(start, place, "–", **look)
             continue
         standing, mean, letters = by_name[pipeline]
         mark = _MARKS[str(standing)]
-        hue = letters_of(str(mark["color"]))
+        hue = canvas.letters_of(str(mark["color"]))
         ax.plot(left + 0.14, place, **{**mark, "color": hue, "linestyle": "none", "zorder": 3})
-        text = number_text(float(mean))
+        text = canvas.number_text(float(mean))
         weight = "bold" if standing == _BEST else "normal"
-        ax.text(start, place, plain(text), fontweight=weight, **look)
+        ax.text(start, place, canvas.plain(text), fontweight=weight, **look)
         ax.text(start + _LETTER * (len(text) + 0.7), place, str(letters), alpha=0.75, **look)
 
 
@@ -294,10 +284,10 @@ def _draw_settings(
     for heading, width, values in settings:
         right += width
         edge = right - _PADDING
-        look: dict[str, Any] = {"ha": "right", "fontsize": SMALL, "color": ink()}
-        ax.text(edge, table.top, plain(heading), va="bottom", fontweight="bold", **look)
+        look: dict[str, Any] = {"ha": "right", "fontsize": canvas.SMALL, "color": canvas.ink()}
+        ax.text(edge, table.top, canvas.plain(heading), va="bottom", fontweight="bold", **look)
         for pipeline, place in zip(table.pipelines, places, strict=True):
-            ax.text(edge, place, plain(values[pipeline]), va="center", **look)
+            ax.text(edge, place, canvas.plain(values[pipeline]), va="center", **look)
 
 
 def _draw_parts(ax: Axes, table: HeatTable, places: Sequence[float], right: float) -> None:
@@ -308,21 +298,17 @@ def _draw_parts(ax: Axes, table: HeatTable, places: Sequence[float], right: floa
     first = f"May be as good as the best: {table.n_leading}"
     second = f"Shown to be worse on at least one metric: {n_worse}"
     for text, place in ((first, places[0]), (second, places[table.n_leading])):
-        ax.text(
-            *(0.0, place - 0.62, text),
-            va="bottom",
-            fontsize=SMALL,
-            fontstyle="italic",
-            color=ink(),
-            alpha=0.8,
-        )
-    ax.hlines(places[table.n_leading] - 0.58, 0.0, right, color=ink(), linewidth=0.6, alpha=0.5)
+        look: dict[str, Any] = {"ha": "left", "va": "bottom", "fontstyle": "italic", "alpha": 0.8}
+        canvas.write(ax, text, (0.0, place - 0.62), **look)
+    ax.hlines(
+        places[table.n_leading] - 0.58, 0.0, right, color=canvas.ink(), linewidth=0.6, alpha=0.5
+    )
 
 
 def _label_rows(
     ax: Axes, table: HeatTable, names: ShortNames, places: Sequence[float], *, has_settings: bool
 ) -> None:
-    labels = ["" if has_settings else plain(names.of(name)) for name in table.pipelines]
+    labels = ["" if has_settings else canvas.plain(names.of(name)) for name in table.pipelines]
     ax.set_yticks(list(places), labels)
     ax.tick_params(axis="y", length=0)
 

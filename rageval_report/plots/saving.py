@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.files.writing import check_free, write_with
 from rageval_report.plots import plot_named
+from rageval_report.plots.canvas import FittedAxes, roomy_layout
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import BuiltInPlot, MetricNames, PlotOptions
-from rageval_report.plots.style import FittedAxes, roomy_layout
 
 # What a file says of its making is left out, so that the same picture is the same file.
 _UNDATED: dict[str, dict[str, None]] = {

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.plots.canvas import interval_text, level_text
 from rageval_report.plots.options import MetricNames
-from rageval_report.plots.style import interval_text, level_text
 from rageval_report.results import Result
 from rageval_report.scores import Catalogue, Metric, Scored, resolver
 from rageval_report.types import FloatArray
+
+if TYPE_CHECKING:
+    from rageval_report.analysis.compare import Comparison
+    from rageval_report.analysis.pairing import Pairing
 
 # More rows would not be readable.
 MOST_ROWS = 60
@@ -88,53 +92,20 @@ class ScoreCounts:
         return float(self.counts[self.levels <= score].sum()) / self.n
 
 
-class CandidatePair(Protocol):
-    """A baseline and a candidate, paired by query."""
-
-    @property
-    def baseline(self) -> Scored:
-        """The baseline."""
-
-    @property
-    def candidate(self) -> Scored:
-        """The candidate."""
-
-    @property
-    def metrics(self) -> Sequence[tuple[Metric, Metric]]:
-        """The common metrics, as either side defines them."""
+# The results that plots draw. They stand above this room, so only type checkers import them.
+CandidatePair: TypeAlias = "Pairing"
+DrawnComparison: TypeAlias = "Comparison"
 
 
-class DrawnComparison(Protocol):
-    """Candidates against a baseline."""
-
-    @property
-    def title(self) -> str:
-        """The title of the table."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per metric and candidate."""
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        """The settings that produced the numbers."""
-
-    @property
-    def pairings(self) -> Sequence[CandidatePair]:
-        """The pairs of runs."""
-
-    def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
-        """The paired differences by query id."""
+def result_with(subject: object, attribute: str, what: str) -> Any:
+    """The subject, if it is a result with this attribute; `DataError` says what a plot draws."""
+    if isinstance(subject, Result) and hasattr(subject, attribute):
+        return subject
+    raise DataError(f"this plot draws {what}; got {type(subject).__name__}")
 
 
 def evaluation_of(subject: object) -> Evaluation:
-    """The subject, if it is an evaluation.
-
-    Raises
-    ------
-    DataError
-        If it is something else.
-    """
+    """The subject, if it is an evaluation; else `DataError`."""
     if isinstance(subject, Result) or not hasattr(subject, "scores"):
         raise DataError(
             "this plot draws a pipeline's scores (RAGPipelineEvaluation); got "
@@ -144,37 +115,22 @@ def evaluation_of(subject: object) -> Evaluation:
 
 
 def comparison_of(subject: object, other: object, metrics: MetricNames = None) -> DrawnComparison:
-    """The subject, if it is a comparison; the subject against another, if both are evaluations.
-
-    Raises
-    ------
-    DataError
-        If it is something else, or there is nothing to compare with.
-    """
-    if isinstance(subject, Result) and hasattr(subject, "pairings"):
-        return cast("DrawnComparison", subject)
-    if not hasattr(subject, "comparative_summary"):
-        raise DataError(
-            "this plot draws a comparison: compare(baseline, candidate); got "
-            f"{type(subject).__name__}"
-        )
+    """The subject, if it is a comparison; an evaluation against another; else `DataError`."""
+    if isinstance(subject, Result) or not hasattr(subject, "comparative_summary"):
+        what = "a comparison: compare(baseline, candidate)"
+        comparison: DrawnComparison = result_with(subject, "pairings", what)
+        return comparison
     if other is None:
         raise DataError(
             "this plot draws two pipelines: pass the second one as other=, or draw "
             "compare(baseline, candidate)"
         )
-    comparison = cast("Evaluation", subject).comparative_summary(other, metrics=metrics)
-    return cast("DrawnComparison", comparison)
+    summary = cast("Evaluation", subject).comparative_summary(other, metrics=metrics)
+    return cast("DrawnComparison", summary)
 
 
 def slices_of(subject: object, by: str | None, metrics: MetricNames) -> Result:
-    """The subject, if it is a result of slices; else its slices by a column.
-
-    Raises
-    ------
-    DataError
-        If it has no slices, or `by` is missing.
-    """
+    """The subject, if it is a result of slices; else its slices by a column."""
     if isinstance(subject, Result) and "by" in subject.settings:
         return subject
     if not hasattr(subject, "slices"):

@@ -8,12 +8,13 @@ printed in grey says the same. Text and lines take the caller's own colours, so 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.artist import ArtistInspector
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, QuadMesh
@@ -22,6 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from rageval_report.names.short_names import JOINT, ShortNames, short_name, shorten_names
 from rageval_report.names.widths import ELLIPSIS
@@ -55,6 +57,7 @@ _TITLE_LINE, _NOTE_LINE = 0.21, 0.155
 _TITLE_ROOM, _NOTE_ROOM = 1, 2
 _NOTE = "rageval-report-note"  # the id of the text below a picture
 _DARK_PAPER = 0.5  # in brightness, from 0 to 1
+_NAMES_AN_INCH = 3.2  # of runs under an axis
 _LONGEST_TICK = 28  # of a name under an axis, in letters
 _MARGIN = 0.1  # around a figure, in inches
 # Nothing of what is measured is as small as this: what a fraction of a query costs is above it,
@@ -187,20 +190,44 @@ def _say_what_is_missing(ax: Axes) -> None:
 
 
 def _write_note(ax: Axes, text: str) -> None:
-    ax.annotate(
-        plain(text),
-        xy=(0.5, 0.0),
-        xycoords=ax.xaxis.label,
-        xytext=(0, -5),
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        fontsize=SMALL,
-        color=ink(),
-        alpha=0.75,
-        annotation_clip=False,
-        gid=_NOTE,
-    )
+    look = {"va": "top", "alpha": 0.75, "annotation_clip": False, "gid": _NOTE}
+    write(ax, text, (0.5, 0.0), (0, -5), xycoords=ax.xaxis.label, **look)
+
+
+def write(
+    ax: Axes,
+    text: str,
+    place: tuple[float, float],
+    shift: tuple[float, float] | None = None,
+    **look: Any,
+) -> Text:
+    """Write small text at a place, or moved from it by points; centred unless said otherwise."""
+    usual = {"ha": "center", "va": "center", "fontsize": SMALL, "color": ink(), **look}
+    if shift is None:
+        return ax.text(*place, plain(text), **usual)
+    return ax.annotate(plain(text), place, shift, textcoords="offset points", **usual)
+
+
+def draw_interval(ax: Axes, place: float, low: float, high: float, **look: Any) -> None:
+    """Draw a horizontal interval, if both of its ends are known."""
+    if math.isfinite(low) and math.isfinite(high):
+        ax.hlines(place, low, high, **{"linewidth": 1.8, "zorder": 2, **look})
+
+
+def draw_rings(ax: Axes, places: pd.Series, values: pd.Series, area: float) -> None:
+    """Draw rings around marks: regressions and alarms."""
+    look: dict[str, Any] = {"facecolors": "none", "edgecolors": VERMILLION, "linewidths": 2.0}
+    ax.scatter(places, values, s=area, zorder=4, **look)
+
+
+def name_runs(ax: Axes, names: Sequence[str]) -> None:
+    """Write the names of runs, or as many as have room, under an axis with one unit per run."""
+    step = -(-len(names) // max(int(_NAMES_AN_INCH * inches_wide(ax)), 2))
+    labels = [plain(name) for name in names[::step]]
+    is_slanted = sum(map(len, labels)) > 9 * inches_wide(ax)
+    turn: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(0, len(names), step), labels, **(turn if is_slanted else {}))
+    ax.set_xlim(-0.5, len(names) - 0.5)
 
 
 def names_note(names: ShortNames) -> str:
@@ -246,18 +273,8 @@ def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
     for (text, hue), place, side in zip(
         words, (0.0, 0.5, 1.0), ("left", "center", "right"), strict=True
     ):
-        ax.annotate(
-            plain(text),
-            (place, 1.0),
-            xycoords="axes fraction",
-            xytext=(0, 4),
-            textcoords="offset points",
-            ha=side,
-            va="bottom",
-            color=letters_of(hue),
-            fontsize=SMALL,
-            fontweight="bold",
-        )
+        look = {"ha": side, "va": "bottom", "color": letters_of(hue), "fontweight": "bold"}
+        write(ax, text, (place, 1.0), (0, 4), xycoords="axes fraction", **look)
     # The larger pad makes room for the words below the title.
     ax.set_title(ax.get_title(), pad=20)
 
@@ -360,6 +377,19 @@ def count_text(n: int, total: int) -> str:
     ('n = 198 of 200 scored', 'n = 200')
     """
     return f"n = {n:,}" if n == total else f"n = {n:,} of {total:,} scored"
+
+
+def sizes_text(sizes: Iterable[int]) -> str:
+    """The numbers of queries of several lines or runs.
+
+    Examples
+    --------
+    >>> sizes_text([80, 80]), sizes_text([80, 1200])
+    ('n = 80', 'n = 80 to 1,200')
+    """
+    known = list(sizes)
+    low, high = min(known), max(known)
+    return f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
 
 
 def level_text(settings: Mapping[str, object]) -> str:
