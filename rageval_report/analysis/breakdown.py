@@ -45,11 +45,7 @@ _HALF = 0.5  # a score of 0 or 1 is yes above it
 def failure_causes(
     evaluation: Scored, *, k: int = 5, correct: Correct | CorrectNotion | None = None
 ) -> pd.Series:
-    """The cause of each query's failure: a name of `CAUSES`, "fine", or "unknown".
-
-    It needs ``hit@k`` or ``recall@k`` and what a correct answer is, and uses ``hit`` or ``recall``
-    over the whole ranking, ``citation_hit``, ``false_refusal`` and ``hallucinated_answer``.
-    """
+    """The cause of each query's failure: a name of `CAUSES`, "fine", or "unknown"."""
     right, wrong = _yes_and_no(correctness(evaluation, correct))
     within = _gold_found(evaluation, f"@{k}")
     if within is None:
@@ -108,10 +104,7 @@ def breakdown(
     correct: Correct | CorrectNotion | None = None,
     confidence_level: float = 0.95,
 ) -> Result:
-    """The number of failed queries by cause: each is counted under the first thing that went wrong.
-
-    The shares are those of the queries whose cause is known.
-    """
+    """The number of failed queries by cause: each counts under the first thing that went wrong."""
     run: Any = evaluation
     if is_scan(run):
         evaluation, counts = run.head, run.count_causes(k, correct)

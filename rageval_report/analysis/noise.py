@@ -351,10 +351,7 @@ def _numbers(parts: VarianceComponents | None, tolerance: float, level: float) -
 
 
 def repeats_worth(between: float, within: float, tolerance: float) -> float:
-    """The fewest runs that bring the standard error near to its value without noise.
-
-    Infinite if queries do not differ, so that every repeat helps; NaN if that is unknown.
-    """
+    """The fewest runs that bring the standard error near to its value without noise."""
     if math.isnan(between):
         return math.nan
     if within == 0:
@@ -526,17 +523,7 @@ _MEASURES: dict[str, tuple[Callable[[Scored], Any], Callable[[list[Any]], float]
 
 
 def edit_distance(first: str, second: str) -> float:
-    """The Levenshtein distance over the length of the longer text: 0 for equal texts, at most 1.
-
-    A column of the table of distances is stored as two integers with one bit per letter: where the
-    distance goes up from one letter to the next, and where it goes down (Myers 1999, in the form of
-    Hyyrö 2003). The first `MOST_LETTERS` letters of each are compared.
-
-    Examples
-    --------
-    >>> round(edit_distance("kitten", "sitting"), 3)  # 3 of 7
-    0.429
-    """
+    """The Levenshtein distance over the length of the longer text: 0 for equal texts, at most 1."""
     first, second = first[:MOST_LETTERS], second[:MOST_LETTERS]
     if first == second:
         return 0.0

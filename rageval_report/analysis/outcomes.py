@@ -33,36 +33,7 @@ def outcome_table(
     other_correct: Correct | CorrectNotion | None = None,
     on: str | None = None,
 ) -> pd.DataFrame:
-    """The ids of the queries that both, neither, or only one of two runs answers correctly.
-
-    Parameters
-    ----------
-    evaluation, other : Scored
-        Two runs; rows are paired by query id.
-    correct : see `correctness`, optional
-        What a correct answer is; if omitted, the rule of each run, else the same column of both.
-    other_correct : see `correctness`, optional
-        The rule for the other run, if it differs.
-    on : str, optional
-        A column of texts, such as "question", that matches the queries if the runs' ids differ; the
-        ids of the first run are shown.
-
-    Returns
-    -------
-    DataFrame
-        Columns of query ids, padded with None to the length of the longest: ``both_correct``,
-        ``both_incorrect``, ``only_{name}_correct``, ``only_{other}_correct``. If there are any,
-        also ``unscored`` (common queries whose correctness is unknown in one run or both) and
-        ``only_in_{name}``, ``only_in_{other}`` (queries that only one run has). ``attrs["n"]`` is
-        the number of queries of each column, ``attrs["notes"]`` says what is correct.
-
-    Raises
-    ------
-    AlignmentError
-        If the runs share no query, or no text.
-    DataError
-        If both have the same name, or nothing says what is correct in both.
-    """
+    """The ids of the queries that both, neither, or only one of two runs answers correctly."""
     names = check_two_names(evaluation, other)
     if on is not None:
         other = match_queries(other, evaluation, on)

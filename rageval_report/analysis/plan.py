@@ -11,14 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import (
-    Clusters,
-    check_count,
-    clusters_setting,
-    resolve_units,
-    scale_of,
-    unnamed_clusters,
-)
+from rageval_report.analysis import arguments
 from rageval_report.analysis.noise import metrics_in_all_runs
 from rageval_report.analysis.pairing import twin_of
 from rageval_report.analysis.variance import crossed_cells
@@ -74,7 +67,7 @@ def plan(
     n_tests: int | None = None,
     power: float = 0.8,
     confidence_level: float = 0.95,
-    clusters: Clusters | None = None,
+    clusters: arguments.Clusters | None = None,
 ) -> Result:
     """How many queries show a difference that matters: from a baseline, a mean or nothing.
 
@@ -158,11 +151,11 @@ def plan(
     if correlation is not None and not -1.0 < correlation < 1.0:
         raise DataError(f"correlation must lie between -1 and 1; got {correlation}")
     shared = USUAL_CORRELATION if correlation is None else float(correlation)
-    n_planned = None if n is None else check_count("n", n)
+    n_planned = None if n is None else arguments.check_count("n", n)
     if evaluations:
         if mean is not None or sd is not None:
             raise DataError("mean and sd are for a plan without a baseline; its scores have both")
-        units = resolve_units(evaluations[0], clusters)
+        units = arguments.resolve_units(evaluations[0], clusters)
         learnt = [
             _learn(evaluations, own, shared, candidate, units)
             for own in metrics_in_all_runs(evaluations, metrics)
@@ -175,7 +168,7 @@ def plan(
             if value is not None:
                 raise DataError(f"{name} needs a baseline: plan(baseline, {name}=...)")
         known = [_assume(metrics, mean, sd, n_planned, shared)]
-    tests = len(known) if n_tests is None else check_count("n_tests", n_tests)
+    tests = len(known) if n_tests is None else arguments.check_count("n_tests", n_tests)
     is_guessed = correlation is None and candidate is None
     rows = [
         _Aim(difference, *design, (1.0 - level) / tests, power).row(each, is_guessed=is_guessed)
@@ -187,7 +180,7 @@ def plan(
     hints: tuple[str, ...] = ()
     if evaluations:
         source = f", from {evaluations[0].name}"
-        hints = unnamed_clusters(evaluations[0], clusters)
+        hints = arguments.unnamed_clusters(evaluations[0], clusters)
     return Result(
         f"Queries needed{source}",
         pd.DataFrame(rows),
@@ -196,7 +189,7 @@ def plan(
             "correlation": "measured" if candidate is not None else known[0].correlation,
             "n_tests": tests,
             "power": power,
-            **clusters_setting(clusters),
+            **arguments.clusters_setting(clusters),
         },
         (*_notes(known, tests, is_guessed=is_guessed, is_assumed=not evaluations), *hints),
         headline=_HEADLINE if clusters is None else _CLUSTER_HEADLINE,
@@ -205,7 +198,7 @@ def plan(
 
 def _differences_of(known: _Known, differences: float | Iterable[float] | None) -> list[float]:
     if differences is None:
-        scale = scale_of(known.metric, known.mean, known.sd)
+        scale = arguments.scale_of(known.metric, known.mean, known.sd)
         return [share * scale for share in _USUAL_DIFFERENCES]
     values = [differences] if isinstance(differences, int | float) else list(differences)
     for value in values:
@@ -219,7 +212,7 @@ def _designs(
 ) -> Iterator[tuple[int, int]]:
     runs, voices = ([n] if isinstance(n, int) else list(n) for n in (repeats, judges))
     for n_runs, n_judges in product(runs, voices):
-        design = check_count("repeats", n_runs), check_count("judges", n_judges)
+        design = arguments.check_count("repeats", n_runs), arguments.check_count("judges", n_judges)
         if known.noise is None and design != (1, 1):
             raise DataError(
                 "repeats and judges above 1 need a baseline that was run several times, or "
@@ -233,10 +226,7 @@ def _designs(
 
 @dataclass(frozen=True)
 class _Shares:
-    """McNemar's test of scores of 0 and 1, with the names of a `PlannedTest`.
-
-    The shares are those of the queries that only the baseline, only the candidate gets right.
-    """
+    """McNemar's test of scores of 0 and 1, with the names of a `PlannedTest`."""
 
     baseline: float
     candidate: float
@@ -257,13 +247,7 @@ class _Shares:
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known or assumed of one metric.
-
-    ``sd`` and ``mean`` are of the baseline, over queries, one run and one judge; ``correlation`` is
-    that of two pipelines' scores of a query, NaN if differences were measured: then
-    ``sd_difference`` is their standard deviation and ``changed`` their mean square, which for 0 and
-    1 is the share of queries that one pipeline alone gets right.
-    """
+    """What is known or assumed of one metric."""
 
     metric: Metric
     mean: float
@@ -277,11 +261,7 @@ class _Known:
     clusters: ClusterVariance | None = None
 
     def sd_of_differences(self, repeats: int, judges: int) -> float:
-        """The standard deviation of a query's difference between two pipelines.
-
-        The query's own part is shared by the pipelines to the extent of their correlation; noise is
-        not. How much a judge differs from others cancels out, as the same judges score both.
-        """
+        """The standard deviation of a query's difference between two pipelines."""
         own = 2.0 * (1.0 - self.correlation)
         if not math.isnan(self.sd_difference):
             return self.sd_difference
@@ -293,12 +273,7 @@ class _Known:
         return math.sqrt(own * part("query") + 2.0 * noise)
 
     def test_of_sd(self, sd: float) -> PlannedTest:
-        """The test of queries, or of whole clusters, whose differences have this deviation.
-
-        Clusters differ in their differences to the extent to which they differ in the baseline's
-        scores, unless differences were measured. Noise from run to run, or from judge to judge, is
-        within clusters.
-        """
+        """The test of queries, or of whole clusters, whose differences have this deviation."""
         if self.clusters is None:
             return PlannedTest(sd)
         share = self.clusters.share_between

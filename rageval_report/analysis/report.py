@@ -12,19 +12,7 @@ from typing import Any, Literal, Unpack, get_args
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import (
-    Clusters,
-    MeanKeywords,
-    check_percentiles,
-    choose_metrics,
-    clusters_setting,
-    interval_of_mean,
-    is_scan,
-    mean_limits,
-    percentile_column,
-    scores_of,
-    unnamed_clusters,
-)
+from rageval_report.analysis import arguments
 from rageval_report.analysis.outcomes import check_two_names
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import DataError, UnknownNameError, check_choice, check_options
@@ -67,7 +55,7 @@ def summarise(
     evaluation: Scored | PipelineTable,
     *,
     metrics: str | Iterable[str] | None = None,
-    clusters: Clusters | None = None,
+    clusters: arguments.Clusters | None = None,
     percentiles: Sequence[float] = QUARTILES,
     interval: str = "auto",
     confidence_level: float = 0.95,
@@ -79,9 +67,11 @@ def summarise(
     With clusters the intervals are those of CR2, within the metric's bounds, or without them if
     the interval is "t"; all other numbers stay as they are.
     """
-    cuts, table = check_percentiles(percentiles), table_of(evaluation, clusters)
-    rule, names = percentile_method(table.sample), [*map(percentile_column, cuts)]
-    known = sorted(choose_metrics(table.sample, metrics), key=lambda m: GROUPS.index(m.group))
+    cuts, table = arguments.check_percentiles(percentiles), table_of(evaluation, clusters)
+    rule, names = percentile_method(table.sample), [*map(arguments.percentile_column, cuts)]
+    known = sorted(
+        arguments.choose_metrics(table.sample, metrics), key=lambda m: GROUPS.index(m.group)
+    )
     how: dict[str, Any] = {"method": interval, "confidence_level": confidence_level}
     draws: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
     rows: list[dict[str, object]] = []
@@ -89,7 +79,7 @@ def summarise(
     for metric in known:
         column, units = table.column(metric), {}
         if clusters is None:
-            mean = interval_of_mean(metric, column, **how, **draws)
+            mean = arguments.interval_of_mean(metric, column, **how, **draws)
         else:
             error = table.error(metric)
             mean = interval_of_clusters(metric, column.minimum, error, **how)
@@ -113,7 +103,7 @@ def summarise(
         "percentile_method": rule,
         **dialect_settings([table.sample]),
         **table.settings,
-        **clusters_setting(clusters),
+        **arguments.clusters_setting(clusters),
     }
     notes = (f"{', '.join(own)}: {note}" for note, own in names_by_note.items())
     title = f"Evaluation of {table.sample.name}"
@@ -137,7 +127,7 @@ def interval_of_clusters(
     check_level(confidence_level)
     if error is None:
         return Interval(*4 * (math.nan,), "cr2", confidence_level)
-    bounds = None if method == "t" else mean_limits(metric, lowest)
+    bounds = None if method == "t" else arguments.mean_limits(metric, lowest)
     # Latency and cost are limited on one side only, which the interval within bounds cannot use.
     if bounds is not None and not math.isfinite(bounds[1] - bounds[0]):
         bounds = None
@@ -212,16 +202,16 @@ def evaluation_report(
     correct: Correct | CorrectNotion | None = None,
     *,
     metrics: str | Iterable[str] | None = None,
-    clusters: Clusters | None = None,
-    **settings: Unpack[MeanKeywords],
+    clusters: arguments.Clusters | None = None,
+    **settings: Unpack[arguments.MeanKeywords],
 ) -> EvaluationReport:
     """The report of one pipeline: every metric described, and the number of correct queries."""
-    check_options("evaluation_report()", settings, MeanKeywords.__annotations__)
+    check_options("evaluation_report()", settings, arguments.MeanKeywords.__annotations__)
     table = table_of(evaluation, clusters)
     summary = summarise(table, metrics=metrics, clusters=clusters, **settings)
     frame, notion = summary.frame, find_notion(table.sample, correct)
     right: CorrectCounts | None = None
-    if is_scan(evaluation):
+    if arguments.is_scan(evaluation):
         scan: Any = evaluation
         unscored = scan.count_unscored(frame["metric"])
         if notion is not None and not callable(notion.rule):
@@ -249,7 +239,7 @@ def evaluation_report(
             *summary.notes,
             *(_typical_note(row, table, level) for row in spent),
             *filter(None, [doubt]),
-            *unnamed_clusters(evaluation, clusters),
+            *arguments.unnamed_clusters(evaluation, clusters),
         ),
         (
             *("title", "n", *units, "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
@@ -285,7 +275,7 @@ def _typical_note(row: Mapping[str, Any], table: PipelineTable, level: float | N
 
 def aggregated_scores(evaluation: Scored) -> pd.Series:
     """The mean of each metric over the queries that were scored; NaN if none was."""
-    columns = [scores_of(evaluation, metric) for metric in evaluation.metrics.values()]
+    columns = [arguments.scores_of(evaluation, metric) for metric in evaluation.metrics.values()]
     # np.nanmean warns if every value is NaN.
     means = [math.nan if np.isnan(own).all() else float(np.nanmean(own)) for own in columns]
     return pd.Series(means, index=pd.Index(evaluation.metrics, name="metric"), name="mean")
@@ -389,10 +379,7 @@ def comparative_detailed_report(
     output_format: OutputFormat = "json",
     csv_file: str | Path | None = None,
 ) -> HaystackReport:
-    """Two runs side by side by query id: this run's details, then both sides' columns.
-
-    A query that only one run has keeps its row; the other run's cells are missing.
-    """
+    """Two runs side by side by query id: this run's details, then both sides' columns."""
     check_two_names(evaluation, other)
     kept = [] if keep_columns is None else list(keep_columns)
     sides = []

@@ -268,10 +268,7 @@ def _pooling_notes(pools: Sequence[_Pool], what: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SliceComparison(Result):
-    """Two or more pipelines in each group of queries; see `slice_comparison`.
-
-    ``plan`` has the settings of the tests, ``apart`` the metrics that are corrected apart.
-    """
+    """Two or more pipelines in each group of queries; see `slice_comparison`."""
 
     plan: ComparisonPlan = DEFAULT_PLAN
     apart: tuple[str, ...] = ()
@@ -483,13 +480,7 @@ def _choose_pairs(
 
 @dataclass(frozen=True, eq=False)
 class SlicedPairs:
-    """Two runs in groups of queries, not yet tested.
-
-    ``places`` has each group's label and what `Pairing.without` takes to leave its queries out,
-    ``paired`` each metric in each group, metric by metric. ``n_without`` queries have no group,
-    ``n_differing`` are in another group of the candidate; ``shared_clusters`` are those with
-    queries in several groups, and all clusters.
-    """
+    """Two runs in groups of queries, not yet tested."""
 
     pairing: Any
     places: list[tuple[str, Any]]
@@ -562,10 +553,7 @@ def _notes_on_groups(sliced: SlicedPairs, pairing: Any, by: str) -> Iterator[str
 
 @dataclass(frozen=True, eq=False)
 class _Slice:
-    """One metric of two runs in a group, beside the ``n_others`` queries outside of it.
-
-    ``overall`` is the mean difference of all queries.
-    """
+    """One metric of two runs in a group, beside the ``n_others`` queries outside of it."""
 
     label: str
     row: MetricComparison
@@ -625,13 +613,7 @@ def _test_others(
 def _adjusted_reversals(
     slices: Sequence[_Slice], correct: Callable[[FloatArray], FloatArray], fewest_units: int
 ) -> FloatArray:
-    """The corrected p-values of the reversals of all slices.
-
-    The test of all queries but those of a slice costs far more than that of the slice. It is made
-    only where it can matter: as long as the correction, in which no p-value falls if another one
-    rises, gives the same for the smallest and for the largest possible p-values, no more of them
-    are needed.
-    """
+    """The corrected p-values of the reversals of all slices."""
     # Of clusters it is not known before how many there are outside a slice.
     is_open = np.array(
         [

@@ -217,10 +217,7 @@ def _fewest(
     aim: float,
     fixed: Sequence[str],
 ) -> dict[str, int] | None:
-    """The design with the fewest levels of a factor that reaches the aim; None if none does.
-
-    The variance of the mean is a part that these levels divide and a part that they do not.
-    """
+    """The design with the fewest levels of a factor that reaches the aim; None if none does."""
     designs: list[Any] = [{**n, factor: count} for count in (1, math.inf)]
     of_single, rest = (parts.standard_error_of(design, fixed) ** 2 for design in designs)
     if aim**2 <= rest:
@@ -348,10 +345,7 @@ def crossed_cells(
     runs: Sequence[object],
     judges: Sequence[object] | None = None,
 ) -> tuple[np.ndarray, ...]:
-    """The scores of a metric with their query, run and judge, as `crossed_components` takes them.
-
-    The judges are those of the details if they are omitted.
-    """
+    """The scores of a metric with query, run and judge; by default the judges of the details."""
     parts = []
     for place, (evaluation, metric) in enumerate(zip(evaluations, own, strict=True)):
         name = "" if judges is None else str(judges[place])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -82,10 +82,7 @@ def ridges(
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
 ) -> Axes:
-    """Draw one small histogram per metric, in rows; `distribution` does so for several metrics.
-
-    Parameters and errors are those of `box`; the bars of a row are scaled to its tallest bar.
-    """
+    """Draw one small histogram per metric, in rows; `distribution` does so for several metrics."""
     evaluation = subjects.evaluation_of(subject)
     drawn, notes = _drawn_metrics(evaluation, metrics)
     summaries = subjects.summarise_metrics(evaluation, drawn)
@@ -157,34 +154,28 @@ def _draw_box(ax: Axes, values: FloatArray, summary: subjects.MetricSummary, pla
     reach = _WHISKER * (high - low)
     inside = values[(values >= low - reach) & (values <= high + reach)]
     ax.hlines(place, inside.min(), inside.max(), color=canvas.ink(), linewidth=1.0, zorder=3)
-    ax.barh(
-        place,
-        high - low,
-        left=low,
-        height=0.26,
-        color=ax.get_facecolor(),
-        edgecolor=canvas.ink(),
-        linewidth=1.0,
-        zorder=4,
-    )
+    look: dict[str, Any] = {
+        "color": ax.get_facecolor(),
+        "edgecolor": canvas.ink(),
+        "linewidth": 1.0,
+        "zorder": 4,
+    }
+    ax.barh(place, high - low, left=low, height=0.26, **look)
     ax.vlines(middle, place - 0.13, place + 0.13, color=canvas.ink(), linewidth=2.2, zorder=5)
 
 
 def _draw_mean(ax: Axes, mean: float, place: float) -> None:
-    ax.plot(
-        mean,
-        place,
-        "D",
-        markersize=5.5,
-        markerfacecolor=ax.get_facecolor(),
-        markeredgecolor=canvas.ink(),
-        zorder=6,
-    )
+    look: dict[str, Any] = {
+        "markerfacecolor": ax.get_facecolor(),
+        "markeredgecolor": canvas.ink(),
+        "zorder": 6,
+    }
+    ax.plot(mean, place, "D", markersize=5.5, **look)
 
 
 def _draw_interval(ax: Axes, summary: subjects.MetricSummary, place: float) -> None:
-    if summary.has_interval:
-        ax.hlines(place, summary.low, summary.high, color=canvas.ink(), linewidth=2.4, zorder=5)
+    look: dict[str, Any] = {"color": canvas.ink(), "linewidth": 2.4, "zorder": 5}
+    canvas.draw_interval(ax, place, summary.low, summary.high, **look)
     _draw_mean(ax, summary.mean, place)
 
 

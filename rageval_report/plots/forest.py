@@ -216,8 +216,7 @@ def _draw_forest_row(
 ) -> None:
     better = row.improvement > 0
     hue = canvas.ink() if not is_significant else canvas.BETTER if better else canvas.WORSE
-    if np.isfinite([row.low, row.high]).all():
-        ax.hlines(place, row.low, row.high, color=hue, linewidth=1.8, zorder=2)
+    canvas.draw_interval(ax, place, row.low, row.high, color=hue)
     look = canvas.look_of(
         style,
         marker=canvas.EQUAL_MARKER if not is_significant else ">" if better else "<",

@@ -47,20 +47,7 @@ _MARKS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class HeatTable:
-    """What the cells show: pipelines in rows, metrics in columns.
-
-    Parameters
-    ----------
-    pipelines : tuple of str
-        From the best to the worst by their mean places; those that are not shown to be worse than
-        the best on any metric come first.
-    n_leading : int
-        How many of them are not shown to be worse.
-    metrics : tuple of Metric
-        The columns.
-    cells : DataFrame
-        The rows of the ranking, index pipeline and metric.
-    """
+    """What the cells show: pipelines in rows, metrics in columns."""
 
     pipelines: tuple[str, ...]
     n_leading: int

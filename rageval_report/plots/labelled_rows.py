@@ -34,17 +34,7 @@ def height_of(rows: Sequence[PlotRow], inches: float = 0.32) -> float:
 
 
 def lay_rows(ax: Axes, rows: Sequence[PlotRow], heads: Sequence[str] = ()) -> list[float]:
-    """Label the rows and print their numbers; return the place of each row on the y-axis.
-
-    Parameters
-    ----------
-    ax : Axes
-        Its y-axis then runs downwards, one unit per row.
-    rows : sequence of PlotRow
-        From top to bottom; rows of one heading are consecutive.
-    heads : sequence of str
-        The headings of the columns of numbers.
-    """
+    """Label the rows and print their numbers; return the place of each row on the y-axis."""
     places, titles = _places(rows)
     ax.set_ylim(places[-1] + 0.7, _TOP)
     labels = [*(row.label for row in rows), *(heading for heading, _ in titles)]

@@ -192,8 +192,7 @@ def _lines(rows: pd.DataFrame, drawn: Sequence[Metric]) -> list[PlotRow]:
 
 def _draw_mean(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> None:
     mark = _MARKS[row["standing"]]
-    if np.isfinite([row["ci_low"], row["ci_high"]]).all():
-        ax.hlines(place, row["ci_low"], row["ci_high"], color=mark["color"], linewidth=1.8)
+    canvas.draw_interval(ax, place, row["ci_low"], row["ci_high"], color=mark["color"])
     face = ax.get_facecolor() if mark.get("markerfacecolor") == "none" else mark["color"]
     look = {**mark, "markerfacecolor": face, "linestyle": "none", "zorder": 3}
     ax.plot(row["mean"], place, **canvas.look_of(style, **look))
@@ -233,16 +232,12 @@ def ranking_title(ranking: Ranked, drawn: Sequence[Metric]) -> str:
 def _draw_group(ax: Axes, means: Sequence[float], level: int, style: ArtistOptions) -> None:
     look = canvas.look_of(style, color=canvas.BLUE, linewidth=4.0, solid_capstyle="round")
     ax.plot([min(means), max(means)], [level, level], zorder=3, **look)
-    ax.plot(
-        means,
-        [level] * len(means),
-        marker="o",
-        markersize=5.5,
-        markerfacecolor=ax.get_facecolor(),
-        markeredgecolor=look["color"],
-        linestyle="none",
-        zorder=4,
-    )
+    dots: dict[str, Any] = {
+        "markerfacecolor": ax.get_facecolor(),
+        "markeredgecolor": look["color"],
+        "zorder": 4,
+    }
+    ax.plot(means, [level] * len(means), "o", markersize=5.5, **dots)
 
 
 def _lead_to_names(ax: Axes, means: Mapping[str, float], short: ShortNames, first: int) -> None:
@@ -253,33 +248,14 @@ def _lead_to_names(ax: Axes, means: Mapping[str, float], short: ShortNames, firs
     for side, edge, align, offset in sides:
         for place, name in enumerate(side):
             height = first + place
-            ax.plot(
-                [means[name], means[name]],
-                [0, height],
-                color=canvas.ink(),
-                linewidth=0.7,
-                alpha=0.6,
-            )
+            line: dict[str, Any] = {"color": canvas.ink(), "linewidth": 0.7, "alpha": 0.6}
+            arrow: dict[str, Any] = {"arrowstyle": "-", "shrinkA": 0, "shrinkB": 0, **line}
+            at: dict[str, Any] = {"xycoords": ("axes fraction", "data")}
+            ax.plot([means[name]] * 2, [0, height], **line)
             ax.annotate(
-                "",
-                (edge, height),
-                xytext=(means[name], height),
-                xycoords=("axes fraction", "data"),
-                textcoords="data",
-                arrowprops={
-                    "arrowstyle": "-",
-                    "color": canvas.ink(),
-                    "linewidth": 0.7,
-                    "alpha": 0.6,
-                    "shrinkA": 0,
-                    "shrinkB": 0,
-                },
+                "", (edge, height), (means[name], height), textcoords="data", arrowprops=arrow, **at
             )
-            look: dict[str, Any] = {
-                "xycoords": ("axes fraction", "data"),
-                "ha": align,
-                "annotation_clip": False,
-            }
+            look = {"ha": align, "annotation_clip": False, **at}
             canvas.write(ax, short.of(name), (edge, height), (offset, 0), **look)
     ax.plot(
         list(means.values()), [0] * len(means), "o", color=canvas.ink(), markersize=4, clip_on=False

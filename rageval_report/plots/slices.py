@@ -172,10 +172,7 @@ def _draw_block(
         ax.vlines(whole, *ends, color=canvas.GREY, linewidth=1.2, linestyle="--", zorder=1)
     for (_, row), place in zip(block.frame.iterrows(), places, strict=True):
         filled = estimate == "mean" or float(row["pvalue_adjusted"]) <= alpha
-        if np.isfinite([row["ci_low"], row["ci_high"]]).all():
-            ax.hlines(
-                place, row["ci_low"], row["ci_high"], color=canvas.BLUE, linewidth=1.8, zorder=2
-            )
+        canvas.draw_interval(ax, place, row["ci_low"], row["ci_high"], color=canvas.BLUE)
         look = canvas.look_of(
             style,
             marker="o",
@@ -185,7 +182,6 @@ def _draw_block(
             linestyle="none",
         )
         ax.plot(row[estimate], place, zorder=3, **look)
-    for (_, row), place in zip(block.frame.iterrows(), places, strict=True):
         if _is_pooled(row):
             _draw_pooled(ax, row, estimate, place + _BELOW)
 
@@ -197,15 +193,7 @@ def _is_pooled(row: pd.Series) -> bool:
 
 def _draw_pooled(ax: Axes, row: pd.Series, estimate: str, place: float) -> None:
     ax.hlines(place, row["pooled_ci_low"], row["pooled_ci_high"], color=canvas.GREY, linewidth=1.0)
-    ax.plot(
-        row[f"pooled_{estimate}"],
-        place,
-        marker="D",
-        markersize=4,
-        color=canvas.GREY,
-        linestyle="none",
-        zorder=3,
-    )
+    ax.plot(row[f"pooled_{estimate}"], place, "D", markersize=4, color=canvas.GREY, zorder=3)
 
 
 def _finish(

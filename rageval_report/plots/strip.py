@@ -42,23 +42,7 @@ _WORDS: dict[Shown, str] = {shown.NOT_TESTED: "too few queries"}
 
 @dataclass(frozen=True)
 class StripMetric:
-    """One metric of two pipelines, and what is shown of it.
-
-    Parameters
-    ----------
-    metric : Metric
-        The metric.
-    baseline, candidate : float
-        The means.
-    difference, low, high : float
-        Candidate minus baseline with its interval, in the unit of the metric.
-    verdict : str
-        What the scores show, as in `rageval_report.scores.shown`.
-    reason : str
-        What stands under the verdict.
-    margin : float or None
-        The margin of equivalence.
-    """
+    """One metric of two pipelines, and what is shown of it."""
 
     metric: Metric
     baseline: float
@@ -78,17 +62,7 @@ class StripMetric:
 
 @dataclass(frozen=True)
 class StripBlock:
-    """Rows that share a scale, and the ends of their axes.
-
-    Parameters
-    ----------
-    rows : tuple of StripMetric
-        The metrics, in the order of the comparison.
-    low, high : float
-        The ends of the scale of the means.
-    reach : float
-        The largest difference on the axis of differences, on both sides of zero.
-    """
+    """Rows that share a scale, and the ends of their axes."""
 
     rows: tuple[StripMetric, ...]
     low: float
@@ -234,8 +208,7 @@ def _write_heads(ax: Axes, baseline: str, candidate: str, *, is_wide: bool) -> N
 
 
 def _write(ax: Axes, across: float, place: float, text: str, **look: Any) -> None:
-    usual: dict[str, Any] = {"va": "center", "fontsize": canvas.SMALL, "color": canvas.ink()}
-    ax.text(across, place, canvas.plain(text), **{**usual, **look})
+    canvas.write(ax, text, (across, place), **{"ha": "left", **look})
 
 
 def _draw_scales(ax: Axes, block: StripBlock, heights: Sequence[float]) -> None:
@@ -302,9 +275,8 @@ def _draw_difference(ax: Axes, row: StripMetric, block: StripBlock, place: float
     if row.margin is not None:
         left, right = (_across(sign * row.margin, block) for sign in (-1.0, 1.0))
         ax.barh(place, right - left, left=left, height=0.7, color=canvas.GREY, alpha=0.25, zorder=0)
-    if np.isfinite([row.low, row.high]).all():
-        left, right = sorted(_across(row.sign * end, block) for end in (row.low, row.high))
-        ax.hlines(place, left, right, color=hue, linewidth=1.8, zorder=2)
+    ends = [_across(row.sign * end, block) for end in (row.low, row.high)]
+    canvas.draw_interval(ax, place, min(ends), max(ends), color=hue)
 
 
 def _draw_means(ax: Axes, row: StripMetric, block: StripBlock, place: float, hue: str) -> None:

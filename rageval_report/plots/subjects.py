@@ -52,21 +52,7 @@ class HasCounts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ScoreCounts:
-    """The scores of a metric that a plot shows.
-
-    Parameters
-    ----------
-    levels : ndarray of shape (n_levels,)
-        The distinct scores, in ascending order.
-    counts : ndarray of shape (n_levels,)
-        How often each occurs.
-
-    Examples
-    --------
-    >>> counted = ScoreCounts.of(np.array([0.5, 0.0, 0.5, 1.0]))
-    >>> counted.levels.tolist(), counted.counts.tolist(), counted.n, counted.mean
-    ([0.0, 0.5, 1.0], [1.0, 2.0, 1.0], 4, 0.5)
-    """
+    """The scores of a metric that a plot shows."""
 
     levels: FloatArray
     counts: FloatArray
@@ -144,13 +130,7 @@ def slices_of(subject: object, by: str | None, metrics: MetricNames) -> Result:
 
 
 def select_metrics(known: Mapping[str, Metric], metrics: MetricNames) -> list[Metric]:
-    """The metrics by any of their names; all of them if none is named.
-
-    Raises
-    ------
-    UnknownNameError
-        If a name is not one of them.
-    """
+    """The metrics by any of their names; all of them if none is named."""
     if metrics is None:
         return list(known.values())
     names = [metrics] if isinstance(metrics, str) else list(metrics)
@@ -159,13 +139,7 @@ def select_metrics(known: Mapping[str, Metric], metrics: MetricNames) -> list[Me
 
 
 def single_metric(known: Mapping[str, Metric], metric: str | None) -> Metric:
-    """The metric by any of its names; the only one if none is named.
-
-    Raises
-    ------
-    DataError
-        If there are several and none is named.
-    """
+    """The metric by any of its names; the only one if none is named."""
     if metric is None and len(known) > 1:
         raise DataError(f"metric must name one of several: {', '.join(known)}")
     return select_metrics(known, metric)[0]
@@ -216,17 +190,7 @@ def names_of_pair(pair: CandidatePair) -> ShortNames:
 def fitting_metrics(
     comparison: DrawnComparison, metrics: list[Metric], *, named: bool
 ) -> tuple[list[Metric], list[Metric]]:
-    """The metrics whose rows, one per candidate, have room in a picture, and the others.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The candidates and their metrics.
-    metrics : list of Metric
-        The metrics to draw.
-    named : bool
-        Whether the caller named them; then none may be left out.
-    """
+    """The metrics whose rows, one per candidate, have room in a picture, and the others."""
     most = len(metrics) if named else max(1, MOST_ROWS // len(comparison.pairings))
     return metrics[:most], metrics[most:]
 
@@ -239,15 +203,7 @@ def margin_of(comparison: DrawnComparison, metric: Metric) -> float | None:
 
 
 def select_candidate(comparison: DrawnComparison, candidate: str | None) -> CandidatePair:
-    """The pair of the named candidate; the only one if none is named.
-
-    Raises
-    ------
-    DataError
-        If there are several and none is named.
-    UnknownNameError
-        If none has that name.
-    """
+    """The pair of the named candidate; the only one if none is named."""
     by_name = {pair.candidate.name: pair for pair in comparison.pairings}
     if candidate is None and len(by_name) > 1:
         raise DataError(f"candidate must name one of several candidates: {', '.join(by_name)}")
@@ -257,13 +213,7 @@ def select_candidate(comparison: DrawnComparison, candidate: str | None) -> Cand
 
 
 def scored_values(evaluation: Scored, metric: Metric) -> FloatArray:
-    """The scores of the scored queries.
-
-    Raises
-    ------
-    DataError
-        If no query is scored.
-    """
+    """The scores of the scored queries."""
     values = evaluation.scores[metric.name].to_numpy(dtype=np.float64)
     present: FloatArray = values[~np.isnan(values)]
     if not present.size:
@@ -279,13 +229,7 @@ def is_scored(evaluation: Scored, metric: Metric) -> bool:
 
 
 def counted_scores(evaluation: Scored, metric: Metric) -> ScoreCounts:
-    """The scores of the scored queries, counted.
-
-    Raises
-    ------
-    DataError
-        If no query is scored.
-    """
+    """The scores of the scored queries, counted."""
     if isinstance(evaluation, HasCounts):
         counted = ScoreCounts(*evaluation.counted(metric.name))
     else:
@@ -344,15 +288,7 @@ def summarise_metrics(
 
 
 def scale_of(metric: Metric) -> str:
-    """The name of the scale that a metric shares with others; nothing is ever rescaled to fit.
-
-    Examples
-    --------
-    >>> scale_of(Metric("recall", bounds=(0, 1))), scale_of(Metric("similarity", bounds=(-1, 1)))
-    ('0 to 1', '0 to 1')
-    >>> scale_of(Metric("rating", bounds=(1, 5))), scale_of(Metric("latency_ms"))
-    ('1 to 5', 'latency_ms')
-    """
+    """The name of the scale that a metric shares with others; nothing is ever rescaled to fit."""
     if metric.bounds is None:
         return metric.name
     low, high = metric.bounds
@@ -363,22 +299,7 @@ def scale_of(metric: Metric) -> str:
 def of_one_scale(
     metrics: Sequence[Metric], *, named: bool, instead: str = ""
 ) -> tuple[list[Metric], list[Metric]]:
-    """The metrics that share an axis, and those left out.
-
-    Parameters
-    ----------
-    metrics : sequence of Metric
-        The metrics to draw.
-    named : bool
-        Whether the caller named them; then none may be left out.
-    instead : str
-        The alternative of the caller, for the error message.
-
-    Raises
-    ------
-    DataError
-        If the named metrics do not share an axis.
-    """
+    """The metrics that share an axis, and those left out."""
     by_scale: dict[str, list[Metric]] = {}
     for metric in metrics:
         by_scale.setdefault(scale_of(metric), []).append(metric)
@@ -395,13 +316,7 @@ def of_one_scale(
 
 
 def left_out_note(left_out: Sequence[Metric], why: str = "on other scales") -> str:
-    """A note on the metrics that are not in the picture.
-
-    Examples
-    --------
-    >>> left_out_note([Metric("latency", title="Latency")])
-    'Not drawn, on other scales: Latency.'
-    """
+    """A note on the metrics that are not in the picture."""
     if not left_out:
         return ""
     names = ", ".join(metric.title for metric in left_out[:8])
@@ -410,13 +325,7 @@ def left_out_note(left_out: Sequence[Metric], why: str = "on other scales") -> s
 
 
 def directed_title(metric: Metric) -> str:
-    """A metric's title, with an arrow if lower is better.
-
-    Examples
-    --------
-    >>> directed_title(Metric("recall")), directed_title(Metric("latency", greater_is_better=False))
-    ('Recall', 'Latency ↓')
-    """
+    """A metric's title, with an arrow if lower is better."""
     return metric.title if metric.greater_is_better else f"{metric.title} ↓"
 
 
@@ -426,25 +335,13 @@ def direction_note(metrics: Iterable[Metric]) -> str:
 
 
 def axis_text(metric: Metric) -> str:
-    """The label of a metric's axis.
-
-    Examples
-    --------
-    >>> axis_text(Metric("latency", greater_is_better=False))
-    'Latency (lower is better)'
-    """
+    """The label of a metric's axis."""
     way = "higher" if metric.greater_is_better else "lower"
     return f"{metric.title} ({way} is better)"
 
 
 def data_limits(values: FloatArray, metrics: Sequence[Metric]) -> tuple[float, float]:
-    """The limits of the axis: the bounds of the metrics; below 0 only as far as the data reach.
-
-    Examples
-    --------
-    >>> data_limits(np.array([0.2, 0.7]), [Metric("similarity", bounds=(-1, 1))])
-    (0.0, 1.0)
-    """
+    """The limits of the axis: the bounds of the metrics; below 0 only as far as the data reach."""
     low, high = float(values.min()), float(values.max())
     bounds = [metric.bounds for metric in metrics if metric.bounds is not None]
     if len(bounds) < len(metrics):
