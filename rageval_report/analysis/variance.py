@@ -211,11 +211,7 @@ class Variance(Drawn):
 
 
 def _fewest(
-    parts: CrossedComponents,
-    n: Mapping[str, int],
-    factor: str,
-    aim: float,
-    fixed: Sequence[str],
+    parts: CrossedComponents, n: Mapping[str, int], factor: str, aim: float, fixed: Sequence[str]
 ) -> dict[str, int] | None:
     """The design with the fewest levels of a factor that reaches the aim; None if none does."""
     designs: list[Any] = [{**n, factor: count} for count in (1, math.inf)]

@@ -127,6 +127,5 @@ def save_plot(
     # Without a salt matplotlib derives the ids of an SVG from a random UUID.
     with mpl.rc_context({"svg.hashsalt": "rageval_report"}):
         return write_with(
-            path,
-            lambda temporary: figure.savefig(temporary, dpi=dpi, metadata=_UNDATED[suffix]),
+            path, lambda temporary: figure.savefig(temporary, dpi=dpi, metadata=_UNDATED[suffix])
         )
