@@ -137,6 +137,7 @@ UPWARD_BY_NAME = {
     ("analysis.rank", "reports"): "a Ranking has report(), as an evaluation has",
     ("scores.catalogue", "rankings"): "a metric's entry names its function beside its description",
     ("scores.catalogue", "metrics"): "a metric's entry names its function beside its description",
+    ("plots.subjects", "analysis"): "the results that plots draw, for type checkers alone",
     ("analysis.compare", "loggers"): "a Comparison saves itself as a run of MLflow",
     ("sources.mlflow", "loggers"): "an evaluation is saved to MLflow with its report",
     ("analysis.arguments", "evaluation"): "rank takes a folder, whose files it reads",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,6 @@ from rageval_report.plots.labelled_rows import PlotRow, lay_rows
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.scores import Metric
 from rageval_report.types import FloatArray
-
-if TYPE_CHECKING:
-    from rageval_report.analysis.calibrate import Calibration
 
 # Parts of the width of the axes: the picture at the left; labels, marks and numbers at the right.
 _PICTURE, _MARKS, _NUMBERS = 0.36, (0.625, 0.825), 1.0
@@ -42,13 +39,13 @@ _MARKERS = {
 
 
 def agreement(
-    subject: Calibration, *, ax: Axes | None = None, **style: Unpack[ArtistOptions]
+    subject: subjects.Calibration, *, ax: Axes | None = None, **style: Unpack[ArtistOptions]
 ) -> Axes:
     """Draw a judge against people: the confusion matrix, the agreement, the means.
 
     Parameters
     ----------
-    subject : Calibration
+    subject : subjects.Calibration
         What `rageval_report.calibrate` gives.
     ax, **style
         As for every plot, see `rageval_report.plots`; the style is that of the cells of the matrix,
@@ -66,7 +63,7 @@ def agreement(
     line is shifted by the judge's bias, and the band contains 19 of 20 differences (Bland and
     Altman's limits of agreement).
     """
-    calibration: Calibration = subjects.result_with(
+    calibration: subjects.Calibration = subjects.result_with(
         subject, "confusion", "a judge against people: calibrate(evaluation, metric, people)"
     )
     parts = _parts(calibration)
@@ -87,14 +84,16 @@ def agreement(
     return axes
 
 
-def _is_continuous(calibration: Calibration) -> bool:
+def _is_continuous(calibration: subjects.Calibration) -> bool:
     return calibration.settings.get("scale") == "continuous"
 
 
 # -- the picture at the left
 
 
-def _draw_matrix(ax: Axes, calibration: Calibration, share: float, style: ArtistOptions) -> str:
+def _draw_matrix(
+    ax: Axes, calibration: subjects.Calibration, share: float, style: ArtistOptions
+) -> str:
     """Draw the counts: people's labels in rows, the judge's in columns; return a sentence."""
     frame = calibration.confusion().frame
     counts = frame.drop(columns="total").to_numpy(dtype=np.float64)
@@ -133,7 +132,9 @@ def _write_counts(ax: Axes, counts: FloatArray, shares: FloatArray) -> None:
             canvas.write(ax, text, (column + 0.5, row + 0.5), **look)
 
 
-def _draw_cloud(ax: Axes, calibration: Calibration, share: float, style: ArtistOptions) -> str:
+def _draw_cloud(
+    ax: Axes, calibration: subjects.Calibration, share: float, style: ArtistOptions
+) -> str:
     """One dot per query, the line of agreement, the judge's bias and its limits."""
     people, judge = (
         calibration.pairs[name].to_numpy(dtype=np.float64) for name in ("people", "judge")
@@ -187,14 +188,14 @@ def _set_cloud_axes(ax: Axes, low: float, high: float, share: float) -> None:
 # -- the intervals at the right
 
 
-def _parts(calibration: Calibration) -> list[pd.DataFrame]:
+def _parts(calibration: subjects.Calibration) -> list[pd.DataFrame]:
     """The rows of agreement and the rows of means, if there are any."""
     part = calibration.frame["part"]
     parts = (calibration.frame[part.isin((_JUDGE, _PEOPLE))], calibration.frame[part == _MEAN])
     return [rows for rows in parts if len(rows)]
 
 
-def _draw_parts(ax: Axes, calibration: Calibration, parts: Sequence[pd.DataFrame]) -> None:
+def _draw_parts(ax: Axes, calibration: subjects.Calibration, parts: Sequence[pd.DataFrame]) -> None:
     """Draw the parts one below the other, with heights in proportion to their rows."""
     heights = np.array([len(part) + 2.0 * len(set(part["part"])) for part in parts])
     gap = 0.16 if len(parts) > 1 else 0.0
@@ -207,7 +208,7 @@ def _draw_parts(ax: Axes, calibration: Calibration, parts: Sequence[pd.DataFrame
         top -= height + gap
 
 
-def _draw_part(ax: Axes, part: pd.DataFrame, calibration: Calibration) -> None:
+def _draw_part(ax: Axes, part: pd.DataFrame, calibration: subjects.Calibration) -> None:
     of_means = bool((part["part"] == _MEAN).all())
     numbers = part[["estimate", "ci_low", "ci_high"]].to_numpy(dtype=np.float64).tolist()
     names = part["figure"].astype(str).tolist()
@@ -236,7 +237,7 @@ def _draw_interval(ax: Axes, height: float, name: str, numbers: tuple[float, ...
 
 
 def _set_part_axis(
-    ax: Axes, part: pd.DataFrame, calibration: Calibration, *, of_means: bool
+    ax: Axes, part: pd.DataFrame, calibration: subjects.Calibration, *, of_means: bool
 ) -> None:
     numbers = part[["estimate", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
     known = numbers[np.isfinite(numbers)]
@@ -256,7 +257,9 @@ def _set_part_axis(
     ax.grid(visible=True, axis="x", color=canvas.GREY, alpha=0.3, linewidth=0.6)
 
 
-def _note(ax: Axes, sentence: str, calibration: Calibration, *, with_percent: bool) -> None:
+def _note(
+    ax: Axes, sentence: str, calibration: subjects.Calibration, *, with_percent: bool
+) -> None:
     """Write the note below the picture, across its whole width."""
     percent = (
         "" if _is_continuous(calibration) else " Percent agreement is not corrected for chance."

@@ -42,7 +42,7 @@ class SortedDifferences:
 
 
 def differences(
-    subject: subjects.DrawnComparison | subjects.Evaluation,
+    subject: subjects.Comparison | subjects.Evaluation,
     metric: str | None = None,
     *,
     other: subjects.Evaluation | None = None,
@@ -101,9 +101,7 @@ def _sort_differences(values: FloatArray, metric: Metric) -> SortedDifferences:
     return SortedDifferences(values, gain > _TIED, gain < -_TIED)
 
 
-def _row_of(
-    comparison: subjects.DrawnComparison, metric: Metric, pair: subjects.CandidatePair
-) -> pd.Series:
+def _row_of(comparison: subjects.Comparison, metric: Metric, pair: subjects.Pairing) -> pd.Series:
     frame = comparison.frame
     mine = (frame["metric"] == metric.name) & (frame["candidate"] == pair.candidate.name)
     return frame[mine].iloc[0]
@@ -156,7 +154,7 @@ def _set_limits(ax: Axes, pairs: SortedDifferences) -> None:
 
 
 def _label(
-    ax: Axes, metric: Metric, pair: subjects.CandidatePair, pairs: SortedDifferences, row: pd.Series
+    ax: Axes, metric: Metric, pair: subjects.Pairing, pairs: SortedDifferences, row: pd.Series
 ) -> None:
     n, n_dropped = pairs.values.size, int(row["n_dropped"])
     names = subjects.names_of_pair(pair)

@@ -50,7 +50,7 @@ class ForestRow:
 
 
 def forest(
-    subject: subjects.DrawnComparison | subjects.Evaluation,
+    subject: subjects.Comparison | subjects.Evaluation,
     metrics: MetricNames = None,
     *,
     other: subjects.Evaluation | None = None,
@@ -151,7 +151,7 @@ def _on_the_axis(metrics: list[Metric], scale: ForestScale, *, named: bool) -> l
 
 
 def _forest_rows(
-    comparison: subjects.DrawnComparison, drawn: Sequence[Metric], scale: ForestScale
+    comparison: subjects.Comparison, drawn: Sequence[Metric], scale: ForestScale
 ) -> Iterator[ForestRow]:
     """The rows in the order of the metrics; a baseline mean of 0 has no percentages."""
     frame = comparison.frame
@@ -206,7 +206,7 @@ def _improvement_text(row: ForestRow, scale: ForestScale) -> str:
     return f"{numbers_text[0]}{ends} %"
 
 
-def _pvalue_head(comparison: subjects.DrawnComparison) -> str:
+def _pvalue_head(comparison: subjects.Comparison) -> str:
     corrected = comparison.settings.get("correction", _NO_CORRECTION) != _NO_CORRECTION
     return "adj. p" if corrected and len(comparison.frame) > 1 else "p"
 
@@ -239,7 +239,7 @@ def _draw_margin(ax: Axes, margin: float | None, place: float) -> None:
 
 def _finish(
     ax: Axes,
-    comparison: subjects.DrawnComparison,
+    comparison: subjects.Comparison,
     forest_rows: Sequence[ForestRow],
     scale: ForestScale,
     notes: Sequence[str],
@@ -273,7 +273,7 @@ def _limits(forest_rows: Sequence[ForestRow]) -> tuple[float, float]:
     return canvas.finite_limits(values, 0.06)
 
 
-def _key(comparison: subjects.DrawnComparison, *, with_margin: bool) -> str:
+def _key(comparison: subjects.Comparison, *, with_margin: bool) -> str:
     """The meaning of the marks and of the intervals."""
     alpha = canvas.alpha_of(comparison.settings)
     correction = str(comparison.settings.get("correction", _NO_CORRECTION))

@@ -14,9 +14,9 @@ from matplotlib.ticker import NullLocator
 
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.names.widths import display_width
-from rageval_report.plots import canvas
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.ranking import Ranked, metrics_ranked, ranking_of, ranking_title, tests_of
+from rageval_report.plots.ranking import metrics_ranked, ranking_of, ranking_title, tests_of
 from rageval_report.plots.subjects import directed_title, direction_note, select_metrics
 from rageval_report.plots.wrapped_text import wrap_text
 from rageval_report.scores import Metric
@@ -84,7 +84,7 @@ class HeatTable:
 
 
 def heat(
-    subject: Ranked,
+    subject: subjects.Ranking,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
@@ -153,7 +153,7 @@ def heat(
     return axes
 
 
-def heat_table(ranking: Ranked, metrics: Sequence[Metric]) -> HeatTable:
+def heat_table(ranking: subjects.Ranking, metrics: Sequence[Metric]) -> HeatTable:
     """The rows and columns of the picture of a ranking."""
     wanted = [metric.name for metric in metrics]
     frame = ranking.frame[ranking.frame["metric"].isin(wanted) & ranking.frame["rank"].notna()]
@@ -300,7 +300,7 @@ def _label_rows(
     ax.tick_params(axis="y", length=0)
 
 
-def _key(ranking: Ranked, table: HeatTable) -> str:
+def _key(ranking: subjects.Ranking, table: HeatTable) -> str:
     """The meaning of the marks, the letters and the shades."""
     standings = set(table.cells["standing"])
     marks = ["Dot: best mean"]

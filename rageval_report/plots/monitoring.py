@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import numpy as np
 import pandas as pd
@@ -14,14 +14,11 @@ from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.scores import resolver
 
-if TYPE_CHECKING:
-    from rageval_report.analysis.monitor import Monitoring
-
 ALL = "all"
 
 
 def monitor(
-    subject: Monitoring,
+    subject: subjects.Monitoring,
     metric: str | None = None,
     *,
     group: str | None = None,
@@ -32,7 +29,7 @@ def monitor(
 
     Parameters
     ----------
-    subject : Monitoring
+    subject : subjects.Monitoring
         The result of `rageval_report.run_history.monitor`.
     metric : str, optional
         The metric, by any of its names; if omitted, the first with an alarm, else the first.
@@ -48,7 +45,7 @@ def monitor(
     DataError
         If there is no such slice, or the subject is not a monitoring.
     """
-    monitoring: Monitoring = subjects.result_with(
+    monitoring: subjects.Monitoring = subjects.result_with(
         subject, "batches", "a monitoring: monitor('runs/')"
     )
     row = _row_of(monitoring.frame, metric, group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
@@ -12,9 +12,6 @@ from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows, stack_pieces
 from rageval_report.plots.options import ArtistOptions, MetricNames
-
-if TYPE_CHECKING:
-    from rageval_report.analysis.variance import Variance
 
 # Combinations are drawn with the factor that a reader would add more of: judges, then runs.
 _PARTS: tuple[tuple[str, tuple[str, ...], str, str | None, str], ...] = (
@@ -28,7 +25,7 @@ _LEAST_WIDTH = 0.07
 
 
 def noise(
-    subject: Variance,
+    subject: subjects.Variance,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
@@ -38,7 +35,7 @@ def noise(
 
     Parameters
     ----------
-    subject : Variance
+    subject : subjects.Variance
         The result of `rageval_report.variance`.
     metrics : str or iterable of str, optional
         By name; all metrics of the result if omitted.
@@ -58,7 +55,7 @@ def noise(
     judges, the combination of queries and runs in that of runs. The columns at the right are the
     standard error of queries alone and that of all sources.
     """
-    split: Variance = subjects.result_with(
+    split: subjects.Variance = subjects.result_with(
         subject, "sources", "the sources of noise: variance(first, second, ...)"
     )
     names = _chosen(split, metrics)
@@ -90,7 +87,7 @@ def noise(
     return axes
 
 
-def _chosen(split: Variance, metrics: MetricNames) -> list[str]:
+def _chosen(split: subjects.Variance, metrics: MetricNames) -> list[str]:
     known = list(split.components)
     names = known if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
     for name in names:
@@ -99,7 +96,7 @@ def _chosen(split: Variance, metrics: MetricNames) -> list[str]:
     return names
 
 
-def _shares(split: Variance) -> dict[str, dict[str, float]]:
+def _shares(split: subjects.Variance) -> dict[str, dict[str, float]]:
     """The share of each source in the variance of the mean, metric by metric."""
     frame = split.sources().frame.dropna(subset="share_of_mean")
     return {
@@ -108,7 +105,7 @@ def _shares(split: Variance) -> dict[str, dict[str, float]]:
     }
 
 
-def _finish(ax: Axes, split: Variance) -> None:
+def _finish(ax: Axes, split: subjects.Variance) -> None:
     ax.set_xlim(0, 1)
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     ax.set_xlabel("share of the variance of the mean")

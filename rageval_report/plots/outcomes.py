@@ -25,7 +25,7 @@ _PIECES = (
 
 
 def outcomes(
-    subject: subjects.DrawnComparison | subjects.Evaluation,
+    subject: subjects.Comparison | subjects.Evaluation,
     metrics: MetricNames = None,
     *,
     other: subjects.Evaluation | None = None,
@@ -83,9 +83,7 @@ def outcomes(
     return axes
 
 
-def _rows(
-    comparison: subjects.DrawnComparison, frame: pd.DataFrame, names: ShortNames
-) -> list[PlotRow]:
+def _rows(comparison: subjects.Comparison, frame: pd.DataFrame, names: ShortNames) -> list[PlotRow]:
     """The rows; if there are several candidates, under headings of their metrics."""
     known = subjects.compared_metrics(comparison)
     several = len(comparison.pairings) > 1

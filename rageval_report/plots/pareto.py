@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,6 @@ from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions
 from rageval_report.results import Result
 from rageval_report.types import FloatArray
-
-if TYPE_CHECKING:
-    from rageval_report.analysis.pareto import ParetoFront
-    from rageval_report.analysis.weighted import Figure
 
 _DOMINATED = "dominated"  # a standing
 # More names do not fit beside their marks: numbers stand there, and a list is at the right.
@@ -40,7 +36,7 @@ _SPOTS = (
 
 
 def pareto(
-    subject: ParetoFront,
+    subject: subjects.ParetoFront,
     x: str | None = None,
     y: str | None = None,
     *,
@@ -51,7 +47,7 @@ def pareto(
 
     Parameters
     ----------
-    subject : ParetoFront, or Ranking
+    subject : subjects.ParetoFront, or Ranking
         For a ranking, the result of its own `pareto`.
     x, y : str, optional
         The names of two objectives; the second and the first if omitted.
@@ -75,7 +71,7 @@ def pareto(
     if isinstance(given, Result) and not hasattr(given, "axes") and hasattr(given, "pareto"):
         given = given.pareto()
     what = "a Pareto front: rank(first, second, ...).pareto()"
-    front: ParetoFront = subjects.result_with(given, "axes", what)
+    front: subjects.ParetoFront = subjects.result_with(given, "axes", what)
     across, up = _two_of(front, x, y)
     frame = front.frame
     short = shorten_names(frame["pipeline"])
@@ -100,7 +96,9 @@ def pareto(
     return axes
 
 
-def _two_of(front: ParetoFront, x: str | None, y: str | None) -> tuple[Figure, Figure]:
+def _two_of(
+    front: subjects.ParetoFront, x: str | None, y: str | None
+) -> tuple[subjects.Figure, subjects.Figure]:
     by_name = {objective.name: objective for objective in front.axes}
     for name in (x, y):
         if name is not None and name not in by_name:
@@ -117,7 +115,9 @@ def _two_of(front: ParetoFront, x: str | None, y: str | None) -> tuple[Figure, F
     return by_name[across], by_name[up]
 
 
-def _draw_lines(ax: Axes, frame: pd.DataFrame, across: Figure, up: Figure, n_axes: int) -> None:
+def _draw_lines(
+    ax: Axes, frame: pd.DataFrame, across: subjects.Figure, up: subjects.Figure, n_axes: int
+) -> None:
     """Draw the step line along the front, if the front has only these two objectives."""
     # The front over more objectives is not a line when two of them are drawn.
     if n_axes > 2:
@@ -135,7 +135,9 @@ def _draw_lines(ax: Axes, frame: pd.DataFrame, across: Figure, up: Figure, n_axe
     )
 
 
-def _draw_mark(ax: Axes, row: pd.Series, across: Figure, up: Figure, style: ArtistOptions) -> None:
+def _draw_mark(
+    ax: Axes, row: pd.Series, across: subjects.Figure, up: subjects.Figure, style: ArtistOptions
+) -> None:
     is_dominated = row["standing"] == _DOMINATED
     hue = canvas.GREY if is_dominated else canvas.BLUE
     center = row[across.name], row[up.name]
@@ -155,14 +157,16 @@ def _draw_mark(ax: Axes, row: pd.Series, across: Figure, up: Figure, style: Arti
     ax.plot(*center, zorder=3, **look)
 
 
-def _set_limits(ax: Axes, frame: pd.DataFrame, across: Figure, up: Figure) -> None:
+def _set_limits(
+    ax: Axes, frame: pd.DataFrame, across: subjects.Figure, up: subjects.Figure
+) -> None:
     for objective, limit in ((across, ax.set_xlim), (up, ax.set_ylim)):
         columns = [objective.name, f"{objective.name}_ci_low", f"{objective.name}_ci_high"]
         limit(*canvas.finite_limits(frame[columns].to_numpy(dtype=np.float64), 0.14))
 
 
 def _write_names(
-    ax: Axes, frame: pd.DataFrame, across: Figure, up: Figure, short: ShortNames
+    ax: Axes, frame: pd.DataFrame, across: subjects.Figure, up: subjects.Figure, short: ShortNames
 ) -> None:
     """Write each name beside its mark, where it overlaps other names and marks the least."""
     points = _in_points(ax, frame[[across.name, up.name]].to_numpy(dtype=np.float64))
@@ -228,7 +232,7 @@ def _outside(box: _Box, width: float) -> float:
     return 20.0 * (max(-box[0], 0.0) + max(box[2] - width, 0.0))
 
 
-def _label(objective: Figure) -> str:
+def _label(objective: subjects.Figure) -> str:
     way = "higher" if objective.greater_is_better else "lower"
     label = f"{objective.name}: {canvas.shorten_label(objective.made_of, 44)}"
     if objective.name == "quality":  # its parts fill a line of their own
@@ -238,7 +242,7 @@ def _label(objective: Figure) -> str:
     return canvas.plain(f"{label} ({way} is better)")
 
 
-def _key(front: ParetoFront, across: Figure, up: Figure) -> list[str]:
+def _key(front: subjects.ParetoFront, across: subjects.Figure, up: subjects.Figure) -> list[str]:
     others = [axis.name for axis in front.axes if axis.name not in (across.name, up.name)]
     level = canvas.level_text(front.settings)
     over = f" over these and {', '.join(others)}" if others else ""

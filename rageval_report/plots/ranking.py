@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,6 @@ from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.scores import Metric
-
-if TYPE_CHECKING:
-    from rageval_report.analysis.rank import Ranking
 
 _INCHES_A_LETTER = 0.067
 _BEST, _WORSE = "best", "worse"
@@ -36,17 +33,16 @@ _MARKS: dict[str, dict[str, Any]] = {
 }
 
 
-Ranked: TypeAlias = "Ranking"
-
-
-def ranking_of(subject: object) -> Ranked:
+def ranking_of(subject: object) -> subjects.Ranking:
     """The subject, if it is a ranking; else `DataError`."""
-    ranking: Ranked = subjects.result_with(subject, "groups", "a ranking: rank(first, second, ...)")
+    ranking: subjects.Ranking = subjects.result_with(
+        subject, "groups", "a ranking: rank(first, second, ...)"
+    )
     return ranking
 
 
 def leaderboard(
-    subject: Ranked,
+    subject: subjects.Ranking,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
@@ -102,7 +98,7 @@ def leaderboard(
 
 
 def groups(
-    subject: Ranked,
+    subject: subjects.Ranking,
     metric: str | None = None,
     *,
     ax: Axes | None = None,
@@ -158,7 +154,7 @@ def groups(
 # -- the leaderboard
 
 
-def metrics_ranked(ranking: Ranked) -> dict[str, Metric]:
+def metrics_ranked(ranking: subjects.Ranking) -> dict[str, Metric]:
     """The metrics with an order of pipelines."""
     frame = ranking.frame
     names = dict.fromkeys(frame.loc[frame["rank"].notna(), "metric"])
@@ -168,7 +164,7 @@ def metrics_ranked(ranking: Ranked) -> dict[str, Metric]:
 
 
 def _fit_metrics(
-    ranking: Ranked, metrics: list[Metric], *, named: bool
+    ranking: subjects.Ranking, metrics: list[Metric], *, named: bool
 ) -> tuple[list[Metric], list[Metric]]:
     """The metrics that share an axis and have room on it, and the others."""
     drawn, left_out = subjects.of_one_scale(metrics, named=named)
@@ -198,7 +194,7 @@ def _draw_mean(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> 
     ax.plot(row["mean"], place, **canvas.look_of(style, **look))
 
 
-def _key(ranking: Ranked, standings: set[str], drawn: Iterable[Metric]) -> str:
+def _key(ranking: subjects.Ranking, standings: set[str], drawn: Iterable[Metric]) -> str:
     """The meaning of the marks and the letters."""
     marks = ["Diamond: best mean"]
     if "may be best" in standings:
@@ -208,7 +204,7 @@ def _key(ranking: Ranked, standings: set[str], drawn: Iterable[Metric]) -> str:
     return f"{', '.join(marks)} ({tests_of(ranking, drawn)}). Shared letter: no difference shown."
 
 
-def tests_of(ranking: Ranked, drawn: Iterable[Metric]) -> str:
+def tests_of(ranking: subjects.Ranking, drawn: Iterable[Metric]) -> str:
     """How pipelines were tested on the drawn metrics, in brackets behind a sentence."""
     correction, family = ranking.settings.get("correction"), ranking.settings.get("family_size")
     alpha = canvas.alpha_of(ranking.settings)
@@ -219,7 +215,7 @@ def tests_of(ranking: Ranked, drawn: Iterable[Metric]) -> str:
     return f"p ≤ {alpha:g}{how}, {family} {'pair' if family == 1 else 'pairs'}"
 
 
-def ranking_title(ranking: Ranked, drawn: Sequence[Metric]) -> str:
+def ranking_title(ranking: subjects.Ranking, drawn: Sequence[Metric]) -> str:
     """The title of a picture of a ranking: its pipelines, and the metric if there is one."""
     names = shorten_names(ranking.frame["pipeline"]).short
     subject = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(names)
@@ -270,7 +266,7 @@ def _move_axis_to_top(ax: Axes) -> None:
     ax.spines["top"].set_position(("data", 0))
 
 
-def _groups_key(ranking: Ranked, bars: Sequence[tuple[str, ...]], drawn: Metric) -> str:
+def _groups_key(ranking: subjects.Ranking, bars: Sequence[tuple[str, ...]], drawn: Metric) -> str:
     tests = tests_of(ranking, [drawn])
     if not bars:
         return f"All pipelines differ from each other ({tests})."

@@ -71,7 +71,7 @@ class StripBlock:
 
 
 def strip(
-    subject: subjects.DrawnComparison | subjects.Evaluation,
+    subject: subjects.Comparison | subjects.Evaluation,
     metrics: MetricNames = None,
     *,
     other: subjects.Evaluation | None = None,
@@ -127,7 +127,7 @@ def strip(
 
 
 def _rows(
-    comparison: subjects.DrawnComparison, pair: subjects.CandidatePair, drawn: Sequence[Metric]
+    comparison: subjects.Comparison, pair: subjects.Pairing, drawn: Sequence[Metric]
 ) -> Iterator[StripMetric]:
     frame = comparison.frame[comparison.frame["candidate"] == pair.candidate.name]
     alpha = canvas.alpha_of(comparison.settings)
@@ -301,8 +301,8 @@ def _draw_mark(ax: Axes, verdict: Shown, across: float, place: float, style: Art
 
 def _finish(
     ax: Axes,
-    comparison: subjects.DrawnComparison,
-    pair: subjects.CandidatePair,
+    comparison: subjects.Comparison,
+    pair: subjects.Pairing,
     blocks: Sequence[StripBlock],
     places: Sequence[Sequence[float]],
 ) -> None:

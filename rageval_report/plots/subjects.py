@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,16 @@ from rageval_report.results import Result
 from rageval_report.scores import Catalogue, Metric, Scored, resolver
 from rageval_report.types import FloatArray
 
-if TYPE_CHECKING:
-    from rageval_report.analysis.compare import Comparison
-    from rageval_report.analysis.pairing import Pairing
+if TYPE_CHECKING:  # the results that plots draw, which stand above this room
+    from rageval_report.analysis.calibrate import Calibration as Calibration
+    from rageval_report.analysis.compare import Comparison as Comparison
+    from rageval_report.analysis.history import History as History
+    from rageval_report.analysis.monitor import Monitoring as Monitoring
+    from rageval_report.analysis.pairing import Pairing as Pairing
+    from rageval_report.analysis.pareto import ParetoFront as ParetoFront
+    from rageval_report.analysis.rank import Ranking as Ranking
+    from rageval_report.analysis.variance import Variance as Variance
+    from rageval_report.analysis.weighted import Figure as Figure
 
 # More rows would not be readable.
 MOST_ROWS = 60
@@ -78,11 +85,6 @@ class ScoreCounts:
         return float(self.counts[self.levels <= score].sum()) / self.n
 
 
-# The results that plots draw. They stand above this room, so only type checkers import them.
-CandidatePair: TypeAlias = "Pairing"
-DrawnComparison: TypeAlias = "Comparison"
-
-
 def result_with(subject: object, attribute: str, what: str) -> Any:
     """The subject, if it is a result with this attribute; `DataError` says what a plot draws."""
     if isinstance(subject, Result) and hasattr(subject, attribute):
@@ -100,11 +102,11 @@ def evaluation_of(subject: object) -> Evaluation:
     return cast("Evaluation", subject)
 
 
-def comparison_of(subject: object, other: object, metrics: MetricNames = None) -> DrawnComparison:
+def comparison_of(subject: object, other: object, metrics: MetricNames = None) -> Comparison:
     """The subject, if it is a comparison; an evaluation against another; else `DataError`."""
     if isinstance(subject, Result) or not hasattr(subject, "comparative_summary"):
         what = "a comparison: compare(baseline, candidate)"
-        comparison: DrawnComparison = result_with(subject, "pairings", what)
+        comparison: Comparison = result_with(subject, "pairings", what)
         return comparison
     if other is None:
         raise DataError(
@@ -112,7 +114,7 @@ def comparison_of(subject: object, other: object, metrics: MetricNames = None) -
             "compare(baseline, candidate)"
         )
     summary = cast("Evaluation", subject).comparative_summary(other, metrics=metrics)
-    return cast("DrawnComparison", summary)
+    return cast("Comparison", summary)
 
 
 def slices_of(subject: object, by: str | None, metrics: MetricNames) -> Result:
@@ -145,7 +147,7 @@ def single_metric(known: Mapping[str, Metric], metric: str | None) -> Metric:
     return select_metrics(known, metric)[0]
 
 
-def compared_metrics(comparison: DrawnComparison) -> dict[str, Metric]:
+def compared_metrics(comparison: Comparison) -> dict[str, Metric]:
     """The metrics of a comparison, in the order of its frame."""
     known = {ours.name: ours for pair in comparison.pairings for ours, _ in pair.metrics}
     return {name: known[name] for name in dict.fromkeys(comparison.frame["metric"])}
@@ -168,7 +170,7 @@ def _metric_of(name: str, row: pd.Series, catalogue: Catalogue) -> Metric:
     return replace(known, **{"name": name, "bounds": bounds, **fields})
 
 
-def comparison_title(comparison: DrawnComparison) -> str:
+def comparison_title(comparison: Comparison) -> str:
     """The title of a comparison: its candidate, or "Candidates", against the baseline."""
     if len({pair.baseline.name for pair in comparison.pairings}) > 1:
         return comparison.title  # of the effects of several settings
@@ -176,33 +178,33 @@ def comparison_title(comparison: DrawnComparison) -> str:
     return f"{names[0] if len(names) == 1 else 'Candidates'} against {baseline}"
 
 
-def names_of_comparison(comparison: DrawnComparison) -> ShortNames:
+def names_of_comparison(comparison: Comparison) -> ShortNames:
     """Short names of the baseline and of the candidates."""
     runs = [comparison.pairings[0].baseline, *(pair.candidate for pair in comparison.pairings)]
     return shorten_names(run.name for run in runs)
 
 
-def names_of_pair(pair: CandidatePair) -> ShortNames:
+def names_of_pair(pair: Pairing) -> ShortNames:
     """Short names of a baseline and a candidate."""
     return shorten_names([pair.baseline.name, pair.candidate.name])
 
 
 def fitting_metrics(
-    comparison: DrawnComparison, metrics: list[Metric], *, named: bool
+    comparison: Comparison, metrics: list[Metric], *, named: bool
 ) -> tuple[list[Metric], list[Metric]]:
     """The metrics whose rows, one per candidate, have room in a picture, and the others."""
     most = len(metrics) if named else max(1, MOST_ROWS // len(comparison.pairings))
     return metrics[:most], metrics[most:]
 
 
-def margin_of(comparison: DrawnComparison, metric: Metric) -> float | None:
+def margin_of(comparison: Comparison, metric: Metric) -> float | None:
     """The margin of equivalence for a metric, if the comparison has one."""
     margin = comparison.settings.get("margin")
     value = margin.get(metric.name) if isinstance(margin, Mapping) else margin
     return None if value is None else float(str(value))
 
 
-def select_candidate(comparison: DrawnComparison, candidate: str | None) -> CandidatePair:
+def select_candidate(comparison: Comparison, candidate: str | None) -> Pairing:
     """The pair of the named candidate; the only one if none is named."""
     by_name = {pair.candidate.name: pair for pair in comparison.pairings}
     if candidate is None and len(by_name) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -16,9 +16,6 @@ from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.scores import Metric
 
-if TYPE_CHECKING:
-    from rageval_report.analysis.history import History
-
 _MARKERS = ("o", "s", "D", "^", "P", "X")
 # Up to this many runs have bars for intervals, and lines are shifted a little from each other; more
 # runs have bands, if there are few lines, because bands of many lines would hide each other.
@@ -29,7 +26,7 @@ _MOST_NAMED = 5
 
 
 def trends(
-    subject: History,
+    subject: subjects.History,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
@@ -39,7 +36,7 @@ def trends(
 
     Parameters
     ----------
-    subject : History
+    subject : subjects.History
         The result of `rageval_report.run_history.history`.
     metrics : str or iterable of str, optional
         By any of their names, up to six that share an axis. If omitted, the largest group that
@@ -58,7 +55,9 @@ def trends(
     ring marks the first run with a regression against the baseline. If one metric is drawn, the
     dotted line is the mean of the baseline.
     """
-    history: History = subjects.result_with(subject, "changes", "a history: history('runs/')")
+    history: subjects.History = subjects.result_with(
+        subject, "changes", "a history: history('runs/')"
+    )
     frame = history.frame
     known = subjects.metrics_of_frame(frame)
     requested = subjects.select_metrics(known, metrics)
@@ -199,7 +198,7 @@ def _interval_note(n_runs: int, n_lines: int, level: str) -> str:
     return f"Bands: {level} of the mean." if n_lines <= _MOST_BANDS else ""
 
 
-def _regression_note(shown: pd.DataFrame, history: History, names: ShortNames) -> str:
+def _regression_note(shown: pd.DataFrame, history: subjects.History, names: ShortNames) -> str:
     baseline = names.of(history.settings["baseline"])
     key = "Star and dotted line: the baseline." if len(set(shown["metric"])) == 1 else ""
     if shown["first_regression"].any():
