@@ -160,6 +160,10 @@ class EvaluationReport(Result, Mapping[str, float | int]):
     {'Exact Match': 0.6666666666666666, 'nr_correct_queries': 2, 'nr_incorrect_queries': 1}
     >>> report.sentences
     ('correct: exact_match = 1; 2 of 3 queries are correct',)
+    >>> report.to_dict()["correct"]
+    'correct: exact_match = 1; 2 of 3 queries are correct'
+    >>> report.printed().summary
+    'hybrid: 2 of 3 queries are correct (exact_match = 1).'
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
