@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +12,13 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import is_scan
 from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.reports.sentences import counted
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness
 from rageval_report.scores.correct import yes_or_no
 from rageval_report.scores.correct_notion import CorrectNotion, find_notion, words_with_refusals
 from rageval_report.stats.base import check_level
-from rageval_report.stats.means import interval_of_count, mean_interval
+from rageval_report.stats.means import interval_of_count
 from rageval_report.types import BoolArray, FloatArray
 
 FINE, UNKNOWN = "fine", "unknown"
@@ -43,19 +45,12 @@ _HALF = 0.5  # a score of 0 or 1 is yes above it
 def failure_causes(
     evaluation: Scored, *, k: int = 5, correct: Correct | CorrectNotion | None = None
 ) -> pd.Series:
-    """The cause of each query's failure: a name of `CAUSES`, "fine", or "unknown".
-
-    It needs ``hit@k`` or ``recall@k`` and what a correct answer is, and uses ``hit`` or ``recall``
-    over the whole ranking, ``citation_hit``, ``false_refusal`` and ``hallucinated_answer``.
-    """
-    answers = correctness(evaluation, correct)
+    """The cause of each query's failure: a name of `CAUSES`, "fine", or "unknown"."""
+    right, wrong = _yes_and_no(correctness(evaluation, correct))
     within = _gold_found(evaluation, f"@{k}")
     if within is None:
-        raise DataError(
-            f"breakdown needs the metric hit@{k} or recall@{k}; metrics: "
-            f"{', '.join(evaluation.metrics)}"
-        )
-    right, wrong = _yes_and_no(answers)
+        known = ", ".join(evaluation.metrics)
+        raise DataError(f"breakdown needs the metric hit@{k} or recall@{k}; metrics: {known}")
     is_within, is_beyond = _yes_and_no(within)
     # Without a metric of the whole ranking, gold beyond the first k cannot be seen.
     anywhere = _gold_found(evaluation, "")
@@ -109,28 +104,23 @@ def breakdown(
     correct: Correct | CorrectNotion | None = None,
     confidence_level: float = 0.95,
 ) -> Result:
-    """The number of failed queries by cause: each is counted under the first thing that went wrong.
-
-    The shares are those of the queries whose cause is known.
-    """
-    anything: Any = evaluation
-    if is_scan(anything):
-        evaluation, counts = anything.head, anything.count_causes(k, correct)
+    """The number of failed queries by cause: each counts under the first thing that went wrong."""
+    run: Any = evaluation
+    if is_scan(run):
+        evaluation, counts = run.head, run.count_causes(k, correct)
     else:
         counts = CauseCounts.of(evaluation, failure_causes(evaluation, k=k, correct=correct))
-    n_unknown = counts.by_cause[UNKNOWN]
-    rows: list[dict[str, object]] = []
+    n_unknown, unmeasured, rows = counts.by_cause[UNKNOWN], counts.unmeasured, []
     for cause, what in {FINE: "nothing went wrong", **CAUSES}.items():
-        share = _share(counts.by_cause[cause], counts.n_queries - n_unknown, confidence_level)
-        row: dict[str, object] = {"n": counts.by_cause[cause], "share": share[0]}
-        row |= {"ci_low": share[1], "ci_high": share[2]}
-        if cause in counts.unmeasured:
-            row = {"n": pd.NA, **dict.fromkeys(("share", "ci_low", "ci_high"), np.nan)}
-        rows.append({"cause": cause, "what": what, **row})
+        n = counts.by_cause[cause]
+        share = _share(n, counts.n_queries - n_unknown, confidence_level)
+        unknown = pd.NA, math.nan, math.nan, math.nan
+        rows.append((cause, what, *(unknown if cause in unmeasured else (n, *share))))
+    columns = ("cause", "what", "n", "share", "ci_low", "ci_high")
     notes = [
         f"{cause} is not measured, as no query is scored on {names[0]!r}: {instead}"
         for cause, (names, instead) in _MEASURES.items()
-        if cause in counts.unmeasured
+        if cause in unmeasured
     ]
     if n_unknown:
         notes.append(
@@ -141,10 +131,10 @@ def breakdown(
     rule = "" if notion is None else words_with_refusals(evaluation, notion)
     return Result(
         f"Why {evaluation.name} fails",
-        pd.DataFrame(rows).astype({"n": "Int64"}),
+        pd.DataFrame(rows, columns=columns).astype({"n": "Int64"}),
         {"k": k, "correct": rule, "confidence_level": confidence_level},
         tuple(notes),
-        headline=("cause", "what", "n", "share", "ci_low", "ci_high"),
+        headline=columns,
     )
 
 
@@ -152,49 +142,42 @@ def retrieval_by_generation(
     evaluation: Scored, *, k: int = 5, correct: Correct | CorrectNotion | None = None
 ) -> Result:
     """Retrieval passed or failed, by the answer right or wrong."""
-    right, within = correctness(evaluation, correct), _gold_found(evaluation, f"@{k}")
+    answers, within = correctness(evaluation, correct), _gold_found(evaluation, f"@{k}")
     if within is None:
         raise DataError(f"retrieval_by_generation needs the metric hit@{k} or recall@{k}")
-    (is_right, is_wrong), (is_within, is_beyond) = _yes_and_no(right), _yes_and_no(within)
-    rows, n_unknown = [], len(right)
-    for word, holds in (("passed (gold ", is_within), ("failed (gold not ", is_beyond)):
-        n_right, n_wrong = int((is_right & holds).sum()), int((is_wrong & holds).sum())
-        estimate, low, high = _share(n_right, n_right + n_wrong)
-        n_unknown -= n_right + n_wrong
-        rows.append(
-            {
-                "retrieval": f"{word}in the first {k})",
-                "correct": n_right,
-                "incorrect": n_wrong,
-                "n": n_right + n_wrong,
-                "share_correct": estimate,
-                "ci_low": low,
-                "ci_high": high,
-            }
-        )
-    verb = "query is" if n_unknown == 1 else "queries are"
+    (right, wrong), rows, n_unknown = _yes_and_no(answers), [], len(answers)
+    for word, holds in zip(("passed (gold", "failed (gold not"), _yes_and_no(within), strict=True):
+        n_right, n_wrong = int((right & holds).sum()), int((wrong & holds).sum())
+        n = n_right + n_wrong
+        n_unknown -= n
+        rows.append((f"{word} in the first {k})", n_right, n_wrong, n, *_share(n_right, n, 0.95)))
+    columns = ("retrieval", "correct", "incorrect", "n", "share_correct", "ci_low", "ci_high")
+    left_out = f"{counted(n_unknown, 'query is', 'queries are')} left out: a score is missing"
     return Result(
         f"Retrieval and answers of {evaluation.name}",
-        pd.DataFrame(rows),
+        pd.DataFrame(rows, columns=columns),
         {"k": k, "confidence_level": 0.95},
-        (f"{n_unknown} {verb} left out: a score is missing",) if n_unknown else (),
+        (left_out,) if n_unknown else (),
     )
 
 
-def _share(n_true: int, n: int, level: float = 0.95) -> tuple[float, float, float]:
+def _share(n_true: int, n: int, level: float) -> tuple[float, float, float]:
     """A share with its limits; NaN of nothing."""
-    share = interval_of_count(n_true, n, check_level(level)) if n else mean_interval([])
+    check_level(level)
+    if not n:
+        return math.nan, math.nan, math.nan
+    share = interval_of_count(n_true, n, level)
     return share.estimate, share.low, share.high
 
 
 def _gold_found(evaluation: Scored, cutoff: str) -> pd.Series | None:
     """Whether any gold is among the results; None if no metric says so."""
-    known = {metric.known_as: metric.name for metric in evaluation.metrics.values()}
-    for stem in _RANKING:
-        if stem + cutoff in known:
-            values = _numbers(evaluation, stem + cutoff)
-            return yes_or_no(values > 0, np.isnan(values), evaluation.scores.index)
-    return None
+    known_as = {metric.known_as for metric in evaluation.metrics.values()}
+    name = next((stem + cutoff for stem in _RANKING if stem + cutoff in known_as), None)
+    if name is None:
+        return None
+    values = _numbers(evaluation, name)
+    return yes_or_no(values > 0, np.isnan(values), evaluation.scores.index)
 
 
 def _numbers(evaluation: Scored, name: str) -> FloatArray:
@@ -207,6 +190,5 @@ def _numbers(evaluation: Scored, name: str) -> FloatArray:
 
 def _yes_and_no(answers: pd.Series) -> tuple[BoolArray, BoolArray]:
     """Where the answer is yes, and where it is no; neither where it is unknown."""
-    array = answers.array
-    yes = array.to_numpy(dtype=np.bool_, na_value=False)
-    return yes, ~(yes | np.asarray(array.isna()))
+    yes = answers.array.to_numpy(dtype=np.bool_, na_value=False)
+    return yes, ~(yes | answers.isna().to_numpy())

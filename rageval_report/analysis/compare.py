@@ -42,7 +42,6 @@ from rageval_report.analysis.pairing import (
     compared_rows,
     pair_runs,
 )
-from rageval_report.analysis.report_files import REPORTS
 from rageval_report.analysis.rules import Rule
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.analysis.verdicts import (
@@ -367,7 +366,8 @@ class Comparison(Result):
         Report('hybrid against bm25', 3 verdicts, 6 sections, 202 queries)
         """
         check_options("Comparison.report()", options, ReportKeywords.__annotations__)
-        return REPORTS["comparison"](self, **options)
+        report: Report = load("rageval_report.reports:report_comparison")(self, **options)
+        return report
 
     def save(self, path: str | Path, *, force: bool = True) -> Path | Any:
         """Write the comparison to a file, as every result, or log it to MLflow.

@@ -67,6 +67,11 @@ def common_queries_note(runs: Sequence[Scored], ids: pd.Index) -> list[str]:
     return [] if longest == len(ids) else [note]
 
 
+def runs_title(text: str, runs: Sequence[Scored]) -> str:
+    """A title with the number and the names of the runs."""
+    return text.format(n=len(runs), names=", ".join(dict.fromkeys(run.name for run in runs)))
+
+
 def metrics_in_all_runs(
     runs: Sequence[Scored], metrics: str | Iterable[str] | None
 ) -> list[tuple[Metric, ...]]:
@@ -109,7 +114,8 @@ class Repeats(Result):
     @property
     def sentences(self) -> tuple[str, ...]:
         """The noise of each metric, and how many runs are worth their cost."""
-        return tuple(self._sentence(row) for row in self.frame.to_dict("records"))
+        rows = zip(self.frame["metric"], self.frame["n_repeats"], strict=True)
+        return tuple(f"{metric}: {self._sentence(metric, worth)}" for metric, worth in rows)
 
     def printed(self) -> Answer:
         """For how many metrics one run is enough, the table, and at most three notes."""
@@ -120,20 +126,39 @@ class Repeats(Result):
             sentence += f"; noise matters for {join_names(names, _MOST_NAMED)}"
         return answer_of(self, f"{sentence}.")
 
-    def _sentence(self, row: Mapping[Any, Any]) -> str:
-        metric, parts = row["metric"], self.components.get(row["metric"])
+    def _sentence(self, metric: str, worth: float) -> str:
+        parts, level = self.components.get(metric), float(str(self.settings["confidence_level"]))
         if parts is None or parts.n < 2:
-            few = "no query is" if parts is None else "only one query is"
-            return f"{metric}: {few} scored in every run"
+            return f"{'no' if parts is None else 'only one'} query is scored in every run"
         if parts.within == 0:
-            return f"{metric}: all {parts.k} runs give equal scores on all {parts.n} queries"
-        level = f"{100 * float(str(self.settings['confidence_level'])):g} % CI"
-        low, high = parts.sd_within.low, parts.sd_within.high
+            return f"all {parts.k} runs give equal scores on all {parts.n} queries"
+        noise = parts.sd_within
+        error, floor = number(parts.standard_error()), number(math.sqrt(parts.between / parts.n))
+        if worth == 1:
+            advice = (
+                f"one run is enough for the mean: its standard error is {error}, and would be "
+                f"{floor} without noise"
+            )
+        elif worth > _MOST_WORTH:
+            advice = (
+                "queries hardly differ beyond the noise, so every repeat helps the mean; its "
+                f"standard error is {error}"
+            )
+        else:
+            more_runs, more_queries = (
+                number(parts.standard_error(*design))
+                for design in ((int(worth),), (1, parts.n * int(worth)))
+            )
+            advice = (
+                f"{rounded_count(int(worth))} runs bring the standard error of the mean from "
+                f"{error} to {more_runs}, and no number of runs brings it below {floor}; as many "
+                f"times the queries, run once, bring it to {more_queries}"
+            )
         return (
-            f"{metric}: a query's score moves by {number(parts.sd_within.estimate)} from run "
-            f"to run (SD, {level} {number(low)} to {number(high)}); means of two runs of "
-            f"{parts.n} queries differ by up to {number(row['noise_limit'])} by noise alone; "
-            f"{_worth_text(parts, row['n_repeats'])}"
+            f"a query's score moves by {number(noise.estimate)} from run to run (SD, "
+            f"{100 * level:g} % CI {number(noise.low)} to {number(noise.high)}); means of two runs "
+            f"of {parts.n} queries differ by up to {number(noise_limit(parts, level))} by noise "
+            f"alone; {advice}"
         )
 
     def stability(self) -> Result:
@@ -185,8 +210,7 @@ class Repeats(Result):
             for count in counts if parts.n > 1 else ():
                 error = parts.standard_error(count, n)
                 row = {"metric": name, "repeats": count, "n_queries": n, "standard_error": error}
-                row |= {"variance": error**2}
-                row |= {"noise_limit": noise_limit(parts.within, n, count, level)}
+                row |= {"variance": error**2, "noise_limit": noise_limit(parts, level, n * count)}
                 rows.append({**row, "with_more_queries": parts.standard_error(1, n * count)})
         return Result(
             f"Repeats of each query: {self.title}",
@@ -269,7 +293,7 @@ def repeats(
     ids, rows = common_queries(evaluations), []
     components: dict[str, VarianceComponents] = {}
     for own in metrics_in_all_runs(evaluations, metrics):
-        metric = own[0]
+        metric, parts = own[0], None
         columns = [
             run.scores[mine.name].reindex(ids).to_numpy(dtype=np.float64)
             for run, mine in zip(evaluations, own, strict=True)
@@ -280,17 +304,15 @@ def repeats(
             bounds = metric.bounds if kind_of_mean(metric) != "real" else None  # a formality
             parts = variance_components(table, bounds=bounds, confidence_level=level)
             components[metric.name] = parts
-        head = {"metric": metric.name, "title": metric.title, "n": len(table)}
-        numbers = _numbers(components.get(metric.name), tolerance, level)
-        rows.append({**head, "n_dropped": len(ids) - len(table), **numbers})
-    frame = pd.DataFrame(rows)
+        head = metric.name, metric.title, len(table), len(ids) - len(table)
+        rows.append(head + _numbers(parts, tolerance, level))
+    frame = pd.DataFrame(rows, columns=_COLUMNS)
     pvalues = frame["run_effect_pvalue"].to_numpy(dtype=np.float64)
     frame["run_effect_pvalue_adjusted"] = adjust_pvalues(pvalues)
     worth = zip(map(components.get, frame["metric"]), frame["n_repeats"], strict=True)
     frame["verdict"] = [_verdict(parts, n) for parts, n in worth]
-    names = dict.fromkeys(run.name for run in evaluations)
     return Repeats(
-        f"{len(evaluations)} runs of {', '.join(names)}",
+        runs_title("{n} runs of {names}", evaluations),
         frame,
         {"n_runs": len(evaluations), "confidence_level": level, "tolerance": tolerance},
         (*common_queries_note(evaluations, ids), *_notes(evaluations, frame, components, level)),
@@ -305,39 +327,30 @@ def repeats(
 
 
 _COLUMNS = (
-    *("n_runs", "mean", "sd_within", "sd_within_ci_low", "sd_within_ci_high", "sd_between"),
+    *("metric", "title", "n", "n_dropped", "n_runs", "mean"),
+    *("sd_within", "sd_within_ci_low", "sd_within_ci_high", "sd_between"),
     *("icc", "icc_ci_low", "icc_ci_high", "share_between", "share_within", "standard_error"),
     *("n_repeats", "run_effect_pvalue", "noise_limit"),
 )
 
 
-def _numbers(parts: VarianceComponents | None, tolerance: float, level: float) -> dict[str, float]:
-    """The numbers of a row; NaN if no query was scored in every run."""
+def _numbers(parts: VarianceComponents | None, tolerance: float, level: float) -> tuple[float, ...]:
+    """The numbers of a row from ``n_runs`` on; NaN if no query was scored in every run."""
     if parts is None:
-        return dict.fromkeys(_COLUMNS, math.nan)
-    within, icc, several = parts.sd_within, parts.icc, parts.n > 1
-    values = (
-        *(parts.k, parts.mean, within.estimate, within.low, within.high),
-        math.sqrt(parts.between) if several else math.nan,
+        return (math.nan,) * (len(_COLUMNS) - 4)
+    noise, icc, is_known = parts.sd_within, parts.icc, parts.n > 1
+    return (
+        *(parts.k, parts.mean, noise.estimate, noise.low, noise.high),
+        math.sqrt(parts.between) if is_known else math.nan,
         *(icc.estimate, icc.low, icc.high, parts.share_between, 1.0 - parts.share_between),
-        parts.standard_error() if several else math.nan,
-        repeats_worth(parts.between, parts.within, tolerance),
-        parts.run_effect_pvalue,
-        noise_limit(parts.within, parts.n, 1, level),
+        parts.standard_error() if is_known else math.nan,
+        *(repeats_worth(parts.between, parts.within, tolerance), parts.run_effect_pvalue),
+        noise_limit(parts, level),
     )
-    return dict(zip(_COLUMNS, values, strict=True))
 
 
 def repeats_worth(between: float, within: float, tolerance: float) -> float:
-    """The fewest runs that bring the standard error near to its value without noise.
-
-    Infinite if queries do not differ, so that every repeat helps; NaN if that is unknown.
-
-    Examples
-    --------
-    >>> repeats_worth(0.04, 0.01, 0.05), repeats_worth(0.0, 0.01, 0.05)
-    (3.0, inf)
-    """
+    """The fewest runs that bring the standard error near to its value without noise."""
     if math.isnan(between):
         return math.nan
     if within == 0:
@@ -349,18 +362,12 @@ def repeats_worth(between: float, within: float, tolerance: float) -> float:
     return float(max(1, math.ceil(needed - 1e-9)))
 
 
-def noise_limit(within: float, n: int, n_runs: int = 1, level: float = 0.95) -> float:
-    """The difference between the means of two measurements that is due to noise alone.
-
-    Examples
-    --------
-    >>> round(noise_limit(0.01, 100), 4)  # 1.96 times the root of 2 * 0.01 / 100
-    0.0277
-    """
+def noise_limit(parts: VarianceComponents, level: float, n: int | None = None) -> float:
+    """The difference between the means of two measurements of n scores by noise alone."""
     from scipy.special import ndtri
 
     # Twice, because both measurements have noise of their own.
-    return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * within / (n * n_runs))
+    return float(ndtri(0.5 + level / 2.0)) * math.sqrt(2.0 * parts.within / (n or parts.n))
 
 
 def _verdict(parts: VarianceComponents | None, worth: float) -> str:
@@ -371,27 +378,6 @@ def _verdict(parts: VarianceComponents | None, worth: float) -> str:
     if worth > _MOST_WORTH:
         return "every repeat helps"
     return "one run is enough" if worth == 1 else f"worth {worth:.0f} runs"
-
-
-def _worth_text(parts: VarianceComponents, worth: float) -> str:
-    error, floor = parts.standard_error(), math.sqrt(parts.between / parts.n)
-    if worth == 1:
-        return (
-            f"one run is enough for the mean: its standard error is {number(error)}, and would be "
-            f"{number(floor)} without noise"
-        )
-    if worth > _MOST_WORTH:
-        return (
-            "queries hardly differ beyond the noise, so every repeat helps the mean; its standard "
-            f"error is {number(error)}"
-        )
-    runs = int(worth)
-    return (
-        f"{rounded_count(runs)} runs bring the standard error of the mean from {number(error)} to "
-        f"{number(parts.standard_error(runs))}, and no number of runs brings it below "
-        f"{number(floor)}; as many times the queries, run once, bring it to "
-        f"{number(parts.standard_error(1, parts.n * runs))}"
-    )
 
 
 def _notes(
@@ -406,29 +392,26 @@ def _notes(
             f"{pvalue_text(row['run_effect_pvalue_adjusted'])}); more than noise of single "
             "queries changed between the runs"
         )
-    dated = [DatedRun.of(run, config=getattr(run, "config", None)) for run in runs]
-    fields = fields_of(dated)
+    first, *others = [DatedRun.of(run, config=getattr(run, "config", None)) for run in runs]
+    fields = fields_of([first, *others])
     changes = {
-        str(change)
-        for run in dated[1:]
-        for change in config_changes(dated[0].config, run.config, fields)
+        str(change) for run in others for change in config_changes(first.config, run.config, fields)
     }
     if changes:
         yield (
             "the configurations of the runs differ or are unknown, so their scores may differ by "
             f"more than noise: {'; '.join(sorted(changes))}"
         )
-    edited = dict.fromkeys(query_set_change(dated[0], run) for run in dated[1:])
+    edited = dict.fromkeys(query_set_change(first, run) for run in others)
     if any("another reference" in change for change in edited):
         yield f"the gold set is not the same in all runs: {'; '.join(filter(None, edited))}"
     dropped = frame[frame["n_dropped"] > 0]
     if len(dropped):
         counts = map("{} {}".format, dropped["metric"], dropped["n_dropped"])
         yield f"queries left out because some run did not score them: {', '.join(counts)}"
-    kinds = {name: twin.kind for name in components if (twin := runs[0].metrics.get(name))}
-    binary = [name for name, kind in kinds.items() if kind == "binary" and components[name].within]
-    if binary:
-        names = ", ".join(binary)
+    known = [(name, runs[0].metrics[name].kind, parts.within) for name, parts in components.items()]
+    if rough := [name for name, kind, within in known if kind == "binary" and within]:
+        names = ", ".join(rough)
         yield f"{names}: the interval of icc assumes normal scores, so for 0/1 scores it is rough"
 
 
@@ -436,18 +419,7 @@ def _notes(
 
 
 def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
-    """The agreement of the runs on each query; see `Repeats.stability`.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> runs = [
-    ...     RAGPipelineEvaluation("hybrid", {"query_id": ["a", "b"], "exact_match": scores})
-    ...     for scores in ([1, 1], [1, 0], [1, 1])
-    ... ]
-    >>> stability(runs).frame[["agreement", "flips"]].round(2).values.tolist()
-    [[0.67, 2], [1.0, 0]]
-    """
+    """The agreement of the runs on each query; see `Repeats.stability`."""
     ids = pd.Index(dict.fromkeys(i for run in runs for i in run.scores.index), name="query_id")
     n_runs = np.sum([ids.isin(run.scores.index) for run in runs], axis=0)
     frame, notes = pd.DataFrame({"n_runs": n_runs}, index=ids), []
@@ -467,13 +439,14 @@ def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
         frame["agreement"] = np.maximum(share, 1.0 - share)
         frame["flips"] = flips.astype("Int64").mask(share.isna())
         known = frame["agreement"].dropna()
-        also = f"; {len(frame) - len(known)} more are unscored in all runs"
+        n_unknown = len(frame) - len(known)
         notes += [
             describe_notions(runs, notions),
             f"{int((known < 1).sum())} of {len(known)} queries are correct in some runs and "
-            f"incorrect in others{also if len(known) < len(frame) else ''}",
+            "incorrect in others"
+            + (f"; {n_unknown} more are unscored in all runs" if n_unknown else ""),
         ]
-    for name, cells_of, measure in _MEASURES:
+    for name, (cells_of, measure) in _MEASURES.items():
         cells = [cells_of(run) for run in runs]
         if all(column is not None for column in cells):  # every run must have them
             columns = [map(plain_value, column.reindex(ids).tolist()) for column in cells]
@@ -484,9 +457,8 @@ def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
         frame = frame.sort_values(keys, ascending=[k == "agreement" for k in keys], kind="stable")
     if "answer_distance" in frame:
         notes.append(f"only the first {MOST_LETTERS} letters of answers are compared")
-    names = dict.fromkeys(run.name for run in runs)
     return Result(
-        f"Stability of each query over {len(runs)} runs of {', '.join(names)}",
+        runs_title("Stability of each query over {n} runs of {names}", runs),
         frame,
         {"n_runs": len(runs), "correct": "" if notions is None else notions[0].words},
         tuple(notes),
@@ -494,10 +466,7 @@ def stability(runs: Sequence[Scored], correct: Correct | None = None) -> Result:
 
 
 def _details(run: Scored, names: Sequence[str]) -> pd.Series | None:
-    """The first column of these names.
-
-    The scores are searched too, as a column of truth values may have been taken for a metric.
-    """
+    """The first column of these names, of the details or of truth values taken for a metric."""
     cells = join_details(run.scores, run.details)
     name = first_named(map(str, cells), names)
     return None if name is None else cells[name]
@@ -505,10 +474,9 @@ def _details(run: Scored, names: Sequence[str]) -> pd.Series | None:
 
 def _refusals(run: Scored) -> pd.Series | None:
     """Whether the run refused each question: a column, the outcome of a trace, or two scores."""
-    known = _details(run, _REFUSALS)
+    known, outcome = _details(run, _REFUSALS), _details(run, ("outcome",))
     if known is not None:
         return known
-    outcome = _details(run, ("outcome",))
     if outcome is not None and outcome.isin(_OUTCOMES).all():
         return outcome.map({"refused": True, "answered": False})
     names = {metric.known_as: name for name, metric in run.metrics.items()}
@@ -529,43 +497,32 @@ def _citation_stability(citations: list[Any]) -> float:
     """The share of documents cited by every run, of those cited by any; 1 if none is."""
     if len(citations) < 2:
         return math.nan
-    cited = []
-    for cell in citations:
-        if isinstance(cell, list | tuple):  # as texts, because a dict cannot be a member of a set
-            cited.append({json.dumps(citation, sort_keys=True) for citation in cell})
-        else:
-            cited.append(set(str(cell).replace(",", " ").split()))
+    cited = [
+        # As texts, because a dict cannot be a member of a set.
+        {json.dumps(citation, sort_keys=True) for citation in cell}
+        if isinstance(cell, list | tuple)
+        else set(str(cell).replace(",", " ").split())
+        for cell in citations
+    ]
     any_of = set().union(*cited)
     return len(set.intersection(*cited)) / len(any_of) if any_of else 1.0
 
 
 def _answer_distance(answers: list[Any]) -> float:
     """The median edit distance over pairs of answers."""
-    if len(answers) < 2:
-        return math.nan
-    pairs = combinations(map(str, answers), 2)
-    return float(median(edit_distance(first, second) for first, second in pairs))
+    distances = [edit_distance(*pair) for pair in combinations(map(str, answers), 2)]
+    return float(median(distances)) if distances else math.nan
 
 
-_MEASURES: tuple[tuple[str, Callable[[Scored], Any], Callable[[list[Any]], float]], ...] = (
-    ("refusal_agreement", _refusals, _refusal_agreement),
-    ("citation_stability", partial(_details, names=_CITATIONS), _citation_stability),
-    ("answer_distance", partial(_details, names=ANSWER), _answer_distance),
-)
+_MEASURES: dict[str, tuple[Callable[[Scored], Any], Callable[[list[Any]], float]]] = {
+    "refusal_agreement": (_refusals, _refusal_agreement),
+    "citation_stability": (partial(_details, names=_CITATIONS), _citation_stability),
+    "answer_distance": (partial(_details, names=ANSWER), _answer_distance),
+}
 
 
 def edit_distance(first: str, second: str) -> float:
-    """The Levenshtein distance over the length of the longer text: 0 for equal texts, at most 1.
-
-    A column of the table of distances is stored as two integers with one bit per letter: where the
-    distance goes up from one letter to the next, and where it goes down (Myers 1999, in the form of
-    Hyyrö 2003). The first `MOST_LETTERS` letters of each are compared.
-
-    Examples
-    --------
-    >>> round(edit_distance("kitten", "sitting"), 3)  # 3 of 7
-    0.429
-    """
+    """The Levenshtein distance over the length of the longer text: 0 for equal texts, at most 1."""
     first, second = first[:MOST_LETTERS], second[:MOST_LETTERS]
     if first == second:
         return 0.0

@@ -34,37 +34,7 @@ def outcome_table(
     other_correct: Correct | CorrectNotion | None = None,
     on: str | None = None,
 ) -> pd.DataFrame:
-    """The ids of the queries that both, neither, or only one of two runs answers correctly.
-
-    Parameters
-    ----------
-    evaluation, other : Scored
-        Two runs; rows are paired by query id.
-    correct : see `correctness`, optional
-        What a correct answer is; if omitted, the rule of each run, else the same column of both.
-    other_correct : see `correctness`, optional
-        The rule for the other run, if it differs.
-    on : str, optional
-        A column of texts, such as "question", that matches the queries if the runs' ids differ; the
-        ids of the first run are shown.
-
-    Returns
-    -------
-    DataFrame
-        Columns of query ids, padded with None to the length of the longest: ``both_correct``,
-        ``both_incorrect``, ``only_{name}_correct``, ``only_{other}_correct``. If there are any,
-        also ``unscored`` (common queries whose correctness is unknown in one run or both) and
-        ``only_in_{name}``, ``only_in_{other}`` (queries that only one run has). ``attrs["n"]`` is
-        the number of queries of each column, ``attrs["notes"]`` says what is correct.
-
-    Raises
-    ------
-    AlignmentError
-        If the runs share no query, or no text.
-    DataError
-        If both have the same name, or nothing says what is correct in both.
-    """
-    check_evaluations((evaluation, other), "comparative_detailed_summary(other)")
+    """The ids of the queries that both, neither, or only one of two runs answers correctly."""
     names = check_two_names(evaluation, other)
     if on is not None:
         other = match_queries(other, evaluation, on)
@@ -76,19 +46,15 @@ def outcome_table(
         answers_by(run, notion).reindex(pair.ids)
         for run, notion in zip((evaluation, other), notions, strict=True)
     )
-    common = outcome_masks(*answers)
-    ids = [pair.ids[mask].tolist() for mask in common]
-    alone = [pair.only_baseline.tolist(), pair.only_candidate.tolist()]
-    return outcome_frame(
-        dict(zip(outcome_columns(*names), [*ids, *alone], strict=True)),
-        notes=notes_on_notions((evaluation, other), notions),
-    )
+    common = [pair.ids[mask] for mask in _outcome_masks(*answers)]
+    ids = [own.tolist() for own in (*common, pair.only_baseline, pair.only_candidate)]
+    by_outcome = dict(zip(outcome_columns(*names), ids, strict=True))
+    return outcome_frame(by_outcome, notes=notes_on_notions((evaluation, other), notions))
 
 
 def check_two_names(evaluation: Scored, other: Scored) -> tuple[str, str]:
     """The names of two runs, which are parts of the names of columns; `DataError` if equal."""
-    if evaluation.name == other.name:
-        raise DataError(f"both runs are named {other.name!r}; give each its own name")
+    check_evaluations((evaluation, other), "comparative_detailed_summary(other)")
     return evaluation.name, other.name
 
 
@@ -100,25 +66,12 @@ def outcome_columns(first: str, second: str) -> tuple[str, ...]:
     )
 
 
-def outcome_masks(ours: pd.Series, theirs: pd.Series) -> tuple[BoolArray, ...]:
-    """Where both answers are correct, neither, the first, the second, and where it is not known.
-
-    Examples
-    --------
-    >>> answers = [pd.Series(side, dtype="boolean") for side in ([True, None], [False, True])]
-    >>> [mask.tolist() for mask in outcome_masks(*answers)][2:]
-    [[True, False], [False, False], [False, True]]
-    """
+def _outcome_masks(ours: pd.Series, theirs: pd.Series) -> list[BoolArray]:
+    """Where both answers are correct, neither, the first, the second, and where it is not known."""
     known = (ours.notna() & theirs.notna()).to_numpy()
     first, second = (side.fillna(False).to_numpy(dtype=bool) for side in (ours, theirs))
-    both, ours_alone, theirs_alone = first & second, first & ~second, ~first & second
-    return (
-        known & both,
-        known & ~(first | second),
-        known & ours_alone,
-        known & theirs_alone,
-        ~known,
-    )
+    outcomes = ((True, True), (False, False), (True, False), (False, True))
+    return [*(known & (first == one) & (second == two) for one, two in outcomes), ~known]
 
 
 def outcome_frame(
@@ -127,17 +80,7 @@ def outcome_frame(
     *,
     notes: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """The table of query ids by outcome, as in `outcome_table`.
-
-    Parameters
-    ----------
-    ids : mapping of str to sequence of str
-        The ids of each of the `outcome_columns`, in their order.
-    counts : mapping of str to int, optional
-        How many queries each column stands for; the number of its ids if omitted.
-    notes : sequence of str
-        What is correct.
-    """
+    """The ids of the `outcome_columns` as a table; `counts` if there are more queries than ids."""
     numbers = counts or {name: len(own) for name, own in ids.items()}
     shown = [name for i, name in enumerate(ids) if i < _N_KNOWN or numbers[name]]
     # Padded here, because pandas would pad with NaN instead of None.
@@ -160,10 +103,10 @@ def notions_of(
 ) -> tuple[CorrectNotion, CorrectNotion]:
     """What a correct answer of each run is; `DataError` if nothing says it in both."""
     if other_correct is not None:
-        by_run = tuple(map(find_notion, runs, (correct, other_correct)))
+        notions = [find_notion(*own) for own in zip(runs, (correct, other_correct), strict=True)]
     else:
-        by_run = shared_notions(runs, correct) or ()
-    first, second = (*by_run, None, None)[:2]
+        notions = [*(shared_notions(runs, correct) or (None, None))]
+    first, second = notions
     if first is None or second is None:
         names = " and ".join(repr(run.name) for run in runs)
         raise DataError(f"no column says what is correct in {names} alike. {HOW_TO_SAY}")

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.analysis import arguments
-from rageval_report.analysis.agreement import votes_of
-from rageval_report.analysis.arguments import Clusters, check_count
 from rageval_report.analysis.noise import metrics_in_all_runs
 from rageval_report.analysis.pairing import twin_of
+from rageval_report.analysis.variance import crossed_cells
 from rageval_report.errors import AlignmentError, DataError
-from rageval_report.reports.sentences import number, pvalue_text, rounded_count
+from rageval_report.reports.sentences import counted, number, pvalue_text, rounded_count
 from rageval_report.results import Result
 from rageval_report.scores import METRICS, Metric, Scored
-from rageval_report.scores.states import VOTES
 from rageval_report.stats.base import check_integer, check_level, check_positive, check_probability
 from rageval_report.stats.columns import Column
 from rageval_report.stats.components import CrossedComponents, crossed_components
@@ -67,7 +66,7 @@ def plan(
     n_tests: int | None = None,
     power: float = 0.8,
     confidence_level: float = 0.95,
-    clusters: Clusters | None = None,
+    clusters: arguments.Clusters | None = None,
 ) -> Result:
     """How many queries show a difference that matters: from a baseline, a mean or nothing.
 
@@ -151,16 +150,16 @@ def plan(
     if correlation is not None and not -1.0 < correlation < 1.0:
         raise DataError(f"correlation must lie between -1 and 1; got {correlation}")
     shared = USUAL_CORRELATION if correlation is None else float(correlation)
-    n_planned = None if n is None else check_count("n", n)
+    n_planned = None if n is None else arguments.check_count("n", n)
     if evaluations:
         if mean is not None or sd is not None:
             raise DataError("mean and sd are for a plan without a baseline; its scores have both")
         units = arguments.resolve_units(evaluations[0], clusters)
-        known = [
-            learnt if n_planned is None else replace(learnt, n=n_planned)
+        learnt = [
+            _learn(evaluations, own, shared, candidate, units)
             for own in metrics_in_all_runs(evaluations, metrics)
-            if (learnt := _learn(evaluations, own, shared, candidate, units)) is not None
         ]
+        known = [replace(each, n=n_planned or each.n) for each in learnt if each is not None]
         if not known:
             raise DataError("nothing to plan: no metric has two different scores")
     else:
@@ -168,17 +167,19 @@ def plan(
             if value is not None:
                 raise DataError(f"{name} needs a baseline: plan(baseline, {name}=...)")
         known = [_assume(metrics, mean, sd, n_planned, shared)]
-    tests = check_count("n_tests", n_tests) if n_tests is not None else len(known)
+    tests = len(known) if n_tests is None else arguments.check_count("n_tests", n_tests)
     is_guessed = correlation is None and candidate is None
     rows = [
-        _Design(learnt, difference, *design, (1.0 - level) / tests, power).row(is_guessed)
-        for learnt in known
-        for difference in _differences_of(learnt, differences)
-        for design in _designs(learnt, repeats, judges)
+        _Aim(difference, *design, (1.0 - level) / tests, power).row(each, is_guessed=is_guessed)
+        for each in known
+        for difference in _differences_of(each, differences)
+        for design in _designs(each, repeats, judges)
     ]
     source = "" if mean is None else f", from a mean of {mean:g}"
-    source = f", from {evaluations[0].name}" if evaluations else source
-    hints = arguments.unnamed_clusters(evaluations[0], clusters) if evaluations else ()
+    hints: tuple[str, ...] = ()
+    if evaluations:
+        source = f", from {evaluations[0].name}"
+        hints = arguments.unnamed_clusters(evaluations[0], clusters)
     return Result(
         f"Queries needed{source}",
         pd.DataFrame(rows),
@@ -209,29 +210,43 @@ def _designs(
     known: _Known, repeats: int | Iterable[int], judges: int | Iterable[int]
 ) -> Iterator[tuple[int, int]]:
     runs, voices = ([n] if isinstance(n, int) else list(n) for n in (repeats, judges))
-    for n_runs in runs:
-        for n_judges in voices:
-            design = check_count("repeats", n_runs), check_count("judges", n_judges)
-            if known.noise is None and design != (1, 1):
-                raise DataError(
-                    "repeats and judges above 1 need a baseline that was run several times, or "
-                    "judged by several judges: plan(first_run, second_run, repeats=[1, 2, 3])"
-                )
-            yield design
+    for n_runs, n_judges in product(runs, voices):
+        design = arguments.check_count("repeats", n_runs), arguments.check_count("judges", n_judges)
+        if known.noise is None and design != (1, 1):
+            raise DataError(
+                "repeats and judges above 1 need a baseline that was run several times, or "
+                "judged by several judges: plan(first_run, second_run, repeats=[1, 2, 3])"
+            )
+        yield design
 
 
 # -- what is known of a metric
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What is known or assumed of one metric.
+class _Shares:
+    """McNemar's test of scores of 0 and 1, with the names of a `PlannedTest`."""
 
-    ``sd`` and ``mean`` are of the baseline, over queries, one run and one judge; ``correlation`` is
-    that of two pipelines' scores of a query, NaN if differences were measured: then
-    ``sd_difference`` is their standard deviation and ``changed`` their mean square, which for 0 and
-    1 is the share of queries that one pipeline alone gets right.
-    """
+    baseline: float
+    candidate: float
+
+    def needed(self, difference: float, power: float, *, alpha: float) -> float:
+        """The queries that show the difference of the shares; NaN if there is none."""
+        del difference
+        shares = self.baseline, self.candidate
+        if self.baseline == self.candidate:
+            return math.nan
+        return binary_queries_needed(*shares, power, alpha=alpha)
+
+    def power(self, difference: float, n: int, *, alpha: float) -> float:
+        """The probability that so many queries show it."""
+        del difference
+        return mcnemar_power(self.baseline, self.candidate, n, alpha=alpha)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known or assumed of one metric."""
 
     metric: Metric
     mean: float
@@ -245,11 +260,7 @@ class _Known:
     clusters: ClusterVariance | None = None
 
     def sd_of_differences(self, repeats: int, judges: int) -> float:
-        """The standard deviation of a query's difference between two pipelines.
-
-        The query's own part is shared by the pipelines to the extent of their correlation; noise is
-        not. How much a judge differs from others cancels out, as the same judges score both.
-        """
+        """The standard deviation of a query's difference between two pipelines."""
         own = 2.0 * (1.0 - self.correlation)
         if not math.isnan(self.sd_difference):
             return self.sd_difference
@@ -260,13 +271,8 @@ class _Known:
         noise = of_runs + of_judges + part("residual") / (repeats * judges)
         return math.sqrt(own * part("query") + 2.0 * noise)
 
-    def planned_test(self, sd: float) -> PlannedTest:
-        """The test of queries, or of whole clusters, whose differences have this deviation.
-
-        Clusters differ in their differences to the extent to which they differ in the baseline's
-        scores, unless differences were measured. Noise from run to run, or from judge to judge, is
-        within clusters.
-        """
+    def test_of_sd(self, sd: float) -> PlannedTest:
+        """The test of queries, or of whole clusters, whose differences have this deviation."""
         if self.clusters is None:
             return PlannedTest(sd)
         share = self.clusters.share_between
@@ -274,14 +280,22 @@ class _Known:
             share = min(1.0, 2.0 * (1.0 - self.correlation) * self.clusters.between / sd**2)
         return self.clusters.planned_test(sd**2, share)
 
-    def discordant(self, difference: float) -> tuple[float, float] | None:
-        """The shares of queries that only the baseline, only the candidate gets right.
+    def test(self, difference: float, sd: float) -> PlannedTest | _Shares | None:
+        """The test that shows a difference; None if the mean cannot move so far."""
+        if not self.is_binary:
+            return self.test_of_sd(sd)
+        shares = self._discordant(difference)
+        if shares is None or self.clusters is None:
+            return shares
+        # Of scores of 0 and 1 the variance follows from the shares that change.
+        variance = shares.baseline + shares.candidate - difference**2
+        return self.test_of_sd(math.sqrt(variance)) if variance > 0.0 else None
 
-        For a gain of this size, or a loss if a gain cannot be; None if neither can.
-        """
+    def _discordant(self, difference: float) -> _Shares | None:
+        """The shares for a gain of this size, or a loss if there is no room for a gain; or None."""
         if not math.isnan(self.changed):
             changed = min(max(self.changed, difference), 1.0)
-            return (changed - difference) / 2.0, (changed + difference) / 2.0
+            return _Shares((changed - difference) / 2.0, (changed + difference) / 2.0)
         before = self.mean
         after = before + difference if before + difference <= 1.0 + 1e-12 else before - difference
         if after < -1e-12:
@@ -289,7 +303,7 @@ class _Known:
         after = min(max(after, 0.0), 1.0)
         shared = self.correlation * math.sqrt(before * (1 - before) * after * (1 - after))
         both = min(before * after + shared, before, after)
-        return min(before, after) - both, max(before, after) - both
+        return _Shares(min(before, after) - both, max(before, after) - both)
 
 
 def _assume(
@@ -305,9 +319,8 @@ def _assume(
         raise DataError(f"metrics must name one metric if no baseline is given; got {len(names)}")
     known = METRICS[names[0]] if names[0] in METRICS else Metric(names[0], bounds=(0.0, 1.0))
     if sd is not None:
-        check_positive("sd", sd)
         own_mean = math.nan if mean is None else mean
-        return _Known(known, own_mean, sd, correlation, is_binary=False, n=n)
+        return _Known(known, own_mean, check_positive("sd", sd), correlation, is_binary=False, n=n)
     mean = 0.5 if mean is None else mean
     if not 0.0 < mean < 1.0:
         raise DataError(
@@ -340,11 +353,13 @@ def _learn(
         return None
     known = _Known(
         *(metric, column.mean, column.std, correlation, metric.kind == "binary", column.n),
-        noise=_noise(runs, own) if candidate is None else None,
         clusters=clusters,
     )
     if candidate is None:
-        return known
+        ids = pd.Index(dict.fromkeys(query for run in runs for query in run.scores.index))
+        scores, *levels = crossed_cells(runs, own, ids, range(len(runs)))
+        several = len(runs) > 1 or len(set(levels[2])) > 1
+        return replace(known, noise=crossed_components(scores, *levels)) if several else known
     twin = twin_of(metric, candidate)
     if twin is None:
         raise AlignmentError(f"{candidate.name} has no metric {metric.name!r}")
@@ -360,119 +375,70 @@ def _learn(
     return measured if column.std > 0.0 else None
 
 
-def _noise(runs: Sequence[Scored], own: Sequence[Metric]) -> CrossedComponents | None:
-    """The sources of noise, if there are several runs, or judges."""
-    tables = []
-    for position, (run, metric) in enumerate(zip(runs, own, strict=True)):
-        votes = run.scores[[metric.name]].set_axis(["judge"], axis=1)
-        if f"{metric.name}{VOTES}" in run.details:
-            votes = votes_of(run, metric)
-        cells = votes.melt(ignore_index=False, var_name="judge", value_name="score")
-        tables.append(cells.assign(run=position, query=cells.index.astype(str)))
-    cells = pd.concat(tables)
-    if len(runs) < 2 and cells["judge"].nunique() < 2:
-        return None
-    columns = (cells[name].to_numpy() for name in ("score", "query", "run", "judge"))
-    return crossed_components(*columns)
-
-
 # -- what a difference needs
 
 
 @dataclass(frozen=True)
-class _Design:
+class _Aim:
     """A difference to show, with runs and judges of each query, a level and a power."""
 
-    known: _Known
     difference: float
     repeats: int
     judges: int
     alpha: float
     power: float
 
-    def _test(self, known: _Known) -> PlannedTest | tuple[float, float] | None:
-        """The test of the differences, or the shares that McNemar's takes; None if none can be."""
-        sd = known.sd_of_differences(self.repeats, self.judges)
-        if not known.is_binary:
-            return known.planned_test(sd)
-        shares = known.discordant(self.difference)
-        if shares is None or known.clusters is None:
-            return shares
-        # Of scores of 0 and 1 the variance follows from the shares that change.
-        variance = sum(shares) - self.difference**2
-        return known.planned_test(math.sqrt(variance)) if variance > 0.0 else None
-
     def units_needed(self, known: _Known) -> float:
         """The units that show the difference; NaN if none or more than ten million do."""
-        test = self._test(known)
-        if isinstance(test, PlannedTest):
-            return test.needed(self.difference, self.power, alpha=self.alpha)
-        if test is None or test[0] == test[1]:
+        test = known.test(self.difference, known.sd_of_differences(self.repeats, self.judges))
+        if test is None:
             return math.nan
-        return binary_queries_needed(*test, self.power, alpha=self.alpha)
+        return test.needed(self.difference, self.power, alpha=self.alpha)
 
-    def power_of(self, units: float) -> float:
-        """The probability that so many units show the difference; NaN without a set."""
-        if not units >= 2:
-            return math.nan if math.isnan(units) else 0.0
-        test = self._test(self.known)
-        if isinstance(test, PlannedTest):
-            return test.power(self.difference, int(units), alpha=self.alpha)
-        return math.nan if test is None else mcnemar_power(*test, int(units), alpha=self.alpha)
-
-    def row(self, is_guessed: bool) -> dict[str, object]:
+    def row(self, known: _Known, *, is_guessed: bool) -> dict[str, object]:
         """The row of the table."""
-        known, sd = self.known, self.known.sd_of_differences(self.repeats, self.judges)
-        clusters, size = known.clusters, known.clusters.size if known.clusters else 1.0
-        units = math.nan if known.n is None else known.n
-        if clusters is not None and known.n is not None:
-            units = max(1, round(known.n / size))
-        others = (replace(known, correlation=r) for r in _CORRELATIONS)
-        low, high = (self.units_needed(k) if is_guessed else math.nan for k in others)
+        sd, clusters = known.sd_of_differences(self.repeats, self.judges), known.clusters
+        size = 1.0 if clusters is None else clusters.size
+        n = math.nan if known.n is None else known.n
+        units = n if clusters is None or math.isnan(n) else max(1, round(n / size))
         needed = self.units_needed(known)
+        low, high = (
+            self.units_needed(replace(known, correlation=r)) if is_guessed else math.nan
+            for r in _CORRELATIONS
+        )
         # A gate has a test of its own, one-sided and without correction for other metrics.
-        of_gate = known.planned_test(sd).needed_for_margin(self.difference, self.power)
+        of_gate = known.test_of_sd(sd).needed_for_margin(self.difference, self.power)
+        test, power = known.test(self.difference, sd), math.nan if math.isnan(units) else 0.0
+        if units >= 2:
+            power = math.nan
+            if test is not None:
+                power = test.power(self.difference, int(units), alpha=self.alpha)
 
         def queries(count: float) -> float:
             return count if math.isnan(count) else math.ceil(count * size - 1e-9)
 
-        row = {
-            "metric": known.metric.name,
-            "title": known.metric.title,
-            "difference": self.difference,
-            "repeats": self.repeats,
-            "judges": self.judges,
-            "sd_difference": sd,
-            "n_needed": queries(needed),
-            "n_needed_low": queries(low),
-            "n_needed_high": queries(high),
-            "n_no_regression": queries(of_gate),
-            "n": math.nan if known.n is None else known.n,
-            "power": self.power_of(units),
-            "smallest_pvalue": 2.0 ** (1 - units),
-        }
+        row: dict[str, Any] = {"metric": known.metric.name, "title": known.metric.title}
+        row |= {"difference": self.difference, "repeats": self.repeats, "judges": self.judges}
+        row |= {"sd_difference": sd, "n_needed": queries(needed), "n_needed_low": queries(low)}
+        row |= {"n_needed_high": queries(high), "n_no_regression": queries(of_gate), "n": n}
+        row |= {"power": power, "smallest_pvalue": 2.0 ** (1 - units)}
         if clusters is not None:
-            row |= {
-                "n_clusters_needed": needed,
-                "n_clusters": units,
-                "cluster_size": size,
-                "share_between": clusters.share_between,
-            }
-        return row | {"verdict": self._verdict(row)}
+            row |= {"n_clusters_needed": needed, "n_clusters": units, "cluster_size": size}
+            row |= {"share_between": clusters.share_between}
+        return row | {"verdict": f"{known.metric.name}: {self._verdict(row)}"}
 
-    def _verdict(self, row: dict[str, Any]) -> str:
-        what, size = row["metric"], f"{self.difference:.3g}"
+    def _verdict(self, row: Mapping[str, Any]) -> str:
+        size, in_clusters = f"{self.difference:.3g}", "n_clusters" in row
         if math.isnan(row["n_needed"]):
             why = "the mean cannot move so far, or no set is large enough"
-            return f"{what}: a difference of {size} cannot be resolved: {why}"
-        in_clusters, needed = "n_clusters" in row, f"{rounded_count(int(row['n_needed']))} queries"
+            return f"a difference of {size} cannot be resolved: {why}"
+        needed = f"{rounded_count(int(row['n_needed']))} queries"
         if in_clusters:
             n_clusters = rounded_count(int(row["n_clusters_needed"]))
             needed = f"{n_clusters} clusters of {row['cluster_size']:.3g} queries, {needed} in all"
-        sentence = f"{what}: to detect {size}, ask about {needed}"
+        sentence = f"to detect {size}, ask about {needed}"
         if (self.repeats, self.judges) != (1, 1):
-            runs = f"{self.repeats} run{'s' if self.repeats > 1 else ''}"
-            judges = f"{self.judges} judge{'s' if self.judges > 1 else ''}"
+            runs, judges = counted(self.repeats, "run"), counted(self.judges, "judge")
             sentence += f" with {runs} and {judges} of each"
         if not math.isnan(row["n_needed_low"]):
             low, high = (_count_or_many(row[name]) for name in ("n_needed_low", "n_needed_high"))
@@ -481,17 +447,17 @@ class _Design:
         if math.isnan(row["n"]):
             return sentence
         n = int(row["n_clusters"] if in_clusters else row["n"])
-        counted = f"the {n}{' clusters' if in_clusters else ''} of this set"
         if n < FEWEST_UNITS:
             word = "clusters" if in_clusters else "queries"
             return f"{sentence}; {n} {word} are too few for any test"
-        chance = f"would show it in {100 * row['power']:.0f} % of the comparisons"
+        these = f"the {n}{' clusters' if in_clusters else ''} of this set"
         if row["n"] >= row["n_needed"]:
-            return f"{sentence}; {counted} are enough"
+            return f"{sentence}; {these} are enough"
+        chance = f"would show it in {100 * row['power']:.0f} % of the comparisons"
         # Below one half, most of the evaluations would miss the difference.
         if row["power"] < 0.5:
-            return f"{sentence}; it cannot be resolved with {counted}, which {chance}"
-        return f"{sentence}; {counted} {chance}"
+            return f"{sentence}; it cannot be resolved with {these}, which {chance}"
+        return f"{sentence}; {these} {chance}"
 
 
 def _count_or_many(count: float) -> str:
@@ -605,24 +571,29 @@ def audit(
         if counts is None
         else _count_cases(n, counts, alpha, power)
     )
-    is_test = n >= FEWEST_UNITS  # fewer queries show nothing
-    rows: list[dict[str, Any]] = []
-    for case, (low, high, pvalue), needed in cases:
-        row = {"case": case, "difference": means[1] - means[0]}
-        tested = {"ci_low": low, "ci_high": high, "pvalue": pvalue}
-        row |= {name: value if is_test else math.nan for name, value in tested.items()}
-        rows.append({**row, "is_shown": is_test and pvalue <= alpha, "n_needed": needed})
+    frame = pd.DataFrame(cases, columns=["case", "ci_low", "ci_high", "pvalue", "n_needed"])
+    frame.insert(1, "difference", means[1] - means[0])
+    if n < FEWEST_UNITS:  # so few queries show nothing
+        frame[["ci_low", "ci_high", "pvalue"]] = math.nan
+    frame.insert(5, "is_shown", frame["pvalue"] <= alpha)
     what = f"{number(means[0])} to {number(means[1])} on {n} queries"
-    return Result(
-        f"Audit: {what}",
-        pd.DataFrame([rows[0] | {"verdict": f"{what}: {_verdict_on(rows, n)}"}, *rows[1:]]),
-        {"confidence_level": confidence_level, "n": n, "power": power},
-        tuple(_audit_notes(n, sd, is_share=counts is not None)),
-        headline=_AUDIT_HEADLINE,
-    )
+    verdict = f"{what}: {_verdict_on(frame, n)}"
+    frame["verdict"] = pd.Series([verdict]).reindex(frame.index)
+    notes = ["the claim is of one metric; if it is the best of several, it shows less"]
+    if counts is not None:
+        notes.insert(0, "the means are read as shares of right answers; for other scores give sd=")
+    elif sd is None:
+        notes.insert(
+            0,
+            f"the means are not shares of {n} queries, so the scores are taken to vary as much as "
+            "scores from 0 to 1 can; give sd= if they vary less",
+        )
+    settings = {"confidence_level": confidence_level, "n": n, "power": power}
+    return Result(f"Audit: {what}", frame, settings, tuple(notes), headline=_AUDIT_HEADLINE)
 
 
-_Case = tuple[str, tuple[float, float, float], float]
+# What the scores may be, the ends of the interval, the p-value, and the queries needed.
+_Case = tuple[str, float, float, float, float]
 
 
 def _counts_of(means: tuple[float, float], n: int) -> tuple[int, int] | None:
@@ -652,7 +623,7 @@ def _count_cases(n: int, counts: tuple[int, int], alpha: float, power: float) ->
         pvalue = paired_test(baseline, candidate, test="mcnemar-midp").pvalue
         needed = binary_queries_needed(lost / n, won / n, power, alpha=alpha)
         case = f"{won} queries won, {lost} lost{ends.get(lost, '')}"
-        yield case, (interval.low, interval.high, pvalue), needed
+        yield case, interval.low, interval.high, pvalue, needed
 
 
 def _score_cases(
@@ -677,35 +648,23 @@ def _score_cases(
         reach = error * float(special.stdtrit(n - 1, 1.0 - alpha / 2.0))
         pvalue = 2.0 * float(special.stdtr(n - 1, -abs(difference) / error))
         needed = PlannedTest(deviation).needed(difference, power, alpha=alpha)
-        limits = (difference - reach, difference + reach)
-        yield f"correlation {correlation:g}", (*limits, pvalue), needed
+        limits = difference - reach, difference + reach
+        yield f"correlation {correlation:g}", *limits, pvalue, needed
 
 
-def _verdict_on(rows: list[dict[str, Any]], n: int) -> str:
+def _verdict_on(frame: pd.DataFrame, n: int) -> str:
     if n < FEWEST_UNITS:
         return f"too few queries for any test; at least {FEWEST_UNITS} are needed"
-    shown, best, worst = [row["is_shown"] for row in rows], rows[0], rows[-1]
-    values = f"p {pvalue_text(best['pvalue'])} at best"
-    if len(rows) > 1:
-        values += f", {pvalue_text(worst['pvalue']).removeprefix('= ')} at worst"
-    if all(shown):
+    pvalues, needed = frame["pvalue"].tolist(), float(frame["n_needed"][0])
+    values = f"p {pvalue_text(pvalues[0])} at best"
+    if len(frame) > 1:
+        values += f", {pvalue_text(pvalues[-1]).removeprefix('= ')} at worst"
+    if frame["is_shown"].all():
         return f"a difference is shown in every case ({values})"
-    if any(shown):
+    if frame["is_shown"].any():
         return f"whether a difference is shown depends on the unpublished scores ({values})"
-    needed = _count_or_many(best["n_needed"])
-    more = "" if math.isnan(best["n_needed"]) else " or more"
+    more = "" if math.isnan(needed) else " or more"
     return (
         f"no difference is shown, whatever the scores are ({values}); a difference of this size "
-        f"needs {needed} queries{more}"
+        f"needs {_count_or_many(needed)} queries{more}"
     )
-
-
-def _audit_notes(n: int, sd: float | None, *, is_share: bool) -> Iterator[str]:
-    if is_share:
-        yield "the means are read as shares of right answers; for other scores give sd="
-    elif sd is None:
-        yield (
-            f"the means are not shares of {n} queries, so the scores are taken to vary as much as "
-            "scores from 0 to 1 can; give sd= if they vary less"
-        )
-    yield "the claim is of one metric; if it is the best of several, it shows less"

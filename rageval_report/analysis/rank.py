@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from rageval_report._registry import load
 from rageval_report.analysis.arguments import (
     Clusters,
     EvaluationInput,
@@ -37,7 +38,6 @@ from rageval_report.analysis.objectives import (
 from rageval_report.analysis.pairing import MissingTreatment
 from rageval_report.analysis.pareto import ParetoFront, pareto_front
 from rageval_report.analysis.report import interval_of_clusters
-from rageval_report.analysis.report_files import REPORTS
 from rageval_report.analysis.weighted import (
     BEST,
     MAY_BE_BEST,
@@ -475,7 +475,8 @@ class Ranking(Result):
         Report('Ranking of bm25 and hybrid', 2 verdicts, 4 sections, 202 queries)
         """
         check_options("Ranking.report()", options, RankingReportKeywords.__annotations__)
-        return REPORTS["ranking"](self, **options)
+        report: Report = load("rageval_report.reports:report_ranking")(self, **options)
+        return report
 
     def _aims(
         self,

@@ -5,27 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import (
-    Clusters,
-    MeanKeywords,
-    check_percentiles,
-    choose_metrics,
-    clusters_setting,
-    interval_of_mean,
-    is_scan,
-    mean_limits,
-    percentile_column,
-    scores_of,
-    unnamed_clusters,
-)
-from rageval_report.analysis.pairing import check_evaluations
+from rageval_report.analysis import arguments
+from rageval_report.analysis.outcomes import check_two_names
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.errors import DataError, UnknownNameError, check_choice, check_options
 from rageval_report.files.writing import write_atomically
@@ -63,83 +51,63 @@ _DOMINATED = 0.8
 _DRAWN = ("bca", "percentile", "studentised")  # intervals that need a seed
 
 
-@dataclass(frozen=True)
-class MeanSettings:
-    """How the means of a table are described; see `summarise`."""
-
-    percentiles: Sequence[float] = QUARTILES
-    interval: str = "auto"
-    confidence_level: float = 0.95
-    n_resamples: int = 9999
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "percentiles", check_percentiles(self.percentiles))
-
-
 def summarise(
     evaluation: Scored | PipelineTable,
     *,
     metrics: str | Iterable[str] | None = None,
-    clusters: Clusters | None = None,
-    **keywords: Unpack[MeanKeywords],
+    clusters: arguments.Clusters | None = None,
+    percentiles: Sequence[float] = QUARTILES,
+    interval: str = "auto",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    seed: int = 0,
 ) -> Result:
     """Describe each metric of a pipeline: one row per metric, those of one group together.
 
     With clusters the intervals are those of CR2, within the metric's bounds, or without them if
     the interval is "t"; all other numbers stay as they are.
     """
-    plan = MeanSettings(**keywords)
-    table = table_of(evaluation, clusters)
-    rule = percentile_method(table.sample)
-    known = sorted(choose_metrics(table.sample, metrics), key=lambda m: GROUPS.index(m.group))
-    how: dict[str, Any] = {"method": plan.interval, "confidence_level": plan.confidence_level}
+    cuts, table = arguments.check_percentiles(percentiles), table_of(evaluation, clusters)
+    rule, names = percentile_method(table.sample), [*map(arguments.percentile_column, cuts)]
+    known = sorted(
+        arguments.choose_metrics(table.sample, metrics), key=lambda m: GROUPS.index(m.group)
+    )
+    how: dict[str, Any] = {"method": interval, "confidence_level": confidence_level}
+    draws: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
     rows: list[dict[str, object]] = []
-    methods: list[str] = []
     names_by_note: dict[str, list[str]] = {}
     for metric in known:
-        column = table.column(metric)
-        error = None if clusters is None else table.error(metric)
-        if clusters is not None:
-            interval = interval_of_clusters(metric, column.minimum, error, **how)
+        column, units = table.column(metric), {}
+        if clusters is None:
+            mean = arguments.interval_of_mean(metric, column, **how, **draws)
         else:
-            draws: dict[str, Any] = {"n_resamples": plan.n_resamples, "seed": plan.seed}
-            interval = interval_of_mean(metric, column, **how, **draws)
-        methods.append(interval.method)
-        for note in interval.notes:
+            error = table.error(metric)
+            mean = interval_of_clusters(metric, column.minimum, error, **how)
+            units = {"n_clusters": error.n_clusters if error else 0}
+        for note in mean.notes:
             names_by_note.setdefault(note, []).append(metric.name)
-        cuts = percentiles_of(column, plan.percentiles, method=rule).tolist()
-        rows.append(
-            {
-                "metric": metric.name,
-                "title": metric.title,
-                "group": metric.group,
-                "kind": metric.kind,
-                "greater_is_better": metric.greater_is_better,
-                "n": column.n,
-                "n_unscored": table.n_queries - column.n,
-                "mean": column.mean,
-                "ci_low": interval.low,
-                "ci_high": interval.high,
-                "ci_method": interval.method,
-                "std": column.std,
-                "min": column.minimum,
-                **dict(zip(map(percentile_column, plan.percentiles), cuts, strict=True)),
-                "max": column.maximum,
-            }
-            | ({} if clusters is None else {"n_clusters": error.n_clusters if error else 0})
-        )
-    settings: dict[str, object] = {**asdict(plan), "percentile_method": rule}
-    if not set(methods) & set(_DRAWN):  # a seed moves a number only where something is drawn
-        del settings["n_resamples"], settings["seed"]
-    settings |= {**dialect_settings([table.sample]), **table.settings, **clusters_setting(clusters)}
-    notes = (f"{', '.join(names)}: {note}" for note, names in names_by_note.items())
-    return Result(
-        f"Evaluation of {table.sample.name}",
-        pd.DataFrame(rows),
-        settings,
-        (*notes, *table.notes(known)),
-    )
+        row: dict[str, object] = {"metric": metric.name, "title": metric.title}
+        row |= {"group": metric.group, "kind": metric.kind}
+        row |= {"greater_is_better": metric.greater_is_better, "n": column.n}
+        row |= {"n_unscored": table.n_queries - column.n, "mean": column.mean}
+        row |= {"ci_low": mean.low, "ci_high": mean.high, "ci_method": mean.method}
+        row |= {"std": column.std, "min": column.minimum}
+        row |= zip(names, percentiles_of(column, cuts, method=rule).tolist(), strict=True)
+        rows.append({**row, "max": column.maximum, **units})
+    is_drawn = any(row["ci_method"] in _DRAWN for row in rows)  # else no seed moves a number
+    settings = {
+        "percentiles": cuts,
+        "interval": interval,
+        "confidence_level": confidence_level,
+        **(draws if is_drawn else {}),
+        "percentile_method": rule,
+        **dialect_settings([table.sample]),
+        **table.settings,
+        **arguments.clusters_setting(clusters),
+    }
+    notes = (f"{', '.join(own)}: {note}" for note, own in names_by_note.items())
+    title = f"Evaluation of {table.sample.name}"
+    return Result(title, pd.DataFrame(rows), settings, (*notes, *table.notes(known)))
 
 
 def interval_of_clusters(
@@ -150,16 +118,7 @@ def interval_of_clusters(
     method: str = "auto",
     confidence_level: float = 0.95,
 ) -> Interval:
-    """The interval of a mean from its standard error by clusters; None if nothing is scored.
-
-    Examples
-    --------
-    >>> from rageval_report.stats.units import clustered_standard_error
-    >>> error = clustered_standard_error([1.0, 1, 0, 0, 1, 0, 1, 1], list("aabbccdd"))
-    >>> interval = interval_of_clusters(Metric("recall", bounds=(0, 1)), 0.0, error)
-    >>> round(interval.low, 3), round(interval.high, 3)
-    (0.118, 0.954)
-    """
+    """The interval of a mean from its standard error by clusters; None if nothing is scored."""
     if method not in ("auto", "t"):
         raise DataError(
             f'interval must be "auto" or "t" with clusters; got {method!r}, which assumes '
@@ -168,7 +127,7 @@ def interval_of_clusters(
     check_level(confidence_level)
     if error is None:
         return Interval(*4 * (math.nan,), "cr2", confidence_level)
-    bounds = None if method == "t" else mean_limits(metric, lowest)
+    bounds = None if method == "t" else arguments.mean_limits(metric, lowest)
     # Latency and cost are limited on one side only, which the interval within bounds cannot use.
     if bounds is not None and not math.isfinite(bounds[1] - bounds[0]):
         bounds = None
@@ -201,6 +160,10 @@ class EvaluationReport(Result, Mapping[str, float | int]):
     {'Exact Match': 0.6666666666666666, 'nr_correct_queries': 2, 'nr_incorrect_queries': 1}
     >>> report.sentences
     ('correct: exact_match = 1; 2 of 3 queries are correct',)
+    >>> report.to_dict()["correct"]
+    'correct: exact_match = 1; 2 of 3 queries are correct'
+    >>> report.printed().summary
+    'hybrid: 2 of 3 queries are correct (exact_match = 1).'
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -212,30 +175,14 @@ class EvaluationReport(Result, Mapping[str, float | int]):
         return (self.correct,) if self.correct else ()
 
     def printed(self) -> Answer:
-        """How many queries are correct, the table, and at most three notes.
-
-        Examples
-        --------
-        >>> from rageval_report import RAGPipelineEvaluation
-        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
-        >>> RAGPipelineEvaluation("hybrid", data).evaluation_report().printed().summary
-        'hybrid: 2 of 3 queries are correct (exact_match = 1).'
-        """
+        """How many queries are correct, the table, and at most three notes."""
         rule, _, counts = self.correct.partition("; ")
         name = self.title.removeprefix("Evaluation of ")
         sentence = f"{name}: {counts} ({rule.removeprefix('correct: ')})."
         return answer_of(self, sentence if counts else self.title)
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole result as dicts, lists, numbers and texts, with what is correct.
-
-        Examples
-        --------
-        >>> from rageval_report import RAGPipelineEvaluation
-        >>> data = {"query_id": ["a", "b", "c"], "exact_match": [1, 0, 1]}
-        >>> RAGPipelineEvaluation("hybrid", data).evaluation_report().to_dict()["correct"]
-        'correct: exact_match = 1; 2 of 3 queries are correct'
-        """
+        """The whole result as dicts, lists, numbers and texts, with what is correct."""
         return {**super().to_dict(), **({"correct": self.correct} if self.correct else {})}
 
     def _means(self) -> dict[str, float | int]:
@@ -259,17 +206,16 @@ def evaluation_report(
     correct: Correct | CorrectNotion | None = None,
     *,
     metrics: str | Iterable[str] | None = None,
-    clusters: Clusters | None = None,
-    **settings: Unpack[MeanKeywords],
+    clusters: arguments.Clusters | None = None,
+    **settings: Unpack[arguments.MeanKeywords],
 ) -> EvaluationReport:
     """The report of one pipeline: every metric described, and the number of correct queries."""
-    check_options("evaluation_report()", settings, MeanKeywords.__annotations__)
+    check_options("evaluation_report()", settings, arguments.MeanKeywords.__annotations__)
     table = table_of(evaluation, clusters)
-    sample = table.sample
     summary = summarise(table, metrics=metrics, clusters=clusters, **settings)
-    frame, notion = summary.frame, find_notion(sample, correct)
+    frame, notion = summary.frame, find_notion(table.sample, correct)
     right: CorrectCounts | None = None
-    if is_scan(evaluation):
+    if arguments.is_scan(evaluation):
         scan: Any = evaluation
         unscored = scan.count_unscored(frame["metric"])
         if notion is not None and not callable(notion.rule):
@@ -277,14 +223,17 @@ def evaluation_report(
     else:
         unscored = UnscoredQueries.of(evaluation, frame["metric"])
         right = None if notion is None else CorrectCounts.of(answers_by(evaluation, notion))
-    level = float(str(summary.settings["confidence_level"]))
-    spent = [
-        _typical_note(row, table, level, has_clusters=clusters is not None)
-        for row in frame[frame["group"] == "performance"].to_dict("records")
-    ]
-    rule_note = why_unknown(sample) if notion is None else notion.note
+    counts, rule = {}, ""
+    if notion is not None and right is not None:
+        rule = declare_counts(table.sample, notion, right)
+        counts = {"nr_correct_queries": right.n_correct, "nr_incorrect_queries": right.n_incorrect}
+        counts |= {"nr_unscored_queries": right.n_unscored} if right.n_unscored else {}
+    # The interval of a quantile assumes independent queries.
+    level = float(str(summary.settings["confidence_level"])) if clusters is None else None
+    spent: list[Any] = frame[frame["group"] == "performance"].to_dict("records")
+    doubt = why_unknown(table.sample) if notion is None else notion.note
     percentiles = [name for name in map(str, frame) if name.startswith("p")]
-    counted = [] if clusters is None else ["n_clusters"]
+    units = [] if clusters is None else ["n_clusters"]
     return EvaluationReport(
         summary.title,
         frame,
@@ -292,43 +241,31 @@ def evaluation_report(
         (
             *unscored.notes(),
             *summary.notes,
-            *spent,
-            *([rule_note] if rule_note else []),
-            *unnamed_clusters(evaluation, clusters),
+            *(_typical_note(row, table, level) for row in spent),
+            *filter(None, [doubt]),
+            *arguments.unnamed_clusters(evaluation, clusters),
         ),
-        headline=(
-            *("title", "n", *counted, "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
+        (
+            *("title", "n", *units, "n_unscored", "mean", "ci_low", "ci_high", "std", "min"),
             *(*percentiles, "max"),
         ),
         grouped_by="group",
-        counts={} if right is None else _counts(right),
-        correct="" if notion is None or right is None else declare_counts(sample, notion, right),
+        counts=counts,
+        correct=rule,
     )
 
 
-def _counts(right: CorrectCounts) -> dict[str, int]:
-    counts = {"nr_correct_queries": right.n_correct, "nr_incorrect_queries": right.n_incorrect}
-    return counts | ({"nr_unscored_queries": right.n_unscored} if right.n_unscored else {})
-
-
-def _typical_note(
-    row: Mapping[Any, Any], table: PipelineTable, level: float, *, has_clusters: bool
-) -> str:
+def _typical_note(row: Mapping[str, Any], table: PipelineTable, level: float | None) -> str:
     """The typical and the bad case of latency or cost: a mean says little about a long tail."""
     column = table.column(table.sample.metrics[row["metric"]])
     cuts = percentiles_of(column, (50.0, 95.0), method=percentile_method(table.sample)).tolist()
-    parts = []
-    for word, share, cut in zip(("median", "p95"), (0.5, 0.95), cuts, strict=True):
-        text = f"{word} {number(cut)}"
-        if not has_clusters:  # the interval of a quantile assumes independent queries
+    parts = [f"median {number(cuts[0])}", f"p95 {number(cuts[1])}"]
+    if level is not None:
+        for place, share in enumerate((0.5, 0.95)):
             limits = quantile_interval(column, share, confidence_level=level)
-            known = not math.isnan(limits.low) and not math.isnan(limits.high)
-            text += (
-                f" ({100 * level:g} % CI {number(limits.low)} to {number(limits.high)})"
-                if known
-                else " (too few queries for an interval)"
-            )
-        parts.append(text)
+            ends = f"{100 * level:g} % CI {number(limits.low)} to {number(limits.high)}"
+            is_unknown = math.isnan(limits.low + limits.high)
+            parts[place] += f" ({'too few queries for an interval' if is_unknown else ends})"
     note = f"{row['metric']}: {', '.join(parts)}"
     if row["n"] > 1 and row["mean"] != 0.0:
         without = (row["mean"] * row["n"] - row["max"]) / (row["n"] - 1)
@@ -342,12 +279,9 @@ def _typical_note(
 
 def aggregated_scores(evaluation: Scored) -> pd.Series:
     """The mean of each metric over the queries that were scored; NaN if none was."""
-    columns = [scores_of(evaluation, metric) for metric in evaluation.metrics.values()]
-    means = [
-        # np.nanmean warns if every value is NaN.
-        math.nan if np.isnan(values).all() else float(np.nanmean(values))
-        for values in columns
-    ]
+    columns = [arguments.scores_of(evaluation, metric) for metric in evaluation.metrics.values()]
+    # np.nanmean warns if every value is NaN.
+    means = [math.nan if np.isnan(own).all() else float(np.nanmean(own)) for own in columns]
     return pd.Series(means, index=pd.Index(evaluation.metrics, name="metric"), name="mean")
 
 
@@ -371,14 +305,11 @@ class UnscoredQueries:
         scores = scores.loc[:, scores.isna().any()]
         if not scores.shape[1]:
             return cls(len(scores), {}, {})
-        states, reasons = states_frame(scores, evaluation.details), {}
-        for name in map(str, states):
-            texts = unscored_reasons(evaluation.details, name)[states[name] == FAILED]
-            reasons[name] = _count_texts(texts.dropna().map(_short), times)
-        counts = {
-            str(name): _count_texts(column[column != SCORED], times)
-            for name, column in states.items()
-        }
+        counts, reasons = {}, {}
+        for name, states in states_frame(scores, evaluation.details).items():
+            texts = unscored_reasons(evaluation.details, str(name))[states == FAILED]
+            reasons[str(name)] = _count_texts(texts.dropna().map(_short), times)
+            counts[str(name)] = _count_texts(states[states != SCORED], times)
         return cls(len(scores), counts, reasons)
 
     def notes(self) -> tuple[str, ...]:
@@ -393,10 +324,9 @@ class UnscoredQueries:
         names_by_reasons: dict[str, list[str]] = {}
         for name, reasons in self.reasons.items():
             if reasons:
-                most = reasons.most_common(_MOST_REASONS)
-                text = ", ".join(f"{reason!r} {n}" for reason, n in most)
-                more = len(reasons) - len(most)
-                text += f" and {more} other reasons" if more else ""
+                text = ", ".join(f"{why!r} {n}" for why, n in reasons.most_common(_MOST_REASONS))
+                more = len(reasons) - _MOST_REASONS
+                text += f" and {more} other reasons" if more > 0 else ""
                 names_by_reasons.setdefault(text, []).append(name)
         return (
             f"missing scores of {self.n_queries} queries, not in the means: {', '.join(texts)}",
@@ -453,11 +383,8 @@ def comparative_detailed_report(
     output_format: OutputFormat = "json",
     csv_file: str | Path | None = None,
 ) -> HaystackReport:
-    """Two runs side by side by query id: this run's details, then both sides' columns.
-
-    A query that only one run has keeps its row; the other run's cells are missing.
-    """
-    check_evaluations((evaluation, other), "comparative_detailed_report(other)")
+    """Two runs side by side by query id: this run's details, then both sides' columns."""
+    check_two_names(evaluation, other)
     kept = [] if keep_columns is None else list(keep_columns)
     sides = []
     for run in (evaluation, other):

@@ -8,13 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.analysis.agreement import votes_of
-from rageval_report.analysis.noise import common_queries, common_queries_note, metrics_in_all_runs
+from rageval_report.analysis.noise import (
+    common_queries,
+    common_queries_note,
+    metrics_in_all_runs,
+    runs_title,
+)
 from rageval_report.errors import DataError, check_choice
 from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import number, rounded_count
@@ -45,13 +51,7 @@ class Prices:
             raise DataError("answer_cost or judgement_cost must be above 0; got 0 for both")
 
     def of(self, n: Mapping[str, int]) -> float:
-        """What a design costs: each query answered in each run, each answer judged by each judge.
-
-        Examples
-        --------
-        >>> Prices(1.0, 0.5).of({"query": 10, "run": 2, "judge": 3})
-        50.0
-        """
+        """What a design costs: every query answered in every run, and judged by every judge."""
         return n["query"] * n["run"] * (self.answer + n["judge"] * self.judgement)
 
 
@@ -94,20 +94,19 @@ class Variance(Drawn):
             return f"{row['metric']}: all scores of each query are equal, and so are the queries"
         level = f"{100 * float(str(self.settings['confidence_level'])):g} % CI"
         limits = f"{level} {number(row['ci_low'])} to {number(row['ci_high'])}"
-        designs = self._designs(row["metric"], _HALF)
-        possible = [design for design in designs if not math.isnan(design["cost"])]
         advice = "no number of queries, runs and judges that was tried halves the interval"
-        if possible:
-            # The first of equal costs, because a change of one thing is easier than of several.
-            best = min(possible, key=lambda design: float(design["cost"]))
-            counts = [
-                f"{rounded_count(n)} {plural if n != 1 else factor}"
-                for factor, plural in _PLURALS.items()
-                if (n := best[f"n_{plural}"])
-            ]
+        designs = self._designs(row["metric"], _HALF)
+        # The first of equal costs, because a change of one thing is easier than of several.
+        best = min((own for own in designs if own["cost"] > 0), key=lambda d: d["cost"], default={})
+        if best:
+            queries, runs, judges = (
+                f"{rounded_count(n)} {one if n == 1 else plural}"
+                for one, plural in _PLURALS.items()
+                for n in (best[f"n_{plural}"],)
+            )
             advice = (
-                f"an interval half as wide costs least with {counts[0]}, {counts[1]} and "
-                f"{counts[2]} ({best['cost_ratio']:.1f} times the cost)"
+                f"an interval half as wide costs least with {queries}, {runs} and {judges} "
+                f"({best['cost_ratio']:.1f} times the cost)"
             )
         return (
             f"{row['metric']}: mean {number(row['mean'])} ({limits}, all sources counted); "
@@ -184,71 +183,44 @@ class Variance(Drawn):
     def _designs(self, metric: str, width: float) -> list[dict[str, Any]]:
         """The fewest queries, runs or judges that reach the aim alone, and the cheapest mixture."""
         parts, fixed, prices = self.components[metric], self.fixed, self.prices
-        now, aim = dict(parts.n), width * parts.standard_error_of(parts.n, self.fixed)
+        now, aim = dict(parts.n), width * parts.standard_error_of(parts.n, fixed)
         if aim == 0:
             return []
         # Of a factor with one level the noise is unknown, so more of it promises nothing.
         free = [factor for factor in _PLURALS if factor not in fixed and now[factor] > 1]
-        ways: dict[str, dict[str, int] | None] = {}
-        for factor in free:
-            count = (
-                _fewest_queries(parts, now, aim, fixed)
-                if factor == "query"
-                else _fewest_levels(parts, factor, aim, fixed)
-            )
-            ways[_PLURALS[factor]] = None if count is None else {**now, factor: count}
+        ways = {_PLURALS[factor]: _fewest(parts, now, factor, aim, fixed) for factor in free}
         # At least two levels, because with one the next evaluation could not show this noise.
-        tried = {
-            factor: range(2, _MOST[factor] + 1) if factor in free else (now[factor],)
+        runs, judges = (
+            range(2, _MOST[factor] + 1) if factor in free else (now[factor],)
             for factor in ("run", "judge")
-        }
-        mixtures = ({**now, "run": r, "judge": j} for r in tried["run"] for j in tried["judge"])
-        possible = (
-            {**n, "query": queries}
-            for n in mixtures
-            if (queries := _fewest_queries(parts, n, aim, fixed)) is not None
         )
-        ways["cheapest"] = min(possible, key=prices.of, default=None)
+        mixtures = (
+            _fewest(parts, {**now, "run": n_runs, "judge": n_judges}, "query", aim, fixed)
+            for n_runs, n_judges in product(runs, judges)
+        )
+        ways["cheapest"] = min(filter(None, mixtures), key=prices.of, default=None)
         rows: list[dict[str, Any]] = []
         for change, n in ways.items():
-            row = dict.fromkeys(("n_queries", "n_runs", "n_judges", "standard_error"), math.nan)
-            row |= {"cost": math.nan, "cost_ratio": math.nan}
-            if n is not None:
-                row = {f"n_{plural}": n[factor] for factor, plural in _PLURALS.items()}
-                row |= {"standard_error": parts.standard_error_of(n, fixed), "cost": prices.of(n)}
-                row |= {"cost_ratio": prices.of(n) / prices.of(now)}
-            rows.append({"metric": metric, "change": change, **row})
+            row: dict[str, Any] = {"metric": metric, "change": change}
+            row |= {f"n_{plural}": n[one] if n else math.nan for one, plural in _PLURALS.items()}
+            error = parts.standard_error_of(n, fixed) if n else math.nan
+            cost = prices.of(n) if n else math.nan
+            row |= {"standard_error": error, "cost": cost, "cost_ratio": cost / prices.of(now)}
+            rows.append(row)
         return rows
 
 
-def _fewest_levels(
-    parts: CrossedComponents, factor: str, aim: float, fixed: Sequence[str]
-) -> int | None:
-    """The fewest runs or judges that reach the aim, from the present number on."""
-    for count in range(parts.n[factor], _MOST[factor] + 1):
-        if parts.standard_error_of({**parts.n, factor: count}, fixed) <= aim:
-            return count
-    return None
-
-
-def _fewest_queries(
-    parts: CrossedComponents, n: Mapping[str, int], aim: float, fixed: Sequence[str]
-) -> int | None:
-    """The fewest queries that reach the aim; None if no number of them does.
-
-    The variance of the mean is a part that queries divide and a part that they do not.
-    """
-    of_single_query = parts.standard_error_of({**n, "query": 1}, fixed) ** 2
-    rest = sum(
-        source.variance / math.prod(n[factor] for factor in source.factors)
-        for source in parts.counted(fixed)
-        if "query" not in source.factors
-    )
+def _fewest(
+    parts: CrossedComponents, n: Mapping[str, int], factor: str, aim: float, fixed: Sequence[str]
+) -> dict[str, int] | None:
+    """The design with the fewest levels of a factor that reaches the aim; None if none does."""
+    designs: list[Any] = [{**n, factor: count} for count in (1, math.inf)]
+    of_single, rest = (parts.standard_error_of(design, fixed) ** 2 for design in designs)
     if aim**2 <= rest:
         return None
     # A quotient that is whole but for rounding must not be rounded up.
-    queries = max(2, math.ceil((of_single_query - rest) / (aim**2 - rest) - 1e-9))
-    return queries if queries <= _MOST["query"] else None
+    count = max(2, math.ceil((of_single - rest) / (aim**2 - rest) - 1e-9))
+    return {**n, factor: count} if count <= _MOST[factor] else None
 
 
 def variance(
@@ -341,20 +313,18 @@ def variance(
     run_of = range(len(evaluations)) if runs is None else runs
     ids, components, rows = common_queries(evaluations), {}, []
     for own in metrics_in_all_runs(evaluations, metrics):
-        cells = _cells(evaluations, own, run_of, judges, ids)
+        cells = crossed_cells(evaluations, own, ids, run_of, judges)
         parts = components[own[0].name] = crossed_components(*cells)
         rows.append(_row(own[0], parts, factors, level))
-    names = dict.fromkeys(run.name for run in evaluations)
-    settings = {
-        "answer_cost": prices.answer,
-        "confidence_level": level,
-        "fixed": "+".join(factors) or "none",
-        "judgement_cost": prices.judgement,
-    }
     return Variance(
-        f"Noise of {', '.join(names)}",
+        runs_title("Noise of {names}", evaluations),
         pd.DataFrame(rows),
-        settings,
+        {
+            "answer_cost": prices.answer,
+            "confidence_level": level,
+            "fixed": "+".join(factors) or "none",
+            "judgement_cost": prices.judgement,
+        },
         (*common_queries_note(evaluations, ids), *_notes(components, factors)),
         headline=("metric", "n", "mean", "standard_error", "ci_low", "ci_high", "verdict"),
         components=components,
@@ -363,42 +333,31 @@ def variance(
     )
 
 
-def _cells(
+def crossed_cells(
     evaluations: Sequence[Scored],
     own: Sequence[Metric],
-    runs: Sequence[object],
-    judges: Sequence[object] | None,
     ids: pd.Index,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The scores of a metric with their query, run and judge."""
+    runs: Sequence[object],
+    judges: Sequence[object] | None = None,
+) -> tuple[np.ndarray, ...]:
+    """The scores of a metric with query, run and judge; by default the judges of the details."""
     parts = []
     for place, (evaluation, metric) in enumerate(zip(evaluations, own, strict=True)):
-        table = evaluation.scores[[metric.name]].set_axis([""], axis=1)
-        if judges is not None:
-            table = table.set_axis([str(judges[place])], axis=1)
-        elif f"{metric.name}{VOTES}" in evaluation.details:
+        name = "" if judges is None else str(judges[place])
+        table = evaluation.scores[[metric.name]].set_axis([name], axis=1)
+        if judges is None and f"{metric.name}{VOTES}" in evaluation.details:
             table = votes_of(evaluation, metric)
         table = table.reindex(ids).reset_index(drop=True)
         cells = table.melt(ignore_index=False, var_name="judge", value_name="score")
         parts.append(cells.assign(query=cells.index, run=str(runs[place])))
     cells = pd.concat(parts, ignore_index=True)
-    return (
-        cells["score"].to_numpy(dtype=np.float64),
-        cells["query"].to_numpy(),
-        cells["run"].to_numpy(dtype=object),
-        # Without judges the name of the judge is empty, and an empty text is not a valid label.
-        ("judge " + cells["judge"].astype(str)).to_numpy(dtype=object),
-    )
+    # Without judges the name of the judge is empty, and an empty text is not a valid label.
+    cells["judge"] = "judge " + cells["judge"].astype(str)
+    return tuple(cells[name].to_numpy() for name in ("score", "query", "run", "judge"))
 
 
 def _in_words(source: str) -> str:
-    """A source of noise as a sentence names it.
-
-    Examples
-    --------
-    >>> _in_words("judge"), _in_words("query x judge"), _in_words("residual")
-    ('judges', 'queries x judges', 'the rest')
-    """
+    """A source of noise as a sentence names it, such as "queries x judges"."""
     words = {**_PLURALS, "residual": "the rest"}
     return " x ".join(words.get(part, part) for part in source.split(" x "))
 
@@ -407,29 +366,19 @@ def _row(
     metric: Metric, parts: CrossedComponents, fixed: tuple[str, ...], level: float
 ) -> dict[str, object]:
     interval, counted = parts.interval(confidence_level=level, fixed=fixed), parts.counted(fixed)
-    naive = parts.naive_standard_error
-    total = sum(source.of_mean for source in counted)
+    naive, total = parts.naive_standard_error, sum(source.of_mean for source in counted)
     largest: NoiseSource = max(counted, key=lambda source: source.of_mean)
     share = largest.of_mean / total if total else math.nan
-    return {
-        "metric": metric.name,
-        "title": metric.title,
-        "n": parts.n["query"],
-        "n_runs": parts.n["run"],
-        "n_judges": parts.n["judge"],
-        "n_scores": parts.n_scores,
-        "n_missing": parts.n_missing,
-        "mean": parts.mean,
-        "standard_error": interval.standard_error,
-        "ci_low": interval.low,
-        "ci_high": interval.high,
-        "df": parts.degrees_of_freedom(fixed),
-        "naive_standard_error": naive,
-        "ratio": interval.standard_error / naive if naive > 0 else math.nan,
-        "largest_source": largest.name if total else "",
-        "largest_share": share,
-        "verdict": f"{100 * share:.0f} % from {_in_words(largest.name)}" if total else "no noise",
-    }
+    row: dict[str, object] = {"metric": metric.name, "title": metric.title, "n": parts.n["query"]}
+    row |= {"n_runs": parts.n["run"], "n_judges": parts.n["judge"]}
+    row |= {"n_scores": parts.n_scores, "n_missing": parts.n_missing, "mean": parts.mean}
+    row |= {"standard_error": interval.standard_error, "ci_low": interval.low}
+    row |= {"ci_high": interval.high, "df": parts.degrees_of_freedom(fixed)}
+    row |= {"naive_standard_error": naive}
+    row |= {"ratio": interval.standard_error / naive if naive > 0 else math.nan}
+    row |= {"largest_source": largest.name if total else "", "largest_share": share}
+    verdict = f"{100 * share:.0f} % from {_in_words(largest.name)}" if total else "no noise"
+    return row | {"verdict": verdict}
 
 
 def _notes(components: Mapping[str, CrossedComponents], fixed: tuple[str, ...]) -> Iterator[str]:

@@ -68,20 +68,12 @@ def plot(
 
 @overload
 def plot(
-    subject: object,
-    kind: Plot,
-    *args: MetricNames,
-    ax: Axes | None = None,
-    **options: object,
+    subject: object, kind: Plot, *args: MetricNames, ax: Axes | None = None, **options: object
 ) -> Axes: ...
 
 
 def plot(
-    subject: object,
-    kind: str | Plot,
-    *args: MetricNames,
-    ax: Axes | None = None,
-    **options: object,
+    subject: object, kind: str | Plot, *args: MetricNames, ax: Axes | None = None, **options: object
 ) -> Axes:
     """Draw a subject.
 

@@ -29,14 +29,7 @@ class Bars:
 
 
 def bars_of(counted: ScoreCounts, metric: Metric) -> Bars:
-    """One bar per level if there are few levels, else bins of equal width from bound to bound.
-
-    Examples
-    --------
-    >>> ratings = ScoreCounts(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 1.0]))
-    >>> bars_of(ratings, Metric("rating", kind="ordinal")).counts.tolist()
-    [1.0, 2.0, 0.0, 1.0]
-    """
+    """One bar per level if there are few levels, else bins of equal width from bound to bound."""
     levels = counted.levels
     low, high = data_limits(levels, [metric])
     steps = np.arange(np.floor(low), np.ceil(high) + 1.0)
@@ -54,15 +47,7 @@ def bars_of(counted: ScoreCounts, metric: Metric) -> Bars:
 
 
 def is_lattice(counted: ScoreCounts) -> bool:
-    """Whether the scores have few distinct values, each shared by several queries.
-
-    Examples
-    --------
-    >>> is_lattice(ScoreCounts(np.array([0.0, 0.5, 1.0]), np.array([1.0, 2.0, 2.0])))
-    True
-    >>> is_lattice(ScoreCounts(np.array([0.1, 0.2, 0.3]), np.ones(3)))
-    False
-    """
+    """Whether the scores have few distinct values, each shared by several queries."""
     return counted.levels.size <= min(_MOST_LEVELS, _SHARED * counted.n)
 
 

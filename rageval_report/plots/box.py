@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.bars import bars_of, is_lattice
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.style import (
-    BLUE,
-    GREY,
-    SKY,
-    axes_for,
-    ink,
-    jitter,
-    look_of,
-    note_below,
-    opacity,
-    pad_limits,
-    tidy,
-)
-from rageval_report.plots.subjects import (
-    Evaluation,
-    MetricSummary,
-    ScoreCounts,
-    counted_scores,
-    data_limits,
-    directed_title,
-    direction_note,
-    evaluation_of,
-    is_scored,
-    left_out_note,
-    of_one_scale,
-    scored_values,
-    select_metrics,
-    summarise_metrics,
-)
 from rageval_report.scores import Metric
 from rageval_report.types import FloatArray
 
@@ -55,7 +27,7 @@ _RIDGE_KEY = "Bars: queries, scaled to the tallest of the row; diamond: mean wit
 
 
 def box(
-    subject: Evaluation,
+    subject: subjects.Evaluation,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
@@ -83,15 +55,15 @@ def box(
     The box spans the quartiles, its line is the median, the whiskers reach the furthest score
     within 1.5 box lengths; 0/1 scores have no box. The diamond is the mean.
     """
-    evaluation = evaluation_of(subject)
+    evaluation = subjects.evaluation_of(subject)
     drawn, notes = _drawn_metrics(evaluation, metrics)
-    summaries = summarise_metrics(evaluation, drawn)
+    summaries = subjects.summarise_metrics(evaluation, drawn)
     drawn = [evaluation.metrics[name] for name in summaries]
     rows, heads = _rows(drawn, summaries, len(evaluation.scores))
-    axes = axes_for(ax, 8.2, height_of(rows, 0.46))
+    axes = canvas.axes_for(ax, 8.2, height_of(rows, 0.46))
     places = lay_rows(axes, rows, heads)
     for metric, place in zip(drawn, places, strict=True):
-        values, summary = scored_values(evaluation, metric), summaries[metric.name]
+        values, summary = subjects.scored_values(evaluation, metric), summaries[metric.name]
         _draw_dots(axes, values, place + 0.19, style)
         # The quartiles of 0 and 1 are 0 or 1 themselves, so a box would say nothing.
         if metric.kind == "binary":
@@ -104,71 +76,70 @@ def box(
 
 
 def ridges(
-    subject: Evaluation,
+    subject: subjects.Evaluation,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
 ) -> Axes:
-    """Draw one small histogram per metric, in rows; `distribution` does so for several metrics.
-
-    Parameters and errors are those of `box`; the bars of a row are scaled to its tallest bar.
-    """
-    evaluation = evaluation_of(subject)
+    """Draw one small histogram per metric, in rows; `distribution` does so for several metrics."""
+    evaluation = subjects.evaluation_of(subject)
     drawn, notes = _drawn_metrics(evaluation, metrics)
-    summaries = summarise_metrics(evaluation, drawn)
+    summaries = subjects.summarise_metrics(evaluation, drawn)
     drawn = [evaluation.metrics[name] for name in summaries]
     rows, heads = _rows(drawn, summaries, len(evaluation.scores))
-    axes = axes_for(ax, 8.2, height_of(rows, 0.46))
+    axes = canvas.axes_for(ax, 8.2, height_of(rows, 0.46))
     places = lay_rows(axes, rows, heads)
-    every = [counted_scores(evaluation, metric) for metric in drawn]
-    look = look_of(style, color=SKY, edgecolor=axes.get_facecolor(), linewidth=0.5)
-    ends = data_limits(np.concatenate([counted.levels for counted in every]), drawn)
+    every = [subjects.counted_scores(evaluation, metric) for metric in drawn]
+    look = canvas.look_of(style, color=canvas.SKY, edgecolor=axes.get_facecolor(), linewidth=0.5)
+    ends = subjects.data_limits(np.concatenate([counted.levels for counted in every]), drawn)
     for metric, counted, place in zip(drawn, every, places, strict=True):
         bars, bottom = bars_of(counted, metric), place + 0.34
         heights = -_TALLEST * bars.counts / bars.counts.max()
         axes.bar(bars.centres, heights, bars.widths, bottom, **look)
-        axes.hlines(bottom, *ends, color=GREY, linewidth=0.6)
+        axes.hlines(bottom, *ends, color=canvas.GREY, linewidth=0.6)
         _draw_interval(axes, summaries[metric.name], bottom)
     _finish(axes, evaluation, drawn, _RIDGE_KEY, notes)
     return axes
 
 
-def _drawn_metrics(evaluation: Evaluation, metrics: MetricNames) -> tuple[list[Metric], list[str]]:
+def _drawn_metrics(
+    evaluation: subjects.Evaluation, metrics: MetricNames
+) -> tuple[list[Metric], list[str]]:
     """The metrics to draw, and notes on the others."""
-    requested = select_metrics(evaluation.metrics, metrics)
+    requested = subjects.select_metrics(evaluation.metrics, metrics)
     if metrics is not None:
         for metric in requested:
             # Raises if nothing is scored: a metric that the caller named must not vanish.
-            counted_scores(evaluation, metric)
-        return of_one_scale(requested, named=True)[0], []
-    scored = [metric for metric in requested if is_scored(evaluation, metric)]
+            subjects.counted_scores(evaluation, metric)
+        return subjects.of_one_scale(requested, named=True)[0], []
+    scored = [metric for metric in requested if subjects.is_scored(evaluation, metric)]
     if not scored:
-        counted_scores(evaluation, requested[0])
-    drawn, left_out = of_one_scale(scored, named=False)
+        subjects.counted_scores(evaluation, requested[0])
+    drawn, left_out = subjects.of_one_scale(scored, named=False)
     empty = ", ".join(metric.title for metric in requested if metric not in scored)
-    return drawn, [left_out_note(left_out), f"Nothing scored: {empty}." if empty else ""]
+    return drawn, [subjects.left_out_note(left_out), f"Nothing scored: {empty}." if empty else ""]
 
 
 def _rows(
-    metrics: Sequence[Metric], summaries: Mapping[str, MetricSummary], total: int
+    metrics: Sequence[Metric], summaries: Mapping[str, subjects.MetricSummary], total: int
 ) -> tuple[list[PlotRow], tuple[str, str]]:
     """The rows, and the heads of their numbers."""
     rows = []
     for metric in metrics:
         summary = summaries[metric.name]
         count = f"{summary.n:,}" if summary.n == total else f"{summary.n:,} of {total:,}"
-        rows.append(PlotRow(directed_title(metric), (summary.text, count)))
+        rows.append(PlotRow(subjects.directed_title(metric), (summary.text, count)))
     return rows, (f"mean [{summaries[metrics[0].name].level}]", "n")
 
 
 def _draw_dots(ax: Axes, values: FloatArray, place: float, style: ArtistOptions) -> None:
     """Draw one dot per query, spread a little; or one per level, with an area for its queries."""
-    look = look_of(style, color=BLUE, linewidth=0)
-    counted = ScoreCounts.of(values)
+    look = canvas.look_of(style, color=canvas.BLUE, linewidth=0)
+    counted = subjects.ScoreCounts.of(values)
     if not is_lattice(counted):
-        dots = {"alpha": opacity(values.size), "s": 12, **look}
-        heights = place + 0.26 * jitter(values.size)
+        dots = {"alpha": canvas.opacity(values.size), "s": 12, **look}
+        heights = place + 0.26 * canvas.jitter(values.size)
         # One image instead of thousands of shapes keeps SVG and PDF files small.
         ax.scatter(values, heights, rasterized=values.size > 2000, **dots)
         return
@@ -177,48 +148,44 @@ def _draw_dots(ax: Axes, values: FloatArray, place: float, style: ArtistOptions)
     ax.scatter(counted.levels, np.full(areas.size, place), **{"s": areas, **look})
 
 
-def _draw_box(ax: Axes, values: FloatArray, summary: MetricSummary, place: float) -> None:
+def _draw_box(ax: Axes, values: FloatArray, summary: subjects.MetricSummary, place: float) -> None:
     """Draw quartiles and median of the report, and whiskers to the furthest score in reach."""
     low, middle, high = summary.quartiles
     reach = _WHISKER * (high - low)
     inside = values[(values >= low - reach) & (values <= high + reach)]
-    ax.hlines(place, inside.min(), inside.max(), color=ink(), linewidth=1.0, zorder=3)
-    ax.barh(
-        place,
-        high - low,
-        left=low,
-        height=0.26,
-        color=ax.get_facecolor(),
-        edgecolor=ink(),
-        linewidth=1.0,
-        zorder=4,
-    )
-    ax.vlines(middle, place - 0.13, place + 0.13, color=ink(), linewidth=2.2, zorder=5)
+    ax.hlines(place, inside.min(), inside.max(), color=canvas.ink(), linewidth=1.0, zorder=3)
+    look: dict[str, Any] = {
+        "color": ax.get_facecolor(),
+        "edgecolor": canvas.ink(),
+        "linewidth": 1.0,
+        "zorder": 4,
+    }
+    ax.barh(place, high - low, left=low, height=0.26, **look)
+    ax.vlines(middle, place - 0.13, place + 0.13, color=canvas.ink(), linewidth=2.2, zorder=5)
 
 
 def _draw_mean(ax: Axes, mean: float, place: float) -> None:
-    ax.plot(
-        mean,
-        place,
-        "D",
-        markersize=5.5,
-        markerfacecolor=ax.get_facecolor(),
-        markeredgecolor=ink(),
-        zorder=6,
-    )
+    look: dict[str, Any] = {
+        "markerfacecolor": ax.get_facecolor(),
+        "markeredgecolor": canvas.ink(),
+        "zorder": 6,
+    }
+    ax.plot(mean, place, "D", markersize=5.5, **look)
 
 
-def _draw_interval(ax: Axes, summary: MetricSummary, place: float) -> None:
-    if summary.has_interval:
-        ax.hlines(place, summary.low, summary.high, color=ink(), linewidth=2.4, zorder=5)
+def _draw_interval(ax: Axes, summary: subjects.MetricSummary, place: float) -> None:
+    look: dict[str, Any] = {"color": canvas.ink(), "linewidth": 2.4, "zorder": 5}
+    canvas.draw_interval(ax, place, summary.low, summary.high, **look)
     _draw_mean(ax, summary.mean, place)
 
 
 def _finish(
-    ax: Axes, evaluation: Evaluation, drawn: list[Metric], key: str, notes: list[str]
+    ax: Axes, evaluation: subjects.Evaluation, drawn: list[Metric], key: str, notes: list[str]
 ) -> None:
-    levels = np.concatenate([counted_scores(evaluation, metric).levels for metric in drawn])
-    ax.set_xlim(*pad_limits(*data_limits(levels, drawn), 0.02))
+    levels = np.concatenate(
+        [subjects.counted_scores(evaluation, metric).levels for metric in drawn]
+    )
+    ax.set_xlim(*canvas.pad_limits(*subjects.data_limits(levels, drawn), 0.02))
     ax.set_xlabel("score")
-    note_below(ax, key, direction_note(drawn), *notes)
-    tidy(ax, f"Scores of {evaluation.name}", grid="x")
+    canvas.note_below(ax, key, subjects.direction_note(drawn), *notes)
+    canvas.tidy(ax, f"Scores of {evaluation.name}", grid="x")

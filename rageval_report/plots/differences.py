@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -12,37 +12,8 @@ from matplotlib.ticker import MaxNLocator
 
 from rageval_report.errors import DataError
 from rageval_report.names.widths import display_width
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions
-from rageval_report.plots.style import (
-    BETTER,
-    BETTER_MARKER,
-    EQUAL_MARKER,
-    GREY,
-    SMALL,
-    WORSE,
-    WORSE_HATCH,
-    WORSE_MARKER,
-    axes_for,
-    ink,
-    interval_text,
-    letters_of,
-    level_text,
-    look_of,
-    names_note,
-    note_below,
-    plain,
-    tidy,
-)
-from rageval_report.plots.subjects import (
-    CandidatePair,
-    DrawnComparison,
-    Evaluation,
-    compared_metrics,
-    comparison_of,
-    names_of_pair,
-    select_candidate,
-    single_metric,
-)
 from rageval_report.scores import Metric
 from rageval_report.types import BoolArray, FloatArray
 
@@ -71,10 +42,10 @@ class SortedDifferences:
 
 
 def differences(
-    subject: DrawnComparison | Evaluation,
+    subject: subjects.Comparison | subjects.Evaluation,
     metric: str | None = None,
     *,
-    other: Evaluation | None = None,
+    other: subjects.Evaluation | None = None,
     candidate: str | None = None,
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
@@ -103,9 +74,9 @@ def differences(
     Up to 400 pairs are dots: triangles that point up where the candidate is better, by the metric's
     direction, and down where it is worse. More pairs are a filled curve, hatched where it is worse.
     """
-    comparison = comparison_of(subject, other, metric)
-    known = single_metric(compared_metrics(comparison), metric)
-    pair = select_candidate(comparison, candidate)
+    comparison = subjects.comparison_of(subject, other, metric)
+    known = subjects.single_metric(subjects.compared_metrics(comparison), metric)
+    pair = subjects.select_candidate(comparison, candidate)
     values = np.sort(comparison.differences(known.name, pair.candidate.name).to_numpy())
     if not values.size:
         raise DataError(
@@ -113,15 +84,15 @@ def differences(
             f"{pair.baseline.name!r} and {pair.candidate.name!r}"
         )
     pairs = _sort_differences(values, known)
-    axes = axes_for(ax, 6.4, 4.2)
-    axes.axhline(0, color=GREY, linewidth=1.0, zorder=1)
+    axes = canvas.axes_for(ax, 6.4, 4.2)
+    axes.axhline(0, color=canvas.GREY, linewidth=1.0, zorder=1)
     draw = _draw_dots if values.size <= _MOST_DOTS else _draw_areas
     draw(axes, pairs, style)
     row = _row_of(comparison, known, pair)
     _mark_mean(axes, row)
     _set_limits(axes, pairs)
     _label(axes, known, pair, pairs, row)
-    _write_counts(axes, pairs, row, level_text(comparison.settings))
+    _write_counts(axes, pairs, row, canvas.level_text(comparison.settings))
     return axes
 
 
@@ -130,7 +101,7 @@ def _sort_differences(values: FloatArray, metric: Metric) -> SortedDifferences:
     return SortedDifferences(values, gain > _TIED, gain < -_TIED)
 
 
-def _row_of(comparison: DrawnComparison, metric: Metric, pair: CandidatePair) -> pd.Series:
+def _row_of(comparison: subjects.Comparison, metric: Metric, pair: subjects.Pairing) -> pd.Series:
     frame = comparison.frame
     mine = (frame["metric"] == metric.name) & (frame["candidate"] == pair.candidate.name)
     return frame[mine].iloc[0]
@@ -140,32 +111,35 @@ def _draw_dots(ax: Axes, pairs: SortedDifferences, style: ArtistOptions) -> None
     places = np.arange(1, pairs.values.size + 1)
     size = 40 if pairs.values.size <= 60 else 20
     for selected, hue, marker, scale in (
-        (pairs.equal, GREY, EQUAL_MARKER, 0.5),
-        (pairs.worse, WORSE, WORSE_MARKER, 1.0),
-        (pairs.better, BETTER, BETTER_MARKER, 1.0),
+        (pairs.equal, canvas.GREY, canvas.EQUAL_MARKER, 0.5),
+        (pairs.worse, canvas.WORSE, canvas.WORSE_MARKER, 1.0),
+        (pairs.better, canvas.BETTER, canvas.BETTER_MARKER, 1.0),
     ):
         ax.vlines(places[selected], 0, pairs.values[selected], color=hue, alpha=0.35, linewidth=0.8)
-        look = look_of(style, color=hue, marker=marker, s=size * scale, linewidth=0)
+        look = canvas.look_of(style, color=hue, marker=marker, s=size * scale, linewidth=0)
         ax.scatter(places[selected], pairs.values[selected], zorder=3, **look)
 
 
 def _draw_areas(ax: Axes, pairs: SortedDifferences, style: ArtistOptions) -> None:
     places = np.arange(1, pairs.values.size + 1)
-    for selected, hue, hatch in ((pairs.worse, WORSE, WORSE_HATCH), (pairs.better, BETTER, None)):
-        look = look_of(style, facecolor=hue, edgecolor=ax.get_facecolor(), hatch=hatch)
+    for selected, hue, hatch in (
+        (pairs.worse, canvas.WORSE, canvas.WORSE_HATCH),
+        (pairs.better, canvas.BETTER, None),
+    ):
+        look = canvas.look_of(style, facecolor=hue, edgecolor=ax.get_facecolor(), hatch=hatch)
         ax.fill_between(
             places, 0, pairs.values, where=list(selected), step="mid", linewidth=0, **look
         )
-    ax.step(places, pairs.values, where="mid", color=ink(), linewidth=0.8)
+    ax.step(places, pairs.values, where="mid", color=canvas.ink(), linewidth=0.8)
 
 
 def _mark_mean(ax: Axes, row: pd.Series) -> None:
     """Draw a line at the mean difference and a band over its interval."""
     mean, low, high = (float(row[name]) for name in ("difference", "ci_low", "ci_high"))
     if np.isfinite([low, high]).all():
-        ax.axhspan(low, high, color=GREY, alpha=0.3, linewidth=0, zorder=0)
+        ax.axhspan(low, high, color=canvas.GREY, alpha=0.3, linewidth=0, zorder=0)
     if np.isfinite(mean):
-        ax.axhline(mean, color=ink(), linewidth=1.2, linestyle="--", zorder=2)
+        ax.axhline(mean, color=canvas.ink(), linewidth=1.2, linestyle="--", zorder=2)
 
 
 def _set_limits(ax: Axes, pairs: SortedDifferences) -> None:
@@ -180,10 +154,10 @@ def _set_limits(ax: Axes, pairs: SortedDifferences) -> None:
 
 
 def _label(
-    ax: Axes, metric: Metric, pair: CandidatePair, pairs: SortedDifferences, row: pd.Series
+    ax: Axes, metric: Metric, pair: subjects.Pairing, pairs: SortedDifferences, row: pd.Series
 ) -> None:
     n, n_dropped = pairs.values.size, int(row["n_dropped"])
-    names = names_of_pair(pair)
+    names = subjects.names_of_pair(pair)
     dropped = f"; {n_dropped:,} more unscored" if n_dropped else ""
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     ax.set_xlabel(
@@ -193,35 +167,31 @@ def _label(
     candidate, baseline = (names.of(run.name) for run in (pair.candidate, pair.baseline))
     # Two long names have no room on one line beside the axis.
     minus = " − " if display_width(candidate + baseline) < _ONE_LINE else "\n− "
-    ax.set_ylabel(plain(f"{candidate}{minus}{baseline}{way}"))
+    ax.set_ylabel(canvas.plain(f"{candidate}{minus}{baseline}{way}"))
     # With missing="worst" the comparison counts filled-in scores, which have no dot here.
     counted = f"The mean and its interval are over {row['n']:,} pairs, as in the comparison."
-    note_below(ax, counted if int(row["n"]) != n else "", names_note(names))
-    tidy(ax, f"{metric.title}: {candidate} against {baseline}", grid="y")
+    canvas.note_below(ax, counted if int(row["n"]) != n else "", canvas.names_note(names))
+    canvas.tidy(ax, f"{metric.title}: {candidate} against {baseline}", grid="y")
 
 
 def _write_counts(ax: Axes, pairs: SortedDifferences, row: pd.Series, level: str) -> None:
     """Write how many queries are better, equal and worse, and the mean."""
     mean, low, high = (float(row[name]) for name in ("difference", "ci_low", "ci_high"))
-    estimate = interval_text(mean, low, high, signed=True)
+    estimate = canvas.interval_text(mean, low, high, signed=True)
     if np.isfinite([low, high]).all():
         estimate += f", {level}"
     lines = (
-        (f"better: {pairs.better.sum():,}", BETTER, "bold"),
-        (f"worse: {pairs.worse.sum():,}", WORSE, "bold"),
-        (f"equal: {pairs.equal.sum():,}", ink(), "normal"),
-        (f"– –  mean {estimate}", ink(), "normal"),
+        (f"better: {pairs.better.sum():,}", canvas.BETTER, "bold"),
+        (f"worse: {pairs.worse.sum():,}", canvas.WORSE, "bold"),
+        (f"equal: {pairs.equal.sum():,}", canvas.ink(), "normal"),
+        (f"– –  mean {estimate}", canvas.ink(), "normal"),
     )
     for position, (text, hue, weight) in enumerate(lines):
-        ax.annotate(
-            text,
-            (0.02, 0.98),
-            xycoords="axes fraction",
-            xytext=(0, -13 * position),
-            textcoords="offset points",
-            ha="left",
-            va="top",
-            color=letters_of(hue),
-            fontweight=weight,
-            fontsize=SMALL,
-        )
+        look: dict[str, Any] = {
+            "ha": "left",
+            "va": "top",
+            "color": canvas.letters_of(hue),
+            "fontweight": weight,
+        }
+        shift = 0, -13 * position
+        canvas.write(ax, text, (0.02, 0.98), shift, xycoords="axes fraction", **look)

@@ -11,38 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from rageval_report.errors import DataError
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.bars import Bars, bars_of
 from rageval_report.plots.box import ridges
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.style import (
-    BLUE,
-    PALE,
-    SKY,
-    SMALL,
-    VERMILLION,
-    axes_for,
-    count_text,
-    inches_wide,
-    ink,
-    levels_without_overlap,
-    look_of,
-    note_below,
-    number_text,
-    opacity,
-    pad_limits,
-    plain,
-    tidy,
-)
-from rageval_report.plots.subjects import (
-    Evaluation,
-    MetricSummary,
-    ScoreCounts,
-    axis_text,
-    counted_scores,
-    evaluation_of,
-    single_metric,
-    summarise_metrics,
-)
 from rageval_report.scores import Metric
 
 _MOST_RUG = 1000  # ticks of more queries would merge into a bar
@@ -54,7 +26,7 @@ _LETTER = 0.067
 
 
 def distribution(
-    subject: Evaluation,
+    subject: subjects.Evaluation,
     metric: MetricNames = None,
     *,
     percentiles: Sequence[float] = (25, 50, 75),
@@ -90,16 +62,16 @@ def distribution(
     else is a histogram (10, 20 or 40 bars, by the number of queries) over a rug of one tick per
     query.
     """
-    evaluation = evaluation_of(subject)
+    evaluation = subjects.evaluation_of(subject)
     if not isinstance(metric, str) and (metric is not None or len(evaluation.metrics) > 1):
         if threshold is not None:
             raise DataError("threshold needs one metric; name it")
         return ridges(evaluation, metric, ax=ax, **style)
-    known = single_metric(evaluation.metrics, metric)
-    counted = counted_scores(evaluation, known)
+    known = subjects.single_metric(evaluation.metrics, metric)
+    counted = subjects.counted_scores(evaluation, known)
     binary = known.kind == "binary"
     cut = None if threshold is None else _cut(evaluation, known, threshold)
-    axes = axes_for(ax, 4.4, 3.8) if binary else axes_for(ax, 6.4, 4.2)
+    axes = canvas.axes_for(ax, 4.4, 3.8) if binary else canvas.axes_for(ax, 6.4, 4.2)
     if binary:
         _two_bars(evaluation, known, counted, axes, style)
     else:
@@ -107,11 +79,11 @@ def distribution(
         _draw_bars(axes, evaluation, known, counted, bars, style)
         # Lines would cross the counts on top of the bars of levels, so they start above them.
         foot = axes.get_ylim()[1] if bars.levels else 0.0
-        _mark_mean(axes, summarise_metrics(evaluation, [known])[known.name], foot)
+        _mark_mean(axes, subjects.summarise_metrics(evaluation, [known])[known.name], foot)
         _mark_thresholds(axes, _thresholds(evaluation, known, percentiles), foot)
         if cut is not None:
             _mark_own_threshold(axes, known, counted, cut)
-    tidy(axes, f"{known.title} — {evaluation.name}", grid="y")
+    canvas.tidy(axes, f"{known.title} — {evaluation.name}", grid="y")
     return axes
 
 
@@ -119,15 +91,19 @@ def distribution(
 
 
 def _two_bars(
-    evaluation: Evaluation, metric: Metric, counted: ScoreCounts, ax: Axes, style: ArtistOptions
+    evaluation: subjects.Evaluation,
+    metric: Metric,
+    counted: subjects.ScoreCounts,
+    ax: Axes,
+    style: ArtistOptions,
 ) -> None:
     n, ones = counted.n, int((counted.levels * counted.counts).sum())
     shares = (n - ones) / n, ones / n
-    ax.bar([0, 1], shares, **look_of(style, width=0.62, color=[PALE, BLUE]))
-    summary = summarise_metrics(evaluation, [metric])[metric.name]
+    ax.bar([0, 1], shares, **canvas.look_of(style, width=0.62, color=[canvas.PALE, canvas.BLUE]))
+    summary = subjects.summarise_metrics(evaluation, [metric])[metric.name]
     if summary.has_interval:
         ends = [[summary.mean - summary.low], [summary.high - summary.mean]]
-        ax.errorbar(1, summary.mean, ends, color=ink(), capsize=4, linewidth=1.3)
+        ax.errorbar(1, summary.mean, ends, color=canvas.ink(), capsize=4, linewidth=1.3)
     _label_bar(ax, 0, n - ones, shares[0], shares[0])
     _label_bar(ax, 1, ones, shares[1], summary.high if summary.has_interval else shares[1])
     ax.set_xticks([0, 1], ["0", "1"])
@@ -137,20 +113,18 @@ def _two_bars(
     ax.spines["left"].set_bounds(0, 1)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     ax.set_ylabel("share of scored queries")
-    ax.set_xlabel(plain(f"{axis_text(metric)}\n{count_text(n, len(evaluation.scores))}"))
-    note_below(ax, f"Share of 1: {summary.text}, {summary.level}.")
+    ax.set_xlabel(
+        canvas.plain(
+            f"{subjects.axis_text(metric)}\n{canvas.count_text(n, len(evaluation.scores))}"
+        )
+    )
+    canvas.note_below(ax, f"Share of 1: {summary.text}, {summary.level}.")
 
 
 def _label_bar(ax: Axes, level: int, count: int, share: float, top: float) -> None:
     """Write the count and the share over the bar, or over the interval on top of it."""
-    ax.annotate(
-        f"{count:,}  ({_percent(share)})",
-        (level, top),
-        xytext=(0, 4),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-    )
+    look: dict[str, Any] = {"va": "bottom", "fontsize": "medium"}
+    canvas.write(ax, f"{count:,}  ({_percent(share)})", (level, top), (0, 4), **look)
 
 
 def _percent(share: float) -> str:
@@ -162,16 +136,16 @@ def _percent(share: float) -> str:
 
 def _draw_bars(
     ax: Axes,
-    evaluation: Evaluation,
+    evaluation: subjects.Evaluation,
     metric: Metric,
-    counted: ScoreCounts,
+    counted: subjects.ScoreCounts,
     bars: Bars,
     style: ArtistOptions,
 ) -> None:
-    look = look_of(style, color=SKY, edgecolor=ax.get_facecolor(), linewidth=0.6)
+    look = canvas.look_of(style, color=canvas.SKY, edgecolor=ax.get_facecolor(), linewidth=0.6)
     ax.bar(bars.centres, bars.counts, bars.widths, **look)
     n = counted.n
-    ax.set_xlim(*pad_limits(*bars.limits, 0.02 if bars.levels else 0.04))
+    ax.set_xlim(*canvas.pad_limits(*bars.limits, 0.02 if bars.levels else 0.04))
     ax.set_ylim(0, bars.counts.max() * 1.05)
     if bars.levels:
         _label_levels(ax, bars, n)
@@ -181,15 +155,15 @@ def _draw_bars(
             np.full(n, 0.012),
             "|",
             transform=ax.get_xaxis_transform(),
-            color=ink(),
+            color=canvas.ink(),
             markersize=7,
             markeredgewidth=0.8,
-            alpha=opacity(n),
+            alpha=canvas.opacity(n),
         )
     _tick_counts(ax, int(bars.counts.max()))
     ax.set_ylabel("queries")
-    count = count_text(n, len(evaluation.scores))
-    ax.set_xlabel(plain(f"{axis_text(metric)}, {count}"))
+    count = canvas.count_text(n, len(evaluation.scores))
+    ax.set_xlabel(canvas.plain(f"{subjects.axis_text(metric)}, {count}"))
 
 
 def _tick_counts(ax: Axes, tallest: int) -> None:
@@ -205,31 +179,24 @@ def _label_levels(ax: Axes, bars: Bars, n: int) -> None:
     for centre, count in zip(bars.centres, bars.counts, strict=True):
         if count:
             share = f"\n({_percent(count / n)})" if has_room else ""
-            ax.annotate(
-                f"{count:,.0f}{share}",
-                (centre, count),
-                xytext=(0, 2),
-                textcoords="offset points",
-                ha="center",
-                va="bottom",
-                fontsize=SMALL,
-                bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.4},
-            )
+            box = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.4}
+            look: dict[str, Any] = {"va": "bottom", "bbox": box}
+            canvas.write(ax, f"{count:,.0f}{share}", (centre, count), (0, 2), **look)
     ax.set_ylim(0, bars.counts.max() * (1.2 if has_room else 1.12))
 
 
 # -- marks above the bars
 
 
-def _mark_mean(ax: Axes, summary: MetricSummary, foot: float) -> None:
+def _mark_mean(ax: Axes, summary: subjects.MetricSummary, foot: float) -> None:
     """Draw the mean as a diamond with its interval above the bars, and its label above it."""
     top = ax.get_ylim()[1]
     height = top * (1 + 0.4 * _LINE)
-    ax.vlines(summary.mean, foot, height, color=ink(), linewidth=1.2)
+    ax.vlines(summary.mean, foot, height, color=canvas.ink(), linewidth=1.2)
     if summary.has_interval:
         ends = [[summary.mean - summary.low], [summary.high - summary.mean]]
-        ax.errorbar(summary.mean, height, xerr=ends, color=ink(), capsize=3, linewidth=1.4)
-    ax.plot(summary.mean, height, "D", color=ink(), markersize=5)
+        ax.errorbar(summary.mean, height, xerr=ends, color=canvas.ink(), capsize=3, linewidth=1.4)
+    ax.plot(summary.mean, height, "D", color=canvas.ink(), markersize=5)
     label = (
         f"mean {summary.text}, {summary.level}" if summary.has_interval else f"mean {summary.text}"
     )
@@ -246,27 +213,19 @@ def _label_centre(ax: Axes, value: float, label: str) -> float:
 
 def _label_width(ax: Axes, label: str) -> float:
     """The width of a label in shares of the axis."""
-    return _LETTER * len(label) / inches_wide(ax)
+    return _LETTER * len(label) / canvas.inches_wide(ax)
 
 
 def _label_above(ax: Axes, label: str, place: float, height: float, **look: Any) -> None:
     """Write a label over a mark, on a background that hides the lines behind it."""
     left, right = ax.get_xlim()
-    ax.annotate(
-        label,
-        (left + place * (right - left), height),
-        xytext=(0, 5),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        fontsize=SMALL,
-        bbox={"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6},
-        **look,
-    )
+    box = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "pad": 0.6}
+    across = left + place * (right - left)
+    canvas.write(ax, label, (across, height), (0, 5), va="bottom", bbox=box, **look)
 
 
 def _thresholds(
-    evaluation: Evaluation, metric: Metric, percentiles: Sequence[float]
+    evaluation: subjects.Evaluation, metric: Metric, percentiles: Sequence[float]
 ) -> list[tuple[float, str]]:
     """The values and labels of the lines; equal thresholds share a line."""
     if not len(percentiles):
@@ -277,18 +236,19 @@ def _thresholds(
         name = f"p{percentile:g}"
         names.setdefault(float(row[name]), []).append(name)
     return [
-        (value, f"{' = '.join(names[value])} = {number_text(value)}") for value in sorted(names)
+        (value, f"{' = '.join(names[value])} = {canvas.number_text(value)}")
+        for value in sorted(names)
     ]
 
 
-def _cut(evaluation: Evaluation, metric: Metric, threshold: float | str) -> float:
+def _cut(evaluation: subjects.Evaluation, metric: Metric, threshold: float | str) -> float:
     """The threshold of the caller as a number."""
     if metric.kind == "binary":
         raise DataError(f"{metric.name!r} is 0 or 1, so it has no threshold to draw")
     if not isinstance(threshold, str):
         cut = float(threshold)
     elif threshold == "mean":
-        cut = summarise_metrics(evaluation, [metric])[metric.name].mean
+        cut = subjects.summarise_metrics(evaluation, [metric])[metric.name].mean
     else:
         match = _PERCENTILE.match("p50" if threshold == "median" else threshold)
         if match is None:
@@ -307,26 +267,30 @@ def _mark_thresholds(ax: Axes, thresholds: list[tuple[float, str]], foot: float)
     if not thresholds:
         return
     places = [_label_centre(ax, value, label) for value, label in thresholds]
-    levels = levels_without_overlap(places, [_label_width(ax, label) for _, label in thresholds])
+    levels = canvas.levels_without_overlap(
+        places, [_label_width(ax, label) for _, label in thresholds]
+    )
     top = ax.get_ylim()[1]
     for (value, label), place, level in zip(thresholds, places, levels, strict=True):
         height = top * (1 + _LINE * (level + 0.1))
-        ax.vlines(value, foot, height, color=ink(), linewidth=1.0, linestyle=":", zorder=1.5)
+        ax.vlines(value, foot, height, color=canvas.ink(), linewidth=1.0, linestyle=":", zorder=1.5)
         _label_above(ax, label, place, height)
     ax.set_ylim(0, top * (1 + _LINE * (max(levels) + 1.3)))
 
 
-def _mark_own_threshold(ax: Axes, metric: Metric, counted: ScoreCounts, threshold: float) -> None:
+def _mark_own_threshold(
+    ax: Axes, metric: Metric, counted: subjects.ScoreCounts, threshold: float
+) -> None:
     """Draw a line over the whole height, and write how many queries are on its wrong side."""
     up = metric.greater_is_better
     is_wrong = counted.levels < threshold if up else counted.levels > threshold
     wrong = int(counted.counts[is_wrong].sum())
-    label = f"threshold {number_text(threshold)}: {wrong:,} {'below' if up else 'above'}"
+    label = f"threshold {canvas.number_text(threshold)}: {wrong:,} {'below' if up else 'above'}"
     left, right = ax.get_xlim()
-    room = pad_limits(threshold, threshold, 0.04)
+    room = canvas.pad_limits(threshold, threshold, 0.04)
     ax.set_xlim(min(left, room[0]), max(right, room[1]))
     top = ax.get_ylim()[1]
-    ax.vlines(threshold, 0, top, color=VERMILLION, linewidth=1.6, linestyle="--")
+    ax.vlines(threshold, 0, top, color=canvas.VERMILLION, linewidth=1.6, linestyle="--")
     place = _label_centre(ax, threshold, label)
-    _label_above(ax, label, place, top, color=VERMILLION, fontweight="bold")
+    _label_above(ax, label, place, top, color=canvas.VERMILLION, fontweight="bold")
     ax.set_ylim(0, top * (1 + 1.2 * _LINE))

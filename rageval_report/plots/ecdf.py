@@ -12,35 +12,8 @@ from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError
 from rageval_report.names.short_names import shorten_names
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.style import (
-    HUES,
-    LINE_STYLES,
-    axes_for,
-    count_text,
-    look_of,
-    names_note,
-    note_below,
-    number_text,
-    pad_limits,
-    plain,
-    shorten_label,
-    tidy,
-)
-from rageval_report.plots.subjects import (
-    Evaluation,
-    ScoreCounts,
-    axis_text,
-    counted_scores,
-    data_limits,
-    directed_title,
-    direction_note,
-    evaluation_of,
-    left_out_note,
-    of_one_scale,
-    select_metrics,
-    single_metric,
-)
 from rageval_report.scores import Metric
 
 # A legend of more lines would cover the lines, so it is beside the axes.
@@ -52,15 +25,15 @@ class EcdfLine:
     """One line: its label and its scores."""
 
     label: str
-    counted: ScoreCounts
+    counted: subjects.ScoreCounts
     total: int
 
 
 def ecdf(
-    subject: Evaluation,
+    subject: subjects.Evaluation,
     metric: MetricNames = None,
     *,
-    other: Evaluation | Sequence[Evaluation] | None = None,
+    other: subjects.Evaluation | Sequence[subjects.Evaluation] | None = None,
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
 ) -> Axes:
@@ -87,53 +60,63 @@ def ecdf(
     At a score x the line shows the share of scored queries with x or less, so the share below a
     threshold can be read from it.
     """
-    evaluation = evaluation_of(subject)
+    evaluation = subjects.evaluation_of(subject)
     drawn, lines, notes = (
         _of_metrics(evaluation, metric)
         if other is None
         else _of_pipelines(evaluation, other, metric)
     )
-    if len(lines) > len(HUES):
+    if len(lines) > len(canvas.HUES):
         names = ", ".join(line.label for line in lines)
         raise DataError(
-            f"{len(lines)} lines cannot be distinguished; choose up to {len(HUES)} of: {names}"
+            f"{len(lines)} lines cannot be distinguished; choose up to {len(canvas.HUES)} of: "
+            f"{names}"
         )
-    axes = axes_for(ax, 6.4 if len(lines) <= _MOST_INSIDE else 8.4, 4.2)
-    limits = data_limits(np.concatenate([line.counted.levels for line in lines]), drawn)
-    _draw_lines(axes, lines, pad_limits(*limits), style)
+    axes = canvas.axes_for(ax, 6.4 if len(lines) <= _MOST_INSIDE else 8.4, 4.2)
+    limits = subjects.data_limits(np.concatenate([line.counted.levels for line in lines]), drawn)
+    _draw_lines(axes, lines, canvas.pad_limits(*limits), style)
     _label_axes(axes, drawn, lines)
-    note_below(axes, *notes)
-    tidy(axes, _title(drawn, evaluation, alone=other is None), grid="y")
+    canvas.note_below(axes, *notes)
+    canvas.tidy(axes, _title(drawn, evaluation, alone=other is None), grid="y")
     return axes
 
 
 def _of_metrics(
-    evaluation: Evaluation, metrics: MetricNames
+    evaluation: subjects.Evaluation, metrics: MetricNames
 ) -> tuple[list[Metric], list[EcdfLine], list[str]]:
-    requested = select_metrics(evaluation.metrics, metrics)
-    drawn, left_out = of_one_scale(requested, named=metrics is not None)
-    lines = [_line(directed_title(metric), evaluation, metric) for metric in drawn]
-    return drawn, lines, [direction_note(drawn) if len(drawn) > 1 else "", left_out_note(left_out)]
+    requested = subjects.select_metrics(evaluation.metrics, metrics)
+    drawn, left_out = subjects.of_one_scale(requested, named=metrics is not None)
+    lines = [_line(subjects.directed_title(metric), evaluation, metric) for metric in drawn]
+    return (
+        drawn,
+        lines,
+        [
+            subjects.direction_note(drawn) if len(drawn) > 1 else "",
+            subjects.left_out_note(left_out),
+        ],
+    )
 
 
 def _of_pipelines(
-    evaluation: Evaluation, other: Evaluation | Sequence[Evaluation], metric: MetricNames
+    evaluation: subjects.Evaluation,
+    other: subjects.Evaluation | Sequence[subjects.Evaluation],
+    metric: MetricNames,
 ) -> tuple[list[Metric], list[EcdfLine], list[str]]:
     if metric is not None and not isinstance(metric, str):
         raise DataError("several pipelines are drawn on one metric; name one, such as 'recall'")
     others = list(other) if isinstance(other, Sequence) else [other]
-    known = single_metric(evaluation.metrics, metric)
-    pipelines = [evaluation, *map(evaluation_of, others)]
+    known = subjects.single_metric(evaluation.metrics, metric)
+    pipelines = [evaluation, *map(subjects.evaluation_of, others)]
     names = shorten_names(each.name for each in pipelines)
     lines = [
-        _line(names.of(each.name), each, select_metrics(each.metrics, known.name)[0])
+        _line(names.of(each.name), each, subjects.select_metrics(each.metrics, known.name)[0])
         for each in pipelines
     ]
-    return [known], lines, [names_note(names)]
+    return [known], lines, [canvas.names_note(names)]
 
 
-def _line(label: str, evaluation: Evaluation, metric: Metric) -> EcdfLine:
-    return EcdfLine(label, counted_scores(evaluation, metric), len(evaluation.scores))
+def _line(label: str, evaluation: subjects.Evaluation, metric: Metric) -> EcdfLine:
+    return EcdfLine(label, subjects.counted_scores(evaluation, metric), len(evaluation.scores))
 
 
 def _draw_lines(
@@ -141,16 +124,18 @@ def _draw_lines(
 ) -> None:
     """Draw steps from the left edge to the right, so that every line spans the axes."""
     left, right = limits
-    for line, hue, pattern in zip(lines, HUES, LINE_STYLES, strict=False):
+    for line, hue, pattern in zip(lines, canvas.HUES, canvas.LINE_STYLES, strict=False):
         steps, counts = line.counted.levels, line.counted.counts
         shares = np.cumsum(counts) / line.counted.n
-        look = look_of(style, color=hue, linestyle=pattern, linewidth=1.8)
+        look = canvas.look_of(style, color=hue, linestyle=pattern, linewidth=1.8)
         ax.step(
             [left, *steps, right],
             [0.0, *shares, 1.0],
             # At a score the line already includes the queries with that score.
             where="post",
-            label=plain(f"{shorten_label(line.label)} (mean {number_text(line.counted.mean)})"),
+            label=canvas.plain(
+                f"{canvas.shorten_label(line.label)} (mean {canvas.number_text(line.counted.mean)})"
+            ),
             **look,
         )
     ax.set_xlim(left, right)
@@ -158,10 +143,12 @@ def _draw_lines(
 
 
 def _label_axes(ax: Axes, drawn: Sequence[Metric], lines: Sequence[EcdfLine]) -> None:
-    counts = dict.fromkeys(count_text(line.counted.n, line.total) for line in lines)
+    counts = dict.fromkeys(canvas.count_text(line.counted.n, line.total) for line in lines)
     sizes = [line.counted.n for line in lines]
     count = next(iter(counts)) if len(counts) == 1 else f"n = {min(sizes):,} to {max(sizes):,}"
-    ax.set_xlabel(plain(f"{axis_text(drawn[0]) if len(drawn) == 1 else 'score'}, {count}"))
+    ax.set_xlabel(
+        canvas.plain(f"{subjects.axis_text(drawn[0]) if len(drawn) == 1 else 'score'}, {count}")
+    )
     ax.set_ylabel("queries scoring at most this")
     ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     if len(lines) > _MOST_INSIDE:
@@ -179,7 +166,7 @@ def _free_corner(ax: Axes, lines: Sequence[EcdfLine]) -> Literal["upper left", "
     return "upper left" if 1.0 - highest_early > lowest_late else "lower right"
 
 
-def _title(drawn: Sequence[Metric], evaluation: Evaluation, *, alone: bool) -> str:
+def _title(drawn: Sequence[Metric], evaluation: subjects.Evaluation, *, alone: bool) -> str:
     if len(drawn) > 1:
         return f"Scores of {evaluation.name}"
     return f"{drawn[0].title} — {evaluation.name}" if alone else drawn[0].title

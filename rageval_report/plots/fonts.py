@@ -32,10 +32,7 @@ def add_fonts(ax: Axes) -> None:
 
 
 def missing_characters(texts: Iterable[str]) -> str:
-    """The characters that no font of this machine has, each once, in order.
-
-    Pictures of SVG whose text stays text are drawn by other machines, so nothing is missing there.
-    """
+    """The characters that no font of this machine has, each once, in order."""
     if mpl.rcParams["svg.fonttype"] == "none":
         return ""
     families = tuple(font_manager.FontProperties().get_family())

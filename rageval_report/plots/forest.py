@@ -13,42 +13,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError, check_choice
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, ForestScale, MetricNames
-from rageval_report.plots.style import (
-    BETTER,
-    EQUAL_MARKER,
-    GREY,
-    WORSE,
-    alpha_of,
-    axes_for,
-    finite_limits,
-    ink,
-    interval_text,
-    level_text,
-    look_of,
-    names_note,
-    note_below,
-    plain,
-    pvalue_text,
-    tidy,
-)
-from rageval_report.plots.subjects import (
-    DrawnComparison,
-    Evaluation,
-    compared_metrics,
-    comparison_of,
-    comparison_title,
-    directed_title,
-    direction_note,
-    fitting_metrics,
-    left_out_note,
-    margin_of,
-    names_of_comparison,
-    of_one_scale,
-    scale_of,
-    select_metrics,
-)
 from rageval_report.scores import Metric
 
 SCALES: tuple[ForestScale, ...] = ("own", "range", "baseline")
@@ -83,10 +50,10 @@ class ForestRow:
 
 
 def forest(
-    subject: DrawnComparison | Evaluation,
+    subject: subjects.Comparison | subjects.Evaluation,
     metrics: MetricNames = None,
     *,
-    other: Evaluation | None = None,
+    other: subjects.Evaluation | None = None,
     scale: ForestScale | None = None,
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
@@ -120,40 +87,47 @@ def forest(
     with a significant difference after correction, hollow circles all others; the intervals
     themselves are not corrected.
     """
-    comparison = comparison_of(subject, other, metrics)
-    known = compared_metrics(comparison)
-    requested = select_metrics(known, metrics)
+    comparison = subjects.comparison_of(subject, other, metrics)
+    known = subjects.compared_metrics(comparison)
+    requested = subjects.select_metrics(known, metrics)
     scale = _choose_scale(scale, requested)
     named = metrics is not None
     on_axis = _on_the_axis(requested, scale, named=named)
-    fitting, no_room = fitting_metrics(comparison, on_axis, named=named)
+    fitting, no_room = subjects.fitting_metrics(comparison, on_axis, named=named)
     forest_rows = list(_forest_rows(comparison, fitting, scale))
     if not forest_rows:
         raise DataError("nothing to draw: no metric has a baseline mean to take a percentage of")
     in_picture = {row.metric.name for row in forest_rows} | {metric.name for metric in no_room}
     left_out = [metric for metric in requested if metric.name not in in_picture]
-    names = names_of_comparison(comparison)
+    names = subjects.names_of_comparison(comparison)
     rows = [
         replace(row, label=names.of(row.label))
         for row in _rows(forest_rows, scale, several=len(comparison.pairings) > 1)
     ]
-    axes = axes_for(ax, 9.0, height_of(rows))
-    heads = (f"improvement [{level_text(comparison.settings)}]", _pvalue_head(comparison), "n")
+    axes = canvas.axes_for(ax, 9.0, height_of(rows))
+    heads = (
+        f"improvement [{canvas.level_text(comparison.settings)}]",
+        _pvalue_head(comparison),
+        "n",
+    )
     places = lay_rows(axes, rows, heads)
-    alpha = alpha_of(comparison.settings)
+    alpha = canvas.alpha_of(comparison.settings)
     for row, place in zip(forest_rows, places, strict=True):
         _draw_forest_row(axes, row, place, row.is_significant(alpha), style)
         if scale == "own":
             # The margin is in the unit of the metric, which only this axis has.
-            _draw_margin(axes, margin_of(comparison, row.metric), place)
-    notes = (left_out_note(left_out, _WHY_NOT[scale]), left_out_note(no_room, "for lack of room"))
+            _draw_margin(axes, subjects.margin_of(comparison, row.metric), place)
+    notes = (
+        subjects.left_out_note(left_out, _WHY_NOT[scale]),
+        subjects.left_out_note(no_room, "for lack of room"),
+    )
     _finish(axes, comparison, forest_rows, scale, notes)
     return axes
 
 
 def _choose_scale(scale: ForestScale | None, metrics: Sequence[Metric]) -> ForestScale:
     if scale is None:
-        scales = [scale_of(metric) for metric in metrics]
+        scales = [subjects.scale_of(metric) for metric in metrics]
         alone = len(scales) == len(set(scales)) > 1 and "0 to 1" not in scales
         return "baseline" if alone else "own"
     check_choice("scale", scale, SCALES)
@@ -163,7 +137,7 @@ def _choose_scale(scale: ForestScale | None, metrics: Sequence[Metric]) -> Fores
 def _on_the_axis(metrics: list[Metric], scale: ForestScale, *, named: bool) -> list[Metric]:
     """The metrics that fit on the axis."""
     if scale == "own":
-        return of_one_scale(metrics, named=named, instead=_INSTEAD)[0]
+        return subjects.of_one_scale(metrics, named=named, instead=_INSTEAD)[0]
     if scale == "baseline":
         return metrics
     unbounded = [metric for metric in metrics if metric.bounds is None]
@@ -177,7 +151,7 @@ def _on_the_axis(metrics: list[Metric], scale: ForestScale, *, named: bool) -> l
 
 
 def _forest_rows(
-    comparison: DrawnComparison, drawn: Sequence[Metric], scale: ForestScale
+    comparison: subjects.Comparison, drawn: Sequence[Metric], scale: ForestScale
 ) -> Iterator[ForestRow]:
     """The rows in the order of the metrics; a baseline mean of 0 has no percentages."""
     frame = comparison.frame
@@ -215,8 +189,8 @@ def _rows(forest_rows: Sequence[ForestRow], scale: ForestScale, *, several: bool
     """The rows; if there are several candidates, under headings of their metrics."""
     rows = []
     for row in forest_rows:
-        cells = (_improvement_text(row, scale), pvalue_text(row.pvalue), f"{row.n:,}")
-        title = directed_title(row.metric)
+        cells = (_improvement_text(row, scale), canvas.pvalue_text(row.pvalue), f"{row.n:,}")
+        title = subjects.directed_title(row.metric)
         rows.append(PlotRow(row.candidate, cells, title) if several else PlotRow(title, cells))
     return rows
 
@@ -226,13 +200,13 @@ def _improvement_text(row: ForestRow, scale: ForestScale) -> str:
         return "not compared"
     numbers = (row.improvement, row.low, row.high)
     if scale == "own":
-        return interval_text(*numbers, signed=True)
+        return canvas.interval_text(*numbers, signed=True)
     numbers_text = [f"{100 * value:+.1f}".replace("-", "−") for value in numbers]
     ends = f" [{numbers_text[1]}, {numbers_text[2]}]" if np.isfinite(numbers).all() else ""
     return f"{numbers_text[0]}{ends} %"
 
 
-def _pvalue_head(comparison: DrawnComparison) -> str:
+def _pvalue_head(comparison: subjects.Comparison) -> str:
     corrected = comparison.settings.get("correction", _NO_CORRECTION) != _NO_CORRECTION
     return "adj. p" if corrected and len(comparison.frame) > 1 else "p"
 
@@ -241,12 +215,11 @@ def _draw_forest_row(
     ax: Axes, row: ForestRow, place: float, is_significant: bool, style: ArtistOptions
 ) -> None:
     better = row.improvement > 0
-    hue = ink() if not is_significant else BETTER if better else WORSE
-    if np.isfinite([row.low, row.high]).all():
-        ax.hlines(place, row.low, row.high, color=hue, linewidth=1.8, zorder=2)
-    look = look_of(
+    hue = canvas.ink() if not is_significant else canvas.BETTER if better else canvas.WORSE
+    canvas.draw_interval(ax, place, row.low, row.high, color=hue)
+    look = canvas.look_of(
         style,
-        marker=EQUAL_MARKER if not is_significant else ">" if better else "<",
+        marker=canvas.EQUAL_MARKER if not is_significant else ">" if better else "<",
         markersize=9 if is_significant else 7,
         color=hue,
         markerfacecolor=hue if is_significant else ax.get_facecolor(),
@@ -258,36 +231,38 @@ def _draw_forest_row(
 def _draw_margin(ax: Axes, margin: float | None, place: float) -> None:
     if margin is not None:
         corner = -margin, place - 0.5
-        band = Rectangle(corner, 2 * margin, 1.0, color=GREY, alpha=0.25, linewidth=0, zorder=0)
+        band = Rectangle(
+            corner, 2 * margin, 1.0, color=canvas.GREY, alpha=0.25, linewidth=0, zorder=0
+        )
         ax.add_patch(band)
 
 
 def _finish(
     ax: Axes,
-    comparison: DrawnComparison,
+    comparison: subjects.Comparison,
     forest_rows: Sequence[ForestRow],
     scale: ForestScale,
     notes: Sequence[str],
 ) -> None:
     baselines = {pairing.baseline.name for pairing in comparison.pairings}
     baseline = baselines.pop() if len(baselines) == 1 else "the first level"
-    ax.axvline(0, color=ink(), linewidth=1.0, zorder=1)
-    has_margin = any(margin_of(comparison, row.metric) for row in forest_rows)
+    ax.axvline(0, color=canvas.ink(), linewidth=1.0, zorder=1)
+    has_margin = any(subjects.margin_of(comparison, row.metric) for row in forest_rows)
     ax.set_xlim(*_limits(forest_rows))
     if scale != "own":
         ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     unit = {"own": "", "range": " in % of the range", "baseline": " in % of its mean"}[scale]
-    names = names_of_comparison(comparison)
+    names = subjects.names_of_comparison(comparison)
     label = f"improvement over {names.of(baseline)}{unit}"
-    ax.set_xlabel(plain(f"← worse{_WIDE}{label}{_WIDE}better →"))
-    note_below(
+    ax.set_xlabel(canvas.plain(f"← worse{_WIDE}{label}{_WIDE}better →"))
+    canvas.note_below(
         ax,
         _key(comparison, with_margin=scale == "own" and has_margin),
-        direction_note(row.metric for row in forest_rows),
+        subjects.direction_note(row.metric for row in forest_rows),
         *notes,
-        names_note(names),
+        canvas.names_note(names),
     )
-    tidy(ax, comparison_title(comparison), grid="x")
+    canvas.tidy(ax, subjects.comparison_title(comparison), grid="x")
 
 
 def _limits(forest_rows: Sequence[ForestRow]) -> tuple[float, float]:
@@ -295,12 +270,12 @@ def _limits(forest_rows: Sequence[ForestRow]) -> tuple[float, float]:
     values = np.append([[row.improvement, row.low, row.high] for row in forest_rows], 0.0)
     if np.nanmax(np.abs(values)) < _LEAST_SPAN and all(row.metric.bounds for row in forest_rows):
         values = np.append(values, [-_LEAST_SPAN, _LEAST_SPAN])
-    return finite_limits(values, 0.06)
+    return canvas.finite_limits(values, 0.06)
 
 
-def _key(comparison: DrawnComparison, *, with_margin: bool) -> str:
+def _key(comparison: subjects.Comparison, *, with_margin: bool) -> str:
     """The meaning of the marks and of the intervals."""
-    alpha = alpha_of(comparison.settings)
+    alpha = canvas.alpha_of(comparison.settings)
     correction = str(comparison.settings.get("correction", _NO_CORRECTION))
     corrected = _pvalue_head(comparison) == "adj. p"
     pvalue = f"p ({correction})" if corrected else "p"

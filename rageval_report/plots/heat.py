@@ -14,22 +14,9 @@ from matplotlib.ticker import NullLocator
 
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.names.widths import display_width
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.ranking import Ranked, metrics_ranked, ranking_of, ranking_title, tests_of
-from rageval_report.plots.style import (
-    BLUE,
-    SMALL,
-    VERMILLION,
-    axes_for,
-    ink,
-    letters_of,
-    look_of,
-    names_note,
-    note_below,
-    number_text,
-    plain,
-    tidy,
-)
+from rageval_report.plots.ranking import metrics_ranked, ranking_of, ranking_title, tests_of
 from rageval_report.plots.subjects import directed_title, direction_note, select_metrics
 from rageval_report.plots.wrapped_text import wrap_text
 from rageval_report.scores import Metric
@@ -47,28 +34,20 @@ _PALEST, _DARKEST, _DARKEST_ON_BLACK = 0.03, 0.34, 0.62
 _DARK_PAPER = 0.5  # in brightness, from 0 to 1
 _BEST, _WORSE = "best", "worse"
 _MARKS: Mapping[str, Mapping[str, Any]] = {
-    _BEST: {"marker": "o", "markersize": 6.5, "color": BLUE},
-    "may be best": {"marker": "o", "markersize": 6, "color": BLUE, "markerfacecolor": "none"},
-    _WORSE: {"marker": "v", "markersize": 6, "color": VERMILLION},
+    _BEST: {"marker": "o", "markersize": 6.5, "color": canvas.BLUE},
+    "may be best": {
+        "marker": "o",
+        "markersize": 6,
+        "color": canvas.BLUE,
+        "markerfacecolor": "none",
+    },
+    _WORSE: {"marker": "v", "markersize": 6, "color": canvas.VERMILLION},
 }
 
 
 @dataclass(frozen=True, eq=False)
 class HeatTable:
-    """What the cells show: pipelines in rows, metrics in columns.
-
-    Parameters
-    ----------
-    pipelines : tuple of str
-        From the best to the worst by their mean places; those that are not shown to be worse than
-        the best on any metric come first.
-    n_leading : int
-        How many of them are not shown to be worse.
-    metrics : tuple of Metric
-        The columns.
-    cells : DataFrame
-        The rows of the ranking, index pipeline and metric.
-    """
+    """What the cells show: pipelines in rows, metrics in columns."""
 
     pipelines: tuple[str, ...]
     n_leading: int
@@ -105,7 +84,7 @@ class HeatTable:
 
 
 def heat(
-    subject: Ranked,
+    subject: subjects.Ranking,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
@@ -151,7 +130,7 @@ def heat(
     head_lines = min(max(head.count("\n") + 1 for head in heads), _MOST_HEADING_LINES)
     places = _places(table)
     right = max(left + sum(widths), _LEAST_WIDTH)
-    axes = axes_for(
+    axes = canvas.axes_for(
         ax,
         _MARGIN_INCHES + _COLUMN_INCHES * right + _inches_of_names(names, settings),
         _MARGIN_INCHES + _ROW_INCHES * (places[-1] + 1.0 - table.top + _HEADING_LINE * head_lines),
@@ -168,13 +147,13 @@ def heat(
     axes.set_ylim(places[-1] + 0.55, table.top - _HEADING_LINE * head_lines)
     axes.xaxis.set_major_locator(NullLocator())
     axes.set_xlabel("")
-    note_below(axes, _key(ranking, table), direction_note(drawn), names_note(names))
-    tidy(axes, ranking_title(ranking, drawn))
+    canvas.note_below(axes, _key(ranking, table), direction_note(drawn), canvas.names_note(names))
+    canvas.tidy(axes, ranking_title(ranking, drawn))
     axes.spines[:].set_visible(False)
     return axes
 
 
-def heat_table(ranking: Ranked, metrics: Sequence[Metric]) -> HeatTable:
+def heat_table(ranking: subjects.Ranking, metrics: Sequence[Metric]) -> HeatTable:
     """The rows and columns of the picture of a ranking."""
     wanted = [metric.name for metric in metrics]
     frame = ranking.frame[ranking.frame["metric"].isin(wanted) & ranking.frame["rank"].notna()]
@@ -192,7 +171,7 @@ def _width_of(table: HeatTable, metric: Metric, head: str) -> float:
     """The width of a column: its longest mean and letters, with the mark, or its heading."""
     rows = table.cells.xs(metric.name, level="metric")
     texts = [
-        f"{number_text(float(mean))} {letters}"
+        f"{canvas.number_text(float(mean))} {letters}"
         for mean, letters in zip(rows["mean"], rows["letters"], strict=True)
     ]
     widest_line = max(map(display_width, head.split("\n")))
@@ -228,11 +207,11 @@ def _inches_of_names(names: ShortNames, settings: Sequence[object]) -> float:
 def _draw_shades(
     ax: Axes, table: HeatTable, edges: FloatArray, places: Sequence[float], style: ArtistOptions
 ) -> None:
-    paper, blue = (np.array(to_rgb(hue)) for hue in (ax.get_facecolor(), BLUE))
+    paper, blue = (np.array(to_rgb(hue)) for hue in (ax.get_facecolor(), canvas.BLUE))
     darkest = _DARKEST_ON_BLACK if rgb_to_hsv(paper)[2] < _DARK_PAPER else _DARKEST
     ends = [(1.0 - part) * paper + part * blue for part in (_PALEST, darkest)]
     shades = LinearSegmentedColormap.from_list("rageval_report_heat", np.array(ends))
-    look = look_of(
+    look = canvas.look_of(
         style, cmap=shades, vmin=0.0, vmax=1.0, edgecolors=ax.get_facecolor(), linewidth=1.5
     )
     values = np.ma.masked_invalid(table.shades)
@@ -245,14 +224,7 @@ def _draw_shades(
 
 def _draw_head(ax: Axes, head: str, centre: float, top: float) -> None:
     lines = head.split("\n")[:_MOST_HEADING_LINES]
-    ax.text(
-        *(centre, top, plain("\n".join(lines))),
-        ha="center",
-        va="bottom",
-        fontsize=SMALL,
-        fontweight="bold",
-        color=ink(),
-    )
+    canvas.write(ax, "\n".join(lines), (centre, top), va="bottom", fontweight="bold")
 
 
 def _draw_column(
@@ -268,18 +240,23 @@ def _draw_column(
         )
     )
     start = left + _MARK + 0.06
-    look: dict[str, Any] = {"va": "center", "fontsize": SMALL, "color": ink(), "zorder": 3}
+    look: dict[str, Any] = {
+        "va": "center",
+        "fontsize": canvas.SMALL,
+        "color": canvas.ink(),
+        "zorder": 3,
+    }
     for pipeline, place in zip(table.pipelines, places, strict=True):
         if pipeline not in by_name:
             ax.text(start, place, "–", **look)
             continue
         standing, mean, letters = by_name[pipeline]
         mark = _MARKS[str(standing)]
-        hue = letters_of(str(mark["color"]))
+        hue = canvas.letters_of(str(mark["color"]))
         ax.plot(left + 0.14, place, **{**mark, "color": hue, "linestyle": "none", "zorder": 3})
-        text = number_text(float(mean))
+        text = canvas.number_text(float(mean))
         weight = "bold" if standing == _BEST else "normal"
-        ax.text(start, place, plain(text), fontweight=weight, **look)
+        ax.text(start, place, canvas.plain(text), fontweight=weight, **look)
         ax.text(start + _LETTER * (len(text) + 0.7), place, str(letters), alpha=0.75, **look)
 
 
@@ -294,10 +271,10 @@ def _draw_settings(
     for heading, width, values in settings:
         right += width
         edge = right - _PADDING
-        look: dict[str, Any] = {"ha": "right", "fontsize": SMALL, "color": ink()}
-        ax.text(edge, table.top, plain(heading), va="bottom", fontweight="bold", **look)
+        look: dict[str, Any] = {"ha": "right", "fontsize": canvas.SMALL, "color": canvas.ink()}
+        ax.text(edge, table.top, canvas.plain(heading), va="bottom", fontweight="bold", **look)
         for pipeline, place in zip(table.pipelines, places, strict=True):
-            ax.text(edge, place, plain(values[pipeline]), va="center", **look)
+            ax.text(edge, place, canvas.plain(values[pipeline]), va="center", **look)
 
 
 def _draw_parts(ax: Axes, table: HeatTable, places: Sequence[float], right: float) -> None:
@@ -308,26 +285,22 @@ def _draw_parts(ax: Axes, table: HeatTable, places: Sequence[float], right: floa
     first = f"May be as good as the best: {table.n_leading}"
     second = f"Shown to be worse on at least one metric: {n_worse}"
     for text, place in ((first, places[0]), (second, places[table.n_leading])):
-        ax.text(
-            *(0.0, place - 0.62, text),
-            va="bottom",
-            fontsize=SMALL,
-            fontstyle="italic",
-            color=ink(),
-            alpha=0.8,
-        )
-    ax.hlines(places[table.n_leading] - 0.58, 0.0, right, color=ink(), linewidth=0.6, alpha=0.5)
+        look: dict[str, Any] = {"ha": "left", "va": "bottom", "fontstyle": "italic", "alpha": 0.8}
+        canvas.write(ax, text, (0.0, place - 0.62), **look)
+    ax.hlines(
+        places[table.n_leading] - 0.58, 0.0, right, color=canvas.ink(), linewidth=0.6, alpha=0.5
+    )
 
 
 def _label_rows(
     ax: Axes, table: HeatTable, names: ShortNames, places: Sequence[float], *, has_settings: bool
 ) -> None:
-    labels = ["" if has_settings else plain(names.of(name)) for name in table.pipelines]
+    labels = ["" if has_settings else canvas.plain(names.of(name)) for name in table.pipelines]
     ax.set_yticks(list(places), labels)
     ax.tick_params(axis="y", length=0)
 
 
-def _key(ranking: Ranked, table: HeatTable) -> str:
+def _key(ranking: subjects.Ranking, table: HeatTable) -> str:
     """The meaning of the marks, the letters and the shades."""
     standings = set(table.cells["standing"])
     marks = ["Dot: best mean"]

@@ -146,7 +146,7 @@ class Plot:
         if unknown and takes_rest:
             # By name, because the table of plots must not import matplotlib.
             artist_properties: Callable[[], frozenset[str]] = load(
-                "rageval_report.plots.style:artist_properties"
+                "rageval_report.plots.canvas:artist_properties"
             )
             unknown = [name for name in unknown if name not in artist_properties()]
         check_options(f"plot {self.name!r}", unknown, (*own, *look))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 
-from rageval_report.plots.style import SMALL, ink, plain, shorten_label
+from rageval_report.plots import canvas
+from rageval_report.plots.options import ArtistOptions
 
 # An estimate for small text, 15 letters to an inch: measuring each text would need a renderer.
 _LETTER_POINTS = 4.7
@@ -32,22 +34,12 @@ def height_of(rows: Sequence[PlotRow], inches: float = 0.32) -> float:
 
 
 def lay_rows(ax: Axes, rows: Sequence[PlotRow], heads: Sequence[str] = ()) -> list[float]:
-    """Label the rows and print their numbers; return the place of each row on the y-axis.
-
-    Parameters
-    ----------
-    ax : Axes
-        Its y-axis then runs downwards, one unit per row.
-    rows : sequence of PlotRow
-        From top to bottom; rows of one heading are consecutive.
-    heads : sequence of str
-        The headings of the columns of numbers.
-    """
+    """Label the rows and print their numbers; return the place of each row on the y-axis."""
     places, titles = _places(rows)
     ax.set_ylim(places[-1] + 0.7, _TOP)
     labels = [*(row.label for row in rows), *(heading for heading, _ in titles)]
     ticks = [*places, *(place for _, place in titles)]
-    ax.set_yticks(ticks, [plain(shorten_label(label)) for label in labels])
+    ax.set_yticks(ticks, [canvas.plain(canvas.shorten_label(label)) for label in labels])
     for label in ax.get_yticklabels()[len(rows) :]:
         label.set_fontweight("bold")
     ax.tick_params(axis="y", length=0)
@@ -90,18 +82,32 @@ def _print_column(
 ) -> None:
     """Print numbers aligned at the right, below their head."""
     for position, (text, place) in enumerate(zip(texts, places, strict=True)):
-        cell = ax.annotate(
-            plain(text),
-            (1, place),
-            xycoords=("axes fraction", "data"),
-            xytext=(right_edge, 0),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-            fontsize=SMALL,
-            color=ink(),
-            alpha=0.75 if position == 0 else 1.0,
-            annotation_clip=False,
-        )
+        look: dict[str, Any] = {
+            "xycoords": ("axes fraction", "data"),
+            "ha": "right",
+            "annotation_clip": False,
+        }
+        alpha = 0.75 if position == 0 else 1.0
+        cell = canvas.write(ax, text, (1, place), (right_edge, 0), alpha=alpha, **look)
         # All are aligned with the head, so the layout needs to measure only the head.
         cell.set_in_layout(position == 0)
+
+
+# A piece of a stacked bar: its share, its text, its colour, its hatch, and the colour of letters.
+Piece = tuple[float, str, str, str | None, str]
+
+
+def stack_pieces(ax: Axes, place: float, pieces: Iterable[Piece], style: ArtistOptions) -> None:
+    """Draw the pieces of a bar side by side, each with its text; without a colour it is ink."""
+    start, edge = 0.0, ax.get_facecolor()
+    for share, text, hue, hatch, letters in pieces:
+        if share == 0.0:
+            continue
+        look = canvas.look_of(style, height=0.7, facecolor=hue, edgecolor=edge, hatch=hatch)
+        ax.barh(place, share, left=start, linewidth=0.8, **look)
+        if text:
+            # Without a background, the hatching would cross the digits.
+            box = {"facecolor": edge, "edgecolor": "none", "pad": 1.2} if hatch else None
+            hue = letters or canvas.ink()
+            canvas.write(ax, text, (start + share / 2, place), color=hue, bbox=box)
+        start += share

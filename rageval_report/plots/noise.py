@@ -2,80 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol, Unpack, cast
+from typing import Unpack
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
 from rageval_report.errors import DataError, UnknownNameError
-from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
+from rageval_report.plots import canvas, subjects
+from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows, stack_pieces
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.style import (
-    BLUE,
-    GREY,
-    ORANGE,
-    SMALL,
-    VERMILLION,
-    axes_for,
-    ink,
-    look_of,
-    note_below,
-    number_text,
-    tidy,
-)
-from rageval_report.results import Result
 
 # Combinations are drawn with the factor that a reader would add more of: judges, then runs.
-_PARTS: tuple[tuple[str, tuple[str, ...], str, str, str], ...] = (
-    ("queries", ("query",), BLUE, "", "white"),
-    ("runs", ("run", "query x run"), ORANGE, "..", "black"),
-    ("judges", ("judge", "query x judge", "run x judge"), VERMILLION, "//", ""),
-    ("the rest", ("residual",), GREY, "", "black"),
+_PARTS: tuple[tuple[str, tuple[str, ...], str, str | None, str], ...] = (
+    ("queries", ("query",), canvas.BLUE, None, "white"),
+    ("runs", ("run", "query x run"), canvas.ORANGE, "..", ""),
+    ("judges", ("judge", "query x judge", "run x judge"), canvas.VERMILLION, "//", ""),
+    ("the rest", ("residual",), canvas.GREY, None, "black"),
 )
 # A share is printed in its piece of the bar if the piece is at least this wide.
 _LEAST_WIDTH = 0.07
 
 
-class SplitNoise(Protocol):
-    """The noise of each metric by source."""
-
-    @property
-    def title(self) -> str:
-        """The title of the table."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per metric."""
-
-    @property
-    def components(self) -> Mapping[str, Any]:
-        """The sources of each metric."""
-
-    def sources(self) -> Result:
-        """The share of each source."""
-
-
-def noise_of(subject: object) -> SplitNoise:
-    """The subject, if it is the noise of metrics by source.
-
-    Raises
-    ------
-    DataError
-        If it is something else.
-    """
-    if isinstance(subject, Result) and hasattr(subject, "sources"):
-        return cast("SplitNoise", subject)
-    raise DataError(
-        "this plot draws the sources of noise: variance(first, second, ...); got "
-        f"{type(subject).__name__}"
-    )
-
-
 def noise(
-    subject: SplitNoise,
+    subject: subjects.Variance,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
@@ -85,7 +35,7 @@ def noise(
 
     Parameters
     ----------
-    subject : Variance
+    subject : subjects.Variance
         The result of `rageval_report.variance`.
     metrics : str or iterable of str, optional
         By name; all metrics of the result if omitted.
@@ -105,7 +55,9 @@ def noise(
     judges, the combination of queries and runs in that of runs. The columns at the right are the
     standard error of queries alone and that of all sources.
     """
-    split = noise_of(subject)
+    split: subjects.Variance = subjects.result_with(
+        subject, "sources", "the sources of noise: variance(first, second, ...)"
+    )
     names = _chosen(split, metrics)
     shares = _shares(split)
     names = [name for name in names if name in shares]
@@ -116,21 +68,26 @@ def noise(
         PlotRow(
             str(table["title"][name]),
             (
-                number_text(float(table["naive_standard_error"][name])),
-                number_text(float(table["standard_error"][name])),
+                canvas.number_text(float(table["naive_standard_error"][name])),
+                canvas.number_text(float(table["standard_error"][name])),
             ),
         )
         for name in names
     ]
-    axes = axes_for(ax, 8.2, height_of(rows, 0.42))
+    axes = canvas.axes_for(ax, 8.2, height_of(rows, 0.42))
     places = lay_rows(axes, rows, ("SE, queries", "SE, all"))
     for place, name in zip(places, names, strict=True):
-        _draw_bar(axes, shares[name], place, style)
+        pieces = []
+        for _, sources, hue, hatch, letters in _PARTS:
+            share = sum(shares[name].get(source, 0.0) for source in sources)
+            text = f"{100 * share:.0f} %" if share >= _LEAST_WIDTH else ""
+            pieces.append((share, text, hue, hatch, letters))
+        stack_pieces(axes, place, pieces, style)
     _finish(axes, split)
     return axes
 
 
-def _chosen(split: SplitNoise, metrics: MetricNames) -> list[str]:
+def _chosen(split: subjects.Variance, metrics: MetricNames) -> list[str]:
     known = list(split.components)
     names = known if metrics is None else [metrics] if isinstance(metrics, str) else list(metrics)
     for name in names:
@@ -139,7 +96,7 @@ def _chosen(split: SplitNoise, metrics: MetricNames) -> list[str]:
     return names
 
 
-def _shares(split: SplitNoise) -> dict[str, dict[str, float]]:
+def _shares(split: subjects.Variance) -> dict[str, dict[str, float]]:
     """The share of each source in the variance of the mean, metric by metric."""
     frame = split.sources().frame.dropna(subset="share_of_mean")
     return {
@@ -148,39 +105,14 @@ def _shares(split: SplitNoise) -> dict[str, dict[str, float]]:
     }
 
 
-def _draw_bar(ax: Axes, shares: Mapping[str, float], place: float, style: ArtistOptions) -> None:
-    start = 0.0
-    for _, sources, hue, hatch, letters in _PARTS:
-        share = sum(shares.get(source, 0.0) for source in sources)
-        if share == 0.0:
-            continue
-        edge = ax.get_facecolor()
-        look = look_of(style, height=0.7, facecolor=hue, edgecolor=edge, hatch=hatch or None)
-        ax.barh(place, share, left=start, linewidth=0.8, **look)
-        if share >= _LEAST_WIDTH:
-            # Without a background, the hatching would cross the digits.
-            box = {"facecolor": edge, "edgecolor": "none", "pad": 1.2} if hatch else None
-            ax.text(
-                start + share / 2,
-                place,
-                f"{100 * share:.0f} %",
-                ha="center",
-                va="center",
-                fontsize=SMALL,
-                color=letters if letters and not hatch else ink(),
-                bbox=box,
-            )
-        start += share
-
-
-def _finish(ax: Axes, split: SplitNoise) -> None:
+def _finish(ax: Axes, split: subjects.Variance) -> None:
     ax.set_xlim(0, 1)
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     ax.set_xlabel("share of the variance of the mean")
-    tidy(ax, f"{split.title}: where the uncertainty of the mean comes from")
+    canvas.tidy(ax, f"{split.title}: where the uncertainty of the mean comes from")
     edge = ax.get_facecolor()
     keys = [
-        Patch(facecolor=hue, edgecolor=edge, hatch=hatch or None, label=label)
+        Patch(facecolor=hue, edgecolor=edge, hatch=hatch, label=label)
         for label, _, hue, hatch, _ in _PARTS
     ]
     # Between the title and the bars, which leave no room beside them.
@@ -190,7 +122,7 @@ def _finish(ax: Axes, split: SplitNoise) -> None:
         bbox_to_anchor=(0.0, 1.0),
         ncols=len(keys),
         frameon=False,
-        fontsize=SMALL,
+        fontsize=canvas.SMALL,
         borderaxespad=0.0,
     )
     # The larger pad makes room for the legend below the title.
@@ -198,8 +130,7 @@ def _finish(ax: Axes, split: SplitNoise) -> None:
     counts = split.frame[["n", "n_runs", "n_judges"]].drop_duplicates()
     if len(counts) == 1:
         n, runs, judges = (int(count) for count in counts.iloc[0])
-        note_below(ax, f"{n:,} queries, {_count(runs, 'run')}, {_count(judges, 'judge')}")
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+        several = (
+            f"{runs} run{'s' if runs != 1 else ''}, {judges} judge{'s' if judges != 1 else ''}"
+        )
+        canvas.note_below(ax, f"{n:,} queries, {several}")

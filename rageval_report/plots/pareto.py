@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol, Unpack, cast
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -14,24 +14,8 @@ from matplotlib.ticker import MaxNLocator
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.names.widths import display_width
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions
-from rageval_report.plots.style import (
-    BLUE,
-    GREY,
-    SMALL,
-    axes_for,
-    finite_limits,
-    inches_wide,
-    ink,
-    level_text,
-    look_of,
-    marks_note,
-    names_note,
-    note_below,
-    plain,
-    shorten_label,
-    tidy,
-)
 from rageval_report.results import Result
 from rageval_report.types import FloatArray
 
@@ -51,58 +35,8 @@ _SPOTS = (
 )
 
 
-class FrontObjective(Protocol):
-    """One objective of a front."""
-
-    @property
-    def name(self) -> str:
-        """Its column in the frame."""
-
-    @property
-    def greater_is_better(self) -> bool:
-        """Whether higher is better."""
-
-    @property
-    def made_of(self) -> str:
-        """What it is made of, in words."""
-
-
-class Front(Protocol):
-    """Pipelines, and which of them are dominated."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per pipeline."""
-
-    @property
-    def axes(self) -> Sequence[FrontObjective]:
-        """The objectives."""
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        """The settings that produced the numbers."""
-
-
-def front_of(subject: object) -> Front:
-    """The subject, if it is a front; the front of a ranking.
-
-    Raises
-    ------
-    DataError
-        If it is something else.
-    """
-    if isinstance(subject, Result) and hasattr(subject, "axes"):
-        return cast("Front", subject)
-    if isinstance(subject, Result) and hasattr(subject, "pareto"):
-        return cast("Front", subject.pareto())
-    raise DataError(
-        "this plot draws a Pareto front: rank(first, second, ...).pareto(); got "
-        f"{type(subject).__name__}"
-    )
-
-
 def pareto(
-    subject: Front,
+    subject: subjects.ParetoFront,
     x: str | None = None,
     y: str | None = None,
     *,
@@ -113,7 +47,7 @@ def pareto(
 
     Parameters
     ----------
-    subject : ParetoFront, or Ranking
+    subject : subjects.ParetoFront, or Ranking
         For a ranking, the result of its own `pareto`.
     x, y : str, optional
         The names of two objectives; the second and the first if omitted.
@@ -133,14 +67,18 @@ def pareto(
     pipeline is ahead, which is not shown), grey circles are shown to be dominated. The percentages
     are the shares of resamples of the queries in which a pipeline is on the front.
     """
-    front = front_of(subject)
+    given: Any = subject
+    if isinstance(given, Result) and not hasattr(given, "axes") and hasattr(given, "pareto"):
+        given = given.pareto()
+    what = "a Pareto front: rank(first, second, ...).pareto()"
+    front: subjects.ParetoFront = subjects.result_with(given, "axes", what)
     across, up = _two_of(front, x, y)
     frame = front.frame
     short = shorten_names(frame["pipeline"])
     # A list at the right takes room from the picture.
     room = _INCHES_A_LETTER * max(map(display_width, short.marks))
     width = 8.0 + (room if len(frame) > _MOST_NAMES else 0.0)
-    axes = axes_for(ax, width, max(5.2, 1.8 + 0.17 * len(frame)))
+    axes = canvas.axes_for(ax, width, max(5.2, 1.8 + 0.17 * len(frame)))
     _draw_lines(axes, frame, across, up, len(front.axes))
     for _, row in frame.iterrows():
         _draw_mark(axes, row, across, up, style)
@@ -149,14 +87,18 @@ def pareto(
     _write_names(axes, frame, across, up, short)
     axes.set_xlabel(_label(across))
     axes.set_ylabel(_label(up))
-    note_below(axes, *_key(front, across, up), marks_note(short), names_note(short))
+    canvas.note_below(
+        axes, *_key(front, across, up), canvas.marks_note(short), canvas.names_note(short)
+    )
     names = short.short
     title = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(sorted(names))
-    tidy(axes, f"Pareto front of {title}", grid="x")
+    canvas.tidy(axes, f"Pareto front of {title}", grid="x")
     return axes
 
 
-def _two_of(front: Front, x: str | None, y: str | None) -> tuple[FrontObjective, FrontObjective]:
+def _two_of(
+    front: subjects.ParetoFront, x: str | None, y: str | None
+) -> tuple[subjects.Figure, subjects.Figure]:
     by_name = {objective.name: objective for objective in front.axes}
     for name in (x, y):
         if name is not None and name not in by_name:
@@ -174,7 +116,7 @@ def _two_of(front: Front, x: str | None, y: str | None) -> tuple[FrontObjective,
 
 
 def _draw_lines(
-    ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: FrontObjective, n_axes: int
+    ax: Axes, frame: pd.DataFrame, across: subjects.Figure, up: subjects.Figure, n_axes: int
 ) -> None:
     """Draw the step line along the front, if the front has only these two objectives."""
     # The front over more objectives is not a line when two of them are drawn.
@@ -185,7 +127,7 @@ def _draw_lines(
     ax.plot(
         on[across.name],
         on[up.name],
-        color=BLUE,
+        color=canvas.BLUE,
         linewidth=1.2,
         alpha=0.6,
         drawstyle=steps,
@@ -194,17 +136,17 @@ def _draw_lines(
 
 
 def _draw_mark(
-    ax: Axes, row: pd.Series, across: FrontObjective, up: FrontObjective, style: ArtistOptions
+    ax: Axes, row: pd.Series, across: subjects.Figure, up: subjects.Figure, style: ArtistOptions
 ) -> None:
     is_dominated = row["standing"] == _DOMINATED
-    hue = GREY if is_dominated else BLUE
+    hue = canvas.GREY if is_dominated else canvas.BLUE
     center = row[across.name], row[up.name]
     for objective, vertical in ((across, False), (up, True)):
         low, high = row[f"{objective.name}_ci_low"], row[f"{objective.name}_ci_high"]
         if np.isfinite([low, high]).all():
             draw = ax.vlines if vertical else ax.hlines
             draw(center[1 - vertical], low, high, color=hue, linewidth=1.0, alpha=0.55, zorder=2)
-    look = look_of(
+    look = canvas.look_of(
         style,
         marker="o" if is_dominated else "D",
         markersize=6 if is_dominated else 7.5,
@@ -215,14 +157,16 @@ def _draw_mark(
     ax.plot(*center, zorder=3, **look)
 
 
-def _set_limits(ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: FrontObjective) -> None:
+def _set_limits(
+    ax: Axes, frame: pd.DataFrame, across: subjects.Figure, up: subjects.Figure
+) -> None:
     for objective, limit in ((across, ax.set_xlim), (up, ax.set_ylim)):
         columns = [objective.name, f"{objective.name}_ci_low", f"{objective.name}_ci_high"]
-        limit(*finite_limits(frame[columns].to_numpy(dtype=np.float64), 0.14))
+        limit(*canvas.finite_limits(frame[columns].to_numpy(dtype=np.float64), 0.14))
 
 
 def _write_names(
-    ax: Axes, frame: pd.DataFrame, across: FrontObjective, up: FrontObjective, short: ShortNames
+    ax: Axes, frame: pd.DataFrame, across: subjects.Figure, up: subjects.Figure, short: ShortNames
 ) -> None:
     """Write each name beside its mark, where it overlaps other names and marks the least."""
     points = _in_points(ax, frame[[across.name, up.name]].to_numpy(dtype=np.float64))
@@ -236,42 +180,26 @@ def _write_names(
         best = int(np.argmin(costs))
         occupied.append(boxes[best])
         right, above, side = _SPOTS[best]
-        ax.annotate(
-            plain(text),
-            (row[across.name], row[up.name]),
-            xytext=(right, above),
-            textcoords="offset points",
-            ha=side,
-            va="center",
-            fontsize=SMALL,
-            color=ink(),
-            # An outline in the colour of the paper keeps names legible where they cross lines.
-            path_effects=[withStroke(linewidth=2.5, foreground=ax.get_facecolor())],
-            zorder=2.5,  # over the intervals, under the marks
-        )
+        # An outline in the colour of the paper keeps names legible where they cross lines.
+        outline = [withStroke(linewidth=2.5, foreground=ax.get_facecolor())]
+        # Over the intervals, under the marks.
+        look: dict[str, Any] = {"ha": side, "path_effects": outline, "zorder": 2.5}
+        canvas.write(ax, text, (row[across.name], row[up.name]), (right, above), **look)
 
 
 def _write_list(ax: Axes, names: Sequence[str]) -> list[str]:
     """Write a numbered list at the right of the axes; returns the numbers for the marks."""
     for place, name in enumerate(names):
-        ax.annotate(
-            plain(f"{place + 1}  {name}"),
-            (1.0, 1.0 - (place + 0.5) / len(names)),
-            xycoords="axes fraction",
-            xytext=(8, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL,
-            color=ink(),
-            annotation_clip=False,
-        )
+        look: dict[str, Any] = {"xycoords": "axes fraction", "ha": "left", "annotation_clip": False}
+        at = 1.0, 1.0 - (place + 0.5) / len(names)
+        canvas.write(ax, f"{place + 1}  {name}", at, (8, 0), **look)
     return [str(place + 1) for place in range(len(names))]
 
 
 def _in_points(ax: Axes, values: FloatArray) -> FloatArray:
     """The distance of data from the lower left corner in points, as estimated before the layout."""
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-    wide = 72.0 * inches_wide(ax)
+    wide = 72.0 * canvas.inches_wide(ax)
     tall = 72.0 * float(ax.get_position().height * ax.figure.bbox.height / ax.figure.dpi)
     scaled = (values - [left, low]) / [right - left, high - low]
     return np.asarray(scaled * [wide, tall])
@@ -304,19 +232,19 @@ def _outside(box: _Box, width: float) -> float:
     return 20.0 * (max(-box[0], 0.0) + max(box[2] - width, 0.0))
 
 
-def _label(objective: FrontObjective) -> str:
+def _label(objective: subjects.Figure) -> str:
     way = "higher" if objective.greater_is_better else "lower"
-    label = f"{objective.name}: {shorten_label(objective.made_of, 44)}"
+    label = f"{objective.name}: {canvas.shorten_label(objective.made_of, 44)}"
     if objective.name == "quality":  # its parts fill a line of their own
         label = objective.name
     elif objective.name in objective.made_of.split(" of ")[-1]:
         label = objective.made_of
-    return plain(f"{label} ({way} is better)")
+    return canvas.plain(f"{label} ({way} is better)")
 
 
-def _key(front: Front, across: FrontObjective, up: FrontObjective) -> list[str]:
+def _key(front: subjects.ParetoFront, across: subjects.Figure, up: subjects.Figure) -> list[str]:
     others = [axis.name for axis in front.axes if axis.name not in (across.name, up.name)]
-    level = level_text(front.settings)
+    level = canvas.level_text(front.settings)
     over = f" over these and {', '.join(others)}" if others else ""
     quality = [f"quality = {axis.made_of}" for axis in front.axes if axis.name == "quality"]
     return [

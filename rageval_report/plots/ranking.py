@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, Unpack, cast
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -13,84 +13,36 @@ from matplotlib.axes import Axes
 from rageval_report.errors import DataError
 from rageval_report.names.short_names import ShortNames, shorten_names
 from rageval_report.names.widths import display_width
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.style import (
-    BLUE,
-    GREY,
-    SMALL,
-    alpha_of,
-    axes_for,
-    finite_limits,
-    ink,
-    interval_text,
-    level_text,
-    look_of,
-    names_note,
-    note_below,
-    pad_limits,
-    plain,
-    tidy,
-)
-from rageval_report.plots.subjects import (
-    MOST_ROWS,
-    axis_text,
-    directed_title,
-    direction_note,
-    left_out_note,
-    of_one_scale,
-    select_metrics,
-    single_metric,
-)
-from rageval_report.results import Result
 from rageval_report.scores import Metric
 
 _INCHES_A_LETTER = 0.067
 _BEST, _WORSE = "best", "worse"
 # The marks of the best pipeline, of those may be as good, and of worse ones.
 _MARKS: dict[str, dict[str, Any]] = {
-    _BEST: {"marker": "D", "markersize": 7, "color": BLUE},
-    "may be best": {"marker": "o", "markersize": 6.5, "color": BLUE, "markerfacecolor": "none"},
-    _WORSE: {"marker": "s", "markersize": 5, "color": GREY},
+    _BEST: {"marker": "D", "markersize": 7, "color": canvas.BLUE},
+    "may be best": {
+        "marker": "o",
+        "markersize": 6.5,
+        "color": canvas.BLUE,
+        "markerfacecolor": "none",
+    },
+    _WORSE: {"marker": "s", "markersize": 5, "color": canvas.GREY},
 }
 
 
-class Ranked(Protocol):
-    """Pipelines in the order of their means."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per metric and pipeline."""
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        """The settings that produced the numbers."""
-
-    @property
-    def blocks(self) -> Mapping[str, Any]:
-        """The scores and the definition of each metric."""
-
-    def groups(self, metric: str) -> list[tuple[str, ...]]:
-        """The groups of pipelines that share a letter."""
-
-
-def ranking_of(subject: object) -> Ranked:
-    """The subject, if it is a ranking.
-
-    Raises
-    ------
-    DataError
-        If it is something else.
-    """
-    if not (isinstance(subject, Result) and hasattr(subject, "groups")):
-        raise DataError(
-            f"this plot draws a ranking: rank(first, second, ...); got {type(subject).__name__}"
-        )
-    return cast("Ranked", subject)
+def ranking_of(subject: object) -> subjects.Ranking:
+    """The subject, if it is a ranking; else `DataError`."""
+    ranking: subjects.Ranking = subjects.result_with(
+        subject, "groups", "a ranking: rank(first, second, ...)"
+    )
+    return ranking
 
 
 def leaderboard(
-    subject: Ranked,
+    subject: subjects.Ranking,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
@@ -120,33 +72,33 @@ def leaderboard(
     ranking = ranking_of(subject)
     known = metrics_ranked(ranking)
     drawn, left_out = _fit_metrics(
-        ranking, select_metrics(known, metrics), named=metrics is not None
+        ranking, subjects.select_metrics(known, metrics), named=metrics is not None
     )
     frame = ranking.frame
     rows = frame[frame["metric"].isin([metric.name for metric in drawn]) & frame["rank"].notna()]
-    level = level_text(ranking.settings)
+    level = canvas.level_text(ranking.settings)
     names = shorten_names(frame["pipeline"])
     lines = [replace(line, label=names.of(line.label)) for line in _lines(rows, drawn)]
-    axes = axes_for(ax, 8.6, height_of(lines))
+    axes = canvas.axes_for(ax, 8.6, height_of(lines))
     places = lay_rows(axes, lines, (f"mean [{level}]", "group"))
     for (_, row), place in zip(rows.iterrows(), places, strict=True):
         _draw_mean(axes, row, place, style)
     values = rows[["mean", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
-    axes.set_xlim(*finite_limits(values, 0.06))
-    axes.set_xlabel(plain(axis_text(drawn[0])) if len(drawn) == 1 else "mean")
-    note_below(
+    axes.set_xlim(*canvas.finite_limits(values, 0.06))
+    axes.set_xlabel(canvas.plain(subjects.axis_text(drawn[0])) if len(drawn) == 1 else "mean")
+    canvas.note_below(
         axes,
         _key(ranking, set(rows["standing"]), drawn),
-        direction_note(drawn) if len(drawn) > 1 else "",
-        left_out_note(left_out),
-        names_note(names),
+        subjects.direction_note(drawn) if len(drawn) > 1 else "",
+        subjects.left_out_note(left_out),
+        canvas.names_note(names),
     )
-    tidy(axes, ranking_title(ranking, drawn), grid="x")
+    canvas.tidy(axes, ranking_title(ranking, drawn), grid="x")
     return axes
 
 
 def groups(
-    subject: Ranked,
+    subject: subjects.Ranking,
     metric: str | None = None,
     *,
     ax: Axes | None = None,
@@ -174,7 +126,7 @@ def groups(
     pipelines on which it has a dot, the best at the right.
     """
     ranking = ranking_of(subject)
-    known = single_metric(metrics_ranked(ranking), metric)
+    known = subjects.single_metric(metrics_ranked(ranking), metric)
     frame = ranking.frame
     rows = frame[(frame["metric"] == known.name) & frame["rank"].notna()]
     means = dict(zip(rows["pipeline"], rows["mean"].astype(float), strict=True))
@@ -182,17 +134,17 @@ def groups(
     depth = len(bars) + (len(means) + 1) // 2
     names = shorten_names(means)
     widest = max(map(display_width, names.short))
-    axes = axes_for(ax, max(8.6, 5.6 + 2 * _INCHES_A_LETTER * widest), 1.6 + 0.26 * depth)
-    ends = pad_limits(min(means.values()), max(means.values()), 0.08)
+    axes = canvas.axes_for(ax, max(8.6, 5.6 + 2 * _INCHES_A_LETTER * widest), 1.6 + 0.26 * depth)
+    ends = canvas.pad_limits(min(means.values()), max(means.values()), 0.08)
     axes.set_xlim(*(ends if known.greater_is_better else ends[::-1]))
     axes.set_ylim(depth + 0.5, -0.6)
     for level, group in enumerate(bars, start=1):
         _draw_group(axes, [means[name] for name in group], level, style)
     _lead_to_names(axes, means, names, first=len(bars) + 1)
     _move_axis_to_top(axes)
-    axes.set_xlabel(f"mean {plain(axis_text(known))}")
-    note_below(axes, _groups_key(ranking, bars, known), names_note(names))
-    tidy(axes, ranking_title(ranking, [known]))
+    axes.set_xlabel(f"mean {canvas.plain(subjects.axis_text(known))}")
+    canvas.note_below(axes, _groups_key(ranking, bars, known), canvas.names_note(names))
+    canvas.tidy(axes, ranking_title(ranking, [known]))
     axes.spines[["left", "bottom"]].set_visible(False)
     # `tidy` has hidden the top, where this picture has its axis.
     axes.spines["top"].set_visible(True)
@@ -202,7 +154,7 @@ def groups(
 # -- the leaderboard
 
 
-def metrics_ranked(ranking: Ranked) -> dict[str, Metric]:
+def metrics_ranked(ranking: subjects.Ranking) -> dict[str, Metric]:
     """The metrics with an order of pipelines."""
     frame = ranking.frame
     names = dict.fromkeys(frame.loc[frame["rank"].notna(), "metric"])
@@ -212,22 +164,22 @@ def metrics_ranked(ranking: Ranked) -> dict[str, Metric]:
 
 
 def _fit_metrics(
-    ranking: Ranked, metrics: list[Metric], *, named: bool
+    ranking: subjects.Ranking, metrics: list[Metric], *, named: bool
 ) -> tuple[list[Metric], list[Metric]]:
     """The metrics that share an axis and have room on it, and the others."""
-    drawn, left_out = of_one_scale(metrics, named=named)
+    drawn, left_out = subjects.of_one_scale(metrics, named=named)
     each = max(1, int(ranking.frame.groupby("metric").size().max()))
-    most = len(drawn) if named else max(1, MOST_ROWS // each)
+    most = len(drawn) if named else max(1, subjects.MOST_ROWS // each)
     return drawn[:most], [*drawn[most:], *left_out]
 
 
 def _lines(rows: pd.DataFrame, drawn: Sequence[Metric]) -> list[PlotRow]:
-    titles = {metric.name: directed_title(metric) for metric in drawn}
+    titles = {metric.name: subjects.directed_title(metric) for metric in drawn}
     several = len(drawn) > 1
     return [
         PlotRow(
             str(row["pipeline"]),
-            (interval_text(row["mean"], row["ci_low"], row["ci_high"]), str(row["letters"])),
+            (canvas.interval_text(row["mean"], row["ci_low"], row["ci_high"]), str(row["letters"])),
             titles[row["metric"]] if several else "",
         )
         for _, row in rows.iterrows()
@@ -236,14 +188,13 @@ def _lines(rows: pd.DataFrame, drawn: Sequence[Metric]) -> list[PlotRow]:
 
 def _draw_mean(ax: Axes, row: pd.Series, place: float, style: ArtistOptions) -> None:
     mark = _MARKS[row["standing"]]
-    if np.isfinite([row["ci_low"], row["ci_high"]]).all():
-        ax.hlines(place, row["ci_low"], row["ci_high"], color=mark["color"], linewidth=1.8)
+    canvas.draw_interval(ax, place, row["ci_low"], row["ci_high"], color=mark["color"])
     face = ax.get_facecolor() if mark.get("markerfacecolor") == "none" else mark["color"]
     look = {**mark, "markerfacecolor": face, "linestyle": "none", "zorder": 3}
-    ax.plot(row["mean"], place, **look_of(style, **look))
+    ax.plot(row["mean"], place, **canvas.look_of(style, **look))
 
 
-def _key(ranking: Ranked, standings: set[str], drawn: Iterable[Metric]) -> str:
+def _key(ranking: subjects.Ranking, standings: set[str], drawn: Iterable[Metric]) -> str:
     """The meaning of the marks and the letters."""
     marks = ["Diamond: best mean"]
     if "may be best" in standings:
@@ -253,10 +204,10 @@ def _key(ranking: Ranked, standings: set[str], drawn: Iterable[Metric]) -> str:
     return f"{', '.join(marks)} ({tests_of(ranking, drawn)}). Shared letter: no difference shown."
 
 
-def tests_of(ranking: Ranked, drawn: Iterable[Metric]) -> str:
+def tests_of(ranking: subjects.Ranking, drawn: Iterable[Metric]) -> str:
     """How pipelines were tested on the drawn metrics, in brackets behind a sentence."""
     correction, family = ranking.settings.get("correction"), ranking.settings.get("family_size")
-    alpha = alpha_of(ranking.settings)
+    alpha = canvas.alpha_of(ranking.settings)
     how = "" if correction == "none" else f", {correction}"
     groups = {block.metric.group == "performance" for block in ranking.blocks.values()}
     if len(groups) > 1 and {metric.group for metric in drawn} == {"performance"}:
@@ -264,7 +215,7 @@ def tests_of(ranking: Ranked, drawn: Iterable[Metric]) -> str:
     return f"p ≤ {alpha:g}{how}, {family} {'pair' if family == 1 else 'pairs'}"
 
 
-def ranking_title(ranking: Ranked, drawn: Sequence[Metric]) -> str:
+def ranking_title(ranking: subjects.Ranking, drawn: Sequence[Metric]) -> str:
     """The title of a picture of a ranking: its pipelines, and the metric if there is one."""
     names = shorten_names(ranking.frame["pipeline"]).short
     subject = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(names)
@@ -275,18 +226,14 @@ def ranking_title(ranking: Ranked, drawn: Sequence[Metric]) -> str:
 
 
 def _draw_group(ax: Axes, means: Sequence[float], level: int, style: ArtistOptions) -> None:
-    look = look_of(style, color=BLUE, linewidth=4.0, solid_capstyle="round")
+    look = canvas.look_of(style, color=canvas.BLUE, linewidth=4.0, solid_capstyle="round")
     ax.plot([min(means), max(means)], [level, level], zorder=3, **look)
-    ax.plot(
-        means,
-        [level] * len(means),
-        marker="o",
-        markersize=5.5,
-        markerfacecolor=ax.get_facecolor(),
-        markeredgecolor=look["color"],
-        linestyle="none",
-        zorder=4,
-    )
+    dots: dict[str, Any] = {
+        "markerfacecolor": ax.get_facecolor(),
+        "markeredgecolor": look["color"],
+        "zorder": 4,
+    }
+    ax.plot(means, [level] * len(means), "o", markersize=5.5, **dots)
 
 
 def _lead_to_names(ax: Axes, means: Mapping[str, float], short: ShortNames, first: int) -> None:
@@ -297,35 +244,18 @@ def _lead_to_names(ax: Axes, means: Mapping[str, float], short: ShortNames, firs
     for side, edge, align, offset in sides:
         for place, name in enumerate(side):
             height = first + place
-            ax.plot([means[name], means[name]], [0, height], color=ink(), linewidth=0.7, alpha=0.6)
+            line: dict[str, Any] = {"color": canvas.ink(), "linewidth": 0.7, "alpha": 0.6}
+            arrow: dict[str, Any] = {"arrowstyle": "-", "shrinkA": 0, "shrinkB": 0, **line}
+            at: dict[str, Any] = {"xycoords": ("axes fraction", "data")}
+            ax.plot([means[name]] * 2, [0, height], **line)
             ax.annotate(
-                "",
-                (edge, height),
-                xytext=(means[name], height),
-                xycoords=("axes fraction", "data"),
-                textcoords="data",
-                arrowprops={
-                    "arrowstyle": "-",
-                    "color": ink(),
-                    "linewidth": 0.7,
-                    "alpha": 0.6,
-                    "shrinkA": 0,
-                    "shrinkB": 0,
-                },
+                "", (edge, height), (means[name], height), textcoords="data", arrowprops=arrow, **at
             )
-            ax.annotate(
-                plain(short.of(name)),
-                (edge, height),
-                xycoords=("axes fraction", "data"),
-                xytext=(offset, 0),
-                textcoords="offset points",
-                ha=align,
-                va="center",
-                fontsize=SMALL,
-                color=ink(),
-                annotation_clip=False,
-            )
-    ax.plot(list(means.values()), [0] * len(means), "o", color=ink(), markersize=4, clip_on=False)
+            look = {"ha": align, "annotation_clip": False, **at}
+            canvas.write(ax, short.of(name), (edge, height), (offset, 0), **look)
+    ax.plot(
+        list(means.values()), [0] * len(means), "o", color=canvas.ink(), markersize=4, clip_on=False
+    )
 
 
 def _move_axis_to_top(ax: Axes) -> None:
@@ -336,7 +266,7 @@ def _move_axis_to_top(ax: Axes) -> None:
     ax.spines["top"].set_position(("data", 0))
 
 
-def _groups_key(ranking: Ranked, bars: Sequence[tuple[str, ...]], drawn: Metric) -> str:
+def _groups_key(ranking: subjects.Ranking, bars: Sequence[tuple[str, ...]], drawn: Metric) -> str:
     tests = tests_of(ranking, [drawn])
     if not bars:
         return f"All pipelines differ from each other ({tests})."

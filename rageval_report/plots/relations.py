@@ -13,47 +13,14 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from rageval_report.errors import DataError
 from rageval_report.names.short_names import shorten_names
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.style import (
-    BETTER,
-    BETTER_MARKER,
-    BLUE,
-    EQUAL,
-    EQUAL_MARKER,
-    GREY,
-    VERMILLION,
-    WORSE,
-    WORSE_MARKER,
-    axes_for,
-    count_text,
-    ink,
-    look_of,
-    names_note,
-    note_below,
-    number_text,
-    opacity,
-    pad_limits,
-    plain,
-    shorten_label,
-    tidy,
-    words_above,
-)
-from rageval_report.plots.subjects import (
-    Evaluation,
-    axis_text,
-    data_limits,
-    directed_title,
-    direction_note,
-    evaluation_of,
-    select_metrics,
-    single_metric,
-)
 from rageval_report.scores import Metric
 from rageval_report.scores.align import align
 from rageval_report.types import FloatArray
 
 _DIVERGING = LinearSegmentedColormap.from_list(
-    "rageval_report_diverging", [VERMILLION, "#F7F7F7", BLUE]
+    "rageval_report_diverging", [canvas.VERMILLION, "#F7F7F7", canvas.BLUE]
 )
 # Areas in square points; all dots together cover only a part of the axes.
 _LARGEST_DOT, _SMALLEST_DOT, _ALL_DOTS = 600.0, 8.0, 15_000.0
@@ -100,11 +67,11 @@ class Cloud:
 
 
 def scatter(
-    subject: Evaluation,
+    subject: subjects.Evaluation,
     x: str | None = None,
     y: str | None = None,
     *,
-    other: Evaluation | None = None,
+    other: subjects.Evaluation | None = None,
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
 ) -> Axes:
@@ -130,29 +97,33 @@ def scatter(
     -----
     If many queries share places, there is one dot per place; its area is the number of queries.
     """
-    evaluation = evaluation_of(subject)
+    evaluation = subjects.evaluation_of(subject)
     if other is not None:
-        return _against(evaluation, evaluation_of(other), x or y, ax, style)
+        return _against(evaluation, subjects.evaluation_of(other), x or y, ax, style)
     first, second = _two_metrics(evaluation, x, y)
     cloud = _pair_scores(
         evaluation.scores[first.name].to_numpy(dtype=np.float64),
         evaluation.scores[second.name].to_numpy(dtype=np.float64),
         f"{first.name!r} and {second.name!r}",
     )
-    axes = axes_for(ax, 5.6, 5.0)
-    _draw_cloud(axes, cloud, np.ones(cloud.x.size, dtype=bool), BLUE, "o", style)
-    axes.set_xlim(*pad_limits(*data_limits(cloud.x, [first]), cloud.margin))
-    axes.set_ylim(*pad_limits(*data_limits(cloud.y, [second]), cloud.margin))
-    axes.set_xlabel(plain(axis_text(first)))
-    axes.set_ylabel(plain(axis_text(second)))
-    correlation_text = f"Spearman correlation {number_text(_spearman(cloud), signed=True)}"
-    note_below(axes, f"{correlation_text}, {count_text(cloud.x.size, cloud.total)}.", cloud.key)
-    tidy(axes, f"{first.title} and {second.title} — {evaluation.name}")
-    axes.grid(visible=True, color=GREY, alpha=0.3, linewidth=0.6)
+    axes = canvas.axes_for(ax, 5.6, 5.0)
+    _draw_cloud(axes, cloud, np.ones(cloud.x.size, dtype=bool), canvas.BLUE, "o", style)
+    axes.set_xlim(*canvas.pad_limits(*subjects.data_limits(cloud.x, [first]), cloud.margin))
+    axes.set_ylim(*canvas.pad_limits(*subjects.data_limits(cloud.y, [second]), cloud.margin))
+    axes.set_xlabel(canvas.plain(subjects.axis_text(first)))
+    axes.set_ylabel(canvas.plain(subjects.axis_text(second)))
+    correlation_text = f"Spearman correlation {canvas.number_text(_spearman(cloud), signed=True)}"
+    canvas.note_below(
+        axes, f"{correlation_text}, {canvas.count_text(cloud.x.size, cloud.total)}.", cloud.key
+    )
+    canvas.tidy(axes, f"{first.title} and {second.title} — {evaluation.name}")
+    axes.grid(visible=True, color=canvas.GREY, alpha=0.3, linewidth=0.6)
     return axes
 
 
-def _two_metrics(evaluation: Evaluation, x: str | None, y: str | None) -> tuple[Metric, Metric]:
+def _two_metrics(
+    evaluation: subjects.Evaluation, x: str | None, y: str | None
+) -> tuple[Metric, Metric]:
     names = [name for name in (x, y) if name is not None]
     if not names and len(evaluation.metrics) == 2:
         names = list(evaluation.metrics)
@@ -161,7 +132,7 @@ def _two_metrics(evaluation: Evaluation, x: str | None, y: str | None) -> tuple[
             "a scatter plot needs two metrics, or one metric and other=pipeline; metrics: "
             f"{', '.join(evaluation.metrics)}"
         )
-    first, second = select_metrics(evaluation.metrics, names)
+    first, second = subjects.select_metrics(evaluation.metrics, names)
     return first, second
 
 
@@ -185,10 +156,10 @@ def _draw_cloud(
 ) -> None:
     """Draw one dot per query; or one dot per place, with an area for the queries at that place."""
     points = np.column_stack([cloud.x[selected], cloud.y[selected]])
-    look = look_of(style, color=hue, marker=marker, linewidth=0)
+    look = canvas.look_of(style, color=hue, marker=marker, linewidth=0)
     if not cloud.shares_places:
         n = cloud.x.size
-        dots = {"s": 34 if n <= 200 else 14, "alpha": opacity(n), **look}
+        dots = {"s": 34 if n <= 200 else 14, "alpha": canvas.opacity(n), **look}
         # One image instead of thousands of shapes keeps SVG and PDF files small.
         ax.scatter(points[:, 0], points[:, 1], rasterized=n > 2000, **dots)
     elif len(points):
@@ -201,35 +172,38 @@ def _draw_cloud(
 
 
 def _against(
-    evaluation: Evaluation,
-    other: Evaluation,
+    evaluation: subjects.Evaluation,
+    other: subjects.Evaluation,
     metric: str | None,
     ax: Axes | None,
     style: ArtistOptions,
 ) -> Axes:
-    known = single_metric(evaluation.metrics, metric)
-    theirs = select_metrics(other.metrics, known.name)[0]
+    known = subjects.single_metric(evaluation.metrics, metric)
+    theirs = subjects.select_metrics(other.metrics, known.name)[0]
     pairs = align(evaluation.scores.index, other.scores.index)
     cloud = _pair_scores(
         pairs.baseline(evaluation.scores[known.name]),
         pairs.candidate(other.scores[theirs.name]),
         f"{evaluation.name!r} and {other.name!r} ({known.name})",
     )
-    axes = axes_for(ax, 5.6, 5.4)
+    axes = canvas.axes_for(ax, 5.6, 5.4)
     both = np.concatenate([cloud.x, cloud.y])
-    limits = pad_limits(*data_limits(both, [known]), cloud.margin)
-    axes.axline((limits[0], limits[0]), slope=1, color=GREY, linewidth=1.0, zorder=0)
+    limits = canvas.pad_limits(*subjects.data_limits(both, [known]), cloud.margin)
+    axes.axline((limits[0], limits[0]), slope=1, color=canvas.GREY, linewidth=1.0, zorder=0)
     axes.set_xlim(*limits)
     axes.set_ylim(*limits)
     axes.set_aspect("equal")
     names = shorten_names([evaluation.name, other.name])
     first, second = names.of(evaluation.name), names.of(other.name)
-    axes.set_xlabel(plain(f"{first} ({_way(known)} is better)"))
-    axes.set_ylabel(plain(second))
-    note_below(
-        axes, f"{count_text(cloud.x.size, cloud.total)} in both.", cloud.key, names_note(names)
+    axes.set_xlabel(canvas.plain(f"{first} ({_way(known)} is better)"))
+    axes.set_ylabel(canvas.plain(second))
+    canvas.note_below(
+        axes,
+        f"{canvas.count_text(cloud.x.size, cloud.total)} in both.",
+        cloud.key,
+        canvas.names_note(names),
     )
-    tidy(axes, f"{known.title}: {second} against {first}")
+    canvas.tidy(axes, f"{known.title}: {second} against {first}")
     _draw_outcomes(axes, cloud, known, style)
     return axes
 
@@ -242,25 +216,25 @@ def _draw_outcomes(ax: Axes, cloud: Cloud, metric: Metric, style: ArtistOptions)
     """Draw better, worse and equal queries with markers of their own, and write their numbers."""
     difference = cloud.y - cloud.x
     gain = difference if metric.greater_is_better else -difference
-    outlined: ArtistOptions = {"edgecolor": GREY, "linewidth": 0.6, **style}
+    outlined: ArtistOptions = {"edgecolor": canvas.GREY, "linewidth": 0.6, **style}
     equal, worse, better = np.abs(gain) <= _TIED, gain < -_TIED, gain > _TIED
-    _draw_cloud(ax, cloud, equal, EQUAL, EQUAL_MARKER, outlined)
-    _draw_cloud(ax, cloud, worse, WORSE, WORSE_MARKER, style)
-    _draw_cloud(ax, cloud, better, BETTER, BETTER_MARKER, style)
+    _draw_cloud(ax, cloud, equal, canvas.EQUAL, canvas.EQUAL_MARKER, outlined)
+    _draw_cloud(ax, cloud, worse, canvas.WORSE, canvas.WORSE_MARKER, style)
+    _draw_cloud(ax, cloud, better, canvas.BETTER, canvas.BETTER_MARKER, style)
     words = (
-        (f"better: {better.sum():,}", BETTER),
-        (f"equal: {equal.sum():,}", ink()),
-        (f"worse: {worse.sum():,}", WORSE),
+        (f"better: {better.sum():,}", canvas.BETTER),
+        (f"equal: {equal.sum():,}", canvas.ink()),
+        (f"worse: {worse.sum():,}", canvas.WORSE),
     )
     # The better half of the picture lies above the line, or below it where lower is better.
-    words_above(ax, words if metric.greater_is_better else words[::-1])
+    canvas.words_above(ax, words if metric.greater_is_better else words[::-1])
 
 
 # -- all metrics with each other
 
 
 def correlation(
-    subject: Evaluation,
+    subject: subjects.Evaluation,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
@@ -287,8 +261,8 @@ def correlation(
     Each cell uses the queries that both of its metrics scored. A dash means that a metric is
     constant, or fewer than three queries have both.
     """
-    evaluation = evaluation_of(subject)
-    drawn = select_metrics(evaluation.metrics, metrics)
+    evaluation = subjects.evaluation_of(subject)
+    drawn = subjects.select_metrics(evaluation.metrics, metrics)
     if len(drawn) < 2:
         raise DataError(f"correlations need at least two metrics; got only {drawn[0].name}")
     scores = evaluation.scores[[metric.name for metric in drawn]]
@@ -296,12 +270,12 @@ def correlation(
         raise DataError(f"nothing to draw: no query of {evaluation.name!r} is scored")
     values, counts = rank_correlations(scores)
     size = 0.52 * len(drawn)
-    axes = axes_for(ax, 3.0 + size, 2.2 + size)
+    axes = canvas.axes_for(ax, 3.0 + size, 2.2 + size)
     _draw_cells(axes, values, style)
     _label_cells(axes, drawn)
     sentence = f"Spearman's rank correlation, {_pairs_text(counts, len(scores))}."
-    note_below(axes, sentence, direction_note(drawn))
-    tidy(axes, f"Correlations of the metrics — {evaluation.name}")
+    canvas.note_below(axes, sentence, subjects.direction_note(drawn))
+    canvas.tidy(axes, f"Correlations of the metrics — {evaluation.name}")
     axes.spines[:].set_visible(False)
     return axes
 
@@ -324,7 +298,7 @@ def rank_correlations(scores: pd.DataFrame) -> tuple[FloatArray, np.ndarray]:
 def _draw_cells(ax: Axes, values: FloatArray, style: ArtistOptions) -> None:
     """Draw the lower triangle, each cell with its number."""
     shown = values[1:, :-1]
-    look = look_of(style, cmap=_DIVERGING, vmin=-1.0, vmax=1.0)
+    look = canvas.look_of(style, cmap=_DIVERGING, vmin=-1.0, vmax=1.0)
     ax.pcolormesh(np.ma.masked_invalid(shown), edgecolors=ax.get_facecolor(), linewidth=1.5, **look)
     for row in range(shown.shape[0]):
         for column in range(row + 1):
@@ -332,22 +306,17 @@ def _draw_cells(ax: Axes, values: FloatArray, style: ArtistOptions) -> None:
             # Adding 0.0 turns a rounded -0.0 into 0.0.
             text = f"{round(value, 2) + 0.0:.2f}".replace("-", "−") if np.isfinite(value) else "–"
             dark = np.isfinite(value) and abs(value) > _DARK
-            ax.text(
-                column + 0.5,
-                row + 0.5,
-                text,
-                ha="center",
-                va="center",
-                fontsize="small",
-                color="white" if dark else "black",
-            )
+            hue = "white" if dark else "black"
+            canvas.write(ax, text, (column + 0.5, row + 0.5), color=hue)
     ax.set_ylim(shown.shape[0], 0)
     ax.set_aspect("equal")
 
 
 def _label_cells(ax: Axes, drawn: list[Metric]) -> None:
     n = len(drawn) - 1
-    titles = [plain(shorten_label(directed_title(metric), 26)) for metric in drawn]
+    titles = [
+        canvas.plain(canvas.shorten_label(subjects.directed_title(metric), 26)) for metric in drawn
+    ]
     ax.set_yticks(np.arange(n) + 0.5, titles[1:])
     ax.set_xticks(np.arange(n) + 0.5, titles[:-1], rotation=40, ha="right", rotation_mode="anchor")
     ax.tick_params(length=0)
@@ -356,5 +325,5 @@ def _label_cells(ax: Axes, drawn: list[Metric]) -> None:
 def _pairs_text(counts: np.ndarray, total: int) -> str:
     pairs = counts[np.tril_indices(len(counts), -1)]
     if pairs.min() == pairs.max():
-        return count_text(int(pairs.min()), total)
+        return canvas.count_text(int(pairs.min()), total)
     return f"n = {pairs.min():,} to {pairs.max():,} of {total:,} scored on both"

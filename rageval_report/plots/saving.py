@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.files.writing import check_free, write_with
 from rageval_report.plots import plot_named
+from rageval_report.plots.canvas import FittedAxes, roomy_layout
 from rageval_report.plots.kinds import Plot
 from rageval_report.plots.options import BuiltInPlot, MetricNames, PlotOptions
-from rageval_report.plots.style import FittedAxes, roomy_layout
 
 # What a file says of its making is left out, so that the same picture is the same file.
 _UNDATED: dict[str, dict[str, None]] = {
@@ -127,6 +127,5 @@ def save_plot(
     # Without a salt matplotlib derives the ids of an SVG from a random UUID.
     with mpl.rc_context({"svg.hashsalt": "rageval_report"}):
         return write_with(
-            path,
-            lambda temporary: figure.savefig(temporary, dpi=dpi, metadata=_UNDATED[suffix]),
+            path, lambda temporary: figure.savefig(temporary, dpi=dpi, metadata=_UNDATED[suffix])
         )

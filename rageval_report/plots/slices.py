@@ -12,35 +12,9 @@ from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.style import (
-    BLUE,
-    GREY,
-    alpha_of,
-    axes_for,
-    finite_limits,
-    ink,
-    interval_text,
-    level_text,
-    look_of,
-    names_note,
-    note_below,
-    plain,
-    pvalue_text,
-    tidy,
-)
-from rageval_report.plots.subjects import (
-    Evaluation,
-    axis_text,
-    directed_title,
-    direction_note,
-    left_out_note,
-    metrics_of_frame,
-    of_one_scale,
-    select_metrics,
-    slices_of,
-)
 from rageval_report.results import Result
 from rageval_report.scores import Metric
 
@@ -58,7 +32,7 @@ class SliceBlock:
 
 
 def slices(
-    subject: Result | Evaluation,
+    subject: Result | subjects.Evaluation,
     metrics: MetricNames = None,
     *,
     by: str | None = None,
@@ -95,24 +69,29 @@ def slices(
     that a difference is shown in that group after correction. The diamond below a dot is the pooled
     mean with its interval, where the groups are pooled. The thirty largest groups are drawn.
     """
-    result = slices_of(subject, by, metrics)
+    result = subjects.slices_of(subject, by, metrics)
     known = _known_metrics(subject, result.frame)
-    requested = select_metrics(known, metrics)
-    drawn, left_out = of_one_scale(requested, named=metrics is not None)
+    requested = subjects.select_metrics(known, metrics)
+    drawn, left_out = subjects.of_one_scale(requested, named=metrics is not None)
     estimate = "difference" if "difference" in result.frame else "mean"
     names = _names_of(result)
     blocks = _blocks(_of_candidate(result.frame, candidate), drawn, names)
     if not any(block.frame[estimate].notna().any() for block in blocks):
         raise DataError("nothing to draw: no query of these groups is scored")
     rows = [row for block in blocks for row in _rows(block, result, estimate, len(blocks) > 1)]
-    axes = axes_for(ax, 8.2, height_of(rows))
+    axes = canvas.axes_for(ax, 8.2, height_of(rows))
     places = lay_rows(axes, rows, _heads(result, estimate))
     for block in blocks:
         _draw_block(
-            axes, block, estimate, places[: len(block.frame)], alpha_of(result.settings), style
+            axes,
+            block,
+            estimate,
+            places[: len(block.frame)],
+            canvas.alpha_of(result.settings),
+            style,
         )
         places = places[len(block.frame) :]
-    notes = (left_out_note(left_out), names_note(names))
+    notes = (subjects.left_out_note(left_out), canvas.names_note(names))
     _finish(axes, result, blocks, drawn, estimate, notes)
     return axes
 
@@ -122,7 +101,7 @@ def _known_metrics(subject: object, frame: pd.DataFrame) -> dict[str, Metric]:
     metrics = getattr(subject, "metrics", None)
     if isinstance(metrics, Mapping):
         return {name: metrics[name] for name in dict.fromkeys(frame["metric"])}
-    return metrics_of_frame(frame)
+    return subjects.metrics_of_frame(frame)
 
 
 def _of_candidate(frame: pd.DataFrame, candidate: str | None) -> pd.DataFrame:
@@ -150,7 +129,9 @@ def _blocks(frame: pd.DataFrame, metrics: Sequence[Metric], names: ShortNames) -
             several = f" — {names.of(candidate)}" if len(candidates) > 1 else ""
             largest = mine.head(_MOST_GROUPS)
             blocks.append(
-                SliceBlock(directed_title(metric) + several, largest, len(mine) - len(largest))
+                SliceBlock(
+                    subjects.directed_title(metric) + several, largest, len(mine) - len(largest)
+                )
             )
     return blocks
 
@@ -159,9 +140,9 @@ def _rows(block: SliceBlock, result: Result, estimate: str, several: bool) -> li
     rows = []
     for _, row in block.frame.iterrows():
         numbers = (float(row[name]) for name in (estimate, "ci_low", "ci_high"))
-        cells = [interval_text(*numbers, signed=estimate == "difference")]
+        cells = [canvas.interval_text(*numbers, signed=estimate == "difference")]
         if estimate == "difference":
-            cells.append(pvalue_text(float(row["pvalue_adjusted"])))
+            cells.append(canvas.pvalue_text(float(row["pvalue_adjusted"])))
         cells.append(f"{int(row['n']):,}")
         label = str(row[str(result.settings["by"])])
         rows.append(PlotRow(label, tuple(cells), block.heading if several else ""))
@@ -170,7 +151,7 @@ def _rows(block: SliceBlock, result: Result, estimate: str, several: bool) -> li
 
 def _heads(result: Result, estimate: str) -> tuple[str, ...]:
     middle = ("adj. p",) if estimate == "difference" else ()
-    return (f"{estimate} [{level_text(result.settings)}]", *middle, "n")
+    return (f"{estimate} [{canvas.level_text(result.settings)}]", *middle, "n")
 
 
 def _draw_block(
@@ -188,21 +169,19 @@ def _draw_block(
     if scored.any() and not block.n_hidden:
         whole = float(np.average(values[scored], weights=weights[scored]))
         ends = places[0] - 0.45, places[-1] + 0.45
-        ax.vlines(whole, *ends, color=GREY, linewidth=1.2, linestyle="--", zorder=1)
+        ax.vlines(whole, *ends, color=canvas.GREY, linewidth=1.2, linestyle="--", zorder=1)
     for (_, row), place in zip(block.frame.iterrows(), places, strict=True):
         filled = estimate == "mean" or float(row["pvalue_adjusted"]) <= alpha
-        if np.isfinite([row["ci_low"], row["ci_high"]]).all():
-            ax.hlines(place, row["ci_low"], row["ci_high"], color=BLUE, linewidth=1.8, zorder=2)
-        look = look_of(
+        canvas.draw_interval(ax, place, row["ci_low"], row["ci_high"], color=canvas.BLUE)
+        look = canvas.look_of(
             style,
             marker="o",
             markersize=7,
-            color=BLUE,
-            markerfacecolor=BLUE if filled else ax.get_facecolor(),
+            color=canvas.BLUE,
+            markerfacecolor=canvas.BLUE if filled else ax.get_facecolor(),
             linestyle="none",
         )
         ax.plot(row[estimate], place, zorder=3, **look)
-    for (_, row), place in zip(block.frame.iterrows(), places, strict=True):
         if _is_pooled(row):
             _draw_pooled(ax, row, estimate, place + _BELOW)
 
@@ -213,16 +192,8 @@ def _is_pooled(row: pd.Series) -> bool:
 
 
 def _draw_pooled(ax: Axes, row: pd.Series, estimate: str, place: float) -> None:
-    ax.hlines(place, row["pooled_ci_low"], row["pooled_ci_high"], color=GREY, linewidth=1.0)
-    ax.plot(
-        row[f"pooled_{estimate}"],
-        place,
-        marker="D",
-        markersize=4,
-        color=GREY,
-        linestyle="none",
-        zorder=3,
-    )
+    ax.hlines(place, row["pooled_ci_low"], row["pooled_ci_high"], color=canvas.GREY, linewidth=1.0)
+    ax.plot(row[f"pooled_{estimate}"], place, "D", markersize=4, color=canvas.GREY, zorder=3)
 
 
 def _finish(
@@ -240,20 +211,20 @@ def _finish(
         drawn_columns += ["pooled_ci_low", "pooled_ci_high"]
     values = frame[drawn_columns].to_numpy(dtype=np.float64).ravel()
     if estimate == "difference":
-        ax.axvline(0, color=ink(), linewidth=1.0, zorder=1)
+        ax.axvline(0, color=canvas.ink(), linewidth=1.0, zorder=1)
         values = np.append(values, 0.0)
-    ax.set_xlim(*finite_limits(values, 0.06))
-    alone = f" — {axis_text(drawn[0])}" if len(drawn) == 1 else ""
-    ax.set_xlabel(plain(estimate + alone))
+    ax.set_xlim(*canvas.finite_limits(values, 0.06))
+    alone = f" — {subjects.axis_text(drawn[0])}" if len(drawn) == 1 else ""
+    ax.set_xlabel(canvas.plain(estimate + alone))
     hidden = sum(block.n_hidden for block in blocks)
-    shown = f"Filled: a difference is shown, adjusted p ≤ {alpha_of(result.settings):g}."
-    note_below(
+    shown = f"Filled: a difference is shown, adjusted p ≤ {canvas.alpha_of(result.settings):g}."
+    canvas.note_below(
         ax,
         f"Dashed: all queries together. {shown if estimate == 'difference' else ''}".strip(),
-        direction_note(drawn),
+        subjects.direction_note(drawn),
         "Diamonds: pooled with the other groups." if are_pooled else "",
         f"{hidden} smaller groups are not drawn." if hidden else "",
         *notes,
     )
     head = f"{drawn[0].title} — " if len(blocks) == 1 else ""
-    tidy(ax, f"{head}{_names_of(result).in_text(result.title)}", grid="x")
+    canvas.tidy(ax, f"{head}{_names_of(result).in_text(result.title)}", grid="x")

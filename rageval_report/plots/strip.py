@@ -13,42 +13,8 @@ from matplotlib.ticker import MaxNLocator, NullLocator
 
 from rageval_report.errors import DataError
 from rageval_report.names.widths import display_width
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.style import (
-    BETTER,
-    BETTER_MARKER,
-    EQUAL_MARKER,
-    GREY,
-    SMALL,
-    WORSE,
-    WORSE_MARKER,
-    alpha_of,
-    axes_for,
-    inches_wide,
-    ink,
-    letters_of,
-    level_text,
-    look_of,
-    names_note,
-    note_below,
-    number_text,
-    plain,
-    tidy,
-)
-from rageval_report.plots.subjects import (
-    CandidatePair,
-    DrawnComparison,
-    Evaluation,
-    compared_metrics,
-    comparison_of,
-    directed_title,
-    direction_note,
-    margin_of,
-    names_of_pair,
-    scale_of,
-    select_candidate,
-    select_metrics,
-)
 from rageval_report.scores import Metric, shown
 from rageval_report.scores.shown import Shown
 
@@ -64,35 +30,19 @@ _ROW_INCHES, _MARGIN_INCHES, _LABEL_INCHES = 0.44, 1.3, 1.7
 _LINE = 0.19  # half the distance of the verdict and its reason, in rows
 _WIDEST_WORD = 12  # of the names over the means; longer ones would touch each other
 _MARKS: dict[Shown, dict[str, Any]] = {
-    shown.BETTER: {"marker": BETTER_MARKER, "color": BETTER, "markersize": 8},
-    shown.WORSE: {"marker": WORSE_MARKER, "color": WORSE, "markersize": 8},
+    shown.BETTER: {"marker": canvas.BETTER_MARKER, "color": canvas.BETTER, "markersize": 8},
+    shown.WORSE: {"marker": canvas.WORSE_MARKER, "color": canvas.WORSE, "markersize": 8},
     shown.EQUIVALENT: {"marker": "D", "markersize": 5.5},
     shown.IDENTICAL: {"marker": "D", "markersize": 5.5},
-    shown.UNDECIDED: {"marker": EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
-    shown.NOT_TESTED: {"marker": EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
+    shown.UNDECIDED: {"marker": canvas.EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
+    shown.NOT_TESTED: {"marker": canvas.EQUAL_MARKER, "markersize": 6.5, "is_hollow": True},
 }
 _WORDS: dict[Shown, str] = {shown.NOT_TESTED: "too few queries"}
 
 
 @dataclass(frozen=True)
 class StripMetric:
-    """One metric of two pipelines, and what is shown of it.
-
-    Parameters
-    ----------
-    metric : Metric
-        The metric.
-    baseline, candidate : float
-        The means.
-    difference, low, high : float
-        Candidate minus baseline with its interval, in the unit of the metric.
-    verdict : str
-        What the scores show, as in `rageval_report.scores.shown`.
-    reason : str
-        What stands under the verdict.
-    margin : float or None
-        The margin of equivalence.
-    """
+    """One metric of two pipelines, and what is shown of it."""
 
     metric: Metric
     baseline: float
@@ -112,17 +62,7 @@ class StripMetric:
 
 @dataclass(frozen=True)
 class StripBlock:
-    """Rows that share a scale, and the ends of their axes.
-
-    Parameters
-    ----------
-    rows : tuple of StripMetric
-        The metrics, in the order of the comparison.
-    low, high : float
-        The ends of the scale of the means.
-    reach : float
-        The largest difference on the axis of differences, on both sides of zero.
-    """
+    """Rows that share a scale, and the ends of their axes."""
 
     rows: tuple[StripMetric, ...]
     low: float
@@ -131,10 +71,10 @@ class StripBlock:
 
 
 def strip(
-    subject: DrawnComparison | Evaluation,
+    subject: subjects.Comparison | subjects.Evaluation,
     metrics: MetricNames = None,
     *,
-    other: Evaluation | None = None,
+    other: subjects.Evaluation | None = None,
     candidate: str | None = None,
     ax: Axes | None = None,
     **style: Unpack[ArtistOptions],
@@ -166,17 +106,17 @@ def strip(
     metrics of one scale share; the line of zero is the same for all. The verdict is a colour, a
     shape and a word; an undecided one has no colour. The grey band is the margin of equivalence.
     """
-    comparison = comparison_of(subject, other, metrics)
-    drawn = select_metrics(compared_metrics(comparison), metrics)
-    pair = select_candidate(comparison, candidate)
+    comparison = subjects.comparison_of(subject, other, metrics)
+    drawn = subjects.select_metrics(subjects.compared_metrics(comparison), metrics)
+    pair = subjects.select_candidate(comparison, candidate)
     blocks = _blocks(list(_rows(comparison, pair, drawn)))
     if not blocks:
         raise DataError("nothing to draw: no query is scored in both runs")
     places = list(_places(blocks))
     height = places[-1][-1] + 1.0 + _HEAD
-    axes = axes_for(ax, _WIDTH + _LABEL_INCHES, _MARGIN_INCHES + _ROW_INCHES * height)
-    is_wide = inches_wide(axes) >= _NARROW
-    names = names_of_pair(pair)
+    axes = canvas.axes_for(ax, _WIDTH + _LABEL_INCHES, _MARGIN_INCHES + _ROW_INCHES * height)
+    is_wide = canvas.inches_wide(axes) >= _NARROW
+    names = subjects.names_of_pair(pair)
     _write_heads(axes, names.of(pair.baseline.name), names.of(pair.candidate.name), is_wide=is_wide)
     for block, heights in zip(blocks, places, strict=True):
         _draw_scales(axes, block, heights)
@@ -187,10 +127,10 @@ def strip(
 
 
 def _rows(
-    comparison: DrawnComparison, pair: CandidatePair, drawn: Sequence[Metric]
+    comparison: subjects.Comparison, pair: subjects.Pairing, drawn: Sequence[Metric]
 ) -> Iterator[StripMetric]:
     frame = comparison.frame[comparison.frame["candidate"] == pair.candidate.name]
-    alpha = alpha_of(comparison.settings)
+    alpha = canvas.alpha_of(comparison.settings)
     for metric in drawn:
         rows = frame[(frame["metric"] == metric.name) & (frame["n"] > 0)]
         for values in rows.to_dict("records"):
@@ -206,7 +146,7 @@ def _rows(
                 high=float(row["ci_high"]),
                 verdict=verdict,
                 reason=_reason_of(row, verdict),
-                margin=margin_of(comparison, metric),
+                margin=subjects.margin_of(comparison, metric),
             )
 
 
@@ -222,14 +162,14 @@ def _blocks(rows: Sequence[StripMetric]) -> list[StripBlock]:
     """The rows by scale, in the order in which the scales first come."""
     by_scale: dict[str, list[StripMetric]] = {}
     for row in rows:
-        by_scale.setdefault(scale_of(row.metric), []).append(row)
+        by_scale.setdefault(subjects.scale_of(row.metric), []).append(row)
     return [_block(tuple(members)) for members in by_scale.values()]
 
 
 def _block(rows: tuple[StripMetric, ...]) -> StripBlock:
     means = [mean for row in rows for mean in (row.baseline, row.candidate)]
     bounds = [row.metric.bounds for row in rows if row.metric.bounds is not None]
-    if scale_of(rows[0].metric) == "0 to 1":
+    if subjects.scale_of(rows[0].metric) == "0 to 1":
         low, high = min(0.0, *means), 1.0
     elif bounds:
         low, high = min(b[0] for b in bounds), max(b[1] for b in bounds)
@@ -268,8 +208,7 @@ def _write_heads(ax: Axes, baseline: str, candidate: str, *, is_wide: bool) -> N
 
 
 def _write(ax: Axes, across: float, place: float, text: str, **look: Any) -> None:
-    usual: dict[str, Any] = {"va": "center", "fontsize": SMALL, "color": ink()}
-    ax.text(across, place, plain(text), **{**usual, **look})
+    canvas.write(ax, text, (across, place), **{"ha": "left", **look})
 
 
 def _draw_scales(ax: Axes, block: StripBlock, heights: Sequence[float]) -> None:
@@ -277,14 +216,14 @@ def _draw_scales(ax: Axes, block: StripBlock, heights: Sequence[float]) -> None:
     top, bottom = heights[0] - 0.5, heights[-1] + 0.5
     for end, place in zip((block.low, block.high), _SCALE, strict=True):
         _write(ax, place, top - 0.12, f"{end:g}", ha="center", alpha=0.75)
-        ax.vlines(place, top + 0.1, bottom - 0.1, color=GREY, linewidth=0.6, alpha=0.5)
+        ax.vlines(place, top + 0.1, bottom - 0.1, color=canvas.GREY, linewidth=0.6, alpha=0.5)
     sign = block.rows[0].sign if len({row.sign for row in block.rows}) == 1 else 1.0
     tick = _round_tick(block.reach)
     for step in (-1.0, 0.0, 1.0):
         place = _across(step * tick, block)
         text = "0" if step == 0.0 else f"{sign * step * tick:+g}".replace("-", "−")
         _write(ax, place, top - 0.12, text, ha="center", alpha=0.75)
-        ax.vlines(place, top + 0.1, bottom - 0.1, color=GREY, linewidth=0.6, alpha=0.5)
+        ax.vlines(place, top + 0.1, bottom - 0.1, color=canvas.GREY, linewidth=0.6, alpha=0.5)
 
 
 def _round_tick(reach: float) -> float:
@@ -309,19 +248,21 @@ def _draw_row(
     *,
     is_wide: bool,
 ) -> None:
-    hue = str(_MARKS[row.verdict].get("color", ink()))
+    hue = str(_MARKS[row.verdict].get("color", canvas.ink()))
     _draw_means(ax, row, block, place, hue)
     _draw_difference(ax, row, block, place, hue)
     _draw_mark(ax, row.verdict, _across(row.sign * row.difference, block), place, style)
     if is_wide:
-        _write(ax, _BASELINE, place, number_text(row.baseline), ha="right")
-        _write(ax, _CANDIDATE, place, number_text(row.candidate), ha="right")
+        _write(ax, _BASELINE, place, canvas.number_text(row.baseline), ha="right")
+        _write(ax, _CANDIDATE, place, canvas.number_text(row.candidate), ha="right")
     is_shown = row.verdict in (shown.BETTER, shown.WORSE)
     words = {
-        "color": letters_of(hue) if is_shown else ink(),
+        "color": canvas.letters_of(hue) if is_shown else canvas.ink(),
         "fontweight": "bold" if is_shown else "normal",
     }
-    _write(ax, _DIFFERENCE, place, number_text(row.difference, signed=True), ha="right", **words)
+    _write(
+        ax, _DIFFERENCE, place, canvas.number_text(row.difference, signed=True), ha="right", **words
+    )
     upper = place - _LINE if is_wide else place
     _draw_mark(ax, row.verdict, _VERDICT + 0.07, upper, style)
     _write(ax, _VERDICT + 0.22, upper, _WORDS.get(row.verdict, row.verdict), **words)
@@ -333,10 +274,9 @@ def _draw_difference(ax: Axes, row: StripMetric, block: StripBlock, place: float
     """Draw the interval of the difference over the margin of equivalence."""
     if row.margin is not None:
         left, right = (_across(sign * row.margin, block) for sign in (-1.0, 1.0))
-        ax.barh(place, right - left, left=left, height=0.7, color=GREY, alpha=0.25, zorder=0)
-    if np.isfinite([row.low, row.high]).all():
-        left, right = sorted(_across(row.sign * end, block) for end in (row.low, row.high))
-        ax.hlines(place, left, right, color=hue, linewidth=1.8, zorder=2)
+        ax.barh(place, right - left, left=left, height=0.7, color=canvas.GREY, alpha=0.25, zorder=0)
+    ends = [_across(row.sign * end, block) for end in (row.low, row.high)]
+    canvas.draw_interval(ax, place, min(ends), max(ends), color=hue)
 
 
 def _draw_means(ax: Axes, row: StripMetric, block: StripBlock, place: float, hue: str) -> None:
@@ -346,45 +286,47 @@ def _draw_means(ax: Axes, row: StripMetric, block: StripBlock, place: float, hue
         left + (mean - block.low) / (block.high - block.low) * (right - left)
         for mean in (row.baseline, row.candidate)
     )
-    ax.hlines(place, left, right, color=GREY, linewidth=0.6, alpha=0.5, zorder=0)
+    ax.hlines(place, left, right, color=canvas.GREY, linewidth=0.6, alpha=0.5, zorder=0)
     ax.hlines(place, baseline, candidate, color=hue, linewidth=2.2, zorder=2)
-    ax.vlines(baseline, place - 0.2, place + 0.2, color=ink(), linewidth=2.0, zorder=3)
+    ax.vlines(baseline, place - 0.2, place + 0.2, color=canvas.ink(), linewidth=2.0, zorder=3)
     ax.plot(candidate, place, "o", color=hue, markersize=6, zorder=4)
 
 
 def _draw_mark(ax: Axes, verdict: Shown, across: float, place: float, style: ArtistOptions) -> None:
-    mark = {"color": ink(), **_MARKS[verdict]}
+    mark = {"color": canvas.ink(), **_MARKS[verdict]}
     face = ax.get_facecolor() if mark.pop("is_hollow", False) else mark["color"]
-    look = look_of(style, **{**mark, "markerfacecolor": face, "linestyle": "none"})
+    look = canvas.look_of(style, **{**mark, "markerfacecolor": face, "linestyle": "none"})
     ax.plot(across, place, zorder=5, **look)
 
 
 def _finish(
     ax: Axes,
-    comparison: DrawnComparison,
-    pair: CandidatePair,
+    comparison: subjects.Comparison,
+    pair: subjects.Pairing,
     blocks: Sequence[StripBlock],
     places: Sequence[Sequence[float]],
 ) -> None:
     rows = [row for block in blocks for row in block.rows]
     heights = [place for block in places for place in block]
     zero = (_INTERVALS[0] + _INTERVALS[1]) / 2.0
-    ax.vlines(zero, heights[0] - 0.4, heights[-1] + 0.5, color=ink(), linewidth=1.0, zorder=1)
-    ax.set_yticks(heights, [plain(directed_title(row.metric)) for row in rows])
+    ax.vlines(
+        zero, heights[0] - 0.4, heights[-1] + 0.5, color=canvas.ink(), linewidth=1.0, zorder=1
+    )
+    ax.set_yticks(heights, [canvas.plain(subjects.directed_title(row.metric)) for row in rows])
     ax.tick_params(axis="y", length=0)
     ax.xaxis.set_major_locator(NullLocator())
     ax.set_xlim(0.0, _WIDTH)
     ax.set_ylim(heights[-1] + 0.6, -_HEAD)
-    names = names_of_pair(pair)
+    names = subjects.names_of_pair(pair)
     baseline, candidate = (names.of(run.name) for run in (pair.baseline, pair.candidate))
     margins = any(row.margin is not None for row in rows)
-    note_below(
+    canvas.note_below(
         ax,
-        f"Tick: {baseline}; dot: {candidate}. Lines: {level_text(comparison.settings)} of the "
-        "difference, right is better.",
+        f"Tick: {baseline}; dot: {candidate}. Lines: {canvas.level_text(comparison.settings)} of "
+        "the difference, right is better.",
         "Grey band: the margin of equivalence." if margins else "",
-        direction_note(row.metric for row in rows),
-        names_note(names),
+        subjects.direction_note(row.metric for row in rows),
+        canvas.names_note(names),
     )
-    tidy(ax, f"{candidate} against {baseline}")
+    canvas.tidy(ax, f"{candidate} against {baseline}")
     ax.spines[:].set_visible(False)

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.plots.canvas import interval_text, level_text
 from rageval_report.plots.options import MetricNames
-from rageval_report.plots.style import interval_text, level_text
 from rageval_report.results import Result
 from rageval_report.scores import Catalogue, Metric, Scored, resolver
 from rageval_report.types import FloatArray
+
+if TYPE_CHECKING:  # the results that plots draw, which stand above this room
+    from rageval_report.analysis.calibrate import Calibration as Calibration
+    from rageval_report.analysis.compare import Comparison as Comparison
+    from rageval_report.analysis.history import History as History
+    from rageval_report.analysis.monitor import Monitoring as Monitoring
+    from rageval_report.analysis.pairing import Pairing as Pairing
+    from rageval_report.analysis.pareto import ParetoFront as ParetoFront
+    from rageval_report.analysis.rank import Ranking as Ranking
+    from rageval_report.analysis.variance import Variance as Variance
+    from rageval_report.analysis.weighted import Figure as Figure
 
 # More rows would not be readable.
 MOST_ROWS = 60
@@ -48,21 +59,7 @@ class HasCounts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ScoreCounts:
-    """The scores of a metric that a plot shows.
-
-    Parameters
-    ----------
-    levels : ndarray of shape (n_levels,)
-        The distinct scores, in ascending order.
-    counts : ndarray of shape (n_levels,)
-        How often each occurs.
-
-    Examples
-    --------
-    >>> counted = ScoreCounts.of(np.array([0.5, 0.0, 0.5, 1.0]))
-    >>> counted.levels.tolist(), counted.counts.tolist(), counted.n, counted.mean
-    ([0.0, 0.5, 1.0], [1.0, 2.0, 1.0], 4, 0.5)
-    """
+    """The scores of a metric that a plot shows."""
 
     levels: FloatArray
     counts: FloatArray
@@ -88,53 +85,15 @@ class ScoreCounts:
         return float(self.counts[self.levels <= score].sum()) / self.n
 
 
-class CandidatePair(Protocol):
-    """A baseline and a candidate, paired by query."""
-
-    @property
-    def baseline(self) -> Scored:
-        """The baseline."""
-
-    @property
-    def candidate(self) -> Scored:
-        """The candidate."""
-
-    @property
-    def metrics(self) -> Sequence[tuple[Metric, Metric]]:
-        """The common metrics, as either side defines them."""
-
-
-class DrawnComparison(Protocol):
-    """Candidates against a baseline."""
-
-    @property
-    def title(self) -> str:
-        """The title of the table."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per metric and candidate."""
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        """The settings that produced the numbers."""
-
-    @property
-    def pairings(self) -> Sequence[CandidatePair]:
-        """The pairs of runs."""
-
-    def differences(self, metric: str, candidate: str | None = None) -> pd.Series:
-        """The paired differences by query id."""
+def result_with(subject: object, attribute: str, what: str) -> Any:
+    """The subject, if it is a result with this attribute; `DataError` says what a plot draws."""
+    if isinstance(subject, Result) and hasattr(subject, attribute):
+        return subject
+    raise DataError(f"this plot draws {what}; got {type(subject).__name__}")
 
 
 def evaluation_of(subject: object) -> Evaluation:
-    """The subject, if it is an evaluation.
-
-    Raises
-    ------
-    DataError
-        If it is something else.
-    """
+    """The subject, if it is an evaluation; else `DataError`."""
     if isinstance(subject, Result) or not hasattr(subject, "scores"):
         raise DataError(
             "this plot draws a pipeline's scores (RAGPipelineEvaluation); got "
@@ -143,38 +102,23 @@ def evaluation_of(subject: object) -> Evaluation:
     return cast("Evaluation", subject)
 
 
-def comparison_of(subject: object, other: object, metrics: MetricNames = None) -> DrawnComparison:
-    """The subject, if it is a comparison; the subject against another, if both are evaluations.
-
-    Raises
-    ------
-    DataError
-        If it is something else, or there is nothing to compare with.
-    """
-    if isinstance(subject, Result) and hasattr(subject, "pairings"):
-        return cast("DrawnComparison", subject)
-    if not hasattr(subject, "comparative_summary"):
-        raise DataError(
-            "this plot draws a comparison: compare(baseline, candidate); got "
-            f"{type(subject).__name__}"
-        )
+def comparison_of(subject: object, other: object, metrics: MetricNames = None) -> Comparison:
+    """The subject, if it is a comparison; an evaluation against another; else `DataError`."""
+    if isinstance(subject, Result) or not hasattr(subject, "comparative_summary"):
+        what = "a comparison: compare(baseline, candidate)"
+        comparison: Comparison = result_with(subject, "pairings", what)
+        return comparison
     if other is None:
         raise DataError(
             "this plot draws two pipelines: pass the second one as other=, or draw "
             "compare(baseline, candidate)"
         )
-    comparison = cast("Evaluation", subject).comparative_summary(other, metrics=metrics)
-    return cast("DrawnComparison", comparison)
+    summary = cast("Evaluation", subject).comparative_summary(other, metrics=metrics)
+    return cast("Comparison", summary)
 
 
 def slices_of(subject: object, by: str | None, metrics: MetricNames) -> Result:
-    """The subject, if it is a result of slices; else its slices by a column.
-
-    Raises
-    ------
-    DataError
-        If it has no slices, or `by` is missing.
-    """
+    """The subject, if it is a result of slices; else its slices by a column."""
     if isinstance(subject, Result) and "by" in subject.settings:
         return subject
     if not hasattr(subject, "slices"):
@@ -188,13 +132,7 @@ def slices_of(subject: object, by: str | None, metrics: MetricNames) -> Result:
 
 
 def select_metrics(known: Mapping[str, Metric], metrics: MetricNames) -> list[Metric]:
-    """The metrics by any of their names; all of them if none is named.
-
-    Raises
-    ------
-    UnknownNameError
-        If a name is not one of them.
-    """
+    """The metrics by any of their names; all of them if none is named."""
     if metrics is None:
         return list(known.values())
     names = [metrics] if isinstance(metrics, str) else list(metrics)
@@ -203,19 +141,13 @@ def select_metrics(known: Mapping[str, Metric], metrics: MetricNames) -> list[Me
 
 
 def single_metric(known: Mapping[str, Metric], metric: str | None) -> Metric:
-    """The metric by any of its names; the only one if none is named.
-
-    Raises
-    ------
-    DataError
-        If there are several and none is named.
-    """
+    """The metric by any of its names; the only one if none is named."""
     if metric is None and len(known) > 1:
         raise DataError(f"metric must name one of several: {', '.join(known)}")
     return select_metrics(known, metric)[0]
 
 
-def compared_metrics(comparison: DrawnComparison) -> dict[str, Metric]:
+def compared_metrics(comparison: Comparison) -> dict[str, Metric]:
     """The metrics of a comparison, in the order of its frame."""
     known = {ours.name: ours for pair in comparison.pairings for ours, _ in pair.metrics}
     return {name: known[name] for name in dict.fromkeys(comparison.frame["metric"])}
@@ -238,7 +170,7 @@ def _metric_of(name: str, row: pd.Series, catalogue: Catalogue) -> Metric:
     return replace(known, **{"name": name, "bounds": bounds, **fields})
 
 
-def comparison_title(comparison: DrawnComparison) -> str:
+def comparison_title(comparison: Comparison) -> str:
     """The title of a comparison: its candidate, or "Candidates", against the baseline."""
     if len({pair.baseline.name for pair in comparison.pairings}) > 1:
         return comparison.title  # of the effects of several settings
@@ -246,52 +178,34 @@ def comparison_title(comparison: DrawnComparison) -> str:
     return f"{names[0] if len(names) == 1 else 'Candidates'} against {baseline}"
 
 
-def names_of_comparison(comparison: DrawnComparison) -> ShortNames:
+def names_of_comparison(comparison: Comparison) -> ShortNames:
     """Short names of the baseline and of the candidates."""
     runs = [comparison.pairings[0].baseline, *(pair.candidate for pair in comparison.pairings)]
     return shorten_names(run.name for run in runs)
 
 
-def names_of_pair(pair: CandidatePair) -> ShortNames:
+def names_of_pair(pair: Pairing) -> ShortNames:
     """Short names of a baseline and a candidate."""
     return shorten_names([pair.baseline.name, pair.candidate.name])
 
 
 def fitting_metrics(
-    comparison: DrawnComparison, metrics: list[Metric], *, named: bool
+    comparison: Comparison, metrics: list[Metric], *, named: bool
 ) -> tuple[list[Metric], list[Metric]]:
-    """The metrics whose rows, one per candidate, have room in a picture, and the others.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The candidates and their metrics.
-    metrics : list of Metric
-        The metrics to draw.
-    named : bool
-        Whether the caller named them; then none may be left out.
-    """
+    """The metrics whose rows, one per candidate, have room in a picture, and the others."""
     most = len(metrics) if named else max(1, MOST_ROWS // len(comparison.pairings))
     return metrics[:most], metrics[most:]
 
 
-def margin_of(comparison: DrawnComparison, metric: Metric) -> float | None:
+def margin_of(comparison: Comparison, metric: Metric) -> float | None:
     """The margin of equivalence for a metric, if the comparison has one."""
     margin = comparison.settings.get("margin")
     value = margin.get(metric.name) if isinstance(margin, Mapping) else margin
     return None if value is None else float(str(value))
 
 
-def select_candidate(comparison: DrawnComparison, candidate: str | None) -> CandidatePair:
-    """The pair of the named candidate; the only one if none is named.
-
-    Raises
-    ------
-    DataError
-        If there are several and none is named.
-    UnknownNameError
-        If none has that name.
-    """
+def select_candidate(comparison: Comparison, candidate: str | None) -> Pairing:
+    """The pair of the named candidate; the only one if none is named."""
     by_name = {pair.candidate.name: pair for pair in comparison.pairings}
     if candidate is None and len(by_name) > 1:
         raise DataError(f"candidate must name one of several candidates: {', '.join(by_name)}")
@@ -301,13 +215,7 @@ def select_candidate(comparison: DrawnComparison, candidate: str | None) -> Cand
 
 
 def scored_values(evaluation: Scored, metric: Metric) -> FloatArray:
-    """The scores of the scored queries.
-
-    Raises
-    ------
-    DataError
-        If no query is scored.
-    """
+    """The scores of the scored queries."""
     values = evaluation.scores[metric.name].to_numpy(dtype=np.float64)
     present: FloatArray = values[~np.isnan(values)]
     if not present.size:
@@ -323,13 +231,7 @@ def is_scored(evaluation: Scored, metric: Metric) -> bool:
 
 
 def counted_scores(evaluation: Scored, metric: Metric) -> ScoreCounts:
-    """The scores of the scored queries, counted.
-
-    Raises
-    ------
-    DataError
-        If no query is scored.
-    """
+    """The scores of the scored queries, counted."""
     if isinstance(evaluation, HasCounts):
         counted = ScoreCounts(*evaluation.counted(metric.name))
     else:
@@ -388,15 +290,7 @@ def summarise_metrics(
 
 
 def scale_of(metric: Metric) -> str:
-    """The name of the scale that a metric shares with others; nothing is ever rescaled to fit.
-
-    Examples
-    --------
-    >>> scale_of(Metric("recall", bounds=(0, 1))), scale_of(Metric("similarity", bounds=(-1, 1)))
-    ('0 to 1', '0 to 1')
-    >>> scale_of(Metric("rating", bounds=(1, 5))), scale_of(Metric("latency_ms"))
-    ('1 to 5', 'latency_ms')
-    """
+    """The name of the scale that a metric shares with others; nothing is ever rescaled to fit."""
     if metric.bounds is None:
         return metric.name
     low, high = metric.bounds
@@ -407,22 +301,7 @@ def scale_of(metric: Metric) -> str:
 def of_one_scale(
     metrics: Sequence[Metric], *, named: bool, instead: str = ""
 ) -> tuple[list[Metric], list[Metric]]:
-    """The metrics that share an axis, and those left out.
-
-    Parameters
-    ----------
-    metrics : sequence of Metric
-        The metrics to draw.
-    named : bool
-        Whether the caller named them; then none may be left out.
-    instead : str
-        The alternative of the caller, for the error message.
-
-    Raises
-    ------
-    DataError
-        If the named metrics do not share an axis.
-    """
+    """The metrics that share an axis, and those left out."""
     by_scale: dict[str, list[Metric]] = {}
     for metric in metrics:
         by_scale.setdefault(scale_of(metric), []).append(metric)
@@ -439,13 +318,7 @@ def of_one_scale(
 
 
 def left_out_note(left_out: Sequence[Metric], why: str = "on other scales") -> str:
-    """A note on the metrics that are not in the picture.
-
-    Examples
-    --------
-    >>> left_out_note([Metric("latency", title="Latency")])
-    'Not drawn, on other scales: Latency.'
-    """
+    """A note on the metrics that are not in the picture."""
     if not left_out:
         return ""
     names = ", ".join(metric.title for metric in left_out[:8])
@@ -454,13 +327,7 @@ def left_out_note(left_out: Sequence[Metric], why: str = "on other scales") -> s
 
 
 def directed_title(metric: Metric) -> str:
-    """A metric's title, with an arrow if lower is better.
-
-    Examples
-    --------
-    >>> directed_title(Metric("recall")), directed_title(Metric("latency", greater_is_better=False))
-    ('Recall', 'Latency ↓')
-    """
+    """A metric's title, with an arrow if lower is better."""
     return metric.title if metric.greater_is_better else f"{metric.title} ↓"
 
 
@@ -470,25 +337,13 @@ def direction_note(metrics: Iterable[Metric]) -> str:
 
 
 def axis_text(metric: Metric) -> str:
-    """The label of a metric's axis.
-
-    Examples
-    --------
-    >>> axis_text(Metric("latency", greater_is_better=False))
-    'Latency (lower is better)'
-    """
+    """The label of a metric's axis."""
     way = "higher" if metric.greater_is_better else "lower"
     return f"{metric.title} ({way} is better)"
 
 
 def data_limits(values: FloatArray, metrics: Sequence[Metric]) -> tuple[float, float]:
-    """The limits of the axis: the bounds of the metrics; below 0 only as far as the data reach.
-
-    Examples
-    --------
-    >>> data_limits(np.array([0.2, 0.7]), [Metric("similarity", bounds=(-1, 1))])
-    (0.0, 1.0)
-    """
+    """The limits of the axis: the bounds of the metrics; below 0 only as far as the data reach."""
     low, high = float(values.min()), float(values.max())
     bounds = [metric.bounds for metric in metrics if metric.bounds is not None]
     if len(bounds) < len(metrics):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Protocol, Unpack, cast
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
@@ -12,41 +12,11 @@ from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
 from rageval_report.names.short_names import ShortNames, shorten_names
+from rageval_report.plots import canvas, subjects
 from rageval_report.plots.options import ArtistOptions, MetricNames
-from rageval_report.plots.style import (
-    GREY,
-    HUES,
-    LINE_STYLES,
-    SMALL,
-    VERMILLION,
-    axes_for,
-    finite_limits,
-    inches_wide,
-    ink,
-    level_text,
-    look_of,
-    marks_note,
-    note_below,
-    plain,
-    shorten_label,
-    tick_names,
-    tidy,
-)
-from rageval_report.plots.subjects import (
-    axis_text,
-    directed_title,
-    direction_note,
-    left_out_note,
-    metrics_of_frame,
-    of_one_scale,
-    select_metrics,
-)
-from rageval_report.results import Result
 from rageval_report.scores import Metric
 
 _MARKERS = ("o", "s", "D", "^", "P", "X")
-# The number of names of runs under the axis, per inch.
-_NAMES_AN_INCH = 3.2
 # Up to this many runs have bars for intervals, and lines are shifted a little from each other; more
 # runs have bands, if there are few lines, because bands of many lines would hide each other.
 _MOST_BARS, _MOST_BANDS, _SHIFT = 12, 3, 0.09
@@ -55,28 +25,8 @@ _BREAK_LETTERS = 40
 _MOST_NAMED = 5
 
 
-class DrawnHistory(Protocol):
-    """Dated runs and the trends of their metrics."""
-
-    @property
-    def title(self) -> str:
-        """The title."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per metric and run."""
-
-    @property
-    def settings(self) -> Mapping[str, object]:
-        """The settings that produced the numbers."""
-
-    @property
-    def runs(self) -> Sequence[Any]:
-        """The runs, the oldest first; each has a name."""
-
-
 def trends(
-    subject: DrawnHistory,
+    subject: subjects.History,
     metrics: MetricNames = None,
     *,
     ax: Axes | None = None,
@@ -86,7 +36,7 @@ def trends(
 
     Parameters
     ----------
-    subject : History
+    subject : subjects.History
         The result of `rageval_report.run_history.history`.
     metrics : str or iterable of str, optional
         By any of their names, up to six that share an axis. If omitted, the largest group that
@@ -105,65 +55,52 @@ def trends(
     ring marks the first run with a regression against the baseline. If one metric is drawn, the
     dotted line is the mean of the baseline.
     """
-    history = history_of(subject)
+    history: subjects.History = subjects.result_with(
+        subject, "changes", "a history: history('runs/')"
+    )
     frame = history.frame
-    known = metrics_of_frame(frame)
-    requested = select_metrics(known, metrics)
-    drawn, left_out = of_one_scale(requested, named=metrics is not None)
-    more = drawn[len(HUES) :]
+    known = subjects.metrics_of_frame(frame)
+    requested = subjects.select_metrics(known, metrics)
+    drawn, left_out = subjects.of_one_scale(requested, named=metrics is not None)
+    more = drawn[len(canvas.HUES) :]
     if more and metrics is not None:
-        raise DataError(f"{len(drawn)} lines cannot be distinguished; choose up to {len(HUES)}")
-    drawn = drawn[: len(HUES)]
+        raise DataError(
+            f"{len(drawn)} lines cannot be distinguished; choose up to {len(canvas.HUES)}"
+        )
+    drawn = drawn[: len(canvas.HUES)]
     names = shorten_names(run.name for run in history.runs)
     runs = [run.name for run in history.runs]
-    axes = axes_for(ax, _width_of(len(runs), len(drawn)), 4.4)
+    axes = canvas.axes_for(ax, _width_of(len(runs), len(drawn)), 4.4)
     as_bars = len(runs) <= _MOST_BARS
     for number, metric in enumerate(drawn):
         rows = frame[(frame["metric"] == metric.name) & frame["mean"].notna()]
         shift = _SHIFT * (number - (len(drawn) - 1) / 2) if as_bars else 0.0
         stretches = _stretches(rows, shift)
         if as_bars or len(drawn) <= _MOST_BANDS:
-            _draw_intervals(axes, stretches, HUES[number], as_bars=as_bars)
+            _draw_intervals(axes, stretches, canvas.HUES[number], as_bars=as_bars)
         size = 3 if len(runs) > _MANY_RUNS else 5
         _draw_line(axes, stretches, metric, number, size, style)
     if not axes.has_data():
         raise DataError("nothing to draw: no query of these runs is scored")
     shown = frame[frame["metric"].isin([metric.name for metric in drawn])]
     _draw_baseline(axes, shown, str(history.settings["baseline"]))
-    marks = tick_names(names)
+    marks = canvas.tick_names(names)
     _label_axes(axes, [marks[run] for run in runs], drawn, shown)
     _mark_breaks(axes, shown)
-    note_below(
+    canvas.note_below(
         axes,
-        _interval_note(len(runs), len(drawn), level_text(history.settings)),
+        _interval_note(len(runs), len(drawn), canvas.level_text(history.settings)),
         _regression_note(shown, history, names),
         names.in_text(_undrawn_note(frame, drawn, str(history.settings["baseline"]))),
-        direction_note(drawn) if len(drawn) > 1 else "",
-        left_out_note(more, f"more than {len(HUES)} lines"),
-        left_out_note(left_out),
-        marks_note(names),
+        subjects.direction_note(drawn) if len(drawn) > 1 else "",
+        subjects.left_out_note(more, f"more than {len(canvas.HUES)} lines"),
+        subjects.left_out_note(left_out),
+        canvas.marks_note(names),
         names.shared_sentence,
     )
     head = f"{drawn[0].title} — " if len(drawn) == 1 else ""
-    tidy(axes, f"{head}{names.in_text(history.title)}", grid="y")
+    canvas.tidy(axes, f"{head}{names.in_text(history.title)}", grid="y")
     return axes
-
-
-def history_of(subject: object) -> DrawnHistory:
-    """The subject, if it is a history.
-
-    Raises
-    ------
-    DataError
-        If it is something else.
-    """
-    if not (
-        isinstance(subject, Result) and hasattr(subject, "runs") and "segment" in subject.frame
-    ):
-        raise DataError(
-            f"this plot draws a history: history('runs/'); got {type(subject).__name__}"
-        )
-    return cast("DrawnHistory", subject)
 
 
 def _width_of(n_runs: int, n_lines: int) -> float:
@@ -199,29 +136,21 @@ def _draw_line(
     style: ArtistOptions,
 ) -> None:
     """Draw the line of one metric, and a ring at its first regression."""
-    look = look_of(
+    look = canvas.look_of(
         style,
-        color=HUES[number],
-        linestyle=LINE_STYLES[number],
+        color=canvas.HUES[number],
+        linestyle=canvas.LINE_STYLES[number],
         linewidth=1.8,
         marker=_MARKERS[number],
         markersize=size,
     )
-    label = plain(shorten_label(directed_title(metric)))
+    label = canvas.plain(canvas.shorten_label(subjects.directed_title(metric)))
     for stretch in stretches:
         ax.plot(stretch["place"], stretch["mean"], label=label, zorder=3, **look)
         # The stretches of one line share one entry of the legend.
         label = "_nolegend_"
         first = stretch[stretch["first_regression"]]
-        ax.scatter(
-            first["place"],
-            first["mean"],
-            s=130,
-            facecolors="none",
-            edgecolors=VERMILLION,
-            linewidths=2.0,
-            zorder=4,
-        )
+        canvas.draw_rings(ax, first["place"], first["mean"], 130)
 
 
 def _draw_baseline(ax: Axes, shown: pd.DataFrame, baseline: str) -> None:
@@ -231,8 +160,9 @@ def _draw_baseline(ax: Axes, shown: pd.DataFrame, baseline: str) -> None:
         return
     mean, place, segment = (float(at[name].iloc[0]) for name in ("mean", "place", "segment"))
     end = float(shown.loc[shown["segment"] == segment, "place"].max()) + 0.3
-    ax.hlines(mean, place, end, color=ink(), linewidth=1.0, linestyle=":", zorder=2)
-    ax.plot(place, mean, "*", markersize=13, color=HUES[0], markeredgecolor=ink(), zorder=5)
+    ax.hlines(mean, place, end, color=canvas.ink(), linewidth=1.0, linestyle=":", zorder=2)
+    edge = canvas.ink()
+    ax.plot(place, mean, "*", markersize=13, color=canvas.HUES[0], markeredgecolor=edge, zorder=5)
 
 
 def _mark_breaks(ax: Axes, shown: pd.DataFrame) -> None:
@@ -240,44 +170,24 @@ def _mark_breaks(ax: Axes, shown: pd.DataFrame) -> None:
     why = shown.dropna(subset=["differs"]).groupby("place")["differs"].first()
     top = ax.get_xaxis_transform()
     for number, (place, reason) in enumerate(why.items()):
-        ax.axvline(float(str(place)) - 0.5, color=GREY, linewidth=1.2, linestyle="--", zorder=1)
+        before = float(str(place)) - 0.5
+        ax.axvline(before, color=canvas.GREY, linewidth=1.2, linestyle="--", zorder=1)
         # More reasons would overlap each other.
         if len(why) <= 4:
-            ax.annotate(
-                plain(shorten_label(str(reason), _BREAK_LETTERS)),
-                (float(str(place)) - 0.5, 0.02 + 0.055 * (number % 2)),
-                xycoords=top,
-                xytext=(3, 0),
-                textcoords="offset points",
-                fontsize=SMALL,
-                color=ink(),
-                alpha=0.75,
-                ha="left" if float(str(place)) < 0.6 * len(shown["run"].unique()) else "right",
-            )
+            side = "left" if before < 0.6 * len(shown["run"].unique()) - 0.5 else "right"
+            look: dict[str, Any] = {"xycoords": top, "ha": side, "va": "baseline", "alpha": 0.75}
+            at = before, 0.02 + 0.055 * (number % 2)
+            canvas.write(ax, canvas.shorten_label(str(reason), _BREAK_LETTERS), at, (3, 0), **look)
 
 
 def _label_axes(
     ax: Axes, names: Sequence[str], drawn: Sequence[Metric], shown: pd.DataFrame
 ) -> None:
-    most = max(int(_NAMES_AN_INCH * inches_wide(ax)), 2)
-    step = -(-len(names) // most)
-    places = list(range(0, len(names), step))
-    labels = [plain(names[place]) for place in places]
-    slanted = sum(map(len, labels)) > 9 * inches_wide(ax)
-    turn: dict[str, Any] = (
-        {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
-    )
-    ax.set_xticks(places)
-    ax.set_xticklabels(labels, **turn)
-    ax.set_xlim(-0.5, len(names) - 0.5)
-    sizes = shown["n"]
-    count = (
-        f"{sizes.min():,}" if sizes.min() == sizes.max() else f"{sizes.min():,} to {sizes.max():,}"
-    )
-    ax.set_xlabel(plain(f"runs in the order of time, n = {count} per run"))
-    ax.set_ylabel(plain(axis_text(drawn[0]) if len(drawn) == 1 else "mean score"))
+    canvas.name_runs(ax, names)
+    ax.set_xlabel(f"runs in the order of time, {canvas.sizes_text(shown['n'])} per run")
+    ax.set_ylabel(canvas.plain(subjects.axis_text(drawn[0]) if len(drawn) == 1 else "mean score"))
     values = shown[["mean", "ci_low", "ci_high"]].to_numpy(dtype=np.float64)
-    ax.set_ylim(*finite_limits(values, 0.12))
+    ax.set_ylim(*canvas.finite_limits(values, 0.12))
     if len(drawn) > 1:
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=3.4)
 
@@ -288,7 +198,7 @@ def _interval_note(n_runs: int, n_lines: int, level: str) -> str:
     return f"Bands: {level} of the mean." if n_lines <= _MOST_BANDS else ""
 
 
-def _regression_note(shown: pd.DataFrame, history: DrawnHistory, names: ShortNames) -> str:
+def _regression_note(shown: pd.DataFrame, history: subjects.History, names: ShortNames) -> str:
     baseline = names.of(history.settings["baseline"])
     key = "Star and dotted line: the baseline." if len(set(shown["metric"])) == 1 else ""
     if shown["first_regression"].any():

@@ -15,22 +15,7 @@ _LEFT_TO_RIGHT_MARK = "\u200e"
 
 
 def wrap_text(text: str, width: int) -> str:
-    r"""The text on lines of at most `width` columns, joined by line feeds.
-
-    Parameters
-    ----------
-    text : str
-        A text without line feeds. It breaks at ordinary blanks; others hold words together.
-    width : int
-        In columns of a terminal, which are about as wide as letters are on average.
-
-    Examples
-    --------
-    >>> wrap_text("Recall of bm25-with-synonyms-and-reranking", 20).split("\n")
-    ['Recall of', 'bm25-with-synonyms-', 'and-reranking']
-    >>> wrap_text("检索方式的完整评估", 8).split("\n")
-    ['检索方式', '的完整评', '估']
-    """
+    """The text on lines of at most `width` columns, joined by line feeds."""
     lines, line = [], ""
     for word in _WORDS.findall(text):
         if line and display_width(line + word.rstrip()) > width:
@@ -44,13 +29,7 @@ def wrap_text(text: str, width: int) -> str:
 
 
 def wrap_evenly(text: str, width: int) -> str:
-    r"""As `wrap_text`, on as few lines but of about the same length, so that no word is alone.
-
-    Examples
-    --------
-    >>> wrap_evenly("one two three four", 15).split("\n")
-    ['one two', 'three four']
-    """
+    """As `wrap_text`, on as few lines but of about the same length, so that no word is alone."""
     lines = wrap_text(text, width)
     n_breaks = lines.count("\n")
     low, high = width // 2, width  # `high` is always wide enough
@@ -81,18 +60,7 @@ def _broken(word: str, width: int) -> list[str]:
 
 
 def left_to_right(text: str) -> str:
-    """A sentence that runs from left to right, whatever the names in it do.
-
-    Without marks a sentence that begins with an Arabic name runs from right to left, so that
-    "A against B" would be read as "B against A", and "(69 %)" behind a name would be turned round.
-
-    Examples
-    --------
-    >>> left_to_right("hybrid against bm25")
-    'hybrid against bm25'
-    >>> len(left_to_right("\u05d0\u05d1 against bm25")) - len("ab against bm25")
-    2
-    """
+    """A sentence that runs from left to right, whatever the names in it do."""
     if text.isascii() or not any(map(_runs_from_right, text)):
         return text
     pieces, is_turned = [""], False

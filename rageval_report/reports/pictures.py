@@ -18,8 +18,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.text import Text
 
+from rageval_report.plots.canvas import BETTER, WORSE
 from rageval_report.plots.saving import draw_figure
-from rageval_report.plots.style import BETTER, WORSE
 from rageval_report.reports.wording import NO_WORDING, Wording
 
 _LINK = "{http://www.w3.org/1999/xlink}href"

@@ -10,7 +10,7 @@ import pytest
 from matplotlib import font_manager
 
 from rageval_report.plots import fonts
-from rageval_report.plots.style import note_below, tidy
+from rageval_report.plots.canvas import note_below, tidy
 
 HIRAGANA = "あ"
 

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from rageval_report import compare, rank
 from rageval_report.errors import DataError, UnknownNameError, UnknownOptionError
 from rageval_report.plots import PLOTS, plot
+from rageval_report.plots.canvas import BLUE, HUES, VERMILLION
 from rageval_report.plots.options import ArtistOptions, BuiltInPlot, PlotOptions
-from rageval_report.plots.style import BLUE, HUES, VERMILLION
 
 CALLS = {
     "agreement": ("calibration", (), {}),

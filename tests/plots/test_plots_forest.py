@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from rageval_report import compare
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
-from rageval_report.plots.style import BETTER, WORSE
+from rageval_report.plots.canvas import BETTER, WORSE
 
 NAN = float("nan")
 

@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from rageval_report import compare
 from rageval_report.errors import DataError
 from rageval_report.plots import plot
-from rageval_report.plots.style import BETTER, EQUAL, WORSE
+from rageval_report.plots.canvas import BETTER, EQUAL, WORSE
 
 NAN = float("nan")
 

@@ -8,7 +8,7 @@ import pytest
 from rageval_report.analysis.rank import rank
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
-from rageval_report.plots.style import BLUE, GREY
+from rageval_report.plots.canvas import BLUE, GREY
 
 
 @pytest.fixture(scope="module")

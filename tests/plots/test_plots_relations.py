@@ -12,8 +12,8 @@ from scipy import stats
 
 from rageval_report.errors import DataError
 from rageval_report.plots import plot
+from rageval_report.plots.canvas import BETTER, EQUAL, WORSE
 from rageval_report.plots.relations import rank_correlations
-from rageval_report.plots.style import BETTER, EQUAL, WORSE
 
 NAN = float("nan")
 

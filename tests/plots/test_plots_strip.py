@@ -9,8 +9,8 @@ import pytest
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
+from rageval_report.plots.canvas import number_text
 from rageval_report.plots.strip import _INTERVALS, _SCALE, _across, _blocks, _rows
-from rageval_report.plots.style import number_text
 from rageval_report.plots.subjects import compared_metrics
 
 N = 40

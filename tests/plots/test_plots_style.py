@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
 from rageval_report.plots import plot
-from rageval_report.plots.style import (
+from rageval_report.plots.canvas import (
     BETTER,
     EQUAL,
     WORSE,

@@ -14,7 +14,7 @@ from rageval_report.analysis.paired_metric import ComparisonPlan
 from rageval_report.analysis.runs import DatedRun
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.plots import plot
-from rageval_report.plots.style import VERMILLION
+from rageval_report.plots.canvas import VERMILLION
 
 SKILL = np.random.default_rng(7).uniform(0.4, 0.9, 30)
 

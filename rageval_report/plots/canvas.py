@@ -8,12 +8,13 @@ printed in grey says the same. Text and lines take the caller's own colours, so 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.artist import ArtistInspector
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection, QuadMesh
@@ -22,6 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from rageval_report.names.short_names import JOINT, ShortNames, short_name, shorten_names
 from rageval_report.names.widths import ELLIPSIS
@@ -55,6 +57,7 @@ _TITLE_LINE, _NOTE_LINE = 0.21, 0.155
 _TITLE_ROOM, _NOTE_ROOM = 1, 2
 _NOTE = "rageval-report-note"  # the id of the text below a picture
 _DARK_PAPER = 0.5  # in brightness, from 0 to 1
+_NAMES_AN_INCH = 3.2  # of runs under an axis
 _LONGEST_TICK = 28  # of a name under an axis, in letters
 _MARGIN = 0.1  # around a figure, in inches
 # Nothing of what is measured is as small as this: what a fraction of a query costs is above it,
@@ -72,15 +75,7 @@ class FittedAxes(Axes):
 
 
 def axes_for(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
-    """The Axes to draw on.
-
-    Parameters
-    ----------
-    ax : Axes or None
-        The caller's, whose size is kept; if None, a new pyplot figure, which a notebook shows.
-    width, height : float
-        The size of a new figure, in inches.
-    """
+    """The Axes to draw on."""
     if ax is None:
         figure = plt.figure(figsize=(width, height), layout=roomy_layout())
         return figure.add_subplot(axes_class=FittedAxes)
@@ -106,13 +101,7 @@ def ink() -> str:
 
 
 def look_of(style: ArtistOptions, **own: object) -> dict[str, Any]:
-    """The keywords of an artist: the plot's own, and in their place those of the caller.
-
-    Examples
-    --------
-    >>> look_of({"color": "black"}, color=BLUE, linewidth=2)
-    {'color': 'black', 'linewidth': 2}
-    """
+    """The keywords of an artist: the plot's own, and in their place those of the caller."""
     return {**own, **style}
 
 
@@ -128,10 +117,7 @@ def artist_properties() -> frozenset[str]:
 
 
 def tidy(ax: Axes, title: str, *, grid: str = "") -> None:
-    """Set the title, remove the frame at the top and right, and draw a pale grid for one axis.
-
-    It is the last step of every plot, so it also finds fonts for all texts.
-    """
+    """Set the title, remove the frame at the top and right, and draw a pale grid for one axis."""
     text = _wrap_to_axes(ax, title, _TITLE_LETTERS)
     _grow(ax, _TITLE_LINE * (text.count("\n") + 1 - _TITLE_ROOM))
     ax.set_title(plain(text))
@@ -157,10 +143,7 @@ def _wrap_to_axes(ax: Axes, text: str, letters: float) -> str:
 
 
 def note_below(ax: Axes, *sentences: str) -> None:
-    """Write small text under the label of the x-axis: what a reader must know of this picture.
-
-    Sentences follow each other on the same line; one that has line feeds is a list below them.
-    """
+    """Write small text under the label of the x-axis: what a reader must know of this picture."""
     shown = [sentence for sentence in sentences if sentence]
     if not shown:
         return
@@ -187,27 +170,48 @@ def _say_what_is_missing(ax: Axes) -> None:
 
 
 def _write_note(ax: Axes, text: str) -> None:
-    ax.annotate(
-        plain(text),
-        xy=(0.5, 0.0),
-        xycoords=ax.xaxis.label,
-        xytext=(0, -5),
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        fontsize=SMALL,
-        color=ink(),
-        alpha=0.75,
-        annotation_clip=False,
-        gid=_NOTE,
-    )
+    look = {"va": "top", "alpha": 0.75, "annotation_clip": False, "gid": _NOTE}
+    write(ax, text, (0.5, 0.0), (0, -5), xycoords=ax.xaxis.label, **look)
+
+
+def write(
+    ax: Axes,
+    text: str,
+    place: tuple[float, float],
+    shift: tuple[float, float] | None = None,
+    **look: Any,
+) -> Text:
+    """Write small text at a place, or moved from it by points; centred unless said otherwise."""
+    usual = {"ha": "center", "va": "center", "fontsize": SMALL, "color": ink(), **look}
+    if shift is None:
+        return ax.text(*place, plain(text), **usual)
+    return ax.annotate(plain(text), place, shift, textcoords="offset points", **usual)
+
+
+def draw_interval(ax: Axes, place: float, low: float, high: float, **look: Any) -> None:
+    """Draw a horizontal interval, if both of its ends are known."""
+    if math.isfinite(low) and math.isfinite(high):
+        ax.hlines(place, low, high, **{"linewidth": 1.8, "zorder": 2, **look})
+
+
+def draw_rings(ax: Axes, places: pd.Series, values: pd.Series, area: float) -> None:
+    """Draw rings around marks: regressions and alarms."""
+    look: dict[str, Any] = {"facecolors": "none", "edgecolors": VERMILLION, "linewidths": 2.0}
+    ax.scatter(places, values, s=area, zorder=4, **look)
+
+
+def name_runs(ax: Axes, names: Sequence[str]) -> None:
+    """Write the names of runs, or as many as have room, under an axis with one unit per run."""
+    step = -(-len(names) // max(int(_NAMES_AN_INCH * inches_wide(ax)), 2))
+    labels = [plain(name) for name in names[::step]]
+    is_slanted = sum(map(len, labels)) > 9 * inches_wide(ax)
+    turn: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(0, len(names), step), labels, **(turn if is_slanted else {}))
+    ax.set_xlim(-0.5, len(names) - 0.5)
 
 
 def names_note(names: ShortNames) -> str:
-    """What the short names of a picture stand for; empty if they are the full ones.
-
-    What all names share is said once; those that were cut are a list of full names below it.
-    """
+    """What the short names of a picture stand for; empty if they are the full ones."""
     cut = [line for short, line in names.full_names.items() if ELLIPSIS in short]
     if not cut:
         return names.shared_sentence
@@ -215,25 +219,13 @@ def names_note(names: ShortNames) -> str:
 
 
 def tick_names(names: ShortNames) -> dict[str, str]:
-    """Names that have room under an axis: the values of settings alone, cut if they are long.
-
-    Examples
-    --------
-    >>> tick_names(shorten_names(["all-mpnet-base-v2__top_k=2", "all-mpnet-base-v2__top_k=3"]))
-    {'all-mpnet-base-v2__top_k=2': '2', 'all-mpnet-base-v2__top_k=3': '3'}
-    """
+    """Names that have room under an axis: the values of settings alone, cut if they are long."""
     ticks = shorten_names(names.marks, most=_LONGEST_TICK)
     return {name: ticks.of(mark) for name, mark in zip(names.names, names.marks, strict=True)}
 
 
 def marks_note(names: ShortNames) -> str:
-    """What the values that stand for names are values of; empty if the names stand there.
-
-    Examples
-    --------
-    >>> marks_note(shorten_names(["a__top_k=2__chunk_size=64", "a__top_k=3__chunk_size=128"]))
-    'Names are values of top_k · chunk_size.'
-    """
+    """What the values that stand for names are values of; empty if the names stand there."""
     if names.marks == names.short:
         return ""
     varied = [column for column in names.columns if len(set(column.values)) > 1]
@@ -246,18 +238,8 @@ def words_above(ax: Axes, words: Sequence[tuple[str, str]]) -> None:
     for (text, hue), place, side in zip(
         words, (0.0, 0.5, 1.0), ("left", "center", "right"), strict=True
     ):
-        ax.annotate(
-            plain(text),
-            (place, 1.0),
-            xycoords="axes fraction",
-            xytext=(0, 4),
-            textcoords="offset points",
-            ha=side,
-            va="bottom",
-            color=letters_of(hue),
-            fontsize=SMALL,
-            fontweight="bold",
-        )
+        look = {"ha": side, "va": "bottom", "color": letters_of(hue), "fontweight": "bold"}
+        write(ax, text, (place, 1.0), (0, 4), xycoords="axes fraction", **look)
     # The larger pad makes room for the words below the title.
     ax.set_title(ax.get_title(), pad=20)
 
@@ -271,41 +253,19 @@ def letters_of(hue: str) -> str:
 
 
 def plain(text: str) -> str:
-    r"""Text with escaped dollar signs, so that matplotlib does not read it as a formula.
-
-    It runs from left to right, also where a name in it does not.
-
-    Examples
-    --------
-    >>> print(plain("cost in $"))
-    cost in \$
-    """
+    """Text with escaped dollar signs, so that matplotlib does not read it as a formula."""
     # Each line has a direction of its own.
     lines = map(left_to_right, text.split("\n"))
     return "\n".join(lines).replace("$", r"\$")
 
 
 def shorten_label(text: str, most: int = 34) -> str:
-    """A label on one line, cut in its middle so that it leaves room for the picture.
-
-    Examples
-    --------
-    >>> shorten_label("questions about the annual report", 12)
-    'questi…eport'
-    """
+    """A label on one line, cut in its middle so that it leaves room for the picture."""
     return short_name(text, most)
 
 
 def number_text(value: float, *, signed: bool = False) -> str:
-    """A number as text: three decimals for shares, fewer for large values.
-
-    Examples
-    --------
-    >>> number_text(0.62), number_text(12.345), number_text(1234.5)
-    ('0.620', '12.3', '1234')
-    >>> number_text(-0.0432, signed=True), number_text(-1e-8, signed=True)
-    ('−0.043', '0.000')
-    """
+    """A number as text: three decimals for shares, fewer for large values."""
     if not math.isfinite(value):
         return "–"
     size = abs(value)
@@ -321,13 +281,7 @@ def number_text(value: float, *, signed: bool = False) -> str:
 
 
 def interval_text(value: float, low: float, high: float, *, signed: bool = False) -> str:
-    """An estimate and its interval as text.
-
-    Examples
-    --------
-    >>> interval_text(0.5, 0.25, 0.75), interval_text(2e-7, -0.04, 0.05, signed=True)
-    ('0.500 [0.250, 0.750]', '0.000 [−0.040, +0.050]')
-    """
+    """An estimate and its interval as text."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return number_text(value, signed=signed)
     nothing = _NOTHING_BESIDE * max(map(abs, (value, low, high)))
@@ -339,48 +293,31 @@ def interval_text(value: float, low: float, high: float, *, signed: bool = False
 
 
 def pvalue_text(pvalue: float) -> str:
-    """A p-value as text.
-
-    Examples
-    --------
-    >>> pvalue_text(0.0123), pvalue_text(1e-9)
-    ('0.012', '< 0.001')
-    """
+    """A p-value as text."""
     if not math.isfinite(pvalue):
         return "–"
     return "< 0.001" if pvalue < 0.001 else f"{pvalue:.3f}"
 
 
 def count_text(n: int, total: int) -> str:
-    """The number of queries in the picture.
-
-    Examples
-    --------
-    >>> count_text(198, 200), count_text(200, 200)
-    ('n = 198 of 200 scored', 'n = 200')
-    """
+    """The number of queries in the picture."""
     return f"n = {n:,}" if n == total else f"n = {n:,} of {total:,} scored"
 
 
-def level_text(settings: Mapping[str, object]) -> str:
-    """The name of the intervals of a result, by its settings.
+def sizes_text(sizes: Iterable[int]) -> str:
+    """The numbers of queries of several lines or runs."""
+    known = list(sizes)
+    low, high = min(known), max(known)
+    return f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
 
-    Examples
-    --------
-    >>> level_text({"confidence_level": 0.9}), level_text({})
-    ('90 % CI', '95 % CI')
-    """
+
+def level_text(settings: Mapping[str, object]) -> str:
+    """The name of the intervals of a result, by its settings."""
     return f"{100 * _level_of(settings):g} % CI"
 
 
 def alpha_of(settings: Mapping[str, object]) -> float:
-    """The error rate of the tests of a result, which belongs to its confidence level.
-
-    Examples
-    --------
-    >>> alpha_of({"confidence_level": 0.9})
-    0.1
-    """
+    """The error rate of the tests of a result, which belongs to its confidence level."""
     return round(1.0 - _level_of(settings), 12)  # 0.1, not 0.09999999999999998
 
 
@@ -389,48 +326,24 @@ def _level_of(settings: Mapping[str, object]) -> float:
 
 
 def jitter(n: int) -> FloatArray:
-    """Evenly spread offsets between -0.5 and 0.5; they are not random, so always the same.
-
-    Examples
-    --------
-    >>> jitter(3).round(2).tolist()
-    [0.12, -0.26, 0.35]
-    """
+    """Evenly spread offsets between -0.5 and 0.5; they are not random, so always the same."""
     steps = np.arange(1, n + 1, dtype=np.float64)
     return np.mod(steps * _GOLDEN, 1.0) - 0.5
 
 
 def opacity(n: int) -> float:
-    """The opacity of one of `n` dots: many dots are paler, so that dense places still show.
-
-    Examples
-    --------
-    >>> opacity(50), opacity(5000) < 0.3
-    (0.85, True)
-    """
+    """The opacity of one of `n` dots: many dots are paler, so that dense places still show."""
     return float(np.clip(8.0 / math.sqrt(max(n, 1)), 0.08, 0.85))
 
 
 def pad_limits(low: float, high: float, share: float = 0.04) -> tuple[float, float]:
-    """Limits of an axis, a little outside of the data.
-
-    Examples
-    --------
-    >>> pad_limits(0.0, 1.0)
-    (-0.04, 1.04)
-    """
+    """Limits of an axis, a little outside of the data."""
     room = (high - low) * share or max(abs(high), 1.0) * share
     return low - room, high + room
 
 
 def finite_limits(values: FloatArray, share: float) -> tuple[float, float]:
-    """Limits of an axis, a little outside of the finite values.
-
-    Examples
-    --------
-    >>> finite_limits(np.array([0.0, 1.0, np.nan]), 0.04)
-    (-0.04, 1.04)
-    """
+    """Limits of an axis, a little outside of the finite values."""
     finite = values[np.isfinite(values)]
     return pad_limits(float(finite.min()), float(finite.max()), share)
 
@@ -438,20 +351,7 @@ def finite_limits(values: FloatArray, share: float) -> tuple[float, float]:
 def levels_without_overlap(
     centres: Sequence[float], widths: Sequence[float], most: int = 3
 ) -> list[int]:
-    """The line for each label, so that neighbours do not overlap.
-
-    Parameters
-    ----------
-    centres, widths : sequence of float
-        Of the labels from left to right, in shares of the axis.
-    most : int
-        The largest number of lines; a label that fits on none is on the last.
-
-    Examples
-    --------
-    >>> levels_without_overlap([0.1, 0.15, 0.5], [0.1, 0.1, 0.1])
-    [0, 1, 0]
-    """
+    """The line for each label, so that neighbours do not overlap."""
     ends = [-math.inf] * most
     levels = []
     for centre, width in zip(centres, widths, strict=True):
