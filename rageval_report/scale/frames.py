@@ -6,10 +6,13 @@ import atexit
 import shutil
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from uuid import uuid4
 
 import narwhals as nw
 import pandas as pd
@@ -62,8 +65,8 @@ class OpenedFrame:
         What the first Parquet file states, such as a description of metrics.
     partitions : tuple of str
         The columns that the folders of the files state.
-    has_texts : bool
-        Whether every column is text, as in CSV files.
+    kind : str
+        The kind of the files: parquet, json, or csv, in which every column is text.
     copies : object, optional
         Holds the copies of remote files, which last as long as this.
     """
@@ -74,7 +77,7 @@ class OpenedFrame:
     name: str = "pipeline"
     metadata: Any = None
     partitions: tuple[str, ...] = ()
-    has_texts: bool = False
+    kind: str = ""
     copies: object = None
 
 
@@ -125,7 +128,7 @@ def open_frame(
         name=(files[0].name.partition(".")[0] if is_one else folder.name) or "pipeline",
         metadata=import_parquet().read_schema(files[0]).metadata if kind == "parquet" else None,
         partitions=tuple(stated) if kind == "parquet" else (),
-        has_texts=kind == "csv",
+        kind=kind,
         copies=copies,
     )
 
@@ -170,6 +173,30 @@ def collect(
         engine = table.implementation.value
         raise DataError(f"{engine} cannot read {place}: {exc}") from exc
     return native.reset_index(drop=True) if library == "pandas" else native
+
+
+@contextmanager
+def kept_rows(rows: LazyTable, *, is_read_once: bool) -> Iterator[LazyTable]:
+    """Rows that are read several times, computed once: by DuckDB a temporary table, on disk.
+
+    Other engines share the work by themselves, or are told to keep it.
+    """
+    native: Any = rows.to_native()
+    if is_read_once:
+        yield rows
+    elif hasattr(native, "set_alias"):  # a relation of DuckDB
+        name = f"kept_{uuid4().hex}"
+        native.query("wide", f"create temp table {name} as select * from wide")  # noqa: S608
+        try:
+            yield lazy_frame(native.query("wide", f"select * from {name}"))  # noqa: S608
+        finally:
+            native.query("wide", f"drop table {name}")
+    elif hasattr(native, "unpersist"):  # a frame of Spark
+        kept = native.persist()
+        yield lazy_frame(kept)
+        kept.unpersist()
+    else:
+        yield lazy_frame(native.persist() if hasattr(native, "persist") else native)
 
 
 def count_rows(rows: LazyTable) -> int:

@@ -34,6 +34,7 @@ from rageval_report.reports.build import report_evaluation
 from rageval_report.reports.parts import cutoff_of
 from rageval_report.results import Result
 from rageval_report.scale import answers
+from rageval_report.scale.counted import SUMMED, CountedTable
 from rageval_report.scale.frames import (
     AUTO,
     ScanSource,
@@ -46,10 +47,9 @@ from rageval_report.scale.frames import (
 from rageval_report.scale.pairs import (
     CountedLineup,
     CountedPairing,
-    ScannedRuns,
+    SameScannedQueries,
     outcomes_of_scans,
 )
-from rageval_report.scale.sides import SUMMED, CountedTable
 from rageval_report.scale.tables import (
     MOST_WORST,
     Construct,
@@ -467,7 +467,7 @@ class EvaluationScan:
         named = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
         matched = [self._matched([self, other], on)[1] for other in others]
         pairings = tuple(
-            CountedPairing.of(self, other, named, missing, clusters) for other in matched
+            CountedPairing.of((self, other), named, missing, clusters) for other in matched
         )
         return pairings, pairings[0].sides.units
 
@@ -483,10 +483,10 @@ class EvaluationScan:
         check_choice("missing", missing, MISSING_TREATMENTS)
         return CountedLineup.of(self._matched(scans, on), metrics, missing, clusters)
 
-    def run_beside(self, before: DatedRun, after: DatedRun) -> ScannedRuns:
+    def run_beside(self, before: DatedRun, after: DatedRun) -> SameScannedQueries:
         """Two runs of a history, the first of which is this scan."""
         [other] = scans_among((self, after.evaluation), "history()")[1:]
-        return ScannedRuns(before, after, (self.table, same_engine(self.table, other.table)))
+        return SameScannedQueries(before, after, (self.table, same_engine(self.table, other.table)))
 
 
 @dataclass(frozen=True, eq=False)

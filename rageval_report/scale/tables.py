@@ -22,7 +22,6 @@ from rageval_report._registry import import_arrow_module, import_parquet, import
 from rageval_report.analysis.tables import NO_GROUP, no_groups
 from rageval_report.errors import MOST_NAMED, DataError, ReaderError, UnknownNameError, named
 from rageval_report.readers import ScoreFile, read
-from rageval_report.scale.counted import Range
 from rageval_report.scale.frames import LazyTable, OpenedFrame, collect, count_rows, open_beside
 from rageval_report.scores import Correct, Metric, Scored, normalise_name
 from rageval_report.scores.cells import Cell, read_cell
@@ -50,6 +49,30 @@ _REMEDY = (
 
 # `RAGPipelineEvaluation.from_score_file`; this room is below that of evaluations.
 Construct = Callable[..., Any]
+# Cells between the least and the largest number of a column.
+MOST_CELLS = 2**16
+
+
+@dataclass(frozen=True)
+class Range:
+    """The least and the largest number of a column."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """The width of its cells: a power of two, by which numbers are divided without rounding."""
+        spread = max(self.high - self.low, abs(self.low) * 2.0**-52, abs(self.high) * 2.0**-52)
+        return 2.0 ** math.ceil(math.log2(spread / MOST_CELLS)) if spread > 0 else 1.0
+
+    def difference(self, baseline: Range) -> Range:
+        """Within what the differences lie, this less the baseline."""
+        return Range(self.low - baseline.high, self.high - baseline.low)
+
+    def including(self, number: float) -> Range:
+        """The range that holds another number, too."""
+        return Range(min(self.low, number), max(self.high, number))
 
 
 @dataclass(frozen=True)
@@ -337,7 +360,7 @@ class _TableColumns:
             if self.types[column] == nw.String:
                 wanted[name]["texts"] = _count(~_matches(column))
         like = {c for c, label in self.details.items() if _is_number(head.details, label)}
-        for column in like if opened.has_texts else ():
+        for column in like if opened.kind == "csv" else ():
             texts, integers = _count(~_matches(column)), _count(_matches(column, _INTEGER))
             wanted[f" {column}"] = {"texts": texts, "integers": integers}
         named_exprs = [
@@ -419,7 +442,7 @@ class _RowReader:
     def read(self, rows: Any) -> ScoreFile:
         """Some rows of Arrow, as the reader of such a file gives them."""
         options, opened, buffer = self.options, self.opened, BytesIO()
-        if opened.has_texts:
+        if opened.kind == "csv":
             import_arrow_module("csv").write_csv(rows, buffer)
         else:
             import_parquet().write_table(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.history import trends
 from rageval_report.analysis.paired_metric import ComparisonPlan
-from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, query_set_change
+from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, pair_of
 from rageval_report.errors import DataError, UnknownNameError
 
 NAN = float("nan")
@@ -399,14 +399,14 @@ def test_long_values_are_cut():
 
 
 def test_the_order_of_queries_changes_no_gold_set():
-    assert query_set_change(dated("ab"), dated("ba")) == ""
+    assert pair_of(dated("ab"), dated("ba")).gold_set == ""
 
 
 def test_what_changed_of_a_gold_set_is_counted():
     before = dated("abc", reference=["x", "y", "z"], recall=[0.5] * 3)
     after = dated("bcd", reference=["y", "Z", "w"], recall=[0.5] * 3)
     told = "query set: 1 added, 1 removed, 1 with another reference"
-    assert query_set_change(before, after) == told
+    assert pair_of(before, after).gold_set == told
 
 
 def test_the_answer_has_a_row_per_metric_and_says_since_when(week):

@@ -13,7 +13,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import ArgumentKindError, DataError, ReaderError, UnknownNameError
-from rageval_report.scale import sides, tables
+from rageval_report.scale import counted, tables
 from rageval_report.scale.scan import EvaluationScan
 
 pytest.importorskip("duckdb")
@@ -88,7 +88,7 @@ def test_every_engine_gives_the_same_numbers(
     engine: str, opener: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Counted in cells, as a large table is.
-    monkeypatch.setattr(sides, "MOST_LISTED_ROWS", 0)
+    monkeypatch.setattr(counted, "MOST_LISTED_ROWS", 0)
     scan = RAGPipelineEvaluation.scan(opener(save(FRAME, tmp_path / "run.parquet")), name="run")
     check_equal(scan)
     assert scan.evaluation_report().settings["engine"] == engine
