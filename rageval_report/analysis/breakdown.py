@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import is_scan
+from rageval_report.analysis.arguments import engine_setting, is_scan
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Scored, correctness
@@ -142,7 +142,10 @@ def breakdown(
     return Result(
         f"Why {evaluation.name} fails",
         pd.DataFrame(rows).astype({"n": "Int64"}),
-        {"k": k, "correct": rule, "confidence_level": confidence_level},
+        {
+            "k": k, "correct": rule, "confidence_level": confidence_level,
+            **engine_setting(anything),
+        },
         tuple(notes),
         headline=("cause", "what", "n", "share", "ci_low", "ci_high"),
     )

@@ -13,20 +13,9 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis import lineup, outcomes
+from rageval_report.analysis import lineup, outcomes, pairing
 from rageval_report.analysis.arguments import Clusters, unnamed_clusters
-from rageval_report.analysis.lineup import Lineup, RankedColumns
 from rageval_report.analysis.paired_metric import ComparisonPlan, PairedMetric
-from rageval_report.analysis.pairing import (
-    MetricPairs,
-    MissingTreatment,
-    PairedRuns,
-    notes_on_bounds,
-    notes_on_sides,
-    on_one_scale,
-    require_bounds,
-    shared_metrics,
-)
 from rageval_report.analysis.runs import SameQueries
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
@@ -38,10 +27,9 @@ from rageval_report.scale.tables import MOST_WORST, ScannedTable
 from rageval_report.scores import Correct, Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.query_sets import reference_column
+from rageval_report.stats import many_pairs, units
 from rageval_report.stats.columns import Column
-from rageval_report.stats.many_pairs import FriedmanResult, friedman_of_sums
 from rageval_report.stats.pairs import Pairs
-from rageval_report.stats.units import ClusteredStandardError, Units
 from rageval_report.types import IntArray
 
 if TYPE_CHECKING:
@@ -63,7 +51,7 @@ def lone_ids(own: LazyTable, other: LazyTable, k: int = 5) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class CountedPairing(PairedRuns):
+class CountedPairing(pairing.PairedRuns):
     """Two scans side by side; `sides` are their tables, with the settings of the comparison."""
 
     sides: SideBySide
@@ -73,12 +61,12 @@ class CountedPairing(PairedRuns):
         cls,
         scans: tuple[EvaluationScan, EvaluationScan],
         metrics: str | Iterable[str] | None,
-        missing: MissingTreatment,
+        missing: pairing.MissingTreatment,
         clusters: Clusters | None,
     ) -> Self:
         """Two scans with the metrics that they share, as `pair_runs`, whose errors it raises."""
         heads = scans[0].head, scans[1].head
-        agreed: list[Any] = on_one_scale(heads, shared_metrics(*heads, metrics))
+        agreed: list[Any] = pairing.on_one_scale(heads, pairing.shared_metrics(*heads, metrics))
         sides = SideBySide([scan.table for scan in scans], agreed, missing).clustered(clusters)
         if not sides.n_common:
             first, second = (named(head.scores.index, 3) for head in heads)
@@ -98,7 +86,7 @@ class CountedPairing(PairedRuns):
         """The number of queries that one of them has alone."""
         return sum(table.n_rows for table in self.sides.tables) - 2 * self.n_common
 
-    def measured(self, ours: Metric, *_: object) -> MetricPairs:
+    def measured(self, ours: Metric, *_: object) -> pairing.MetricPairs:
         """The pairs of a metric; the settings are those of the sides."""
         return self.sides.measured([own.name for own, _ in self.metrics].index(ours.name))
 
@@ -138,7 +126,7 @@ class CountedPairing(PairedRuns):
             lone.append((lone_ids(own.frame, other.frame) if n else [], n))
         columns = {ours.name: self.measured(ours).pairs.units for ours, _ in self.metrics}
         heads = [table.head for table in tables]
-        return (*notes_on_sides(heads, self.metrics, lone), *grid_notes(columns))
+        return (*pairing.notes_on_sides(heads, self.metrics, lone), *grid_notes(columns))
 
     def _changed(
         self, pair: tuple[Metric, Metric], k: int | None, path: str | Path | None, *, better: bool
@@ -224,11 +212,11 @@ class SameScannedQueries(SameQueries):
         metrics: Sequence[tuple[Metric, Metric]],
         plan: ComparisonPlan,
         clusters: Clusters | None,
-    ) -> tuple[PairedRuns, ComparisonPlan]:
+    ) -> tuple[pairing.PairedRuns, ComparisonPlan]:
         tables = [self.tables[0], self._same]
         sides = SideBySide(tables, metrics, plan.missing).clustered(clusters)
-        pairing = CountedPairing(self.before, self.after, list(metrics), sides)
-        return pairing, replace(plan, units=sides.units)
+        paired = CountedPairing(self.before, self.after, list(metrics), sides)
+        return paired, replace(plan, units=sides.units)
 
     @cached_property
     def _same(self) -> ScannedTable:
@@ -253,7 +241,7 @@ def _reference_of(table: ScannedTable) -> nw.Expr:
 
 
 @dataclass(frozen=True, eq=False)
-class CountedLineup(Lineup):
+class CountedLineup(lineup.Lineup):
     """Scans side by side: `sides` are their tables, with the metrics that are `chosen`."""
 
     chosen: list[str] = field(kw_only=True)
@@ -264,7 +252,7 @@ class CountedLineup(Lineup):
         cls,
         runs: Sequence[EvaluationScan],
         metrics: str | Iterable[str] | None,
-        missing: MissingTreatment,
+        missing: pairing.MissingTreatment,
         clusters: Clusters | None,
     ) -> Self:
         """The pipelines; one without any score of a common query is not ranked on a metric.
@@ -277,7 +265,7 @@ class CountedLineup(Lineup):
         heads, tables = [run.head for run in runs], [run.table for run in runs]
         lineup.check_several([run.name for run in runs])
         for other in heads[1:]:
-            shared_metrics(heads[0], other, None)  # or an error that names the two
+            pairing.shared_metrics(heads[0], other, None)  # or an error that names the two
         common = lineup.common_metrics(heads)
         chosen = lineup.choose_shared_metrics(heads[0].metrics, common, metrics)
         own = [common[name] for name in chosen]
@@ -307,7 +295,7 @@ class CountedLineup(Lineup):
             *unnamed_clusters(runs[0], clusters),
             *_notes_on_lone_queries(sides),
             *lineup.note_on_lone_metrics(heads, common),
-            *notes_on_bounds(heads, common.values()),
+            *pairing.notes_on_bounds(heads, common.values()),
             *grid_notes(differences),
         )
         nowhere = heads[0].scores.index[:0]
@@ -329,7 +317,7 @@ class CountedLineup(Lineup):
         metric, ranked = self.metrics[name][0], sides.scored(i)
         unscored = np.array([sides.n_unscored(i, p) for p in ranked], dtype=np.int64)
         if self.missing == "worst" and unscored.any():
-            require_bounds(metric)
+            pairing.require_bounds(metric)
         return CountedBlock(
             metric,
             tuple(self.names[p] for p in ranked),
@@ -346,7 +334,7 @@ class CountedLineup(Lineup):
         parts = [self.sides.column(f"{kind}{i}_{p}") for kind in "so"]
         total = sum(part.mean * part.n for part in parts if part.n)
         n, n_scored = self.n_queries, sum(part.n for part in parts)
-        low, high = ((total + (n - n_scored) * end) / n for end in require_bounds(metric))
+        low, high = ((total + (n - n_scored) * end) / n for end in pairing.require_bounds(metric))
         return low, high
 
 
@@ -359,7 +347,7 @@ def _notes_on_lone_queries(sides: SideBySide) -> Iterator[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class CountedColumns(RankedColumns):
+class CountedColumns(lineup.RankedColumns):
     """The scores of one metric on the queries that every pipeline scored, counted."""
 
     sides: SideBySide
@@ -382,7 +370,7 @@ class CountedColumns(RankedColumns):
         """Whether queries belong together."""
         return self.sides.units.are_clusters
 
-    def error(self, place: int) -> ClusteredStandardError | None:
+    def error(self, place: int) -> units.ClusteredStandardError | None:
         """The standard error of the mean of a column by clusters."""
         return self.sides.error(f"s{self.i}_{self.sides.scored(self.i)[place]}")
 
@@ -391,7 +379,7 @@ class CountedColumns(RankedColumns):
         del greater_is_better  # the queries were counted by the direction of the metric
         return np.array([self.sides.n(f"w{self.i}_{p}") for p in self.sides.scored(self.i)])
 
-    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
+    def friedman(self, *, greater_is_better: bool) -> many_pairs.FriedmanResult:
         """Friedman's test, from the wins of all pairs and the spread of the ranks."""
         if self.are_clusters:
             raise self.first.needs_memory("Friedman's test of clusters")
@@ -402,7 +390,7 @@ class CountedColumns(RankedColumns):
             sums[first] += lead
             sums[second] -= lead
         squares = self.sides.column(f"v{self.i}")
-        return friedman_of_sums(sums, squares.mean * squares.n / 4, self.n)
+        return many_pairs.friedman_of_sums(sums, squares.mean * squares.n / 4, self.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,7 +402,7 @@ class CountedBlock:
     unscored: IntArray
     empty: tuple[str, ...]
     n_not_applicable: int
-    units: Units
+    units: units.Units
     columns: CountedColumns
 
     def __getattr__(self, name: str) -> Any:

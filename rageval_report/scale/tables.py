@@ -276,7 +276,8 @@ def _matches(column: str, pattern: str = _NUMERAL) -> nw.Expr:
     return nw.col(column).str.contains(pattern)
 
 
-def _count(condition: nw.Expr) -> nw.Expr:
+def count_where(condition: nw.Expr) -> nw.Expr:
+    """In how many rows a condition holds."""
     return nw.when(condition).then(1).otherwise(0).sum()
 
 
@@ -358,10 +359,13 @@ class _TableColumns:
             }
             wanted[name] = {"n": x.count(), "low": x.min(), "high": x.max(), **own}
             if self.types[column] == nw.String:
-                wanted[name]["texts"] = _count(~_matches(column))
+                wanted[name]["texts"] = count_where(~_matches(column))
         like = {c for c, label in self.details.items() if _is_number(head.details, label)}
         for column in like if opened.kind == "csv" else ():
-            texts, integers = _count(~_matches(column)), _count(_matches(column, _INTEGER))
+            texts, integers = (
+                count_where(~_matches(column)),
+                count_where(_matches(column, _INTEGER)),
+            )
             wanted[f" {column}"] = {"texts": texts, "integers": integers}
         named_exprs = [
             expr.alias(f"{place} {kind}")
@@ -406,7 +410,7 @@ class _TableColumns:
             low, high = metric.bounds or (-math.inf, math.inf)
             if facts["low"] < low or facts["high"] > high:
                 parts.append(frame.filter((x < low) | (x > high)).head(_MOST_ODD))
-        return [collect(part, "pyarrow") for part in parts]
+        return [collect(nw.concat(parts), "pyarrow")] if parts else []
 
     def joined(self, tables: list[Any]) -> Any:
         """Rows of Arrow together, each id once."""
@@ -527,18 +531,17 @@ class _RowReader:
 
     def check_ids(self, columns: _TableColumns) -> None:
         """Refuse rows without an id, and ids that occur twice."""
-        query_id, frame = columns.query_id(), self.opened.frame
-        wrong = collect(frame.filter(query_id.is_null()).head(1))
-        if len(wrong):
-            raise ReaderError(
-                "every row needs a query id, a text or an integer; this one has none: "
-                f"{wrong.iloc[0].to_dict()!r:.200}",
-                self.opened.place,
-            )
+        query_id, frame, no_id = columns.query_id(), self.opened.frame, nw.col(QUERY_ID).is_null()
         counts = frame.select(query_id).group_by(QUERY_ID).agg(nw.len().alias("n"))
-        repeated = collect(counts.filter(nw.col("n") > 1).sort(QUERY_ID).head(MOST_NAMED + 1))
-        if len(repeated):
-            raise self._repeated(repeated[QUERY_ID].tolist())
+        wrong = collect(
+            counts.filter((nw.col("n") > 1) | no_id).sort(QUERY_ID).head(MOST_NAMED + 1)
+        )
+        if wrong[QUERY_ID].isna().any():
+            row = collect(frame.filter(query_id.is_null()).head(1)).iloc[0].to_dict()
+            what = "every row needs a query id, a text or an integer; this one has none"
+            raise ReaderError(f"{what}: {row!r:.200}", self.opened.place)
+        if len(wrong):
+            raise self._repeated(wrong[QUERY_ID].tolist())
 
     def _repeated(self, ids: list[str]) -> ReaderError:
         return ReaderError(RepeatedIdsError(ids, _REMEDY).args[0], self.opened.place)
