@@ -18,10 +18,10 @@ from rageval_report.analysis.pairing import (
     PairedRuns,
     extreme_differences,
 )
-from rageval_report.analysis.verdicts import verdict_word
 from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.reports.sentences import TestWords, filled_notes, number
 from rageval_report.scores import Metric
+from rageval_report.scores.shown import verdict_word
 from rageval_report.stats.base import (
     Interval,
     PairedResult,
