@@ -65,7 +65,8 @@ class OpenedFrame:
     partitions : tuple of str
         The columns that the folders of the files state.
     kind : str
-        The kind of the files: parquet, json, or csv, in which every column is text.
+        The kind of the files: parquet, json, or csv, in which every column is text; of a database
+        its scheme.
     copies : object, optional
         Holds the copies of remote files, which last as long as this.
     """
@@ -289,7 +290,8 @@ def _open_table(address: SourceAddress) -> OpenedFrame:
     except Exception as exc:
         # From nothing: the message of a driver may repeat the password of the address.
         raise address.error(f"{type(exc).__name__}: {table!r} cannot be opened") from None
-    return OpenedFrame(lazy_frame(native), engine, address.name, name_of(address.text))
+    own = (address.name, name_of(address.text))
+    return OpenedFrame(lazy_frame(native), engine, *own, kind=address.scheme)
 
 
 # -- tables in memory

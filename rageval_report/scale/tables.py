@@ -224,7 +224,7 @@ def same_engine(first: ScannedTable, other: ScannedTable | Scored) -> ScannedTab
     opened = open_beside(first.opened, rows.reset_index(drop=True))
     scored = {str(name): scores for name, scores in other.scores.items() if scores.notna().any()}
     ranges = {name: Range(float(own.min()), float(own.max())) for name, own in scored.items()}
-    frame = opened.frame.with_columns(*(_double(n).alias(n) for n in other.metrics))
+    frame = opened.frame.with_columns(*(_double(n, opened.kind).alias(n) for n in other.metrics))
     return ScannedTable(frame, Head.of(other), len(rows), ranges, opened, lambda: other)
 
 
@@ -267,9 +267,10 @@ def describe_table(opened: OpenedFrame, options: ScanOptions, construct: Constru
     return ScannedTable(frame, head, n_rows, ranges, opened, reader.collect)
 
 
-def _double(column: str) -> nw.Expr:
+def _double(column: str, kind: str) -> nw.Expr:
     number = nw.col(column).cast(nw.Float64)
-    return nw.when(~number.is_nan()).then(number)
+    # SQLite has no NaN, and no way to ask for it.
+    return number if kind == "sqlite" else nw.when(~number.is_nan()).then(number)
 
 
 def _matches(column: str, pattern: str = _NUMERAL) -> nw.Expr:
@@ -291,6 +292,7 @@ class _TableColumns:
     """
 
     place: str
+    kind: str
     id_column: str
     metrics: Mapping[str, str]
     details: Mapping[str, str]
@@ -302,7 +304,7 @@ class _TableColumns:
     def number(self, column: str, kind: Any = nw.Float64) -> nw.Expr:
         """A column as numbers, null where a cell is empty or another text."""
         if self.types[column] != nw.String:
-            return _double(column)
+            return _double(column, self.kind)
         return nw.when(_matches(column)).then(nw.col(column).str.strip_chars()).cast(kind)
 
     def query_id(self) -> nw.Expr:
@@ -506,7 +508,8 @@ class _RowReader:
         labels = dict(zip(others, map(str, head.details.columns), strict=False))
         details = {c: label for c, label in labels.items() if label not in head.metrics}
         metrics = {name: sources[name] for name in head.metrics}
-        return _TableColumns(self.opened.place, ids[0], metrics, details, types)
+        opened = self.opened
+        return _TableColumns(opened.place, opened.kind, ids[0], metrics, details, types)
 
     def with_notes(self, head: Head, file: ScoreFile, columns: _TableColumns) -> Head:
         """The head with the notes and the doubts of all rows, which count queries."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +266,18 @@ def test_words_and_group_labels_of_texts_are_read_as_in_memory(
         pd.testing.assert_frame_equal(
             ours.frame[[*theirs.frame]], theirs.frame, check_dtype=False, rtol=1e-9
         )
+
+
+@ignore_warnings_of_engines
+def test_a_table_of_sqlite_is_counted_by_ibis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ibis")
+    monkeypatch.setattr(counted, "MOST_LISTED_ROWS", 0)
+    with sqlite3.connect(tmp_path / "scores.sqlite") as connection:
+        FRAME.to_sql("run", connection, index=False)
+    connection.close()
+    check_equal(RAGPipelineEvaluation.scan(f"sqlite:///{tmp_path}/scores.sqlite?table=run"))
 
 
 def test_tables_of_databases_are_counted_where_they_are(tmp_path: Path) -> None:
