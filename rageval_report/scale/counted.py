@@ -14,8 +14,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import combinations
+from operator import add
 from typing import Any, Self, TypeAlias
 
 import narwhals as nw
@@ -293,7 +294,8 @@ class SideBySide:
         numbers: CountedNumbers = {}
         lacking = [f"na{i}_{p}" for p in range(len(self.tables))]
         if known.issuperset(lacking):
-            does_not_apply = nw.sum_horizontal(*lacking) == len(lacking)
+            # Not by a horizontal sum, whose result Dask does not align with the other columns.
+            does_not_apply = reduce(add, map(nw.col, lacking)) == len(lacking)
             numbers[f"n{i}"] = (nw.when(does_not_apply).then(0.0), _ZERO)
             gap = {p: is_gap & ~does_not_apply for p, is_gap in gap.items()}
         if self.missing == "worst" and (self.ranked is None or metric.bounds):

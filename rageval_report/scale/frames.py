@@ -290,8 +290,8 @@ def _open_table(address: SourceAddress) -> OpenedFrame:
     except Exception as exc:
         # From nothing: the message of a driver may repeat the password of the address.
         raise address.error(f"{type(exc).__name__}: {table!r} cannot be opened") from None
-    own = (address.name, name_of(address.text))
-    return OpenedFrame(lazy_frame(native), engine, *own, kind=address.scheme)
+    frame, name = lazy_frame(native), name_of(address.text)
+    return OpenedFrame(frame, engine, address.name, name, kind=address.scheme)
 
 
 # -- tables in memory

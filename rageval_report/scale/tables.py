@@ -435,11 +435,8 @@ class _RowReader:
 
     def collect(self) -> Any:
         """The evaluation of all rows."""
-        return self._evaluation(
-            self.read(collect(self.opened.frame, "pyarrow")),
-            strict=self.options.strict,
-            allow=self.options.allow,
-        )
+        rows, options = self.read(collect(self.opened.frame, "pyarrow")), self.options
+        return self._evaluation(rows, strict=options.strict, allow=options.allow)
 
     @property
     def _roles(self) -> dict[str, Any]:
@@ -451,16 +448,11 @@ class _RowReader:
         if opened.kind == "csv":
             import_arrow_module("csv").write_csv(rows, buffer)
         else:
-            import_parquet().write_table(
-                rows.replace_schema_metadata(opened.metadata or {}), buffer
-            )
-        stated: dict[str, Any] = {
-            "query_id": options.query_id,
-            "metrics": options.metrics,
-            "roles": self._roles,
-        }
+            described = rows.replace_schema_metadata(opened.metadata or {})
+            import_parquet().write_table(described, buffer)
+        stated: Any = {"query_id": options.query_id, "metrics": options.metrics}
         try:
-            files = read(buffer.getvalue(), totals="keep", **stated)
+            files = read(buffer.getvalue(), totals="keep", roles=self._roles, **stated)
         except ReaderError as exc:
             raise ReaderError(exc.message, path=opened.place) from exc
         if len(files) != 1:
