@@ -86,24 +86,28 @@ def count_cells(
     A row is a cell, in ascending order: ``n``, in widths of a cell ``low``, ``high``, ``mean`` and
     ``variance``, and of sums their ``size``. `are_listed` makes every number a cell.
     """
-    parts, x, offset = [], nw.col("x"), nw.col("offset")
+    x, offset, index, counted = nw.col("x"), nw.col("offset"), [*by, *clusters], []
     cell = x if are_listed else cell_of(x)
     keys = ["column", *by, *(["size"] if clusters else []), "cell"]
-    for place, (name, spread) in enumerate(ranges.items()):
-        scaled, column = nw.col(name) / spread.width, nw.lit(place).alias("column")
-        part = rows.select(*by, *clusters, scaled.alias("x"), column)
-        if clusters:
-            by_cluster = part.filter(~x.is_null()).group_by("column", *by, *clusters)
-            part = by_cluster.agg(x.sum(), nw.len().alias("size"))
-        part = part.select(*keys[:-1], cell.alias("cell"), (x - cell).alias("offset"))
-        of_cell = [
-            offset.min().alias("low"),
-            offset.max().alias("high"),
-            offset.mean().alias("mean"),
+    scaled = {str(place): nw.col(n) / own.width for place, (n, own) in enumerate(ranges.items())}
+    wide = rows.select(*index, *(each.alias(place) for place, each in scaled.items()))
+    if rows.implementation.is_dask() or rows.implementation.is_spark_like():
+        # These have much to do for each group_by, DuckDB for each row of a key.
+        parts = [wide.unpivot([*scaled], index=index, variable_name="column", value_name="x")]
+    else:
+        parts = [
+            wide.select(*index, nw.col(place).alias("x"), nw.lit(int(place)).alias("column"))
+            for place in scaled
         ]
-        of_cell.append(offset.var(ddof=0).alias("variance"))
-        parts.append(part.group_by(*keys).agg(nw.len().alias("n"), *of_cell))
-    frame = collect(nw.concat(parts)).dropna(subset="cell").sort_values(keys, kind="stable")
+    for part in parts:
+        known = part.filter(~x.is_null())
+        if clusters:
+            known = known.group_by("column", *index).agg(x.sum(), nw.len().alias("size"))
+        known = known.select(*keys[:-1], cell.alias("cell"), (x - cell).alias("offset"))
+        ends = offset.min().alias("low"), offset.max().alias("high")
+        mean, variance = offset.mean().alias("mean"), offset.var(ddof=0).alias("variance")
+        counted.append(known.group_by(*keys).agg(nw.len().alias("n"), *ends, mean, variance))
+    frame = collect(nw.concat(counted)).sort_values(keys, kind="stable")
     frame[["low", "high", "mean"]] += frame[["cell"]].to_numpy()
     names = list(ranges)
     return {

@@ -176,7 +176,7 @@ def collect(table: LazyTable, library: Literal["pandas", "pyarrow"] = "pandas") 
 def kept_rows(rows: LazyTable) -> Iterator[LazyTable]:
     """Rows that are read several times, computed once: by DuckDB a temporary table, on disk.
 
-    Dask and Spark keep what they are told to; other engines see by themselves that it is the same.
+    Other engines see by themselves that it is the same, or read it once.
     """
     native: Any = rows.to_native()
     if hasattr(native, "set_alias"):  # a relation of DuckDB
@@ -187,10 +187,6 @@ def kept_rows(rows: LazyTable) -> Iterator[LazyTable]:
             yield lazy_frame(native.query("wide", f"select * from {name}"))  # noqa: S608
         finally:
             native.query("wide", f"drop table {name}")
-    elif hasattr(native, "persist"):
-        kept = native.persist()
-        yield lazy_frame(kept)
-        getattr(kept, "unpersist", lambda: None)()
     else:
         yield rows
 
