@@ -72,8 +72,10 @@ class PostgreSQL:
     def __call__(self, table: pd.DataFrame, _: Path) -> Any:
         self.n_tables += 1
         name = f"scores_{os.getpid()}_{self.n_tables}"
-        # Ibis has no type for a column without any value.
-        known = table.dropna(axis=1, how="all").reset_index(drop=True)
+        # Ibis has no type for a column of texts without any value.
+        texts = [label for label in table if table[label].dtype.kind != "f"]
+        empty = [label for label in texts if table[label].isna().all()]
+        known = table.drop(columns=empty).reset_index(drop=True)
         return self.connection.create_table(name, known, temp=True)
 
 

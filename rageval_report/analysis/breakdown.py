@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rageval_report.analysis.arguments import is_scan
+from rageval_report.analysis.arguments import engine_setting, is_scan
 from rageval_report.errors import DataError, UnknownNameError
 from rageval_report.reports.sentences import counted
 from rageval_report.results import Result
@@ -132,7 +132,7 @@ def breakdown(
     return Result(
         f"Why {evaluation.name} fails",
         pd.DataFrame(rows, columns=columns).astype({"n": "Int64"}),
-        {"k": k, "correct": rule, "confidence_level": confidence_level},
+        {"k": k, "correct": rule, "confidence_level": confidence_level, **engine_setting(run)},
         tuple(notes),
         headline=columns,
     )

@@ -45,8 +45,6 @@ from rageval_report.analysis.pairing import (
 from rageval_report.analysis.rules import Rule
 from rageval_report.analysis.slices import slice_comparison
 from rageval_report.analysis.verdicts import (
-    NOT_WORSE,
-    TOO_FEW,
     answer_of,
     answer_table,
     comparison_verdicts,
@@ -66,7 +64,15 @@ from rageval_report.reports import sentences
 from rageval_report.results import Result
 from rageval_report.scores import Correct, Metric, Scored, resolver
 from rageval_report.scores.catalogue.dialects import dialect_settings, note_on_dialects
-from rageval_report.scores.shown import BETTER, EQUIVALENT, IDENTICAL, UNDECIDED, WORSE
+from rageval_report.scores.shown import (
+    BETTER,
+    EQUIVALENT,
+    IDENTICAL,
+    NOT_WORSE,
+    TOO_FEW,
+    UNDECIDED,
+    WORSE,
+)
 from rageval_report.scores.text_matching import match_queries
 from rageval_report.stats import corrections
 from rageval_report.stats.equivalence import MarginMethod

@@ -20,7 +20,7 @@ import pandas as pd
 
 from rageval_report.analysis.arguments import check_count, choose_metrics, kind_of_mean
 from rageval_report.analysis.pairing import on_one_scale, twin_of
-from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, query_set_change
+from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, pair_of
 from rageval_report.errors import AlignmentError, DataError, named
 from rageval_report.reports.sentences import join_names, number, pvalue_text, rounded_count
 from rageval_report.results import Answer, Result, answer_of
@@ -402,7 +402,7 @@ def _notes(
             "the configurations of the runs differ or are unknown, so their scores may differ by "
             f"more than noise: {'; '.join(sorted(changes))}"
         )
-    edited = dict.fromkeys(query_set_change(first, run) for run in others)
+    edited = dict.fromkeys(pair_of(first, run).gold_set for run in others)
     if any("another reference" in change for change in edited):
         yield f"the gold set is not the same in all runs: {'; '.join(filter(None, edited))}"
     dropped = frame[frame["n_dropped"] > 0]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -15,13 +15,13 @@ from rageval_report.analysis.pairing import (
     MISSING_TREATMENTS,
     MetricPairs,
     MissingTreatment,
-    Pairing,
+    PairedRuns,
     extreme_differences,
 )
-from rageval_report.analysis.verdicts import verdict_word
 from rageval_report.errors import DataError, UnknownNameError, check_choice
 from rageval_report.reports.sentences import TestWords, filled_notes, number
 from rageval_report.scores import Metric
+from rageval_report.scores.shown import verdict_word
 from rageval_report.stats.base import (
     Interval,
     PairedResult,
@@ -417,14 +417,10 @@ class PairedMetric:
     known: MetricPairs
 
     @classmethod
-    def of(cls, pairing: Any, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> PairedMetric:
-        """The metric of two runs, paired by the settings; a pairing of scans counts by its own."""
-        known = (
-            pairing.measured(ours, theirs, plan.missing, plan.units)
-            if isinstance(pairing, Pairing)
-            else pairing.measured(ours)
-        )
-        return cls((pairing.baseline.name, pairing.candidate.name), ours, known)
+    def of(cls, pairing: PairedRuns, ours: Metric, theirs: Metric, plan: ComparisonPlan) -> Self:
+        """The metric of two runs, paired by the settings."""
+        known = pairing.measured(ours, theirs, plan.missing, plan.units)
+        return cls(pairing.names, ours, known)
 
     def tested(self, plan: ComparisonPlan) -> MetricComparison:
         """The metric, tested by the settings."""

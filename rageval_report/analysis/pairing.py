@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol, Self, cast, get_args
+from typing import Any, Literal, Self, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -33,14 +33,6 @@ from rageval_report.types import BoolArray, FloatArray, IndexArray, IntArray
 MissingTreatment = Literal["drop", "worst", "bounds"]
 MISSING_TREATMENTS: tuple[MissingTreatment, ...] = get_args(MissingTreatment)
 MetricPair = tuple[Metric, Metric]
-
-
-class NamedRun(Protocol):
-    """A run, of which a table shows the name."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
 
 
 # -- the scores of one metric
@@ -207,17 +199,6 @@ def require_bounds(metric: Metric) -> tuple[float, float]:
     return metric.bounds
 
 
-def count_missing(
-    baseline: FloatArray, candidate: FloatArray, applies: Callable[[], BoolArray | None]
-) -> int:
-    """The number of missing scores of both sides, where the metric applies."""
-    n_missing = np.isnan(baseline).astype(np.int64) + np.isnan(candidate)
-    if not n_missing.any():
-        return 0
-    where = applies()
-    return int(n_missing.sum() if where is None else n_missing[where].sum())
-
-
 def extreme_differences(pairs: Pairs, lone: LoneScores, metric: Metric) -> tuple[float, float]:
     """The mean difference if every missing score were as low, or as high, as it can be (Manski).
 
@@ -244,23 +225,76 @@ def extreme_differences(pairs: Pairs, lone: LoneScores, metric: Metric) -> tuple
 
 
 @dataclass(frozen=True, eq=False)
-class Pairing:
-    """Two runs side by side, by query id.
+class PairedRuns:
+    """Two runs side by side by query id: a `Pairing` in memory, or scans that an engine counts.
 
     Parameters
     ----------
     baseline, candidate : Scored
         The runs.
-    alignment : Alignment
-        The rows of the common queries.
     metrics : list of (Metric, Metric)
         The metrics that both have, as the baseline and as the candidate know them.
     """
 
+    baseline: Any
+    candidate: Any
+    metrics: list[MetricPair]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of the runs."""
+        return self.baseline.name, self.candidate.name
+
+    @property
+    def n_common(self) -> int:
+        """The number of queries that both runs have."""
+        raise NotImplementedError
+
+    @property
+    def n_alone(self) -> int:
+        """The number of queries that one run has alone."""
+        raise NotImplementedError
+
+    def measured(
+        self, ours: Metric, theirs: Metric, missing: MissingTreatment, units: Units
+    ) -> MetricPairs:
+        """The pairs of a metric."""
+        raise NotImplementedError
+
+    def independent_pairs(
+        self, ours: Metric, theirs: Metric, missing: MissingTreatment, units: Units
+    ) -> Pairs:
+        """The pairs of a metric by independent unit of the queries that both scored."""
+        return self.measured(ours, theirs, missing, units).pairs
+
+    def notes(self) -> tuple[str, ...]:
+        """The ids and the metrics that only one run has, and bounds that do not hold for both."""
+        raise NotImplementedError
+
+    def changed(
+        self, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
+    ) -> pd.DataFrame:
+        """The queries that changed in one direction; see `Comparison.regressions`."""
+        frame, details, n = self._changed(pair, k, path, better=better)
+        both = merge_details(self.names, *details, frame.index)
+        changed = QueryFrame(join_details(frame, both))
+        changed.attrs["n"] = n
+        return changed
+
+    def _changed(
+        self, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
+    ) -> tuple[pd.DataFrame, tuple[pd.DataFrame, pd.DataFrame], int]:
+        """The scores and differences of these queries, both runs' details, and their number."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing(PairedRuns):
+    """Two runs in memory side by side; `alignment` has the rows of the common queries."""
+
     baseline: Scored
     candidate: Scored
     alignment: Alignment
-    metrics: list[MetricPair]
 
     @property
     def n_common(self) -> int:
@@ -276,13 +310,7 @@ class Pairing:
     def rows(self) -> IntArray:
         """The rows of the common queries in the baseline."""
         rows = self.alignment.baseline_rows
-        return np.arange(self.n_rows) if rows is None else rows
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows that are compared."""
-        rows = self.alignment.baseline_rows
-        return len(self.baseline.scores) if rows is None else len(rows)
+        return np.arange(len(self.baseline.scores)) if rows is None else rows
 
     def both(self, ours: Metric, theirs: Metric) -> tuple[FloatArray, FloatArray]:
         """Both sides' scores of the common queries, NaN if unscored."""
@@ -323,25 +351,15 @@ class Pairing:
         self, ours: Metric, theirs: Metric, missing: MissingTreatment, units: Units
     ) -> MetricPairs:
         """The pairs of a metric."""
-        before, after = self.treated(ours, theirs, missing)
-        has_gaps = np.isnan(before).any() or np.isnan(after).any()
-        n_filled = 0
-        if missing == "worst":
-            n_filled = count_missing(*self.both(ours, theirs), lambda: self.applies(ours, theirs))
+        both, scores = self.both(ours, theirs), self.treated(ours, theirs, missing)
+        n_gaps = np.isnan(both).sum(axis=0)
+        applies = self.applies(ours, theirs) if n_gaps.any() else None
         return MetricPairs.of_scores(
-            *(ours, (before, after), units, self.rows),
+            *(ours, scores, units, self.rows),
             missing=missing,
-            applies=self.applies(ours, theirs) if has_gaps else None,
-            n_filled=n_filled,
+            applies=applies,
+            n_filled=int(n_gaps[applies].sum()) if missing == "worst" else 0,
         )
-
-    def independent_pairs(
-        self, ours: Metric, theirs: Metric, missing: MissingTreatment, units: Units
-    ) -> Pairs:
-        """The pairs of a metric by independent unit of the queries that both scored."""
-        before, after = self.treated(ours, theirs, missing)
-        complete = ~(np.isnan(before) | np.isnan(after))
-        return pairs_of(before[complete], after[complete], units.select(self.rows[complete]))
 
     def without(self, places: IntArray) -> Self:
         """The runs without some of the common queries; ids are not kept."""
@@ -361,17 +379,14 @@ class Pairing:
 
     def notes(self) -> tuple[str, ...]:
         """The ids and the metrics that only one run has, and bounds that do not hold for both."""
-        return (
-            *note_on_lone_ids(self.baseline.name, self.alignment.only_baseline),
-            *note_on_lone_ids(self.candidate.name, self.alignment.only_candidate),
-            *notes_on_lone_metrics(self.baseline, self.candidate),
-            *notes_on_bounds((self.baseline, self.candidate), self.metrics),
+        lone = self.alignment.only_baseline, self.alignment.only_candidate
+        return notes_on_sides(
+            (self.baseline, self.candidate), self.metrics, [(ids, len(ids)) for ids in lone]
         )
 
-    def changed(
+    def _changed(
         self, pair: MetricPair, k: int | None, path: str | Path | None, *, better: bool
-    ) -> pd.DataFrame:
-        """The queries that changed in one direction; see `Comparison.regressions`."""
+    ) -> tuple[pd.DataFrame, tuple[pd.DataFrame, pd.DataFrame], int]:
         before, after = self.both(*pair)
         difference = after - before
         change = difference if pair[0].greater_is_better == better else -difference
@@ -380,15 +395,11 @@ class Pairing:
         rows = np.flatnonzero(change > tolerance)
         every = rows[np.argsort(-np.abs(difference[rows]), kind="stable")]
         places = every if path is not None else every[:k]
-        names = self.baseline.name, self.candidate.name
+        columns = [f"{name}_{pair[0].name}" for name in self.names]
         frame = pd.DataFrame(
-            {
-                f"{names[0]}_{pair[0].name}": before[places],
-                f"{names[1]}_{pair[0].name}": after[places],
-                "difference": difference[places],
-            },
-            index=self.alignment.ids[places].rename("query_id"),
+            dict(zip([*columns, "difference"], (before, after, difference), strict=True))
         )
+        frame = frame.iloc[places].set_axis(self.alignment.ids[places].rename("query_id"))
         if path is not None:
             frame.reset_index().to_parquet(path, index=False)
             places, frame = places[:k], frame[:k]
@@ -399,9 +410,7 @@ class Pairing:
                 (self.candidate, self.alignment.candidate_rows),
             )
         )
-        changed = QueryFrame(join_details(frame, merge_details(names, ours, theirs, frame.index)))
-        changed.attrs["n"] = len(every)
-        return changed
+        return frame, (ours, theirs), len(every)
 
 
 def _details_at(
@@ -489,7 +498,8 @@ def pair_rows(
             f"{baseline.name!r} and {candidate.name!r} share no query id; ids of the first: "
             f"{named(baseline.scores.index, 3)}, of the second: {named(candidate.scores.index, 3)}"
         )
-    return Pairing(baseline, candidate, alignment, shared_metrics(baseline, candidate, metrics))
+    shared = shared_metrics(baseline, candidate, metrics)
+    return Pairing(baseline, candidate, shared, alignment)
 
 
 def shared_metrics(
@@ -563,32 +573,33 @@ def compared_rows(pairings: Sequence[Pairing]) -> BoolArray:
 # -- notes and checks
 
 
-def note_on_lone_ids(name: str, ids: Collection[str], n: int | None = None) -> tuple[str, ...]:
-    """A note on the queries that only one run has; none if there are none.
+def notes_on_sides(
+    runs: Sequence[Scored],
+    metrics: Iterable[tuple[Metric, ...]],
+    lone: Iterable[tuple[Collection[str], int]],
+) -> tuple[str, ...]:
+    """Notes on what only one of two runs has, and on bounds that do not hold for both.
 
     Parameters
     ----------
-    name : str
-        The run.
-    ids : collection of str
-        The ids, or the first of them.
-    n : int, optional
-        Their number, if `ids` are not all.
+    runs : (Scored, Scored)
+        The runs, or the first rows of scans.
+    metrics : iterable of tuple of Metric
+        The metrics that both have.
+    lone : iterable of (collection of str, int)
+        The first ids that each of them has alone, and the number of all.
     """
-    count = len(ids) if n is None else n
-    if not count:
-        return ()
-    verb = "query is" if count == 1 else "queries are"
-    rest = "" if count <= len(ids) else f" and {count - len(ids)} more"
-    return (f"{count} {verb} in {name!r} only: {named(ids)}{rest}",)
-
-
-def notes_on_lone_metrics(baseline: Scored, candidate: Scored) -> Iterator[str]:
-    """Notes on the metrics that only one run has."""
-    for run, other in ((baseline, candidate), (candidate, baseline)):
+    notes = []
+    for run, (ids, n) in zip(runs, lone, strict=True):
+        if n:
+            verb = "query is" if n == 1 else "queries are"
+            rest = "" if n <= len(ids) else f" and {n - len(ids)} more"
+            notes.append(f"{n} {verb} in {run.name!r} only: {named(ids)}{rest}")
+    for run, other in (runs, runs[::-1]):
         alone = [metric.name for metric in run.metrics.values() if not twin_of(metric, other)]
         if alone:
-            yield f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}"
+            notes.append(f"metrics in {run.name!r} only, not compared: {', '.join(alone[:10])}")
+    return (*notes, *notes_on_bounds(runs, metrics))
 
 
 def notes_on_bounds(runs: Sequence[Scored], shared: Iterable[tuple[Metric, ...]]) -> Iterator[str]:
@@ -645,7 +656,7 @@ def check_evaluations(runs: Sequence[object], call: str) -> tuple[Scored, ...]:
     return evaluations
 
 
-def check_unique_names(runs: Sequence[NamedRun]) -> None:
+def check_unique_names(runs: Iterable[Any]) -> None:
     """Refuse two pipelines of the same name."""
     names = [run.name for run in runs]
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import pandas as pd
 
 from rageval_report.analysis.arguments import Clusters, EvaluationSubset, is_scan, resolve_units
 from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparison, PairedMetric
-from rageval_report.analysis.pairing import Pairing, compared_rows, twin_of
+from rageval_report.analysis.pairing import PairedRuns, Pairing, compared_rows, twin_of
 from rageval_report.analysis.tables import PipelineTable, table_of
 from rageval_report.scores import Metric, Scored
 from rageval_report.scores.align import align, places_on_two_scales, range_text
@@ -160,29 +160,9 @@ def measurement_changes(
 # -- two runs on the queries that are the same in both
 
 
-class PairedRuns(Protocol):
-    """Two runs on the queries that have the same id and the same reference in both."""
-
-    @property
-    def gold_set(self) -> str:
-        """How the gold set changed, in words; empty if it is the same."""
-
-    @property
-    def n_same(self) -> int:
-        """The number of the queries that are the same."""
-
-    def compare(
-        self,
-        metrics: Sequence[tuple[Metric, Metric]],
-        plan: ComparisonPlan,
-        clusters: Clusters | None,
-    ) -> list[MetricComparison]:
-        """The test of some metrics, as either run knows them."""
-
-
 @dataclass(frozen=True, eq=False)
-class _LoadedPair:
-    """Two runs whose scores are in memory."""
+class SameQueries:
+    """Two runs in memory on the queries that have the same id and the same reference in both."""
 
     before: DatedRun
     after: DatedRun
@@ -190,12 +170,15 @@ class _LoadedPair:
     @property
     def gold_set(self) -> str:
         """How the gold set changed, in words; empty if it is the same."""
-        return query_set_change(self.before, self.after)
+        if self.before.query_set == self.after.query_set:
+            return ""
+        counts = zip(("added", "removed", "with another reference"), self._changes(), strict=True)
+        return "query set: " + ", ".join(f"{n} {what}" for what, n in counts if n)
 
     @property
     def n_same(self) -> int:
         """The number of the queries that are the same."""
-        return len(self._pairing.alignment.ids)
+        return self._pairing.n_common
 
     def compare(
         self,
@@ -204,11 +187,34 @@ class _LoadedPair:
         clusters: Clusters | None,
     ) -> list[MetricComparison]:
         """The test of some metrics, as either run knows them."""
-        before, pairing = self.before.evaluation, self._pairing
-        units = resolve_units(before, clusters, compared_rows([pairing]))
-        own = replace(plan, units=units)
+        pairing, own = self._paired(metrics, plan, clusters)
         pairs = [PairedMetric.of(pairing, ours, theirs, own) for ours, theirs in metrics]
         return [pair.tested(own) for pair in pairs]
+
+    def _paired(
+        self,
+        metrics: Sequence[tuple[Metric, Metric]],
+        plan: ComparisonPlan,
+        clusters: Clusters | None,
+    ) -> tuple[PairedRuns, ComparisonPlan]:
+        """The pairs of some metrics, and the settings with the units of this pair of runs."""
+        del metrics
+        units = resolve_units(self.before.evaluation, clusters, compared_rows([self._pairing]))
+        return self._pairing, replace(plan, units=units)
+
+    def _changes(self) -> tuple[int, int, int]:
+        """The number of queries that are new, gone, and kept with another reference."""
+        ids, others = (run.evaluation.scores.index for run in (self.before, self.after))
+        common = len(ids.intersection(others))
+        return len(others) - common, len(ids) - common, common - len(self._same_ids)
+
+    @cached_property
+    def _same_ids(self) -> pd.Index:
+        ids = self.before.evaluation.scores.index
+        if self.before.query_set == self.after.query_set:
+            return ids
+        later = frozenset(query_set(self.after.evaluation))
+        return ids[[query in later for query in query_set(self.before.evaluation)]]
 
     @cached_property
     def _pairing(self) -> Pairing:
@@ -217,26 +223,16 @@ class _LoadedPair:
             for run in (self.before, self.after)
             for own in (run.evaluation,)
         )
-        alignment = align(before.scores.index, after.scores.index)
-        same = _same_queries(self.before, self.after)
+        alignment, same = align(before.scores.index, after.scores.index), self._same_ids
         if len(same) < len(alignment.ids):
             scores, details = after.scores.loc[same], after.details.loc[same]
             after = replace(after, scores=scores, details=details)
             alignment = align(before.scores.index, same)
-        return Pairing(before, after, alignment, [])
+        return Pairing(before, after, [], alignment)
 
 
-def pair_of(before: DatedRun, after: DatedRun) -> PairedRuns:
-    """Two runs on the queries that are the same in both; scans pair by their engine."""
-    if is_scan(before.evaluation):
-        scan: Any = before.evaluation
-        pair: PairedRuns = scan.run_beside(before, after)
-        return pair
-    return _LoadedPair(before, after)
-
-
-def query_set_change(before: DatedRun, after: DatedRun) -> str:
-    """How the gold set changed, in words; empty if it is the same.
+def pair_of(before: DatedRun, after: DatedRun) -> SameQueries:
+    """Two runs on the queries that are the same in both; scans pair by their engine.
 
     Examples
     --------
@@ -245,33 +241,8 @@ def query_set_change(before: DatedRun, after: DatedRun) -> str:
     ...     DatedRun.of(RAGPipelineEvaluation("hybrid", {"query_id": ids, "recall": [0.5, 1.0]}))
     ...     for ids in (["a", "b"], ["b", "c"])
     ... ]
-    >>> query_set_change(*runs)
+    >>> pair_of(*runs).gold_set
     'query set: 1 added, 1 removed'
     """
-    if before.query_set == after.query_set:
-        return ""
-    ids, others = before.evaluation.scores.index, after.evaluation.scores.index
-    common = len(ids.intersection(others))
-    n_edited = common - len(_same_queries(before, after))
-    return query_set_text(len(others) - common, len(ids) - common, n_edited)
-
-
-def query_set_text(n_added: int, n_removed: int, n_edited: int) -> str:
-    """The change of a gold set in words.
-
-    Examples
-    --------
-    >>> query_set_text(1, 0, 2)
-    'query set: 1 added, 2 with another reference'
-    """
-    counts = {"added": n_added, "removed": n_removed, "with another reference": n_edited}
-    return "query set: " + ", ".join(f"{n} {what}" for what, n in counts.items() if n)
-
-
-def _same_queries(before: DatedRun, after: DatedRun) -> pd.Index:
-    """The ids of the queries that are in both runs with the same reference."""
-    ids = before.evaluation.scores.index
-    if before.query_set == after.query_set:
-        return ids
-    later = frozenset(query_set(after.evaluation))
-    return ids[[query in later for query in query_set(before.evaluation)]]
+    scan: Any = before.evaluation
+    return scan.run_beside(before, after) if is_scan(scan) else SameQueries(before, after)

@@ -1,12 +1,11 @@
 """What an analysis of one pipeline asks of its table: columns with counts, also by group.
 
-A table in memory answers by itself; a scan has a table of its own that an engine counts. So every
-analysis of means, thresholds and slices is written once.
+A table in memory answers by itself; that of a scan is counted by an engine. So every analysis of
+means, thresholds and slices is written once.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,23 +39,30 @@ _FIRST_LABELS = 1000
 T = TypeVar("T", bound=np.generic)
 
 
-class PipelineTable(ABC):
-    """The scores of a pipeline, in memory or counted."""
+@dataclass(frozen=True, eq=False)
+class PipelineTable:
+    """The scores of a pipeline in memory; of a scan `CountedTable` has the same, counted.
+
+    Parameters
+    ----------
+    sample : Scored
+        The evaluation; of a scan that of the first rows, with the metrics of all of them.
+    units : Units
+        The independent units of its rows.
+    """
+
+    sample: Scored
+    units: Units = QUERIES
 
     @property
-    @abstractmethod
-    def sample(self) -> Scored:
-        """The evaluation, or one of some rows with the metrics of all of them."""
-
-    @property
-    @abstractmethod
     def n_queries(self) -> int:
         """The number of queries."""
+        return len(self.sample.scores)
 
     @property
-    @abstractmethod
     def are_clusters(self) -> bool:
         """Whether queries belong together."""
+        return self.units.are_clusters
 
     @property
     def settings(self) -> dict[str, object]:
@@ -68,82 +74,31 @@ class PipelineTable(ABC):
         del metrics
         return ()
 
-    @abstractmethod
     def column(self, metric: Metric) -> Column:
         """The scores of a metric."""
-
-    @abstractmethod
-    def error(self, metric: Metric) -> ClusteredStandardError | None:
-        """The standard error of a mean by clusters; None if nothing is scored."""
-
-    @abstractmethod
-    def groups(self, by: str) -> Mapping[str, PipelineTable]:
-        """The tables of groups, the largest first."""
-
-    @abstractmethod
-    def shared_clusters(self, by: str) -> tuple[int, int]:
-        """The number of clusters with queries in several groups, and of all clusters."""
-
-    @abstractmethod
-    def unit_means(self, metric: Metric) -> Column:
-        """The mean score of each independent unit."""
-
-
-@dataclass(frozen=True, eq=False)
-class MemoryTable(PipelineTable):
-    """The table of an evaluation in memory.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        The scores.
-    units : Units
-        The independent units of its rows.
-    """
-
-    evaluation: Scored
-    units: Units = QUERIES
-
-    @property
-    def sample(self) -> Scored:
-        """The evaluation."""
-        return self.evaluation
-
-    @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        return len(self.evaluation.scores)
-
-    @property
-    def are_clusters(self) -> bool:
-        """Whether queries belong together."""
-        return self.units.are_clusters
-
-    def column(self, metric: Metric) -> Column:
-        """The scores of a metric."""
-        return Column.of(scores_of(self.evaluation, metric))
+        return Column.of(scores_of(self.sample, metric))
 
     def error(self, metric: Metric) -> ClusteredStandardError | None:
-        """The standard error of a mean by clusters."""
-        scores = scores_of(self.evaluation, metric)
+        """The standard error of a mean by clusters; None without them, or if nothing is scored."""
+        scores = scores_of(self.sample, metric)
         if self.units.codes is None or np.isnan(scores).all():
             return None
         return clustered_standard_error(scores, self.units.codes)
 
     def unit_means(self, metric: Metric) -> Column:
         """The mean score of each independent unit."""
-        return Column.of(self.units.means(scores_of(self.evaluation, metric)))
+        return Column.of(self.units.means(scores_of(self.sample, metric)))
 
-    def groups(self, by: str) -> dict[str, PipelineTable]:
-        """The tables of groups."""
+    def groups(self, by: str) -> Mapping[str, PipelineTable]:
+        """The tables of groups, the largest first."""
         return {
-            label: type(self)(_subset(self.evaluation, rows), self.units.select(rows))
-            for label, rows in GroupedRows.of(group_labels(self.evaluation, by))
+            label: PipelineTable(_subset(self.sample, rows), self.units.select(rows))
+            for label, rows in GroupedRows.of(group_labels(self.sample, by))
         }
 
     def shared_clusters(self, by: str) -> tuple[int, int]:
         """The number of clusters with queries in several groups, and of all clusters."""
-        return count_shared(self.units, group_labels(self.evaluation, by))
+        return count_shared(self.units, group_labels(self.sample, by))
 
 
 def table_of(evaluation: Any, clusters: Clusters | None = None) -> PipelineTable:
@@ -153,7 +108,7 @@ def table_of(evaluation: Any, clusters: Clusters | None = None) -> PipelineTable
     if is_scan(evaluation):
         table: PipelineTable = evaluation.counted_table(clusters)
         return table
-    return MemoryTable(evaluation, resolve_units(evaluation, clusters))
+    return PipelineTable(evaluation, resolve_units(evaluation, clusters))
 
 
 def _subset(evaluation: Scored, rows: Any) -> EvaluationSubset:

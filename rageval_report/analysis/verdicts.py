@@ -25,6 +25,7 @@ from rageval_report.scores.shown import (
     EQUIVALENT,
     IDENTICAL,
     NOT_TESTED,
+    NOT_WORSE,
     UNDECIDED,
     WORSE,
     Shown,
@@ -33,24 +34,8 @@ from rageval_report.scores.shown import (
 )
 from rageval_report.stats.units import FEWEST_UNITS
 
-TOO_FEW, NOT_WORSE = "too few", "not worse than the margin"
 SHOWN_IN_ORDER: tuple[Shown, ...] = (WORSE, BETTER, EQUIVALENT, IDENTICAL, UNDECIDED, NOT_TESTED)
 """The order in which a reader wants to see them."""
-
-
-def verdict_word(row: Mapping[str, Any], alpha: float) -> str:
-    """The verdict of a row of a table of paired comparisons, in a word or a few.
-
-    Examples
-    --------
-    >>> row = {"n": 4, "ties": 1, "pvalue": math.nan, "pvalue_adjusted": math.nan}
-    >>> verdict_word(row, 0.05)
-    'too few'
-    """
-    shown = shown_by(row, alpha)
-    if shown == UNDECIDED and row.get("non_inferiority_pvalue_adjusted", math.nan) <= alpha:
-        return NOT_WORSE
-    return TOO_FEW if shown == NOT_TESTED else shown
 
 
 @dataclass(frozen=True)

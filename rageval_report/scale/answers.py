@@ -20,11 +20,11 @@ from rageval_report.analysis.gate import RowsBehind
 from rageval_report.analysis.gate_figures import GatedRun
 from rageval_report.analysis.report import UnscoredQueries
 from rageval_report.scale.frames import LazyTable, collect, count_rows
-from rageval_report.scale.tables import MOST_WORST, ScannedTable
+from rageval_report.scale.tables import MOST_WORST, ScannedTable, count_where
 from rageval_report.scores import normalise_name, resolver
 from rageval_report.scores.correct_notion import CorrectCounts, CorrectNotion, answers_by
 from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.states import ERROR, MISSING, REASON, STATE
+from rageval_report.scores.states import ERROR, REASON, STATE
 from rageval_report.types import BoolArray, FloatArray
 
 _SIDES = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -37,18 +37,21 @@ _CUTS = (0.0, 0.5, 1.0)
 
 def count_unscored(table: ScannedTable, metrics: Iterable[str]) -> UnscoredQueries:
     """The queries without a score, by metric, state and reason."""
+    names = list(metrics)
+    blanks = [count_where(nw.col(name).is_null()).alias(f"n{i}") for i, name in enumerate(names)]
+    counts = collect(table.frame.select(*blanks)).iloc[0].tolist()
     states: dict[str, Counter[str]] = {}
     reasons: dict[str, Counter[str]] = {}
-    for name in metrics:
+    for name, n_unscored in zip(names, counts, strict=True):
+        if not n_unscored:
+            continue
         own = (f"{name}{STATE}", f"{name}{REASON}")
         key = [d for d in table.details if d == ERROR or normalise_name(d) in own]
-        blank = table.frame.filter(nw.col(name).is_null())
-        if not key:
-            if n_unscored := count_rows(blank):
-                states[name], reasons[name] = Counter({MISSING: n_unscored}), Counter()
-            continue
-        part = collect(blank.group_by(*key).agg(nw.len().alias("_n")))
-        part = part.sort_values(["_n", *key], ascending=False, ignore_index=True)
+        part = pd.DataFrame({"_n": [int(n_unscored)]})
+        if key:
+            blank = table.frame.filter(nw.col(name).is_null())
+            part = collect(blank.group_by(*key).agg(nw.len().alias("_n")))
+            part = part.sort_values(["_n", *key], ascending=False, ignore_index=True)
         times, scores = part.pop("_n"), pd.DataFrame({name: np.full(len(part), np.nan)})
         group = EvaluationSubset(table.head.name, scores, part, {name: table.metrics[name]})
         unscored = UnscoredQueries.of(group, [name], times=times)

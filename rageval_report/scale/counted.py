@@ -1,104 +1,119 @@
-"""Numbers of a lazy table as columns with counts, by one expression for every engine.
+"""Tables of an engine side by side by query id, counted: the columns that analyses take.
 
 A column is cut into cells whose width is a power of two, at most 2^16 of them between its least and
-its largest number. One ``group_by`` gives of each cell the number, the mean, the variance and the
-extremes of what lies in it. If every cell holds one or two values, these are known with their
-counts; otherwise the cells stand for them, and the number, the mean and the standard deviation are
-those of the numbers themselves.
+its largest number. One ``group_by`` per column gives of each cell the number, the mean, the
+variance and the extremes of what lies in it. If every cell holds one or two values, these are known
+with their counts; otherwise the cells stand for them, and the number, the mean and the standard
+deviation are those of the numbers themselves. Reports, comparisons and rankings take the scores,
+the differences of every two tables and the sums of clusters from here, of all queries or by group.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from itertools import combinations
+from operator import add
+from typing import Any, Self, TypeAlias
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from rageval_report.scale.frames import LazyTable, collect
+from rageval_report.analysis.arguments import Clusters
+from rageval_report.analysis.pairing import (
+    LoneScores,
+    MetricPairs,
+    MissingTreatment,
+    require_bounds,
+)
+from rageval_report.analysis.tables import PipelineTable, order_of_groups
+from rageval_report.errors import DataError, named
+from rageval_report.scale.frames import LazyTable, collect, kept_rows, open_beside
+from rageval_report.scale.tables import MOST_LISTED_ROWS, Range, ScannedTable
+from rageval_report.scores import Metric
+from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.states import NOT_APPLICABLE
 from rageval_report.stats.base import TIE_TOLERANCE
-from rageval_report.stats.columns import Column
+from rageval_report.stats.columns import Column, merge_ties
+from rageval_report.stats.pairs import Pairs
+from rageval_report.stats.units import (
+    QUERIES,
+    ClusteredStandardError,
+    Units,
+    column_of_sums,
+    error_of_sums,
+)
 from rageval_report.types import FloatArray
 
-# Cells between the least and the largest number of a column.
-MOST_CELLS = 2**16
+# Columns that are counted, and within what their numbers lie.
+CountedNumbers: TypeAlias = dict[str, tuple[nw.Expr, Range]]
+# The cells of a group and a column.
+Cells: TypeAlias = dict[tuple[str, str], pd.DataFrame]
+
+# Columns of joined tables that are no scores; ROWS is 0 in every row.
+CLUSTER, GROUP, OTHER_GROUP, ROWS = "cluster", "group", "other_group", "rows"
+_LABELS = "_labels"
+_ZERO = Range(0.0, 0.0)
 # How far, relative to their distance, the numbers of a cell may lie from one of two values.
 _TWO_VALUES = 1e-9
+# That units are clusters, whose sums the engine makes.
+SUMMED = Units(np.arange(0))
 
 
-@dataclass(frozen=True)
-class Range:
-    """The least and the largest number of a column."""
-
-    low: float
-    high: float
-
-    @property
-    def width(self) -> float:
-        """The width of its cells: a power of two, by which numbers are divided without rounding."""
-        spread = max(self.high - self.low, abs(self.low) * 2.0**-52, abs(self.high) * 2.0**-52)
-        return 2.0 ** math.ceil(math.log2(spread / MOST_CELLS)) if spread > 0 else 1.0
-
-    def difference(self, baseline: Range) -> Range:
-        """Within what the differences lie, this less the baseline."""
-        return Range(self.low - baseline.high, self.high - baseline.low)
-
-    def including(self, number: float) -> Range:
-        """The range that holds another number, too."""
-        return Range(min(self.low, number), max(self.high, number))
+# -- cells
 
 
-def long_rows(table: LazyTable, ranges: Mapping[str, Range], by: Sequence[str] = ()) -> LazyTable:
-    """One row per number: the columns of `by`, ``column``, and ``x`` in widths of a cell."""
-    scaled = [(nw.col(name) / spread.width).alias(name) for name, spread in ranges.items()]
-    return unpivot(table.select(*by, *scaled), list(ranges), by).filter(~nw.col("x").is_null())
+def cell_of(x: nw.Expr) -> nw.Expr:
+    """The cell of a number in widths of a cell; no cell has numbers on both sides of zero."""
+    return nw.when(x > 0).then(x.ceil()).otherwise(x.floor())
 
 
-def unpivot(table: LazyTable, columns: Sequence[str], by: Sequence[str]) -> LazyTable:
-    """One row per row and column: ``column`` and ``x``, and the columns of `by`."""
-    native = table.to_native()
-    if table.implementation.is_ibis():
-        # On PostgreSQL its own way is by JSON, which has no null that becomes a number.
-        parts = [
-            table.select(*by, nw.lit(name).alias("column"), nw.col(name).alias("x"))
-            for name in columns
-        ]
-        return nw.concat(parts)
-    if not hasattr(native, "set_alias"):
-        names = {"variable_name": "column", "value_name": "x"}
-        return table.unpivot(on=list(columns), index=list(by) or None, **names)
-    # A relation of DuckDB is asked through its own connection, which need not be the default one.
-    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-    query = f'unpivot wide on {quoted} into name "column" value x'
-    wide: LazyTable = nw.from_native(native.query("wide", query)).lazy()
-    return wide
+def count_cells(
+    rows: LazyTable,
+    ranges: Mapping[str, Range],
+    by: Sequence[str] = (),
+    clusters: Sequence[str] = (),
+    *,
+    are_listed: bool = False,
+) -> Cells:
+    """The cells of each column, or of the sums of its clusters, by group and column.
 
-
-def group_cells(
-    long: LazyTable, by: Sequence[str] = (), *, are_listed: bool = False
-) -> pd.DataFrame:
-    """The cells of the rows that `long_rows` gives; no cell has numbers on both sides of zero.
-
-    One row per group, column and cell: the columns of `by`, ``column``, ``n``, and in widths of a
-    cell ``low``, ``high``, ``mean`` and ``variance``. `are_listed` makes every number a cell.
+    A row is a cell, in ascending order: ``n``, in widths of a cell ``low``, ``high``, ``mean`` and
+    ``variance``, and of sums their ``size``. `are_listed` makes every number a cell.
     """
-    x, offset, whole = nw.col("x"), nw.col("offset"), nw.col("x").round()
-    # Of numbers that round to 0 those above and below it are cells of their own.
-    side = nw.when(x > 0).then(0.25).when(x < 0).then(-0.25).otherwise(0.0)
-    cell = x if are_listed else nw.when(whole == 0).then(side).otherwise(whole)
-    rows = long.with_columns(cell.alias("cell"), (x - (x if are_listed else whole)).alias("offset"))
-    rows = rows.with_columns((offset * offset).alias("square"))
-    offsets = [offset.min().alias("low"), offset.max().alias("high"), offset.mean().alias("mean")]
-    keys = [*by, "column", "cell"]
-    cells = rows.group_by(*keys).agg(nw.len().alias("n"), *offsets, nw.col("square").mean())
-    frame: pd.DataFrame = collect(cells).sort_values(keys, kind="stable", ignore_index=True)
-    start = frame["cell"] if are_listed else frame["cell"].round()
-    variance = np.maximum(frame.pop("square") - frame["mean"] ** 2, 0.0)
-    moved = {name: frame[name] + start for name in ("low", "high", "mean")}
-    return frame.assign(**moved, variance=variance)
+    x, offset, index, counted = nw.col("x"), nw.col("offset"), [*by, *clusters], []
+    cell = x if are_listed else cell_of(x)
+    keys = ["column", *by, *(["size"] if clusters else []), "cell"]
+    scaled = {str(place): nw.col(n) / own.width for place, (n, own) in enumerate(ranges.items())}
+    wide = rows.select(*index, *(each.alias(place) for place, each in scaled.items()))
+    if rows.implementation.is_dask() or rows.implementation.is_spark_like():
+        # These have much to do for each group_by, DuckDB for each row of a key.
+        parts = [wide.unpivot([*scaled], index=index, variable_name="column", value_name="x")]
+    else:
+        parts = [
+            wide.select(*index, nw.col(place).alias("x"), nw.lit(int(place)).alias("column"))
+            for place in scaled
+        ]
+    for part in parts:
+        known = part.filter(~x.is_null())
+        if clusters:
+            known = known.group_by("column", *index).agg(x.sum(), nw.len().alias("size"))
+        known = known.select(*keys[:-1], cell.alias("cell"), (x - cell).alias("offset"))
+        ends = offset.min().alias("low"), offset.max().alias("high")
+        mean, variance = offset.mean().alias("mean"), offset.var(ddof=0).alias("variance")
+        counted.append(known.group_by(*keys).agg(nw.len().alias("n"), *ends, mean, variance))
+    frame = collect(nw.concat(counted)).sort_values(keys, kind="stable")
+    frame[["low", "high", "mean"]] += frame[["cell"]].to_numpy()
+    names = list(ranges)
+    return {
+        (str(key[1]) if by else "", names[int(key[0])]): own.reset_index(drop=True)
+        for key, own in frame.groupby(["column", *by], sort=False)
+    }
 
 
 def column_of_cells(cells: pd.DataFrame, width: float) -> Column:
@@ -131,17 +146,18 @@ class GridColumn(Column):
     """
 
     width: float = 1.0
-    numbers_in: Callable[[tuple[float, ...]], FloatArray] = lambda _: np.zeros((2, 0))
+    ends: tuple[float, float] = (math.nan, math.nan)
+    numbers_in: Callable[[Sequence[float]], FloatArray] = lambda _: np.zeros((2, 0))
 
     @property
     def minimum(self) -> float:
         """The least number."""
-        return float(self.at_ranks(np.array([0]))[0])
+        return self.ends[0]
 
     @property
     def maximum(self) -> float:
         """The largest number."""
-        return float(self.at_ranks(np.array([self.n - 1]))[0])
+        return self.ends[1]
 
     def times(self, factor: float) -> Column:
         """As `Column.times`; order statistics are those of the grid."""
@@ -149,13 +165,415 @@ class GridColumn(Column):
 
     def at_ranks(self, ranks: npt.NDArray[np.intp]) -> FloatArray:
         """As `Column.at_ranks`, by one query for the numbers of the cells that hold these ranks."""
-        cells = np.rint(self.values / self.width)
+        x = self.values / self.width
+        cells = np.where(x > 0, np.ceil(x), np.floor(x))
         places = np.searchsorted(np.cumsum(self.counts), np.ravel(ranks), side="right")
-        wanted = np.unique(cells[places])
-        is_kept = ~np.isin(cells, wanted)
-        grid = np.array([self.values[is_kept], self.counts[is_kept]])
-        values, counts = np.concatenate([grid, self.numbers_in(tuple(wanted.tolist()))], axis=1)
-        if counts.sum() != self.counts.sum():  # numbers halfway between two cells
+        is_wanted = np.isin(cells, cells[places])
+        grid = np.array([self.values[~is_wanted], self.counts[~is_wanted]])
+        numbers = self.numbers_in(np.unique(cells[is_wanted]).tolist())
+        values, counts = np.concatenate([grid, numbers], axis=1)
+        if counts.sum() != self.counts.sum():  # a number that rounding moved to the next cell
             return super().at_ranks(ranks)
         order = np.argsort(values, kind="stable")
         return Column(values[order], counts[order], self.mean, self.std).at_ranks(ranks)
+
+
+# -- tables side by side
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Tables of one engine side by side, with what is counted of them.
+
+    The columns that are counted of metric i: ``s{i}_{p}`` the scores in table p of the queries that
+    all tables scored, ``o{i}_{p}`` those of the other queries, ``d{i}_{p}_{q}`` the differences,
+    ``l{i}_0_1`` those of logarithms; by 0 are marked in ``n{i}`` the queries to which the metric
+    does not apply and in ``f{i}_{p}`` the scores that were filled in; in rankings ``w{i}_{p}`` the
+    queries on which table p alone is the best, and in ``v{i}`` is the spread of the ranks. With
+    missing="bounds" ``x{i}_{p}`` and ``x{i}_0_1`` are scores and differences if every missing score
+    were as bad for the second table as it can be, ``y{i}_{p}`` and ``y{i}_0_1`` if as good.
+
+    Parameters
+    ----------
+    tables : sequence of ScannedTable
+        The tables.
+    metrics : sequence of tuple of Metric
+        Each metric as each table knows it.
+    missing : {"drop", "worst", "bounds"}
+        The treatment of an unscored query.
+    clusters, by : str, optional
+        The columns of the first table with the clusters and with the groups.
+    left_out : str, optional
+        A group whose queries are left out. The queries of all other groups are counted together.
+    ranked : sequence of sequence of int, optional
+        For each metric of a ranking the tables that are ranked.
+    """
+
+    tables: Sequence[ScannedTable]
+    metrics: Sequence[tuple[Metric, ...]]
+    missing: MissingTreatment = "drop"
+    clusters: str | None = None
+    by: str | None = None
+    left_out: str | None = None
+    ranked: Sequence[Sequence[int]] | None = None
+
+    def clustered(self, clusters: Clusters | None) -> SideBySide:
+        """The same with clusters: a column of the first table, or labels by query id.
+
+        Raises
+        ------
+        DataError
+            If a common query has no cluster.
+        """
+        if clusters is None:
+            return self
+        first, column = self.tables[0], clusters if isinstance(clusters, str) else _LABELS
+        if isinstance(clusters, str):
+            first.labels(clusters)  # or an error that names the columns
+        else:
+            labels = pd.Series(clusters).dropna()
+            rows = pd.DataFrame({QUERY_ID: labels.index.map(str), _LABELS: labels.array})
+            beside = open_beside(first.opened, rows.astype(str).reset_index(drop=True)).frame
+            first = replace(first, frame=first.frame.join(beside, on=QUERY_ID, how="left"))
+        sides = replace(self, tables=[first, *self.tables[1:]], clusters=column)
+        label = nw.col(CLUSTER).cast(nw.String)
+        without = sides.rows.filter(label.is_null() | (label.str.strip_chars() == ""))
+        ids = collect(without.select(QUERY_ID).sort(QUERY_ID).head(6))[QUERY_ID]
+        if len(ids):
+            raise DataError(f"clusters must have a label for every query; {named(ids)} have none")
+        return sides
+
+    @property
+    def units(self) -> Units:
+        """What is independent."""
+        return QUERIES if self.clusters is None else SUMMED
+
+    def scored(self, i: int) -> Sequence[int]:
+        """The tables of which the scores of a metric are paired."""
+        return range(len(self.tables)) if self.ranked is None else self.ranked[i]
+
+    # -- the common queries
+
+    @cached_property
+    def rows(self) -> LazyTable:
+        """The common queries: ``r{i}_{p}`` the score, ``na{i}_{p}`` 1 if none applies."""
+        joined: Any = None
+        for p, table in enumerate(self.tables):
+            columns = [nw.col(QUERY_ID), *self._keys(p, table)]
+            for i, known in enumerate(self.metrics):
+                score, state = nw.col(known[p].name), table.state_column(known[p].name)
+                columns.append(score.alias(f"r{i}_{p}"))
+                if state is not None:
+                    is_stated = nw.col(state).cast(nw.String) == NOT_APPLICABLE
+                    lacks = nw.when(score.is_null() & is_stated).then(1.0).otherwise(0.0)
+                    columns.append(lacks.alias(f"na{i}_{p}"))
+            own = table.frame.select(*columns)
+            joined = own if joined is None else joined.join(own, on=QUERY_ID, how="inner")
+        if self.left_out is not None:
+            joined = joined.filter(nw.col(GROUP) != self.left_out)
+        kinds = joined.collect_schema()
+        if "by_1" not in kinds.names():
+            return joined  # type: ignore[no-any-return]
+        sides = [nw.col("by_0"), nw.col("by_1")]
+        if not (kinds["by_0"].is_numeric() and kinds["by_1"].is_numeric()):
+            sides = [side.cast(nw.String) for side in sides]
+        # Two tables put a query into different groups; null, where a side has no group.
+        differs = nw.when(sides[0] != sides[1]).then(0.0)
+        return joined.with_columns(differs.alias(OTHER_GROUP))  # type: ignore[no-any-return]
+
+    def _keys(self, p: int, table: ScannedTable) -> list[nw.Expr]:
+        keys = [nw.col(self.clusters).alias(CLUSTER)] if self.clusters and not p else []
+        if self.by is not None and not p:
+            keys.append(table.labels(self.by).alias(GROUP))
+        if self.by in table.details and len(self.tables) == 2:
+            keys.append(nw.col(str(self.by)).alias(f"by_{p}"))
+        return keys
+
+    # -- what is counted
+
+    def _columns(self, i: int, known: set[str]) -> CountedNumbers:
+        metric, places = self.metrics[i][0], self.scored(i)
+        score = {p: nw.col(f"r{i}_{p}") for p in places}
+        gap = {p: raw.is_null() for p, raw in score.items()}
+        numbers: CountedNumbers = {}
+        lacking = [f"na{i}_{p}" for p in range(len(self.tables))]
+        if known.issuperset(lacking):
+            # Not by a horizontal sum, whose result Dask does not align with the other columns.
+            does_not_apply = reduce(add, map(nw.col, lacking)) == len(lacking)
+            numbers[f"n{i}"] = (nw.when(does_not_apply).then(0.0), _ZERO)
+            gap = {p: is_gap & ~does_not_apply for p, is_gap in gap.items()}
+        if self.missing == "worst" and (self.ranked is None or metric.bounds):
+            worst = require_bounds(metric)[0 if metric.greater_is_better else 1]
+            score = {p: nw.when(gap[p]).then(worst).otherwise(raw) for p, raw in score.items()}
+            numbers |= {f"f{i}_{p}": (nw.when(gap[p]).then(0.0), _ZERO) for p in places}
+        spread = {p: self._range(i, p) for p in places}
+        if len(places) < 2:
+            return {**numbers, **{f"s{i}_{p}": (score[p], spread[p]) for p in places}}
+        lacks = nw.any_horizontal(*(each.is_null() for each in score.values()), ignore_nulls=True)
+        both = {p: nw.when(~lacks).then(score[p]) for p in places}
+        numbers |= {f"s{i}_{p}": (both[p], spread[p]) for p in places}
+        numbers |= {f"o{i}_{p}": (nw.when(lacks).then(score[p]), spread[p]) for p in places}
+        changes = {
+            (p, q): difference(both[p], both[q], list(spread.values()))
+            for p, q in combinations(places, 2)
+        }
+        for (p, q), change in changes.items():
+            numbers[f"d{i}_{p}_{q}"] = (change, spread[q].difference(spread[p]))
+        if self.ranked is not None:
+            return numbers | _ranks(i, places, changes, better=metric.greater_is_better)
+        if self.missing == "bounds":
+            low, high = require_bounds(metric)
+            for kind, fills in (("x", (high, low)), ("y", (low, high))):
+                filled = [nw.when(gap[p]).then(fills[p]).otherwise(score[p]) for p in places]
+                ends = [spread[p].including(fills[p]) for p in places]
+                numbers |= {f"{kind}{i}_{p}": (filled[p], ends[p]) for p in places}
+                change = difference(filled[0], filled[1], ends)
+                numbers[f"{kind}{i}_0_1"] = (change, ends[1].difference(ends[0]))
+        if metric.group == "performance" and min(each.low for each in spread.values()) > 0.0:
+            logs = [Range(*np.log([each.low, each.high]).tolist()) for each in spread.values()]
+            change = difference(both[0].log(), both[1].log(), logs)
+            numbers[f"l{i}_0_1"] = (change, logs[1].difference(logs[0]))
+        return numbers
+
+    def _range(self, i: int, p: int) -> Range:
+        """Within what the scores of a table lie, with those that are filled in."""
+        metric, known = self.metrics[i][0], self.tables[p].ranges.get(self.metrics[i][p].name)
+        ends = [] if known is None else [known.low, known.high]
+        if self.missing == "worst" and metric.bounds is not None:
+            ends.append(metric.bounds[0 if metric.greater_is_better else 1])
+        return Range(min(ends), max(ends)) if ends else _ZERO
+
+    @cached_property
+    def _cells(self) -> tuple[dict[str, Range], Cells, Cells]:
+        """The ranges of the columns, and the cells of columns and of the sums of clusters."""
+        known = set(self.rows.collect_schema().names())
+        numbers: CountedNumbers = {ROWS: (nw.lit(0.0), _ZERO)}
+        if OTHER_GROUP in known:
+            numbers[OTHER_GROUP] = (nw.col(OTHER_GROUP), _ZERO)
+        for i in range(len(self.metrics)):
+            numbers |= self._columns(i, known)
+        ranges = {name: spread for name, (_, spread) in numbers.items()}
+        by = [GROUP] if self.by is not None and self.left_out is None else []
+        keys = [CLUSTER] if self.clusters else []
+        rows = self.rows.select(
+            *by, *keys, *(each.alias(name) for name, (each, _) in numbers.items())
+        )
+        are_listed = min(table.n_rows for table in self.tables) <= MOST_LISTED_ROWS
+        # Of two tables the tests need the sums of the differences alone.
+        summed = "dlxy" if self.ranked is None and len(self.tables) > 1 else "ds"
+        own = {name: spread for name, spread in ranges.items() if name[0] in summed}
+        # Of a Parquet file each column is read once anyway.
+        is_read_once = len(self.tables) == 1 and self.tables[0].opened.kind == "parquet"
+        with nullcontext(rows) if is_read_once and not (by or keys) else kept_rows(rows) as kept:
+            cells = count_cells(kept, ranges, by, are_listed=are_listed)
+            sums = count_cells(kept, own, by, keys, are_listed=are_listed) if keys and own else {}
+        return ranges, cells, sums
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """The groups, and the number of rows of each; without groups all are in ""."""
+        return {group: self.n(ROWS, group) for group, name in self._cells[1] if name == ROWS}
+
+    @property
+    def n_common(self) -> int:
+        """The number of queries that all tables have."""
+        return sum(self.groups.values())
+
+    def n(self, name: str, group: str = "") -> int:
+        """The number of rows in which a column is not null."""
+        cells = self._cells[1].get((group, name))
+        return 0 if cells is None else int(cells["n"].sum())
+
+    def column(self, name: str, group: str = "") -> Column:
+        """A column of numbers."""
+        cells = self._cells[1].get((group, name))
+        if cells is None:
+            return Column.of(np.zeros(0))
+        spread = self._cells[0][name]
+        column = column_of_cells(cells, spread.width)
+        if column.is_exact:  # values that only rounding separates may be in two cells
+            return Column.of_counts(*merge_ties(column.values, column.counts, tie_of([spread])))
+        if len(self.tables) > 1 or self.missing != "drop":
+            return column
+
+        def numbers_in(cells: Sequence[float]) -> FloatArray:
+            x = nw.col("x")
+            rows = self.rows.filter(nw.col(GROUP) == group) if self.by else self.rows
+            rows = rows.select((nw.col(f"r{name[1:]}") / spread.width).alias("x"))
+            inside = rows.filter(cell_of(x).is_in(cells)).group_by("x").agg(nw.len().alias("n"))
+            counted = collect(inside)[["x", "n"]].to_numpy(np.float64).T
+            return np.array([counted[0] * spread.width, counted[1]])
+
+        return GridColumn(
+            *(column.values, column.counts, column.mean, column.std),
+            is_exact=False,
+            width=spread.width,
+            ends=(cells["low"].iloc[0] * spread.width, cells["high"].iloc[-1] * spread.width),
+            numbers_in=numbers_in,
+        )
+
+    def sums(self, name: str, group: str) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
+        """The sums of clusters, how many numbers each adds up, how often, and if they are exact."""
+        cells = self._cells[2].get((group, name))
+        parts = [] if cells is None else list(cells.groupby("size"))
+        columns = [column_of_cells(own, self._cells[0][name].width) for _, own in parts]
+        sizes = np.array([size for size, _ in parts], dtype=np.float64)
+        return (
+            np.concatenate([np.zeros(0), *(own.values for own in columns)]),
+            np.repeat(sizes, [own.values.size for own in columns]),
+            np.concatenate([np.zeros(0), *(own.counts for own in columns)]),
+            all(own.is_exact for own in columns),
+        )
+
+    def error(self, name: str, group: str = "") -> ClusteredStandardError | None:
+        """The standard error of a mean by clusters; None if nothing is scored."""
+        sums, sizes, counts, _ = self.sums(name, group)
+        return error_of_sums(sums, sizes, counts) if sums.size else None
+
+    def pairs(self, i: int, p: int = 0, q: int = 1, group: str = "", kind: str = "d") -> Pairs:
+        """The pairs of two tables; by kind with logarithms ("l") or filled scores ("x", "y")."""
+        name, clusters = f"{kind}{i}_{p}_{q}", None
+        if self.clusters:
+            sums, sizes, counts, is_exact = self.sums(name, group)
+            if (sizes != 1).any():
+                own = column_of_sums(sums, sizes, counts)
+                clusters = replace(own, is_exact=own.is_exact and is_exact)
+        side = kind if kind in "xy" else "s"
+        before, after = (self.column(f"{side}{i}_{place}", group) for place in (p, q))
+        return Pairs(before, after, self.column(name, group), clusters)
+
+    def n_unscored(self, i: int, p: int) -> int:
+        """The number of queries that a table did not score, although the metric applies to them."""
+        if f"f{i}_{p}" in self._cells[0]:
+            return self.n(f"f{i}_{p}")
+        n_scored = self.n(f"s{i}_{p}") + self.n(f"o{i}_{p}")
+        return self.n_common - self.n(f"n{i}") - n_scored
+
+    def measured(self, i: int, group: str = "") -> MetricPairs:
+        """A metric of two tables, as comparisons take it."""
+        pairs, n_without = self.pairs(i, group=group), self.n(f"n{i}", group)
+        lone = [self.column(f"o{i}_{p}", group) for p in (0, 1)]
+        n_known = n_without + pairs.differences.n + lone[0].n + lone[1].n
+        has_logs = f"l{i}_0_1" in self._cells[0] and pairs.differences.n
+        extremes = None
+        if self.missing == "bounds":
+            extremes = self.pairs(i, group=group, kind="x"), self.pairs(i, group=group, kind="y")
+        return MetricPairs(
+            pairs,
+            LoneScores(lone[0], lone[1], self.groups[group] - n_known),
+            self.units,
+            n_not_applicable=n_without,
+            n_filled=sum(self.n(f"f{i}_{p}", group) for p in (0, 1)),
+            logarithms=self.pairs(i, group=group, kind="l") if has_logs else None,
+            extremes=extremes,
+        )
+
+    def shared_clusters(self) -> tuple[int, int]:
+        """The number of clusters with queries in several groups, and of all; none without any."""
+        if not self.clusters:
+            return 0, 0
+        group = nw.col(GROUP)
+        ends = self.rows.group_by(CLUSTER).agg(group.min().alias("a"), group.max().alias("z"))
+        is_shared = nw.when(nw.col("a") != nw.col("z")).then(1).otherwise(0)
+        counts = collect(ends.select(is_shared.sum().alias("shared"), nw.len().alias("n")))
+        return int(counts["shared"].iloc[0]), int(counts["n"].iloc[0])
+
+
+def _ranks(
+    i: int, places: Sequence[int], changes: Mapping[tuple[int, int], nw.Expr], *, better: bool
+) -> CountedNumbers:
+    """On which queries each pipeline is alone the best, and how far the ranks spread."""
+    numbers, spread = {}, nw.lit(0.0)
+    for place in places:
+        # Twice the distance from the middle rank: those that are beaten less those that beat.
+        lead = nw.lit(0.0)
+        for pair, change in changes.items():
+            if place in pair:
+                gain = change if (place == pair[1]) == better else -1.0 * change
+                lead = lead + nw.when(gain > 0).then(1.0).when(gain < 0).then(-1.0).otherwise(gain)
+        numbers[f"w{i}_{place}"] = (nw.when(lead == len(places) - 1).then(0.0), _ZERO)
+        spread = spread + lead * lead
+    return {**numbers, f"v{i}": (spread, Range(0.0, float(len(places) ** 3)))}
+
+
+def grid_notes(columns: Mapping[str, Column]) -> tuple[str, ...]:
+    """A note on the metrics of which only a grid of their scores is known."""
+    names = [name for name, column in columns.items() if not column.is_exact]
+    if not names:
+        return ()
+    return (
+        f"the scores of {named(names)} are counted in 65,536 cells between the least and the "
+        "largest; means are exact, and limits change by less than a 10,000th of the interval",
+    )
+
+
+def difference(before: nw.Expr, after: nw.Expr, ranges: Sequence[Range]) -> nw.Expr:
+    """The second score less the first one; 0 if only rounding separates them."""
+    change = after - before
+    return nw.when(change.abs() <= tie_of(ranges)).then(0.0).otherwise(change)
+
+
+def tie_of(ranges: Sequence[Range]) -> float:
+    """The largest difference between two scores that is only rounding."""
+    return TIE_TOLERANCE * max(1.0, *(max(-each.low, each.high) for each in ranges))
+
+
+@dataclass(frozen=True, eq=False)
+class CountedTable(PipelineTable):
+    """The table of a scan, or of a group of its queries: `sides` is the scan alone."""
+
+    sides: SideBySide = field(kw_only=True)
+    group: str = ""
+
+    @classmethod
+    def of(cls, table: ScannedTable, clusters: Clusters | None = None) -> Self:
+        """The table of all queries."""
+        sides = SideBySide([table], [(metric,) for metric in table.metrics.values()])
+        sides = sides.clustered(clusters)
+        return cls(table.head, sides.units, sides=sides)
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries."""
+        return self.sides.groups[self.group]
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The engine."""
+        return {"engine": self.sides.tables[0].opened.engine}
+
+    def notes(self, metrics: Iterable[Metric]) -> tuple[str, ...]:
+        """A note on the metrics of which only a grid of their scores is known."""
+        # The table of all groups says it.
+        return () if self.group else grid_notes({each.name: self.column(each) for each in metrics})
+
+    def _name(self, metric: Metric) -> str:
+        return f"s{list(self.sample.metrics).index(metric.name)}_0"
+
+    def column(self, metric: Metric) -> Column:
+        """The scores of a metric."""
+        return self.sides.column(self._name(metric), self.group)
+
+    def error(self, metric: Metric) -> ClusteredStandardError | None:
+        """The standard error of a mean by clusters."""
+        return self.sides.error(self._name(metric), self.group) if self.are_clusters else None
+
+    def unit_means(self, metric: Metric) -> Column:
+        """The mean score of each query, or of each cluster."""
+        if not self.are_clusters:
+            return self.column(metric)
+        sums, sizes, counts, is_exact = self.sides.sums(self._name(metric), self.group)
+        order = np.argsort(sums / sizes, kind="stable")
+        means = merge_ties((sums / sizes)[order], counts[order], tie_of([_ZERO]))
+        return replace(Column.of_counts(*means), is_exact=is_exact)
+
+    def groups(self, by: str) -> dict[str, PipelineTable]:
+        """The tables of groups."""
+        self.sides.tables[0].check_groups(by)
+        sides = replace(self.sides, by=by)
+        labels = order_of_groups(sides.groups)
+        return {label: replace(self, sides=sides, group=label) for label in labels}
+
+    def shared_clusters(self, by: str) -> tuple[int, int]:
+        """The number of clusters with queries in several groups, and of all clusters."""
+        return replace(self.sides, by=by).shared_clusters()

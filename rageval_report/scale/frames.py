@@ -6,10 +6,13 @@ import atexit
 import shutil
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from uuid import uuid4
 
 import narwhals as nw
 import pandas as pd
@@ -36,7 +39,6 @@ LazyTable: TypeAlias = nw.LazyFrame[Any]
 ScanSource: TypeAlias = Any
 
 AUTO = "auto"
-_MEMORY_LIMIT = "1GB"
 _KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "json", ".ndjson": "json"}
 _PARQUET_MAGIC = b"PAR1"
 _DUCKDB_OPTIONS = {
@@ -62,8 +64,9 @@ class OpenedFrame:
         What the first Parquet file states, such as a description of metrics.
     partitions : tuple of str
         The columns that the folders of the files state.
-    has_texts : bool
-        Whether every column is text, as in CSV files.
+    kind : str
+        The kind of the files: parquet, json, or csv, in which every column is text; of a database
+        its scheme.
     copies : object, optional
         Holds the copies of remote files, which last as long as this.
     """
@@ -74,7 +77,7 @@ class OpenedFrame:
     name: str = "pipeline"
     metadata: Any = None
     partitions: tuple[str, ...] = ()
-    has_texts: bool = False
+    kind: str = ""
     copies: object = None
 
 
@@ -90,7 +93,7 @@ def open_frame(
     DataError
         If the files are of several kinds.
     """
-    check_choice("engine", engine, (AUTO, *_OPENERS))
+    check_choice("engine", engine, (AUTO, "duckdb", "dask", "spark"))
     address, copies = address_of(source), None
     is_path = isinstance(source, str | Path | list | tuple) or hasattr(source, "__fspath__")
     if address is None and not is_path:
@@ -108,12 +111,11 @@ def open_frame(
         folder = folder.parent
     place = paths[0] if len(paths) == 1 else f"{len(paths)} files of {folder}"
     wanted = "duckdb" if engine == AUTO else engine
-    if wanted == "duckdb":
-        _limit_memory(memory_limit or _MEMORY_LIMIT)
+    separator = delimiter or ("\t" if ".tsv" in files[0].suffixes else "")
     try:
-        native = _OPENERS[wanted](
-            kind, paths, delimiter or ("\t" if ".tsv" in files[0].suffixes else "")
-        )
+        if wanted == "duckdb":
+            _limit_memory(memory_limit or "1GB")
+        native = _open_files(wanted, kind, paths, separator)
     except RagevalError:
         raise
     except Exception as exc:
@@ -125,7 +127,7 @@ def open_frame(
         name=(files[0].name.partition(".")[0] if is_one else folder.name) or "pipeline",
         metadata=import_parquet().read_schema(files[0]).metadata if kind == "parquet" else None,
         partitions=tuple(stated) if kind == "parquet" else (),
-        has_texts=kind == "csv",
+        kind=kind,
         copies=copies,
     )
 
@@ -154,22 +156,39 @@ def _of_native(source: Any) -> OpenedFrame:
     return OpenedFrame(frame, engine, f"the frame of {engine}")
 
 
-def collect(
-    table: LazyTable, library: Literal["pandas", "pyarrow"] = "pandas", *, place: str = "the table"
-) -> Any:
-    """A lazy frame in memory, as one of pandas or pyarrow.
-
-    Raises
-    ------
-    DataError
-        If the engine fails, with its message.
-    """
+@contextmanager
+def _errors_of(table: LazyTable) -> Iterator[None]:
+    """Errors of an engine as ours, with its message."""
     try:
-        native: Any = table.collect(library).to_native()
+        yield
     except Exception as exc:
-        engine = table.implementation.value
-        raise DataError(f"{engine} cannot read {place}: {exc}") from exc
+        raise DataError(f"{table.implementation.value} cannot read the table: {exc}") from exc
+
+
+def collect(table: LazyTable, library: Literal["pandas", "pyarrow"] = "pandas") -> Any:
+    """A lazy frame in memory, as one of pandas or pyarrow; `DataError` if the engine fails."""
+    with _errors_of(table):
+        native: Any = table.collect(library).to_native()
     return native.reset_index(drop=True) if library == "pandas" else native
+
+
+@contextmanager
+def kept_rows(rows: LazyTable) -> Iterator[LazyTable]:
+    """Rows that are read several times, computed once: by DuckDB a temporary table, on disk.
+
+    Other engines see by themselves that it is the same, or read it once.
+    """
+    native: Any = rows.to_native()
+    if hasattr(native, "set_alias"):  # a relation of DuckDB
+        name = f"kept_{uuid4().hex}"
+        with _errors_of(rows):
+            native.query("wide", f"create temp table {name} as select * from wide")  # noqa: S608
+        try:
+            yield lazy_frame(native.query("wide", f"select * from {name}"))  # noqa: S608
+        finally:
+            native.query("wide", f"drop table {name}")
+    else:
+        yield rows
 
 
 def count_rows(rows: LazyTable) -> int:
@@ -197,15 +216,10 @@ def _kind_of(path: Path) -> str:
     return "parquet" if is_parquet or kind is None else kind
 
 
-def _package(name: str) -> Any:
-    """The package of an engine, or the error that names the extra which installs it."""
-    return load(name)
-
-
 @cache
 def _connection() -> Any:
     """The connection of all that DuckDB opens, so that it can be joined."""
-    connection = _package("duckdb").connect()
+    connection = load("duckdb").connect()
     connection.execute(f"set temp_directory = {_quoted(_temporary_folder() / 'spilled')}")
     return connection
 
@@ -225,34 +239,27 @@ def _quoted(text: object) -> str:
 def _limit_memory(memory_limit: str) -> None:
     try:
         _connection().execute(f"set memory_limit = {_quoted(memory_limit)}")
-    except _package("duckdb").Error as exc:
-        raise DataError(
-            f"memory_limit must be a size such as 500MB or 2GB; got {memory_limit!r}"
-        ) from exc
+    except load("duckdb").Error as exc:
+        what = f"memory_limit must be a size such as 500MB or 2GB; got {memory_limit!r}"
+        raise DataError(what) from exc
 
 
-def _open_by_duckdb(kind: str, paths: list[str], delimiter: str) -> object:
-    stated = f", delim = {_quoted(delimiter)}" if delimiter and kind == "csv" else ""
-    listed = ", ".join(map(_quoted, paths))
-    query = f"select * from read_{kind}([{listed}], {_DUCKDB_OPTIONS[kind]}{stated})"  # noqa: S608
-    return _connection().sql(query)
-
-
-def _open_by_dask(kind: str, paths: list[str], delimiter: str) -> object:
-    dask = _package("dask.dataframe")
-    if kind == "csv":
-        return dask.read_csv(paths, dtype=str, sep=delimiter or ",")
-    return dask.read_parquet(paths) if kind == "parquet" else dask.read_json(paths, lines=True)
-
-
-def _open_by_spark(kind: str, paths: list[str], delimiter: str) -> object:
-    reader = _package("pyspark.sql").SparkSession.builder.getOrCreate().read
-    if kind == "csv":
-        return reader.option("header", True).option("sep", delimiter or ",").csv(paths)
-    return reader.parquet(*paths) if kind == "parquet" else reader.json(paths)
-
-
-_OPENERS = {"duckdb": _open_by_duckdb, "dask": _open_by_dask, "spark": _open_by_spark}
+def _open_files(engine: str, kind: str, paths: list[str], delimiter: str) -> object:
+    """Files of one kind as a lazy frame of an engine; every column of CSV files is text."""
+    if engine == "dask":
+        dask = load("dask.dataframe")
+        if kind == "csv":
+            return dask.read_csv(paths, dtype=str, sep=delimiter or ",")
+        return dask.read_parquet(paths) if kind == "parquet" else dask.read_json(paths, lines=True)
+    if engine == "spark":
+        reader = load("pyspark.sql").SparkSession.builder.getOrCreate().read
+        if kind == "csv":
+            return reader.option("header", True).option("sep", delimiter or ",").csv(paths)
+        return reader.parquet(*paths) if kind == "parquet" else reader.json(paths)
+    options, listed = _DUCKDB_OPTIONS[kind], ", ".join(map(_quoted, paths))
+    if delimiter and kind == "csv":
+        options += f", delim = {_quoted(delimiter)}"
+    return _connection().sql(f"select * from read_{kind}([{listed}], {options})")  # noqa: S608
 
 
 def _open_table(address: SourceAddress) -> OpenedFrame:
@@ -267,22 +274,20 @@ def _open_table(address: SourceAddress) -> OpenedFrame:
     *schema, own = table.rsplit(".", 1)
     try:
         if address.scheme == "duckdb":
-            connection = _package("duckdb").connect(address.place, read_only=True)
+            connection = load("duckdb").connect(address.place, read_only=True)
             quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (*schema, own))
             native, engine = connection.sql(f"select * from {quoted}"), "duckdb"  # noqa: S608
         else:
             place = address.text.partition("?")[0].replace("postgresql:", "postgres:")
-            native = (
-                _package("ibis").connect(place).table(own, database=schema[0] if schema else None)
-            )
+            native = load("ibis").connect(place).table(own, database=schema[0] if schema else None)
             engine = "ibis"
     except RagevalError:
         raise
     except Exception as exc:
         # From nothing: the message of a driver may repeat the password of the address.
-        message = f"{type(exc).__name__}: {table!r} cannot be opened"
-        raise address.error(message) from None
-    return OpenedFrame(lazy_frame(native), engine, address.name, name_of(address.text))
+        raise address.error(f"{type(exc).__name__}: {table!r} cannot be opened") from None
+    frame, name = lazy_frame(native), name_of(address.text)
+    return OpenedFrame(frame, engine, address.name, name, kind=address.scheme)
 
 
 # -- tables in memory
@@ -296,13 +301,13 @@ def open_beside(opened: OpenedFrame, table: pd.DataFrame) -> OpenedFrame:
         table.to_parquet(path, index=False)
         beside = native.query("beside", f"select * from read_parquet({_quoted(path)})")  # noqa: S608
     elif opened.engine == "polars":
-        beside = _package("polars").from_pandas(table).lazy()
+        beside = load("polars").from_pandas(table).lazy()
     elif opened.engine == "dask":
-        beside = _package("dask.dataframe").from_pandas(table, npartitions=1)
+        beside = load("dask.dataframe").from_pandas(table, npartitions=1)
     elif opened.engine == "spark":
         beside = native.sparkSession.createDataFrame(table)
     else:
-        beside = _package("ibis").memtable(table)
+        beside = load("ibis").memtable(table)
     return replace(opened, frame=lazy_frame(beside), place="a table in memory")
 
 

@@ -1,9 +1,9 @@
-"""Scans as the pairings of comparisons and histories and the lineups of rankings, counted."""
+"""Scans as the pairs of comparisons and histories and the lineups of rankings, counted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -15,74 +15,66 @@ import pandas as pd
 
 from rageval_report.analysis import lineup, outcomes, pairing
 from rageval_report.analysis.arguments import Clusters, unnamed_clusters
-from rageval_report.analysis.lineup import (
-    RankedColumns,
-)
-from rageval_report.analysis.paired_metric import ComparisonPlan, MetricComparison, PairedMetric
-from rageval_report.analysis.pairing import (
-    MetricPairs,
-    merge_details,
-)
-from rageval_report.analysis.runs import query_set_text
+from rageval_report.analysis.paired_metric import ComparisonPlan, PairedMetric
+from rageval_report.analysis.runs import SameQueries
 from rageval_report.analysis.slices import SlicedPairs
 from rageval_report.analysis.tables import NO_GROUP, order_of_groups
 from rageval_report.errors import AlignmentError, doubts_of, named
-from rageval_report.results import QueryFrame
 from rageval_report.scale.answers import answers_of
+from rageval_report.scale.counted import OTHER_GROUP, SideBySide, difference, grid_notes
 from rageval_report.scale.frames import LazyTable, collect, count_rows, write_rows
-from rageval_report.scale.sides import OTHER_GROUP, SideBySide, difference, grid_notes
 from rageval_report.scale.tables import MOST_WORST, ScannedTable
-from rageval_report.scores import Correct, Metric, join_details
+from rageval_report.scores import Correct, Metric
 from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.run_file import reference_column
+from rageval_report.stats import many_pairs, units
 from rageval_report.stats.columns import Column
-from rageval_report.stats.many_pairs import FriedmanResult, friedman_of_sums
 from rageval_report.stats.pairs import Pairs
-from rageval_report.stats.units import ClusteredStandardError, Units
 from rageval_report.types import IntArray
 
 if TYPE_CHECKING:
-    from rageval_report.analysis.runs import DatedRun
     from rageval_report.scale.scan import EvaluationScan
 
 
-@dataclass(frozen=True, eq=False)
-class CountedPairing:
-    """Two scans side by side, with the names of a `Pairing`; `sides` are their tables."""
+def first_ids(rows: LazyTable, k: int) -> list[str]:
+    """The first ids of some rows, in their order."""
+    return [str(query_id) for query_id in collect(rows.sort(QUERY_ID).head(k))[QUERY_ID]]
 
-    baseline: EvaluationScan
-    candidate: EvaluationScan
-    metrics: list[tuple[Metric, ...]]
+
+def lone_ids(own: LazyTable, other: LazyTable, k: int = 5) -> list[str]:
+    """The first ids, in their order, that another table does not have."""
+    alone = own.select(QUERY_ID).join(other.select(QUERY_ID), on=QUERY_ID, how="anti")
+    return first_ids(alone, k)
+
+
+# -- comparisons
+
+
+@dataclass(frozen=True, eq=False)
+class CountedPairing(pairing.PairedRuns):
+    """Two scans side by side; `sides` are their tables, with the settings of the comparison."""
+
     sides: SideBySide
 
     @classmethod
     def of(
         cls,
-        baseline: EvaluationScan,
-        candidate: EvaluationScan,
+        scans: tuple[EvaluationScan, EvaluationScan],
         metrics: str | Iterable[str] | None,
         missing: pairing.MissingTreatment,
         clusters: Clusters | None,
     ) -> Self:
-        """Two scans with the metrics that they share.
-
-        Raises
-        ------
-        AlignmentError
-            If they share no query or no metric.
-        DataError
-            If they disagree on the direction or the scale of a metric.
-        """
-        heads = baseline.head, candidate.head
-        agreed = pairing.on_one_scale(heads, pairing.shared_metrics(*heads, metrics))
-        sides = SideBySide([baseline.table, candidate.table], agreed, missing).clustered(clusters)
+        """Two scans with the metrics that they share, as `pair_runs`, whose errors it raises."""
+        heads = scans[0].head, scans[1].head
+        agreed: list[Any] = pairing.on_one_scale(heads, pairing.shared_metrics(*heads, metrics))
+        sides = SideBySide([scan.table for scan in scans], agreed, missing).clustered(clusters)
         if not sides.n_common:
+            first, second = (named(head.scores.index, 3) for head in heads)
             raise AlignmentError(
-                f"{baseline.name!r} and {candidate.name!r} share no query id; ids of the first: "
-                f"{named(heads[0].scores.index, 3)}, of the second: "
-                f"{named(heads[1].scores.index, 3)}"
+                f"{heads[0].name!r} and {heads[1].name!r} share no query id; ids of the first: "
+                f"{first}, of the second: {second}"
             )
-        return cls(baseline, candidate, agreed, sides)
+        return cls(*scans, agreed, sides)
 
     @property
     def n_common(self) -> int:
@@ -94,13 +86,9 @@ class CountedPairing:
         """The number of queries that one of them has alone."""
         return sum(table.n_rows for table in self.sides.tables) - 2 * self.n_common
 
-    def measured(self, metric: Metric) -> MetricPairs:
-        """The pairs of a metric, by the baseline's name for it."""
-        return self.sides.measured([ours.name for ours, *_ in self.metrics].index(metric.name))
-
-    def independent_pairs(self, ours: Metric, *_: object) -> Pairs:
-        """The pairs of a metric by independent unit; the settings are those of the sides."""
-        return self.measured(ours).pairs
+    def measured(self, ours: Metric, *_: object) -> pairing.MetricPairs:
+        """The pairs of a metric; the settings are those of the sides."""
+        return self.sides.measured([own.name for own, _ in self.metrics].index(ours.name))
 
     def __getattr__(self, name: str) -> Any:
         if name in ("both", "alignment"):
@@ -109,11 +97,11 @@ class CountedPairing:
 
     def sliced(self, by: str, metrics: Sequence[tuple[Metric, Metric]]) -> SlicedPairs:
         """The pairs of each group of a column of the baseline."""
-        self.baseline.table.check_groups(by)
+        self.sides.tables[0].check_groups(by)
         sides = replace(self.sides, metrics=metrics, by=by)
         labels = order_of_groups(sides.groups)
         pairs = [
-            PairedMetric(self._names, ours, sides.measured(i, label))
+            PairedMetric(self.names, ours, sides.measured(i, label))
             for i, (ours, _) in enumerate(metrics)
             for label in labels
         ]
@@ -126,39 +114,30 @@ class CountedPairing:
             sides.shared_clusters(),
         )
 
-    @property
-    def _names(self) -> tuple[str, str]:
-        return self.baseline.name, self.candidate.name
-
     def without(self, group: str) -> Self:
         """The same without the queries of a group, by another pass."""
         return replace(self, sides=replace(self.sides, left_out=group))
 
     def notes(self) -> tuple[str, ...]:
-        """The ids and the metrics that only one has, bounds that do not hold, and grids."""
-        heads, tables = (self.baseline.head, self.candidate.head), self.sides.tables
-        lone = [
-            note
-            for own, other in (tables, tables[::-1])
-            if (n := own.n_rows - self.n_common)
-            for note in pairing.note_on_lone_ids(own.head.name, lone_ids(own, other.frame), n)
-        ]
-        return (
-            *lone,
-            *pairing.notes_on_lone_metrics(*heads),
-            *pairing.notes_on_bounds(heads, self.metrics),
-            *grid_notes({ours.name: self.measured(ours).pairs.units for ours, *_ in self.metrics}),
-        )
+        """What only one has, bounds that do not hold, and grids."""
+        tables, lone = self.sides.tables, []
+        for own, other in (tables, tables[::-1]):
+            n = own.n_rows - self.n_common
+            lone.append((lone_ids(own.frame, other.frame) if n else [], n))
+        columns = {ours.name: self.measured(ours).pairs.units for ours, _ in self.metrics}
+        heads = [table.head for table in tables]
+        return (*pairing.notes_on_sides(heads, self.metrics, lone), *grid_notes(columns))
 
-    def changed(
+    def _changed(
         self, pair: tuple[Metric, Metric], k: int | None, path: str | Path | None, *, better: bool
-    ) -> pd.DataFrame:
-        """The queries that changed in one direction; see `Comparison.regressions`."""
-        names, tables = self._names, self.sides.tables
+    ) -> tuple[pd.DataFrame, tuple[pd.DataFrame, pd.DataFrame], int]:
+        first, second = tables = self.sides.tables
         known = [t.ranges.get(m.name) for t, m in zip(tables, pair, strict=True)]
         moved = difference(nw.col("r0_0"), nw.col("r0_1"), [each for each in known if each])
         change, rises = nw.col("difference"), pair[0].greater_is_better == better
-        scores = [nw.col(f"r0_{p}").alias(f"{name}_{pair[0].name}") for p, name in enumerate(names)]
+        scores = [
+            nw.col(f"r0_{p}").alias(f"{name}_{pair[0].name}") for p, name in enumerate(self.names)
+        ]
         rows = (
             SideBySide(tables, [pair])
             .rows.with_columns(moved.alias("difference"))
@@ -169,23 +148,9 @@ class CountedPairing:
         if path is not None:
             write_rows(rows, path)
         most = MOST_WORST if k is None else k
-        listed = collect(rows.head(most)).set_index(QUERY_ID)
-        before, after = (table.details_of(listed.index) for table in tables)
-        details = merge_details(names, before, after, listed.index)
-        frame = QueryFrame(join_details(listed.astype("float64"), details))
-        frame.attrs["n"] = len(listed) if len(listed) < most else count_rows(rows)
-        return frame
-
-
-def lone_ids(own: ScannedTable | LazyTable, other: LazyTable, k: int = 5) -> list[str]:
-    """The first ids, in their order, that another table does not have."""
-    rows = own.frame if isinstance(own, ScannedTable) else own
-    alone = rows.select(QUERY_ID).join(other.select(QUERY_ID), on=QUERY_ID, how="anti")
-    return _first_ids(alone, k)
-
-
-def _first_ids(rows: LazyTable, k: int) -> list[str]:
-    return [str(query_id) for query_id in collect(rows.sort(QUERY_ID).head(k))[QUERY_ID]]
+        listed = collect(rows.head(most)).set_index(QUERY_ID).astype("float64")
+        n = len(listed) if len(listed) < most else count_rows(rows)
+        return listed, (first.details_of(listed.index), second.details_of(listed.index)), n
 
 
 def outcomes_of_scans(
@@ -214,53 +179,44 @@ def outcomes_of_scans(
     n_common = sum(counts.values())
     if not n_common:
         raise AlignmentError(f"{names[0]!r} and {names[1]!r} share no query id")
-    ids = {name: _first_ids(rows.filter(nw.col("outcome") == name), k) for name in columns[:5]}
+    ids = {name: first_ids(rows.filter(nw.col("outcome") == name), k) for name in columns[:5]}
     for column, own, twin in zip(columns[5:], tables, tables[::-1], strict=True):
         counts[column] = own.n_rows - n_common
-        ids[column] = lone_ids(own, twin.frame, k) if counts[column] else []
+        ids[column] = lone_ids(own.frame, twin.frame, k) if counts[column] else []
     notes = outcomes.notes_on_notions(heads, notions)
     table = outcomes.outcome_frame(ids, counts, notes=notes)
     table.attrs["engine"] = runs[0].engine
     return table
 
 
+# -- histories
+
+
 @dataclass(frozen=True, eq=False)
-class ScannedRuns:
+class SameScannedQueries(SameQueries):
     """Two scanned runs of a history, and their tables, on the queries that are the same in both."""
 
-    before: DatedRun
-    after: DatedRun
     tables: tuple[ScannedTable, ScannedTable]
-
-    @property
-    def gold_set(self) -> str:
-        """How the gold set changed, in words; empty if it is the same."""
-        if self.before.query_set == self.after.query_set:
-            return ""
-        n_common, (ours, theirs) = SideBySide(self.tables, []).n_common, self.tables
-        return query_set_text(
-            theirs.n_rows - n_common, ours.n_rows - n_common, n_common - self.n_same
-        )
 
     @cached_property
     def n_same(self) -> int:
         """The number of the queries that are the same."""
         return SideBySide([self.tables[0], self._same], []).n_common
 
-    def compare(
+    def _changes(self) -> tuple[int, int, int]:
+        n_common, (ours, theirs) = SideBySide(self.tables, []).n_common, self.tables
+        return theirs.n_rows - n_common, ours.n_rows - n_common, n_common - self.n_same
+
+    def _paired(
         self,
         metrics: Sequence[tuple[Metric, Metric]],
         plan: ComparisonPlan,
         clusters: Clusters | None,
-    ) -> list[MetricComparison]:
-        """The test of some metrics, by one pass over both tables."""
+    ) -> tuple[pairing.PairedRuns, ComparisonPlan]:
         tables = [self.tables[0], self._same]
         sides = SideBySide(tables, metrics, plan.missing).clustered(clusters)
-        own, names = replace(plan, units=sides.units), (self.before.name, self.after.name)
-        return [
-            PairedMetric(names, ours, sides.measured(i)).tested(own)
-            for i, (ours, _) in enumerate(metrics)
-        ]
+        paired = CountedPairing(self.before, self.after, list(metrics), sides)
+        return paired, replace(plan, units=sides.units)
 
     @cached_property
     def _same(self) -> ScannedTable:
@@ -285,18 +241,11 @@ def _reference_of(table: ScannedTable) -> nw.Expr:
 
 
 @dataclass(frozen=True, eq=False)
-class CountedLineup:
-    """Scans side by side, with the names of a `Lineup`.
+class CountedLineup(lineup.Lineup):
+    """Scans side by side: `sides` are their tables, with the metrics that are `chosen`."""
 
-    `metrics` are those that all have, by the first one's name, `chosen` those that are ranked, and
-    `sides` has the tables with these.
-    """
-
-    runs: Sequence[EvaluationScan]
-    metrics: dict[str, tuple[Metric, ...]]
-    chosen: list[str]
-    sides: SideBySide
-    clusters: Clusters | None
+    chosen: list[str] = field(kw_only=True)
+    sides: SideBySide = field(kw_only=True)
 
     @classmethod
     def of(
@@ -305,7 +254,7 @@ class CountedLineup:
         metrics: str | Iterable[str] | None,
         missing: pairing.MissingTreatment,
         clusters: Clusters | None,
-    ) -> CountedLineup:
+    ) -> Self:
         """The pipelines; one without any score of a common query is not ranked on a metric.
 
         Raises
@@ -336,34 +285,36 @@ class CountedLineup:
             for i, places in enumerate(ranked)
         ]
         sides = sides if kept == ranked else replace(sides, ranked=kept)
-        return cls(runs, common, chosen, sides, clusters)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The pipelines."""
-        return tuple(run.name for run in self.runs)
+        differences = {
+            name: sides.column(f"d{i}_{kept[i][0]}_{kept[i][1]}")
+            for i, name in enumerate(chosen)
+            if len(kept[i]) > 1
+        }
+        notes = (
+            *doubts_of(heads),
+            *unnamed_clusters(runs[0], clusters),
+            *_notes_on_lone_queries(sides),
+            *lineup.note_on_lone_metrics(heads, common),
+            *pairing.notes_on_bounds(heads, common.values()),
+            *grid_notes(differences),
+        )
+        nowhere = heads[0].scores.index[:0]
+        scans: tuple[Any, ...] = tuple(runs)
+        settings = common, notes, missing, sides.units
+        return cls(scans, nowhere, (), *settings, chosen=chosen, sides=sides)
 
     @property
     def n_queries(self) -> int:
         """The number of queries that all have."""
         return self.sides.n_common
 
-    @property
-    def missing(self) -> pairing.MissingTreatment:
-        """The treatment of an unscored query."""
-        return self.sides.missing
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "ids":
-            raise self.runs[0].needs_memory("what shows every query of a ranking")
-        raise AttributeError(name)
-
-    def block(self, name: str) -> CountedBlock:
+    def block(self, name: str) -> Any:
         """The scores of one metric on the queries that every pipeline scored."""
+        first: Any = self.runs[0]
         if name not in self.chosen:
-            raise self.runs[0].needs_memory(f"{name}, which was not ranked,")
-        i = self.chosen.index(name)
-        metric, ranked, sides = self.metrics[name][0], self.sides.scored(i), self.sides
+            raise first.needs_memory(f"{name}, which was not ranked,")
+        i, sides = self.chosen.index(name), self.sides
+        metric, ranked = self.metrics[name][0], sides.scored(i)
         unscored = np.array([sides.n_unscored(i, p) for p in ranked], dtype=np.int64)
         if self.missing == "worst" and unscored.any():
             pairing.require_bounds(metric)
@@ -374,7 +325,7 @@ class CountedLineup:
             tuple(own for p, own in enumerate(self.names) if p not in ranked),
             sides.n(f"n{i}"),
             sides.units,
-            CountedColumns(sides, i, self.runs[0]),
+            CountedColumns(sides, i, first),
         )
 
     def extreme_means(self, metric: Metric, pipeline: str) -> tuple[float, float]:
@@ -383,35 +334,20 @@ class CountedLineup:
         parts = [self.sides.column(f"{kind}{i}_{p}") for kind in "so"]
         total = sum(part.mean * part.n for part in parts if part.n)
         n, n_scored = self.n_queries, sum(part.n for part in parts)
-        ends = pairing.require_bounds(metric)
-        low, high = ((total + (n - n_scored) * end) / n for end in ends)
+        low, high = ((total + (n - n_scored) * end) / n for end in pairing.require_bounds(metric))
         return low, high
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Doubts, clusters, and the queries and metrics that not all pipelines have."""
-        heads = [run.head for run in self.runs]
-        pairs = {name: self.block(name).columns.pairs for name in self.chosen}
-        return (
-            *doubts_of(heads),
-            *unnamed_clusters(self.runs[0], self.clusters),
-            *self._lone_queries(),
-            *lineup.note_on_lone_metrics(heads, self.metrics),
-            *pairing.notes_on_bounds(heads, self.metrics.values()),
-            *grid_notes({name: own[0].differences for name, own in pairs.items() if own}),
-        )
 
-    def _lone_queries(self) -> Iterator[str]:
-        tables = [run.table for run in self.runs]
-        if any(table.n_rows != self.n_queries for table in tables):
-            every = nw.concat([table.frame.select(QUERY_ID) for table in tables]).unique()
-            alone = [i for own in tables for i in lone_ids(own, self.sides.rows, 6)]
-            n_lone = count_rows(every) - self.n_queries
-            yield lineup.note_on_lone_queries(list(dict.fromkeys(alone)), n_lone)
+def _notes_on_lone_queries(sides: SideBySide) -> Iterator[str]:
+    if any(table.n_rows != sides.n_common for table in sides.tables):
+        every = nw.concat([table.frame.select(QUERY_ID) for table in sides.tables]).unique()
+        alone = [i for own in sides.tables for i in lone_ids(own.frame, sides.rows, 6)]
+        n_lone = count_rows(every) - sides.n_common
+        yield lineup.note_on_lone_queries(list(dict.fromkeys(alone)), n_lone)
 
 
 @dataclass(frozen=True, eq=False)
-class CountedColumns(RankedColumns):
+class CountedColumns(lineup.RankedColumns):
     """The scores of one metric on the queries that every pipeline scored, counted."""
 
     sides: SideBySide
@@ -432,9 +368,9 @@ class CountedColumns(RankedColumns):
     @property
     def are_clusters(self) -> bool:
         """Whether queries belong together."""
-        return self.sides.clusters is not None
+        return self.sides.units.are_clusters
 
-    def error(self, place: int) -> ClusteredStandardError | None:
+    def error(self, place: int) -> units.ClusteredStandardError | None:
         """The standard error of the mean of a column by clusters."""
         return self.sides.error(f"s{self.i}_{self.sides.scored(self.i)[place]}")
 
@@ -443,7 +379,7 @@ class CountedColumns(RankedColumns):
         del greater_is_better  # the queries were counted by the direction of the metric
         return np.array([self.sides.n(f"w{self.i}_{p}") for p in self.sides.scored(self.i)])
 
-    def friedman(self, *, greater_is_better: bool) -> FriedmanResult:
+    def friedman(self, *, greater_is_better: bool) -> many_pairs.FriedmanResult:
         """Friedman's test, from the wins of all pairs and the spread of the ranks."""
         if self.are_clusters:
             raise self.first.needs_memory("Friedman's test of clusters")
@@ -454,19 +390,19 @@ class CountedColumns(RankedColumns):
             sums[first] += lead
             sums[second] -= lead
         squares = self.sides.column(f"v{self.i}")
-        return friedman_of_sums(sums, squares.mean * squares.n / 4, self.n)
+        return many_pairs.friedman_of_sums(sums, squares.mean * squares.n / 4, self.n)
 
 
 @dataclass(frozen=True, eq=False)
 class CountedBlock:
-    """One metric of scans; a `RankedBlock`."""
+    """One metric of scans; a `ScoreBlock` without rows."""
 
     metric: Metric
     names: tuple[str, ...]
     unscored: IntArray
     empty: tuple[str, ...]
     n_not_applicable: int
-    units: Units
+    units: units.Units
     columns: CountedColumns
 
     def __getattr__(self, name: str) -> Any:

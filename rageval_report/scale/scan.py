@@ -33,32 +33,7 @@ from rageval_report.plots import plot_named
 from rageval_report.reports.build import report_evaluation
 from rageval_report.reports.parts import cutoff_of
 from rageval_report.results import Result
-from rageval_report.scale import answers
-from rageval_report.scale.frames import (
-    AUTO,
-    ScanSource,
-    collect,
-    count_rows,
-    open_beside,
-    open_frame,
-    write_rows,
-)
-from rageval_report.scale.pairs import (
-    CountedLineup,
-    CountedPairing,
-    ScannedRuns,
-    outcomes_of_scans,
-)
-from rageval_report.scale.sides import SUMMED, CountedTable
-from rageval_report.scale.tables import (
-    MOST_WORST,
-    Construct,
-    Head,
-    ScannedTable,
-    ScanOptions,
-    describe_table,
-    same_engine,
-)
+from rageval_report.scale import answers, counted, frames, pairs, tables
 from rageval_report.scores import Correct, Scored, join_details, normalise_name, resolver
 from rageval_report.scores.catalogue.dialects import percentile_method
 from rageval_report.scores.cluster_hint import cluster_hint, cluster_noun, counted_clusters, hint_of
@@ -111,19 +86,19 @@ class EvaluationScan:
         name: str,
         place: str,
         engine: str,
-        describe: Callable[[], ScannedTable],
+        describe: Callable[[], tables.ScannedTable],
         in_memory: type = object,
     ):
         self.name, self.place, self.engine = name, place, engine
         self._describe, self._in_memory = describe, in_memory
 
     @cached_property
-    def table(self) -> ScannedTable:
+    def table(self) -> tables.ScannedTable:
         """The lazy frame with what its columns are."""
         return self._describe()
 
     @property
-    def head(self) -> Head:
+    def head(self) -> tables.Head:
         """The first rows as an evaluation, whose metrics and notes are those of all rows."""
         return self.table.head
 
@@ -155,6 +130,7 @@ class EvaluationScan:
     find_thresholds: ClassVar[Callable[..., Any]] = thresholds.find_thresholds
     slices: ClassVar[Callable[..., Any]] = slices.slice_summary
     gate: ClassVar[Callable[..., Any]] = gate
+    breakdown: ClassVar[Callable[..., Any]] = causes_of_failures.breakdown
     report: ClassVar[Callable[..., Any]] = report_evaluation
     comparative_summary: ClassVar[Callable[..., Any]] = compare
 
@@ -209,7 +185,7 @@ class EvaluationScan:
         threshold: float | str,
         *,
         cause: str | None = None,
-        k: int = MOST_WORST,
+        k: int = tables.MOST_WORST,
         method: Any = None,
         query_ids: Iterable[str] | None = None,
         path: str | Path | None = None,
@@ -249,29 +225,17 @@ class EvaluationScan:
         worst = table.first_rows(condition, known.name, k, descending=not known.greater_is_better)
         every = table.frame.filter(condition)
         if path is not None:
-            write_rows(every, path)
+            frames.write_rows(every, path)
         names = [known.name, *(name for name in table.metrics if name != known.name)]
         rows = join_details(worst[names], worst.drop(columns=names))
-        counts = thresholds.FailureCounts(count_rows(every), column.n, table.n_rows - column.n)
+        counts = thresholds.FailureCounts(
+            frames.count_rows(every), column.n, table.n_rows - column.n
+        )
         result = thresholds.failures_of_rows(head, known, rows, counts, cut, threshold, rule)
         if counts.n_wrong > len(rows):
             notes.append(f'the table has the {len(rows)} worst; path="failures.parquet" writes all')
         settings = {**result.settings, "engine": self.engine}
         return replace(result, settings=settings).with_notes(*notes)
-
-    def breakdown(
-        self: Any,
-        *,
-        k: int = 5,
-        correct: Correct | CorrectNotion | None = None,
-        confidence_level: float = 0.95,
-    ) -> Result:
-        """How many queries fail for each cause, as `RAGPipelineEvaluation.breakdown`."""
-        notion = self.gated(GateSettings(correct=correct)).notion()
-        causes: Result = causes_of_failures.breakdown(
-            self, k=k, correct=notion, confidence_level=confidence_level
-        )
-        return replace(causes, settings={**causes.settings, "engine": self.engine})
 
     def plot(
         self,
@@ -314,7 +278,7 @@ class EvaluationScan:
         other: Any,
         correct: Correct | None = None,
         *,
-        k: int = MOST_WORST,
+        k: int = tables.MOST_WORST,
         path: str | Path | None = None,
         on: str | None = None,
     ) -> pd.DataFrame:
@@ -334,18 +298,18 @@ class EvaluationScan:
         check_count("k", k)
         scans = scans_among((self, other), "comparative_detailed_summary()")
         first, candidate = self._matched(scans, on)
-        return outcomes_of_scans((first, candidate), correct, k, path)
+        return pairs.outcomes_of_scans((first, candidate), correct, k, path)
 
     # -- what analyses ask
 
     def beside(self, evaluation: Scored) -> EvaluationScan:
         """An evaluation in memory as a scan of the same engine."""
-        return self._like(evaluation.name, lambda: same_engine(self.table, evaluation))
+        return self._like(evaluation.name, lambda: tables.same_engine(self.table, evaluation))
 
-    def _like(self, name: str, describe: Callable[[], ScannedTable]) -> EvaluationScan:
+    def _like(self, name: str, describe: Callable[[], tables.ScannedTable]) -> EvaluationScan:
         return EvaluationScan(name, "in memory", self.engine, describe, self._in_memory)
 
-    def fetched(self, what: str) -> Head:
+    def fetched(self, what: str) -> tables.Head:
         """All rows, by id, as an evaluation; an error if they are too many."""
         if self.n_queries > MOST_FETCHED:
             raise self.needs_memory(what)
@@ -354,14 +318,14 @@ class EvaluationScan:
     def _matched(self, scans: Sequence[EvaluationScan], on: str | None) -> list[EvaluationScan]:
         """Scans of one engine, the others with the ids that the same texts have in the first."""
         for scan in scans:
-            same_engine(self.table, scan.table)
+            tables.same_engine(self.table, scan.table)
         if on is None:
             return list(scans)
         first, *others = [scan._texts(on) for scan in scans]
         renamed = []
         for scan, own, new in zip(scans[1:], others, match_all(first, others, on), strict=True):
             ids = pd.DataFrame({QUERY_ID: own.scores.index, "new_id": new.scores.index})
-            beside = open_beside(scan.table.opened, ids).frame
+            beside = frames.open_beside(scan.table.opened, ids).frame
             frame = scan.table.frame.join(beside, on=QUERY_ID, how="inner").drop(QUERY_ID)
             table = replace(scan.table, frame=frame.rename({"new_id": QUERY_ID}))
             renamed.append(scan._like(scan.name, lambda table=table: table))  # type: ignore[misc]
@@ -376,7 +340,7 @@ class EvaluationScan:
         return self._ids_with(names)
 
     def _ids_with(self, columns: Sequence[str]) -> EvaluationSubset:
-        rows = collect(self.table.frame.select(QUERY_ID, *columns)).set_index(QUERY_ID)
+        rows = frames.collect(self.table.frame.select(QUERY_ID, *columns)).set_index(QUERY_ID)
         return EvaluationSubset(self.name, pd.DataFrame(index=rows.index), rows, {})
 
     def queries(self) -> EvaluationSubset:
@@ -387,17 +351,17 @@ class EvaluationScan:
         return self._ids_with([reference] if reference else [])
 
     @cached_property
-    def _counted(self) -> CountedTable:
-        return CountedTable.of(self.table)
+    def _counted(self) -> counted.CountedTable:
+        return counted.CountedTable.of(self.table)
 
-    def counted_table(self, clusters: Clusters | None = None) -> CountedTable:
+    def counted_table(self, clusters: Clusters | None = None) -> counted.CountedTable:
         """The columns with counts."""
-        return self._counted if clusters is None else CountedTable.of(self.table, clusters)
+        return self._counted if clusters is None else counted.CountedTable.of(self.table, clusters)
 
     def cluster_labels(self, clusters: Clusters) -> list[Any]:
         """The distinct labels of clusters."""
-        rows = CountedTable.of(self.table, clusters).sides.rows.select("cluster").unique()
-        return collect(rows)["cluster"].tolist()  # type: ignore[no-any-return]
+        rows = counted.CountedTable.of(self.table, clusters).sides.rows.select("cluster").unique()
+        return frames.collect(rows)["cluster"].tolist()  # type: ignore[no-any-return]
 
     def count_unscored(self, metrics: Iterable[str]) -> reporting.UnscoredQueries:
         """The queries without a score, by metric, state and reason."""
@@ -423,7 +387,7 @@ class EvaluationScan:
             sizes = labelled.group_by(column).agg(nw.len().alias("n"))
             n, shared = nw.col("n"), nw.when(nw.col("n") > 1).then(nw.col("n")).otherwise(0)
             sums = sizes.select(n.sum().alias("all"), nw.len().alias("k"), shared.sum().alias("s"))
-            counted = counted_clusters(column, *collect(sums).fillna(0).astype(int).iloc[0])
+            counted = counted_clusters(column, *frames.collect(sums).fillna(0).astype(int).iloc[0])
             if counted is not None:
                 return hint_of(column, counted)
         return None
@@ -438,7 +402,7 @@ class EvaluationScan:
         ]
         return list(dict.fromkeys(query_id for part in rows for query_id in part.index))
 
-    def rows_of(self, ids: Sequence[str]) -> Head:
+    def rows_of(self, ids: Sequence[str]) -> tables.Head:
         """Some queries as an evaluation."""
         rows = self.table.first_rows(nw.col(QUERY_ID).is_in(ids), None, None)
         return self.table.with_rows(rows)
@@ -452,7 +416,7 @@ class EvaluationScan:
         if settings.clusters is not None:
             rows = self.fetched("gate() with clusters")
             return GatedRun(rows, settings, resolve_units(rows, settings.clusters))
-        return answers.ScannedRun(self, settings, SUMMED if with_clusters else QUERIES)
+        return answers.ScannedRun(self, settings, counted.SUMMED if with_clusters else QUERIES)
 
     def pair_with(
         self,
@@ -466,7 +430,7 @@ class EvaluationScan:
         named = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
         matched = [self._matched([self, other], on)[1] for other in others]
         pairings = tuple(
-            CountedPairing.of(self, other, named, missing, clusters) for other in matched
+            pairs.CountedPairing.of((self, other), named, missing, clusters) for other in matched
         )
         return pairings, pairings[0].sides.units
 
@@ -477,15 +441,17 @@ class EvaluationScan:
         missing: Any,
         clusters: Clusters | None,
         on: str | None,
-    ) -> CountedLineup:
+    ) -> pairs.CountedLineup:
         """Scans, of which this is the first, as the lineup of a ranking."""
         check_choice("missing", missing, MISSING_TREATMENTS)
-        return CountedLineup.of(self._matched(scans, on), metrics, missing, clusters)
+        return pairs.CountedLineup.of(self._matched(scans, on), metrics, missing, clusters)
 
-    def run_beside(self, before: DatedRun, after: DatedRun) -> ScannedRuns:
+    def run_beside(self, before: DatedRun, after: DatedRun) -> pairs.SameScannedQueries:
         """Two runs of a history, the first of which is this scan."""
         [other] = scans_among((self, after.evaluation), "history()")[1:]
-        return ScannedRuns(before, after, (self.table, same_engine(self.table, other.table)))
+        return pairs.SameScannedQueries(
+            before, after, (self.table, tables.same_engine(self.table, other.table))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -518,18 +484,15 @@ class DrawnScan:
 
 
 def open_scan(
-    source: ScanSource,
-    options: ScanOptions,
-    construct: Construct,
-    *,
-    engine: str = AUTO,
-    memory_limit: str | None = None,
-    delimiter: str | None = None,
+    source: frames.ScanSource,
+    options: tables.ScanOptions,
+    construct: tables.Construct,
+    **opening: Any,
 ) -> EvaluationScan:
     """Open a table beyond memory; see `RAGPipelineEvaluation.scan`."""
-    opened = open_frame(source, engine=engine, memory_limit=memory_limit, delimiter=delimiter)
+    opened = frames.open_frame(source, **opening)
     return EvaluationScan(
         *(options.name or opened.name, opened.place, opened.engine),
-        lambda: describe_table(opened, options, construct),
+        lambda: tables.describe_table(opened, options, construct),
         getattr(construct, "__self__", object),
     )

@@ -22,7 +22,6 @@ from rageval_report._registry import import_arrow_module, import_parquet, import
 from rageval_report.analysis.tables import NO_GROUP, no_groups
 from rageval_report.errors import MOST_NAMED, DataError, ReaderError, UnknownNameError, named
 from rageval_report.readers import ScoreFile, read
-from rageval_report.scale.counted import Range
 from rageval_report.scale.frames import LazyTable, OpenedFrame, collect, count_rows, open_beside
 from rageval_report.scores import Correct, Metric, Scored, normalise_name
 from rageval_report.scores.cells import Cell, read_cell
@@ -50,6 +49,30 @@ _REMEDY = (
 
 # `RAGPipelineEvaluation.from_score_file`; this room is below that of evaluations.
 Construct = Callable[..., Any]
+# Cells between the least and the largest number of a column.
+MOST_CELLS = 2**16
+
+
+@dataclass(frozen=True)
+class Range:
+    """The least and the largest number of a column."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """The width of its cells: a power of two, by which numbers are divided without rounding."""
+        spread = max(self.high - self.low, abs(self.low) * 2.0**-52, abs(self.high) * 2.0**-52)
+        return 2.0 ** math.ceil(math.log2(spread / MOST_CELLS)) if spread > 0 else 1.0
+
+    def difference(self, baseline: Range) -> Range:
+        """Within what the differences lie, this less the baseline."""
+        return Range(self.low - baseline.high, self.high - baseline.low)
+
+    def including(self, number: float) -> Range:
+        """The range that holds another number, too."""
+        return Range(min(self.low, number), max(self.high, number))
 
 
 @dataclass(frozen=True)
@@ -201,7 +224,7 @@ def same_engine(first: ScannedTable, other: ScannedTable | Scored) -> ScannedTab
     opened = open_beside(first.opened, rows.reset_index(drop=True))
     scored = {str(name): scores for name, scores in other.scores.items() if scores.notna().any()}
     ranges = {name: Range(float(own.min()), float(own.max())) for name, own in scored.items()}
-    frame = opened.frame.with_columns(*(_double(n).alias(n) for n in other.metrics))
+    frame = opened.frame.with_columns(*(_double(n, opened.kind).alias(n) for n in other.metrics))
     return ScannedTable(frame, Head.of(other), len(rows), ranges, opened, lambda: other)
 
 
@@ -244,16 +267,18 @@ def describe_table(opened: OpenedFrame, options: ScanOptions, construct: Constru
     return ScannedTable(frame, head, n_rows, ranges, opened, reader.collect)
 
 
-def _double(column: str) -> nw.Expr:
+def _double(column: str, kind: str) -> nw.Expr:
     number = nw.col(column).cast(nw.Float64)
-    return nw.when(~number.is_nan()).then(number)
+    # SQLite has no NaN, and no way to ask for it.
+    return number if kind == "sqlite" else nw.when(~number.is_nan()).then(number)
 
 
 def _matches(column: str, pattern: str = _NUMERAL) -> nw.Expr:
     return nw.col(column).str.contains(pattern)
 
 
-def _count(condition: nw.Expr) -> nw.Expr:
+def count_where(condition: nw.Expr) -> nw.Expr:
+    """In how many rows a condition holds."""
     return nw.when(condition).then(1).otherwise(0).sum()
 
 
@@ -267,6 +292,7 @@ class _TableColumns:
     """
 
     place: str
+    kind: str
     id_column: str
     metrics: Mapping[str, str]
     details: Mapping[str, str]
@@ -278,7 +304,7 @@ class _TableColumns:
     def number(self, column: str, kind: Any = nw.Float64) -> nw.Expr:
         """A column as numbers, null where a cell is empty or another text."""
         if self.types[column] != nw.String:
-            return _double(column)
+            return _double(column, self.kind)
         return nw.when(_matches(column)).then(nw.col(column).str.strip_chars()).cast(kind)
 
     def query_id(self) -> nw.Expr:
@@ -335,10 +361,13 @@ class _TableColumns:
             }
             wanted[name] = {"n": x.count(), "low": x.min(), "high": x.max(), **own}
             if self.types[column] == nw.String:
-                wanted[name]["texts"] = _count(~_matches(column))
+                wanted[name]["texts"] = count_where(~_matches(column))
         like = {c for c, label in self.details.items() if _is_number(head.details, label)}
-        for column in like if opened.has_texts else ():
-            texts, integers = _count(~_matches(column)), _count(_matches(column, _INTEGER))
+        for column in like if opened.kind == "csv" else ():
+            texts, integers = (
+                count_where(~_matches(column)),
+                count_where(_matches(column, _INTEGER)),
+            )
             wanted[f" {column}"] = {"texts": texts, "integers": integers}
         named_exprs = [
             expr.alias(f"{place} {kind}")
@@ -383,7 +412,7 @@ class _TableColumns:
             low, high = metric.bounds or (-math.inf, math.inf)
             if facts["low"] < low or facts["high"] > high:
                 parts.append(frame.filter((x < low) | (x > high)).head(_MOST_ODD))
-        return [collect(part, "pyarrow") for part in parts]
+        return [collect(nw.concat(parts), "pyarrow")] if parts else []
 
     def joined(self, tables: list[Any]) -> Any:
         """Rows of Arrow together, each id once."""
@@ -406,11 +435,8 @@ class _RowReader:
 
     def collect(self) -> Any:
         """The evaluation of all rows."""
-        return self._evaluation(
-            self.read(collect(self.opened.frame, "pyarrow")),
-            strict=self.options.strict,
-            allow=self.options.allow,
-        )
+        rows, options = self.read(collect(self.opened.frame, "pyarrow")), self.options
+        return self._evaluation(rows, strict=options.strict, allow=options.allow)
 
     @property
     def _roles(self) -> dict[str, Any]:
@@ -419,19 +445,14 @@ class _RowReader:
     def read(self, rows: Any) -> ScoreFile:
         """Some rows of Arrow, as the reader of such a file gives them."""
         options, opened, buffer = self.options, self.opened, BytesIO()
-        if opened.has_texts:
+        if opened.kind == "csv":
             import_arrow_module("csv").write_csv(rows, buffer)
         else:
-            import_parquet().write_table(
-                rows.replace_schema_metadata(opened.metadata or {}), buffer
-            )
-        stated: dict[str, Any] = {
-            "query_id": options.query_id,
-            "metrics": options.metrics,
-            "roles": self._roles,
-        }
+            described = rows.replace_schema_metadata(opened.metadata or {})
+            import_parquet().write_table(described, buffer)
+        stated: Any = {"query_id": options.query_id, "metrics": options.metrics}
         try:
-            files = read(buffer.getvalue(), totals="keep", **stated)
+            files = read(buffer.getvalue(), totals="keep", roles=self._roles, **stated)
         except ReaderError as exc:
             raise ReaderError(exc.message, path=opened.place) from exc
         if len(files) != 1:
@@ -479,7 +500,8 @@ class _RowReader:
         labels = dict(zip(others, map(str, head.details.columns), strict=False))
         details = {c: label for c, label in labels.items() if label not in head.metrics}
         metrics = {name: sources[name] for name in head.metrics}
-        return _TableColumns(self.opened.place, ids[0], metrics, details, types)
+        opened = self.opened
+        return _TableColumns(opened.place, opened.kind, ids[0], metrics, details, types)
 
     def with_notes(self, head: Head, file: ScoreFile, columns: _TableColumns) -> Head:
         """The head with the notes and the doubts of all rows, which count queries."""
@@ -504,18 +526,17 @@ class _RowReader:
 
     def check_ids(self, columns: _TableColumns) -> None:
         """Refuse rows without an id, and ids that occur twice."""
-        query_id, frame = columns.query_id(), self.opened.frame
-        wrong = collect(frame.filter(query_id.is_null()).head(1))
-        if len(wrong):
-            raise ReaderError(
-                "every row needs a query id, a text or an integer; this one has none: "
-                f"{wrong.iloc[0].to_dict()!r:.200}",
-                self.opened.place,
-            )
+        query_id, frame, no_id = columns.query_id(), self.opened.frame, nw.col(QUERY_ID).is_null()
         counts = frame.select(query_id).group_by(QUERY_ID).agg(nw.len().alias("n"))
-        repeated = collect(counts.filter(nw.col("n") > 1).sort(QUERY_ID).head(MOST_NAMED + 1))
-        if len(repeated):
-            raise self._repeated(repeated[QUERY_ID].tolist())
+        wrong = collect(
+            counts.filter((nw.col("n") > 1) | no_id).sort(QUERY_ID).head(MOST_NAMED + 1)
+        )
+        if wrong[QUERY_ID].isna().any():
+            row = collect(frame.filter(query_id.is_null()).head(1)).iloc[0].to_dict()
+            what = "every row needs a query id, a text or an integer; this one has none"
+            raise ReaderError(f"{what}: {row!r:.200}", self.opened.place)
+        if len(wrong):
+            raise self._repeated(wrong[QUERY_ID].tolist())
 
     def _repeated(self, ids: list[str]) -> ReaderError:
         return ReaderError(RepeatedIdsError(ids, _REMEDY).args[0], self.opened.place)

@@ -173,6 +173,8 @@ def _check_bounds(name: str, bounds: object) -> tuple[float, float]:
 METRICS: Registry[Metric] = Registry("metric", group="rageval_report.metrics")
 
 
+# Who reads a file asks for the name of the same column many times, some hundred in a small table.
+@lru_cache(maxsize=4096)
 def normalise_name(name: str) -> str:
     """The normal form of a metric's name: snake_case, with the cutoff after an @.
 
@@ -183,13 +185,7 @@ def normalise_name(name: str) -> str:
     >>> [normalise_name(name) for name in ("nDCG@10", "recall_at_5", "ndcg_cut_10", "P_5")]
     ['ndcg@10', 'recall@5', 'ndcg@10', 'p@5']
     """
-    return _normal_form(str(name))
-
-
-# Who reads a file asks for the name of the same column many times, some hundred in a small table.
-@lru_cache(maxsize=4096)
-def _normal_form(name: str) -> str:
-    spelled = _GAPS.sub("_", _CAMEL.sub("_", name.strip())).strip("_").lower()
+    spelled = _GAPS.sub("_", _CAMEL.sub("_", str(name).strip())).strip("_").lower()
     spelled = spelled.replace("_@_", "@").replace("@_", "@").replace("_@", "@")
     match = _CUTOFF.match(spelled) or _TREC_CUTOFF.match(spelled)
     return f"{match['stem']}@{int(match['k'])}" if match else spelled

@@ -14,6 +14,8 @@ EQUIVALENT: Shown = "equivalent"
 IDENTICAL: Shown = "identical"
 UNDECIDED: Shown = "undecided"
 NOT_TESTED: Shown = "not tested"
+# Verdicts of tables, for what is not tested and for what is undecided but not worse.
+TOO_FEW, NOT_WORSE = "too few", "not worse than the margin"
 
 
 def shown_by(row: Mapping[str, Any], alpha: float) -> Shown:
@@ -43,6 +45,21 @@ def shown_by(row: Mapping[str, Any], alpha: float) -> Shown:
         return BETTER if gain > 0 else WORSE
     is_equivalent = row.get("equivalence_pvalue_adjusted", math.nan) <= alpha
     return EQUIVALENT if is_equivalent else UNDECIDED
+
+
+def verdict_word(row: Mapping[str, Any], alpha: float) -> str:
+    """The verdict of a row of a table of paired comparisons, in a word or a few.
+
+    Examples
+    --------
+    >>> row = {"n": 4, "ties": 1, "pvalue": math.nan, "pvalue_adjusted": math.nan}
+    >>> verdict_word(row, 0.05)
+    'too few'
+    """
+    shown = shown_by(row, alpha)
+    if shown == UNDECIDED and row.get("non_inferiority_pvalue_adjusted", math.nan) <= alpha:
+        return NOT_WORSE
+    return TOO_FEW if shown == NOT_TESTED else shown
 
 
 def changed_text(wins: int, losses: int, *, noun: str = "") -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rageval_report import RAGPipelineEvaluation, compare
 from rageval_report.analysis.history import trends
 from rageval_report.analysis.paired_metric import ComparisonPlan
-from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, query_set_change
+from rageval_report.analysis.runs import DatedRun, config_changes, fields_of, pair_of
 from rageval_report.errors import UnknownNameError
 
 NAN = float("nan")
@@ -374,7 +374,7 @@ def test_what_changed_of_a_gold_set_is_counted(before, after, text):
         run(str(i), ids=own, recall=[0.5] * len(own), reference=[*own.values()])
         for i, own in enumerate((before, after))
     ]
-    assert query_set_change(*runs) == text
+    assert pair_of(*runs).gold_set == text
 
 
 def test_the_answer_has_a_row_per_metric_and_says_since_when(week):

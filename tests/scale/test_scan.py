@@ -14,7 +14,7 @@ from rageval_report import RAGPipelineEvaluation
 from rageval_report.analysis.gate import failing_queries
 from rageval_report.errors import DataError
 from rageval_report.results import Result
-from rageval_report.scale import sides, tables
+from rageval_report.scale import counted, tables
 from rageval_report.scale.scan import EvaluationScan
 
 pytest.importorskip("duckdb")
@@ -129,7 +129,7 @@ def test_a_large_table_is_described_by_all_rows(
 ) -> None:
     # As if 60 rows were too many: the first five are read, the scores counted in cells.
     monkeypatch.setattr(tables, "MOST_HEAD", 5)
-    monkeypatch.setattr(sides, "MOST_LISTED_ROWS", 0)
+    monkeypatch.setattr(counted, "MOST_LISTED_ROWS", 0)
     frame = random_table(seed + 50)
     memory, scan = both(frame, tmp_path / "run.parquet")
     assert scan.metrics == memory.metrics
@@ -145,7 +145,7 @@ def test_a_large_table_is_described_by_all_rows(
 def test_continuous_scores_beyond_the_cells_have_exact_means_and_percentiles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sides, "MOST_LISTED_ROWS", 0)
+    monkeypatch.setattr(counted, "MOST_LISTED_ROWS", 0)
     rng = np.random.default_rng(7)
     latency = rng.lognormal(5.0, 1.0, 20_000)
     frame = pd.DataFrame({"query_id": [f"q{i}" for i in range(20_000)], "latency_ms": latency})

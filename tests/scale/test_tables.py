@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation
 from rageval_report.errors import ArgumentKindError, DataError, ReaderError, UnknownNameError
-from rageval_report.scale import sides, tables
+from rageval_report.scale import counted, tables
 from rageval_report.scale.scan import EvaluationScan
 
 pytest.importorskip("duckdb")
@@ -88,7 +89,7 @@ def test_every_engine_gives_the_same_numbers(
     engine: str, opener: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Counted in cells, as a large table is.
-    monkeypatch.setattr(sides, "MOST_LISTED_ROWS", 0)
+    monkeypatch.setattr(counted, "MOST_LISTED_ROWS", 0)
     scan = RAGPipelineEvaluation.scan(opener(save(FRAME, tmp_path / "run.parquet")), name="run")
     check_equal(scan)
     assert scan.evaluation_report().settings["engine"] == engine
@@ -265,6 +266,18 @@ def test_words_and_group_labels_of_texts_are_read_as_in_memory(
         pd.testing.assert_frame_equal(
             ours.frame[[*theirs.frame]], theirs.frame, check_dtype=False, rtol=1e-9
         )
+
+
+@ignore_warnings_of_engines
+def test_a_table_of_sqlite_is_counted_by_ibis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ibis")
+    monkeypatch.setattr(counted, "MOST_LISTED_ROWS", 0)
+    with sqlite3.connect(tmp_path / "scores.sqlite") as connection:
+        FRAME.to_sql("run", connection, index=False)
+    connection.close()
+    check_equal(RAGPipelineEvaluation.scan(f"sqlite:///{tmp_path}/scores.sqlite?table=run"))
 
 
 def test_tables_of_databases_are_counted_where_they_are(tmp_path: Path) -> None:
