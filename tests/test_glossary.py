@@ -24,7 +24,7 @@ PLAIN = frozenset(
     compare config correct created detailed drop duplicates embed evaluate exact find frame
     friedman from get grouped headline heterogeneity html json judging key latex load map
     markdown inspect match minimum missing n name no on paired pairings plan printed read relevant
-    required save self sentences similarity standard strict summary to verify version with
+    required save self sentences similarity standard strict summary to version with
     """.split()
 )
 # Names of the field: of authors, formulas and programs.

@@ -14,7 +14,6 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from rageval_report.errors import DataError, check_choice
 from rageval_report.stats import base
@@ -232,9 +231,12 @@ def check_labels(
 
 def are_missing(labels: npt.NDArray[Any]) -> BoolArray:
     """Whether each label is missing: None, blank text, NaN, NaT, or pandas' NA."""
-    flat = labels.ravel()
-    is_blank = [isinstance(label, str) and not label.strip() for label in flat.tolist()]
-    return np.asarray(pd.isna(flat) | np.array(is_blank, dtype=bool))
+    # What is missing does not equal itself: the comparison is False, or pandas' NA.
+    found = [
+        label is None or not str(label).strip() or str(label == label) != "True"
+        for label in labels.ravel().tolist()
+    ]
+    return np.array(found, dtype=bool)
 
 
 def number_labels(labels: npt.NDArray[Any]) -> IndexArray:
@@ -245,8 +247,9 @@ def number_labels(labels: npt.NDArray[Any]) -> IndexArray:
     >>> number_labels(np.array(["b", "a", "b"])).tolist()
     [0, 1, 0]
     """
+    numbers: dict[object, int] = {}
     try:
-        return pd.factorize(labels)[0]
+        return np.array([numbers.setdefault(x, len(numbers)) for x in labels.tolist()], np.int64)
     except TypeError as exc:
         raise DataError(f"clusters must be texts, numbers or other plain labels: {exc}") from exc
 
