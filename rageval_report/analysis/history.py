@@ -233,22 +233,22 @@ def trends(
     pairs = [pair for metric in chosen for pair in _pairs_of(metric, runs, first)]
     if plan.interval == "auto" and len(pairs) > MOST_INVERTED:
         plan = replace(plan, interval="t")
-    told = _Trends(runs, first, chosen, pairs, fields, correction, plan, clusters)
+    trend = _Trends(runs, first, chosen, pairs, fields, correction, plan, clusters)
     names = list(dict.fromkeys(run.evaluation.name for run in runs))
     of = f"{len(runs)} runs" if len(names) > _MOST_IN_TITLE else " and ".join(names)
     return History(
         f"History of {of}" + (f", against {first.name}" if len(runs) > 1 else ""),
-        pd.DataFrame([row for metric in chosen for row in told.rows(metric)]),
+        pd.DataFrame([row for metric in chosen for row in trend.rows(metric)]),
         {
             "baseline": first.name,
             "fixed": tuple(fields),
             **plan.settings(),
             "correction": correction,
-            "family_size": told.n_tests,
+            "family_size": trend.n_tests,
             **clusters_setting(clusters),
             **engine_setting(first.evaluation),
         },
-        (*_doubts(runs), *told.notes(), *unnamed_clusters(first.evaluation, clusters)),
+        (*_doubts(runs), *trend.notes(), *unnamed_clusters(first.evaluation, clusters)),
         headline=("run", "n", "mean", "ci_low", "ci_high", "change", "difference", "marks"),
         grouped_by="metric",
         runs=tuple(runs),
@@ -348,13 +348,13 @@ class _Trends:
     def steps(self) -> dict[tuple[str, str, str], _Step]:
         """The steps by metric, earlier and later run; p-values are corrected over the table."""
         steps = dict.fromkeys((metric.name, a.name, b.name) for metric, a, b in self.pairs)
-        found: dict[tuple[str, str, str], _Step] = {}
+        compared: dict[tuple[str, str, str], _Step] = {}
         # Two runs are paired once, not once per metric.
         for before, after in dict.fromkeys(pair[1:] for pair in self.pairs):
             shared = [metric for metric, *pair in self.pairs if pair == [before, after]]
             for name, step in self._compare(before, after, shared):
-                found[name, before.name, after.name] = step
-        ordered = {key: found[key] for key in steps}
+                compared[name, before.name, after.name] = step
+        ordered = {key: compared[key] for key in steps}
         corrected = correct_in_family(*self._tests(ordered), self.correction).tolist()
         for step, pvalue in zip(ordered.values(), corrected, strict=True):
             step["pvalue_adjusted"] = pvalue

@@ -177,8 +177,8 @@ def monitor_batches(
     needed, unit = 2.0 / alpha, "queries" if clusters is None else "clusters"
     pairs = zip(watched, adjusted, strict=True)
     paths = [each.path(batches, evalues, needed) for each, evalues in pairs]
-    found = zip(watched, paths, evidence, strict=True)
-    rows = [each.finding(path, bets.starts, needed, unit) for each, path, bets in found]
+    followed = zip(watched, paths, evidence, strict=True)
+    rows = [each.finding(path, bets.starts, needed, unit) for each, path, bets in followed]
     return Monitoring(
         f"Monitoring against {reference.name}",
         pd.DataFrame(rows),

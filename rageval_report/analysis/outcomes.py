@@ -71,7 +71,10 @@ def _outcome_masks(ours: pd.Series, theirs: pd.Series) -> list[BoolArray]:
     known = (ours.notna() & theirs.notna()).to_numpy()
     first, second = (side.fillna(False).to_numpy(dtype=bool) for side in (ours, theirs))
     outcomes = ((True, True), (False, False), (True, False), (False, True))
-    return [*(known & (first == one) & (second == two) for one, two in outcomes), ~known]
+    return [
+        *(known & (first == ours_is) & (second == theirs_is) for ours_is, theirs_is in outcomes),
+        ~known,
+    ]
 
 
 def outcome_frame(

@@ -100,8 +100,8 @@ class Variance(Drawn):
         best = min((own for own in designs if own["cost"] > 0), key=lambda d: d["cost"], default={})
         if best:
             queries, runs, judges = (
-                f"{rounded_count(n)} {one if n == 1 else plural}"
-                for one, plural in _PLURALS.items()
+                f"{rounded_count(n)} {factor if n == 1 else plural}"
+                for factor, plural in _PLURALS.items()
                 for n in (best[f"n_{plural}"],)
             )
             advice = (
@@ -202,7 +202,7 @@ class Variance(Drawn):
         rows: list[dict[str, Any]] = []
         for change, n in ways.items():
             row: dict[str, Any] = {"metric": metric, "change": change}
-            row |= {f"n_{plural}": n[one] if n else math.nan for one, plural in _PLURALS.items()}
+            row |= {f"n_{plural}": n[own] if n else math.nan for own, plural in _PLURALS.items()}
             error = parts.standard_error_of(n, fixed) if n else math.nan
             cost = prices.of(n) if n else math.nan
             row |= {"standard_error": error, "cost": cost, "cost_ratio": cost / prices.of(now)}

@@ -179,19 +179,21 @@ def write(
     text: str,
     place: tuple[float, float],
     shift: tuple[float, float] | None = None,
-    **look: Any,
+    **look: object,
 ) -> Text:
     """Write small text at a place, or moved from it by points; centred unless said otherwise."""
-    usual = {"ha": "center", "va": "center", "fontsize": SMALL, "color": ink(), **look}
+    usual: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL, "color": ink()}
+    usual |= look
     if shift is None:
         return ax.text(*place, plain(text), **usual)
     return ax.annotate(plain(text), place, shift, textcoords="offset points", **usual)
 
 
-def draw_interval(ax: Axes, place: float, low: float, high: float, **look: Any) -> None:
+def draw_interval(ax: Axes, place: float, low: float, high: float, **look: object) -> None:
     """Draw a horizontal interval, if both of its ends are known."""
+    usual: dict[str, Any] = {"linewidth": 1.8, "zorder": 2, **look}
     if math.isfinite(low) and math.isfinite(high):
-        ax.hlines(place, low, high, **{"linewidth": 1.8, "zorder": 2, **look})
+        ax.hlines(place, low, high, **usual)
 
 
 def draw_rings(ax: Axes, places: pd.Series, values: pd.Series, area: float) -> None:

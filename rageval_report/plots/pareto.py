@@ -67,11 +67,11 @@ def pareto(
     pipeline is ahead, which is not shown), grey circles are shown to be dominated. The percentages
     are the shares of resamples of the queries in which a pipeline is on the front.
     """
-    given: Any = subject
-    if isinstance(given, Result) and not hasattr(given, "axes") and hasattr(given, "pareto"):
-        given = given.pareto()
+    answer: Any = subject
+    if isinstance(answer, Result) and not hasattr(answer, "axes") and hasattr(answer, "pareto"):
+        answer = answer.pareto()
     what = "a Pareto front: rank(first, second, ...).pareto()"
-    front: subjects.ParetoFront = subjects.result_with(given, "axes", what)
+    front: subjects.ParetoFront = subjects.result_with(answer, "axes", what)
     across, up = _two_of(front, x, y)
     frame = front.frame
     short = shorten_names(frame["pipeline"])

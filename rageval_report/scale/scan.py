@@ -487,10 +487,11 @@ def open_scan(
     source: frames.ScanSource,
     options: tables.ScanOptions,
     construct: tables.Construct,
-    **opening: Any,
+    **opening: object,
 ) -> EvaluationScan:
     """Open a table beyond memory; see `RAGPipelineEvaluation.scan`."""
-    opened = frames.open_frame(source, **opening)
+    settings: dict[str, Any] = opening
+    opened = frames.open_frame(source, **settings)
     return EvaluationScan(
         *(options.name or opened.name, opened.place, opened.engine),
         lambda: tables.describe_table(opened, options, construct),

@@ -64,9 +64,8 @@ def bootstrap_interval(
     level = base.check_level(confidence_level)
     if degenerate := interval_without_spread(column, method, level):
         return degenerate
-    means, variances = _resampled_moments(
-        column, base.check_resamples(n_resamples), base.check_seed(seed)
-    )
+    drawing = base.check_resamples(n_resamples), base.check_seed(seed)
+    means, variances = _resampled_moments(column, *drawing)
     tail = (1.0 - level) / 2.0
     if method == "studentised":
         is_flat = variances <= _NO_SPREAD

@@ -232,11 +232,11 @@ def check_labels(
 def are_missing(labels: npt.NDArray[Any]) -> BoolArray:
     """Whether each label is missing: None, blank text, NaN, NaT, or pandas' NA."""
     # What is missing does not equal itself: the comparison is False, or pandas' NA.
-    found = [
+    is_missing = [
         label is None or not str(label).strip() or str(label == label) != "True"
         for label in labels.ravel().tolist()
     ]
-    return np.array(found, dtype=bool)
+    return np.array(is_missing, dtype=bool)
 
 
 def number_labels(labels: npt.NDArray[Any]) -> IndexArray:
