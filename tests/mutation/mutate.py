@@ -67,41 +67,49 @@ PACKAGE = ROOT / warm.PACKAGE
 KEPT = ROOT / ".mutation" / "lines.json"
 EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
 
-# The folder of a room in the package, and its tests where they are more than its mirror.
-ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
+COMPARISON = ("compare", "family", "paired_metric", "pairing", "verdicts")
+# The folder of a room in the package, or its files, and its tests if these are not its mirror.
+ROOMS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "comparison": (
-        "analysis/comparing",
+        tuple(f"analysis/{name}.py" for name in COMPARISON),
         (
             "tests/analysis/comparing",
             "tests/analysis/test_family.py",
             "tests/cli/test_cli_compare.py",
         ),
     ),
-    "retrieval": ("rankings", ()),
+    "retrieval": (("rankings",), ()),
 }
 OUTCOMES = ("killed", "timed out", "survived", "not covered", "not run")
 
 
 @dataclass(frozen=True)
 class Room:
-    """A folder of the package and the paths of its tests."""
+    """Folders or files of the package and the paths of their tests."""
 
     name: str
-    folder: str
+    places: tuple[str, ...]
     tests: tuple[str, ...]
 
     @classmethod
     def named(cls, name: str) -> Room:
-        folder, tests = ROOMS.get(name, (name, ()))
-        if not (PACKAGE / folder).exists():
-            raise SystemExit(f"--rooms: the package has no folder {folder!r}")
-        mirror = f"tests/{folder}"
+        places, tests = ROOMS.get(name, ((name,), ()))
+        for place in places:
+            if not (PACKAGE / place).exists():
+                raise SystemExit(f"--rooms: the package has no folder {place!r}")
+        mirror = f"tests/{places[0]}"
         mirrored = (mirror,) if not tests and (ROOT / mirror).exists() else tests
-        return cls(name, f"{PACKAGE.name}/{folder}", (*mirrored, f"{PACKAGE.name}/{folder}"))
+        inside = tuple(f"{PACKAGE.name}/{place}" for place in places)
+        return cls(name, inside, (*mirrored, *inside))
 
     def files(self) -> list[str]:
-        inside = sorted((ROOT / self.folder).rglob("*.py"))
-        return [path.relative_to(ROOT).as_posix() for path in inside]
+        places = [ROOT / place for place in self.places]
+        inside = [
+            path
+            for place in places
+            for path in ([place] if place.is_file() else place.rglob("*.py"))
+        ]
+        return [path.relative_to(ROOT).as_posix() for path in sorted(inside)]
 
 
 @dataclass
