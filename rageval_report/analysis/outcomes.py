@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from rageval_report.analysis.pairing import check_evaluations
-from rageval_report.errors import AlignmentError, DataError
+from rageval_report.analysis.pairing import check_unique_names
+from rageval_report.errors import AlignmentError, ArgumentKindError, DataError, describe_kind
 from rageval_report.scores import Correct, Scored
 from rageval_report.scores.align import align
 from rageval_report.scores.correct import HOW_TO_SAY
@@ -54,7 +54,12 @@ def outcome_table(
 
 def check_two_names(evaluation: Scored, other: Scored) -> tuple[str, str]:
     """The names of two runs, which are parts of the names of columns; `DataError` if equal."""
-    check_evaluations((evaluation, other), "comparative_detailed_summary(other)")
+    if not (hasattr(other, "scores") and hasattr(other, "metrics")):
+        raise ArgumentKindError(
+            f"other must be a RAGPipelineEvaluation; got {describe_kind(other)}. Make one with "
+            "RAGPipelineEvaluation(name, data)"
+        )
+    check_unique_names((evaluation, other))
     return evaluation.name, other.name
 
 

@@ -170,7 +170,7 @@ def plan(
     tests = len(known) if n_tests is None else arguments.check_count("n_tests", n_tests)
     is_guessed = correlation is None and candidate is None
     rows = [
-        _PlannedRow(difference, *design, (1.0 - level) / tests, power).row(each, is_guessed=is_guessed)
+        _Planned(difference, *design, (1.0 - level) / tests, power).row(each, is_guessed=is_guessed)
         for each in known
         for difference in _differences_of(each, differences)
         for design in _designs(each, repeats, judges)
@@ -379,7 +379,7 @@ def _learn(
 
 
 @dataclass(frozen=True)
-class _PlannedRow:
+class _Planned:
     """A difference to show, with runs and judges of each query, a level and a power."""
 
     difference: float

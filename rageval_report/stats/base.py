@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, Self, TypeAlias, TypeGuard, get_args
 
 import numpy as np
@@ -123,9 +124,10 @@ def check_probability(name: str, value: float) -> float:
     >>> check_probability("alpha", 0.05)
     0.05
     """
-    if not 0.0 < value < 1.0:
+    is_number = isinstance(value, Real)
+    if not (is_number and 0.0 < value < 1.0):
         # 95 is a percentage; 1 % as 1 is rarer than a misplaced 1.0, so that 1 gets no hint.
-        hint = f"; did you mean {value / 100}?" if 1 < value < 100 else ""
+        hint = f"; did you mean {value / 100}?" if is_number and 1 < value < 100 else ""
         raise DataError(f"{name} must lie between 0 and 1; got {value}{hint}")
     return float(value)
 
@@ -138,7 +140,7 @@ def check_positive(name: str, value: float) -> float:
     >>> check_positive("margin", 0.02)
     0.02
     """
-    if not 0.0 < value < float("inf"):
+    if not (isinstance(value, Real) and 0.0 < value < float("inf")):
         raise DataError(f"{name} must be a finite number > 0; got {value}")
     return float(value)
 
@@ -161,7 +163,7 @@ def check_integer(name: str, value: int, least: int) -> int:
     >>> check_integer("looks", 5, 1)
     5
     """
-    if not least <= value < float("inf") or int(value) != value:
+    if not (isinstance(value, Real) and least <= value < float("inf") and int(value) == value):
         raise DataError(f"{name} must be an integer >= {least}; got {value}")
     return int(value)
 

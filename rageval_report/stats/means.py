@@ -39,6 +39,7 @@ _POSITIONS: dict[PercentileMethod, Callable[[FloatArray, int], FloatArray]] = {
     "linear": lambda shares, n: shares * (n - 1),
     "upper": lambda shares, n: np.minimum(np.floor(shares * n), n - 1.0),
 }
+_UNIT: Bounds = (0.0, 1.0)
 # A probability that misses the level only by rounding does not miss it.
 _ROUNDING = 1.0 + 1e-12
 
@@ -129,9 +130,7 @@ def interval_of_count(
     """
     counts = np.array([n - n_true, n_true], dtype=np.float64)
     column = Column.of_counts(np.flatnonzero(counts).astype(np.float64), counts[counts > 0.0])
-    return mean_interval(
-        column, method=method, confidence_level=confidence_level, bounds=(0.0, 1.0)
-    )
+    return mean_interval(column, method=method, confidence_level=confidence_level, bounds=_UNIT)
 
 
 def _wilson(column: Column, *, confidence_level: float, **_options: object) -> Interval:
@@ -147,7 +146,7 @@ def _wilson(column: Column, *, confidence_level: float, **_options: object) -> I
 def _clopper_pearson(column: Column, *, confidence_level: float, **_options: object) -> Interval:
     """Clopper and Pearson's exact interval of a share (1934, Biometrika 26), which is Gaffke's."""
     _check_binary(column, "clopper-pearson")
-    interval = _gaffke(column, confidence_level=confidence_level, bounds=(0.0, 1.0))
+    interval = _gaffke(column, confidence_level=confidence_level, bounds=_UNIT)
     return replace(interval, method="clopper-pearson")
 
 
@@ -183,7 +182,7 @@ def _choose_method(column: Column, bounds: Bounds | None, kind: ScoreKind | None
     """The method that "auto" stands for."""
     is_bounded = base.are_finite(bounds)
     if kind is None:
-        is_share = column.is_binary and bounds in (None, (0.0, 1.0))
+        is_share = column.is_binary and bounds in (None, _UNIT)
         kind = "binary" if is_share else "proportion" if is_bounded else "real"
     check_choice("kind", kind, get_args(ScoreKind))
     # A single score of 0 or 1 does not show that there are no others.

@@ -108,9 +108,8 @@ def required_n(d_z: float, power: float = 0.8, *, alpha: float = 0.05) -> int:
     if effect < NO_EFFECT:
         raise DataError(f"d_z must not be 0: no number of queries shows such an effect; got {d_z}")
 
-    return int(
-        smallest_number(lambda n: _power(effect * math.sqrt(n), n, alpha) >= power, 2, math.inf)
-    )
+    n = smallest_number(lambda n: _power(effect * math.sqrt(n), n, alpha) >= power, 2, math.inf)
+    return int(n)
 
 
 def minimum_detectable_difference(

@@ -6,9 +6,10 @@ Usage::
 
 Every input is a seed (a file of `tests/golden` or one that is written here) after a few mutations
 of its bytes, its JSON values, its cells or its encoding; or a call of a public function with
-arguments of wrong kinds. An input may be read, or refused with a `RagevalError`. Any other
-exception, a warning of another library, and a reading that takes longer than 20 seconds is
-*foreign*; such an input is kept in a folder, and the exit code is 1.
+arguments of wrong kinds. An input may be read, or refused with a `RagevalError`; arguments of wrong
+kinds also with Python's own errors for them. Any other exception, a warning of another library, and
+a reading that takes longer than 20 seconds is *foreign*; such an input is kept in a folder, and the
+exit code is 1.
 
 A table that is read without a note is compared cell by cell with a plain reading of the same bytes:
 by the csv module, the json module, pyarrow's lists, or openpyxl. What is not equal is *different*,
@@ -1199,6 +1200,10 @@ def stop(*_: object) -> None:
     raise TooSlowError(f"more than {SLOWEST} seconds")
 
 
+# What Python says of a text where a number is expected, or of a number where a table is.
+_OF_WRONG_KINDS = (TypeError, AttributeError, ValueError)
+
+
 def run_input(case: Input, outcomes: Outcomes) -> None:
     outcomes.add(case, "inputs")
     signal.setitimer(signal.ITIMER_PROF, SLOWEST)  # of the processor: others may be busy
@@ -1210,6 +1215,9 @@ def run_input(case: Input, outcomes: Outcomes) -> None:
     except KeyboardInterrupt:
         raise
     except BaseException as exc:  # whatever it is, it is counted
+        if case.group == "arguments" and isinstance(exc, _OF_WRONG_KINDS):
+            outcomes.add(case, "refused")
+            return
         outcomes.add(case, "foreign")
         frames = traceback.extract_tb(exc.__traceback__)
         place = next((f for f in reversed(frames) if "rageval_report" in f.filename), frames[-1])
