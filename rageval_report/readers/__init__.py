@@ -62,7 +62,7 @@ _HERE = __name__
 _PACKAGE = _HERE.partition(".")[0]
 _RANKINGS = "rankings"
 _MOST_NEAREST = 3
-_USERS_LINE = 8  # from here through read_scores to the line that calls it
+_USERS_LINE = 7  # from here through read_scores to the line that calls it
 
 READERS: Registry[Reader] = Registry(
     "reader",

@@ -39,7 +39,7 @@ from rageval_report.types import JsonObject
 RecordFields = dict[str, Any]  # the fields of a record and its metadata, by name
 
 # Stack levels from the warnings here to the line that called `load_dataset`.
-_CALLER = 4
+_CALLER = 3
 
 
 @dataclass(frozen=True)

@@ -674,7 +674,7 @@ def generate_golden(
                     f"{n_missing} of {n} {kind} questions could not be made; see what was "
                     "rejected, or give more documents",
                     RagevalWarning,
-                    stacklevel=3,
+                    stacklevel=2,
                 )
     rejected = pd.DataFrame(collection.rejected, columns=["kind", "passage", "question", "reason"])
     return Generated(tuple(collection.items), rejected, replies.n_asked, replies.n_replayed)
@@ -869,10 +869,10 @@ def ground_truth(
     n_without = len(records) - len(queries)
     if n_without:
         message = f"{n_without} queries have no highly relevant document, and are left out"
-        warnings.warn(message, RagevalWarning, stacklevel=3)
+        warnings.warn(message, RagevalWarning, stacklevel=2)
     if skipped:
         listed = named(f"{query_id} ({reason})" for query_id, reason in skipped.items())
-        warnings.warn(f"no answer was written for {listed}", RagevalWarning, stacklevel=3)
+        warnings.warn(f"no answer was written for {listed}", RagevalWarning, stacklevel=2)
     if not items:
         raise DataError("no query could be given an answer; the warnings say why")
     return items

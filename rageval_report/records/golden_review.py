@@ -400,7 +400,7 @@ def _check_decisions(items: Sequence[GoldenItem], decisions: Mapping[str, Decisi
             f"texts were changed although the decision is not edit: {named(edited)}. These items "
             "stay as they were; write edit if the change is intended",
             RagevalWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
 
 

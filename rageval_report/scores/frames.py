@@ -16,7 +16,7 @@ from rageval_report.errors import ArgumentKindError, DataError, RagevalWarning, 
 from rageval_report.files.inputs import is_file_input
 
 # The number of frames of the stack from a warning here to the line that constructs an evaluation.
-_CALLER_LEVEL = 7
+_CALLER_LEVEL = 6
 
 
 def to_pandas(
