@@ -435,7 +435,7 @@ class Figure:
 
     @cached_property
     def too_few(self) -> str:
-        """Why there is no test: the units are too few; empty if they suffice."""
+        """Why there is no test: too few queries or clusters. Empty if there is a test."""
         if self.by_query is not None:
             is_short = self.n < FEWEST_UNITS
             return f"{self.n}; at least {FEWEST_UNITS} are needed" if is_short else ""
@@ -507,7 +507,7 @@ class Figure:
     def mean_limits(self) -> FloatArray:
         """The lower and the upper limits of each pipeline, by the same rule as those of any mean.
 
-        A figure that is no mean over queries has the expanded percentiles of its resamples.
+        A percentile has the expanded percentile interval of its resamples, as it is not a mean.
         """
         level, bounds = self.settings.confidence_level, self._bounds
         if self.by_query is None:

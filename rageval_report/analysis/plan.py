@@ -292,7 +292,7 @@ class _Known:
         return self.test_of_sd(math.sqrt(variance)) if variance > 0.0 else None
 
     def _discordant(self, difference: float) -> _Shares | None:
-        """The shares for a gain of this size, or a loss if there is no room for a gain; or None."""
+        """The shares after a gain of this size, or a loss if a gain does not fit; or None."""
         if not math.isnan(self.changed):
             changed = min(max(self.changed, difference), 1.0)
             return _Shares((changed - difference) / 2.0, (changed + difference) / 2.0)

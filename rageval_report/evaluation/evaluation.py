@@ -477,6 +477,8 @@ class RAGPipelineEvaluation:
     ) -> None:
         if not isinstance(name, str) or not name.strip():
             raise DataError(f"name must be a text such as 'baseline'; got {name!r}")
+        if config is not None and not isinstance(config, Mapping):
+            raise DataError(f"config must be a mapping of settings; got {config!r:.60}")
         self._name = name
         self._correct = correct
         self._table = table

@@ -8,6 +8,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
+from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -168,7 +169,7 @@ def record_table(
     """
     check_choice("unretrieved_citations", unretrieved_citations, get_args(UnretrievedCitations))
     check_choice("unplaced_gold", unplaced_gold, get_args(UnplacedGold))
-    if not 0.0 < overlap <= 1.0:
+    if not (isinstance(overlap, Real) and 0.0 < overlap <= 1.0):
         raise DataError(f"overlap must be > 0 and <= 1, e.g. 0.5; got {overlap!r}")
     frame = _with_usual_names(to_pandas(data, parameter="records", file_reader="read_records"))
     if not len(frame):

@@ -269,7 +269,7 @@ def describe_table(opened: OpenedFrame, options: ScanOptions, construct: Constru
 
 def _double(column: str, kind: str) -> nw.Expr:
     number = nw.col(column).cast(nw.Float64)
-    # SQLite has no NaN, and no way to ask for it.
+    # SQLite stores NaN as NULL, and has no function that tests for NaN.
     return number if kind == "sqlite" else nw.when(~number.is_nan()).then(number)
 
 

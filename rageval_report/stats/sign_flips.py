@@ -54,7 +54,7 @@ _MOST_STAIRS = 22
 # While a limit is searched p-values have this many digits (1e-7, see `sign_sums.DIGITS`), and the
 # limit is known to this part of the half width.
 _SEARCH_DIGITS = 17.0
-_PRECISION = 1e-7
+_PRECISION = 1e-9
 # A limit that may not be zero lies this far from it, relative to the mean.
 _BESIDE = 1e-13
 

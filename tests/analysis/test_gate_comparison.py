@@ -146,8 +146,7 @@ def test_turning_a_metric_round_changes_no_verdict(pairs):
     other = compare(*lower).gate("no_regression(word_error_rate, margin=0.1)").frame
     assert one["pvalue"][0] == pytest.approx(other["pvalue"][0], abs=1e-9)
     assert one["value"][0] == pytest.approx(-other["value"][0], abs=1e-12)
-    # Limits are searched to 1e-7 of the width, which is at most 1.8 here.
-    assert one["ci_low"][0] == pytest.approx(-other["ci_high"][0], abs=2e-7, nan_ok=True)
+    assert one["ci_low"][0] == pytest.approx(-other["ci_high"][0], abs=1e-9, nan_ok=True)
 
 
 # -- the other figures

@@ -1201,7 +1201,7 @@ def stop(*_: object) -> None:
 
 
 # What Python says of a text where a number is expected, or of a number where a table is.
-_OF_WRONG_KINDS = (TypeError, AttributeError, ValueError)
+_OF_WRONG_KINDS = (TypeError, AttributeError)
 
 
 def run_input(case: Input, outcomes: Outcomes) -> None:
