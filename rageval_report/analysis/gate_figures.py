@@ -103,7 +103,8 @@ class Measurement:
 
     ``value`` is NaN if it cannot be computed; ``low`` and ``high`` are NaN without an interval. If
     the value is a limit of an interval, these are the limits around ``estimate``.
-    ``n_unscored`` counts the queries without a score to which the metric applies; ``n_clusters`` is 0 if each query counts by itself.
+    ``n_unscored`` counts the queries without a score to which the metric applies; ``n_clusters`` is
+    0 if each query counts by itself.
     ``too_few`` says why a rule on the value has too few queries, ``without_spread`` what is equal,
     such as "scores", if the interval has no width for this reason; ``is_impossible`` that more
     scores would give no interval either, for the reason in the first note. ``test`` is that of a
