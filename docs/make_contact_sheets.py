@@ -138,25 +138,21 @@ def calls(case: Case) -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
     drawn = {
         "agreement": (_calibration(first, second), (), {}),
         "box": (first, (), {}),
-        "correlation": (first, (), {}),
         "differences": (compare(first, second), ("faithfulness",), {}),
         "distribution": (second, ("faithfulness",), {"threshold": 0.5}),
-        "ecdf": (first, ("faithfulness",), {"other": evaluations[1:6]}),
         "forest": (comparison, (), {}),
         "groups": (ranking, ("faithfulness",), {}),
         "heat": (ranking, (), {}),
         "leaderboard": (ranking, (), {}),
         "monitor": (monitor(weeks), ("faithfulness",), {}),
         "noise": (variance(first, second.with_name(first.name)), (), {}),
-        "outcomes": (comparison, (), {}),
         "pareto": (ranking, (), {}),
-        "scatter": (first, ("faithfulness",), {"other": second}),
         "slices": (comparison if len(case.names) < 5 else first, (), {"by": "topic"}),
         "strip": (compare(first, second), (), {}),
         "trends": (history(evaluations), (), {}),
     }
-    # A single metric has no correlations and no front.
-    lacking = set() if several else {"correlation", "pareto"}
+    # A single metric has no front.
+    lacking = set() if several else {"pareto"}
     return {kind: call for kind, call in drawn.items() if kind in PLOTS and kind not in lacking}
 
 

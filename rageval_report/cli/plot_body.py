@@ -84,21 +84,6 @@ def _single(evaluations: Evaluations, options: DrawArguments) -> Drawing:
     return evaluations[0], {}
 
 
-def _pair(evaluations: Evaluations, options: DrawArguments) -> Drawing:
-    if len(evaluations) > 2:
-        raise click.UsageError(
-            f"The plot {options.kind!r} draws up to two pipelines; got {len(evaluations)}."
-        )
-    return _side_by_side(evaluations, options)
-
-
-def _side_by_side(evaluations: Evaluations, _options: DrawArguments) -> Drawing:
-    first, *others = evaluations
-    if not others:
-        return first, {}
-    return first, {"other": others[0] if len(others) == 1 else others}
-
-
 def _compare(evaluations: Evaluations, options: DrawArguments) -> Comparison:
     if len(evaluations) < 2:
         raise click.UsageError(f"The plot {options.kind!r} draws a comparison: name a second file.")
@@ -158,19 +143,17 @@ def _noise(evaluations: Evaluations, options: DrawArguments) -> Drawing:
 _OF_RUNS: frozenset[PlotSubject] = frozenset({"history", "monitoring", "noise"})
 
 # What scans draw without every score in memory.
-_OF_SCANS = frozenset({"box", "distribution", "ecdf", "forest", "slices"})
-_OF_SCANS |= {"groups", "heat", "leaderboard", "outcomes", "strip"}
+_OF_SCANS = frozenset({"box", "distribution", "forest", "slices"})
+_OF_SCANS |= {"groups", "heat", "leaderboard", "strip"}
 
 _DRAWINGS: dict[PlotSubject, Drawer] = {
     "calibration": _calibration,
     "comparison": _comparison,
     "evaluation": _single,
-    "evaluations": _side_by_side,
     "front": _front,
     "history": _trends,
     "monitoring": _monitoring,
     "noise": _noise,
-    "pair": _pair,
     "ranking": _ranking,
     "slices": _slices,
 }

@@ -33,19 +33,15 @@ _HERE = "rageval_report.plots"
 _ENTRIES = (
     Plot("agreement", f"{_HERE}.agreement:agreement", "calibration", 1, ()),
     Plot("box", f"{_HERE}.box:box", "evaluation"),
-    Plot("correlation", f"{_HERE}.relations:correlation", "evaluation"),
     Plot("differences", f"{_HERE}.differences:differences", "comparison", 1, ("metric",)),
     Plot("distribution", f"{_HERE}.distribution:distribution", "evaluation", None, ("metric",)),
-    Plot("ecdf", f"{_HERE}.ecdf:ecdf", "evaluations", None, ("metric",)),
     Plot("forest", f"{_HERE}.forest:forest", "comparison"),
     Plot("groups", f"{_HERE}.ranking:groups", "ranking", 1, ("metric",)),
     Plot("heat", f"{_HERE}.heat:heat", "ranking"),
     Plot("leaderboard", f"{_HERE}.ranking:leaderboard", "ranking"),
     Plot("monitor", f"{_HERE}.monitoring:monitor", "monitoring", 1, ("metric",)),
     Plot("noise", f"{_HERE}.noise:noise", "noise"),
-    Plot("outcomes", f"{_HERE}.outcomes:outcomes", "comparison"),
     Plot("pareto", f"{_HERE}.pareto:pareto", "front", 2, ()),
-    Plot("scatter", f"{_HERE}.relations:scatter", "pair", 2, ("x", "y")),
     Plot("slices", f"{_HERE}.slices:slices", "slices"),
     Plot("strip", f"{_HERE}.strip:strip", "comparison"),
     Plot("trends", f"{_HERE}.trends:trends", "history"),
@@ -80,7 +76,7 @@ def plot(
     Parameters
     ----------
     subject : RAGPipelineEvaluation, Comparison, Ranking, ParetoFront, Calibration, Result of slices
-        What to draw; "differences", "forest" and "outcomes" take an evaluation too, with
+        What to draw; "differences", "forest" and "strip" take an evaluation too, with
         ``other=``, and "slices" takes either with ``by=``.
     kind : str or Plot
         A name of the table `PLOTS`, or an entry of it. A plot from outside is known to type

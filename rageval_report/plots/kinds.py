@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 PlotSubject: TypeAlias = Literal[
     "evaluation",
-    "pair",
-    "evaluations",
     "comparison",
     "slices",
     "ranking",
@@ -46,9 +44,6 @@ class Plot:
         What it draws, and so what the command line makes of the FILEs that a user names:
 
         - "evaluation": one pipeline; exactly one FILE.
-        - "pair": one pipeline, or a second one beside it, passed as ``other=``.
-        - "evaluations": one pipeline, or any number of others, passed as ``other=``: the second
-          one itself, or the list of all others.
         - "comparison": ``compare(first, *others, metrics=metrics)``; two FILEs or more.
         - "slices": one pipeline, passed with ``by=``, the column of ``--by``; or the slices of a
           comparison, ``compare(...).slices(by)``.
@@ -118,9 +113,8 @@ class Plot:
 
         Examples
         --------
-        >>> scatter = Plot("scatter", "a:b", most_metrics=2, metric_parameters=("x", "y"))
-        >>> scatter.metric_options(["recall", "mrr"])
-        {'x': 'recall', 'y': 'mrr'}
+        >>> Plot("groups", "a:b", most_metrics=1, metric_parameters=("metric",)).metric_options(["mrr"])
+        {'metric': 'mrr'}
         >>> Plot("box", "a:b").metric_options(["recall", "mrr"])
         {'metrics': ['recall', 'mrr']}
         """

@@ -21,17 +21,13 @@ ForestScale: TypeAlias = Literal["own", "range", "baseline"]
 # The built-in plots of each subject. A plot from outside is passed as its entry, `PLOTS["radar"]`.
 EvaluationPlot: TypeAlias = Literal[
     "box",
-    "correlation",
     "differences",
     "distribution",
-    "ecdf",
     "forest",
-    "outcomes",
-    "scatter",
     "slices",
     "strip",
 ]
-ComparisonPlot: TypeAlias = Literal["differences", "forest", "outcomes", "slices", "strip"]
+ComparisonPlot: TypeAlias = Literal["differences", "forest", "slices", "strip"]
 RankingPlot: TypeAlias = Literal["groups", "heat", "leaderboard", "pareto"]
 FrontPlot: TypeAlias = Literal["pareto"]
 CalibrationPlot: TypeAlias = Literal["agreement"]

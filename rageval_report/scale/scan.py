@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 # What a scan has of the evaluation of its first rows, whose metrics and notes are those of all.
 _OF_HEAD = ("metrics", "notes", "roles", "config", "created")
 # Plots of the counts of one metric at a time, and of tables.
-_DRAWN_FROM_COUNTS = ("distribution", "ecdf", "box", "forest", "slices")
+_DRAWN_FROM_COUNTS = ("distribution", "box", "forest", "slices")
 # Tables of no more rows are fetched by what needs every row and no statistics of its own.
 MOST_FETCHED = 2**20
 
@@ -248,7 +248,7 @@ class EvaluationScan:
 
         Parameters
         ----------
-        kind : {"distribution", "ecdf", "box", "slices", "forest"}
+        kind : {"distribution", "box", "slices", "forest"}
             "slices" needs ``by=``, "forest" another pipeline as ``other=``. Other plots show
             single queries and need the scores in memory.
         *args : str or iterable of str

@@ -251,7 +251,6 @@ def test_the_page_of_large_files_has_the_tables_of_the_page_in_memory(
     "words",
     [
         "bm25.csv --metric mrr --threshold 0.5 --percentiles 10,90",
-        "bm25.csv hybrid.csv --kind ecdf --metric faithfulness",
         "bm25.csv hybrid.csv --kind forest --metric mrr",
         "bm25.csv --kind slices --by question_type --metric mrr",
         "bm25.csv hybrid.csv --kind slices --by question_type --metric mrr",

@@ -24,19 +24,15 @@ from rageval_report.plots.options import ArtistOptions, BuiltInPlot, PlotOptions
 CALLS = {
     "agreement": ("calibration", (), {}),
     "box": ("bm25", (), {}),
-    "correlation": ("bm25", (), {}),
     "differences": ("comparison", ("recall@5",), {}),
     "distribution": ("bm25", ("faithfulness",), {}),
-    "ecdf": ("bm25", ("faithfulness",), {}),
     "forest": ("comparison", (), {}),
     "groups": ("ranking", ("recall@5",), {}),
     "heat": ("ranking", (), {}),
     "leaderboard": ("ranking", (), {}),
     "monitor": ("monitored", (), {}),
     "noise": ("noise", (), {}),
-    "outcomes": ("comparison", (), {}),
     "pareto": ("ranking", (), {}),
-    "scatter": ("bm25", ("recall@5", "latency_ms"), {}),
     "slices": ("bm25", ("recall@5",), {"by": "topic"}),
     "strip": ("comparison", (), {}),
     "trends": ("past", (), {}),
@@ -93,7 +89,7 @@ def test_the_size_of_the_callers_figure_is_kept(call):
     assert figure.get_size_inches().tolist() == [5, 3]
 
 
-@pytest.mark.parametrize("kind", ["box", "scatter"])
+@pytest.mark.parametrize("kind", ["box", "distribution"])
 def test_the_same_picture_twice_is_the_same_to_the_last_pixel(bm25, kind):
     def pixels():
         ax = plot(bm25, kind, *CALLS[kind][1])
@@ -176,37 +172,37 @@ def test_the_types_name_every_plot_and_every_option():
     )
 
 
-@pytest.mark.parametrize("kind", ["box", "correlation", "distribution", "ecdf"])
+@pytest.mark.parametrize("kind", ["box", "distribution"])
 def test_an_unknown_metric_names_the_nearest(bm25, kind):
     with pytest.raises(UnknownNameError, match="Did you mean 'faithfulness'"):
         plot(bm25, kind, ["faithfulnes", "recall@5"])
 
 
-@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes", "strip"])
+@pytest.mark.parametrize("kind", ["differences", "forest", "strip"])
 def test_an_unknown_metric_of_a_comparison_names_the_nearest(comparison, kind):
     with pytest.raises(UnknownNameError, match="Did you mean 'faithfulness'"):
         plot(comparison, kind, "faithfulnes")
 
 
-@pytest.mark.parametrize("kind", ["box", "correlation", "distribution", "ecdf", "scatter"])
+@pytest.mark.parametrize("kind", ["box", "distribution"])
 def test_a_comparison_is_not_a_pipeline(comparison, kind):
     with pytest.raises(DataError, match="RAGPipelineEvaluation"):
         plot(comparison, kind)
 
 
-@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes", "strip"])
+@pytest.mark.parametrize("kind", ["differences", "forest", "strip"])
 def test_one_pipeline_is_not_a_comparison(bm25, kind):
     with pytest.raises(DataError, match="other="):
         plot(bm25, kind)
 
 
-@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes", "slices"])
+@pytest.mark.parametrize("kind", ["differences", "forest", "slices"])
 def test_a_report_is_neither_comparison_nor_slices(bm25, kind):
     with pytest.raises(DataError, match="got EvaluationReport"):
         plot(bm25.evaluation_report(), kind)
 
 
-@pytest.mark.parametrize("kind", ["differences", "forest", "outcomes", "strip"])
+@pytest.mark.parametrize("kind", ["differences", "forest", "strip"])
 def test_two_pipelines_are_compared_on_the_way(bm25, hyde, kind):
     ax = plot(bm25, kind, "recall@5", other=hyde)
     assert "hyde against bm25" in ax.get_title()
@@ -219,16 +215,11 @@ def test_any_number_of_queries_and_metrics_is_drawn(n, n_metrics, many):
     drawn = [
         plot(one, "distribution"),
         plot(one, "box"),
-        plot(one, "ecdf", "faithfulness", other=other),
-        plot(one, "scatter", "faithfulness", other=other),
         plot(compared, "differences", "faithfulness"),
         plot(compared, "forest"),
-        plot(compared, "outcomes"),
     ]
     if n >= 8:
         drawn.append(plot(one, "slices", by="topic"))
-    if n_metrics > 1:
-        drawn.append(plot(one, "correlation"))
     for ax in drawn:
         ax.figure.draw_without_rendering()
         assert ax.has_data()
@@ -269,22 +260,21 @@ def test_no_picture_speaks_of_arguments_of_python(call, texts):
     assert "scale=" not in told
 
 
-@pytest.mark.parametrize("kind", ["forest", "outcomes"])
-def test_more_rows_than_can_be_read_are_left_out_and_said(kind, many, texts):
+def test_more_rows_than_can_be_read_are_left_out_and_said(many, texts):
     """Twenty candidates on eight metrics would be 160 rows."""
     runs = [many(f"run {number}", 20, 8, number) for number in range(21)]
     comparison = compare(*runs)
-    ax = plot(comparison, kind)
+    ax = plot(comparison, "forest")
     rows = [label for label in ax.get_yticklabels() if label.get_text().startswith("run ")]
     assert 40 <= len(rows) <= 60
     assert "Not drawn, for lack of room: " in texts(ax)
     # What the caller names is drawn whatever its size.
-    named = plot(comparison, kind, ["faithfulness", "recall@5", "exact_match", "hallucination"])
+    named = plot(comparison, "forest", ["faithfulness", "recall@5", "exact_match", "hallucination"])
     assert "for lack of room" not in texts(named)
     assert sum(label.get_text().startswith("run ") for label in named.get_yticklabels()) == 80
 
 
-@pytest.mark.parametrize("kind", ["differences", "forest", "groups", "leaderboard", "outcomes"])
+@pytest.mark.parametrize("kind", ["differences", "forest", "groups", "leaderboard"])
 def test_long_names_do_not_squeeze_the_picture(kind, bm25, hyde):
     """The figure grows by the lines of the title and of the note that have no room in it."""
 

@@ -170,7 +170,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "saved_columns": lambda: [saved("columns.csv").n_queries, parsed("columns.csv").head(3)],
     "result_csv": lambda: file("thresholds.csv"),
     "result_json": lambda: file("thresholds.json")["rows"],
-    **{f"plot_{kind}": partial(drawn, kind) for kind in ("distribution", "box", "ecdf")},
+    **{f"plot_{kind}": partial(drawn, kind) for kind in ("distribution", "box")},
     "differences": lambda: rr.compare(*of("p0 p1")).differences("faithfulness"),
     "rank_groups": lambda: [[ranking().groups(m), ranking().best(m)] for m in METRICS],
     "rank_pairs": lambda: ranking().pairs,

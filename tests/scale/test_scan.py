@@ -214,7 +214,7 @@ def test_what_needs_every_score_says_so(tmp_path: Path, monkeypatch: pytest.Monk
         tmp_path / "run.parquet", correct=lambda rows: rows["question"].notna()
     )
     calls = [
-        lambda: scan.plot("scatter"),
+        lambda: scan.plot("strip"),
         lambda: scan.scores,
         lambda: scan.judges_agreement(),
         lambda: by_function.gate("correct > 0.5"),
@@ -239,7 +239,7 @@ def test_a_page_and_pictures(tmp_path: Path) -> None:
     assert len(page.queries.ids) == len(frame)
     assert "What is 3?" in page.to_html()
     name = next(iter(scan.metrics))
-    for kind in ("distribution", "ecdf", "box"):
+    for kind in ("distribution", "box"):
         ours, theirs = (
             run.plot(kind, name, ax=figure.Figure().subplots()) for run in (memory, scan)
         )
