@@ -113,8 +113,6 @@ class Plot:
 
         Examples
         --------
-        >>> Plot("groups", "a:b", most_metrics=1, metric_parameters=("metric",)).metric_options(["mrr"])
-        {'metric': 'mrr'}
         >>> Plot("box", "a:b").metric_options(["recall", "mrr"])
         {'metrics': ['recall', 'mrr']}
         """
