@@ -25,7 +25,6 @@ from rageval_report import (
     compare,
     history,
     rank,
-    variance,
 )
 from rageval_report.plots import PLOTS
 from rageval_report.plots.saving import draw_figure
@@ -141,11 +140,9 @@ def calls(case: Case) -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
         "differences": (compare(first, second), ("faithfulness",), {}),
         "distribution": (second, ("faithfulness",), {"threshold": 0.5}),
         "forest": (comparison, (), {}),
-        "groups": (ranking, ("faithfulness",), {}),
         "heat": (ranking, (), {}),
         "leaderboard": (ranking, (), {}),
         "monitor": (monitor(weeks), ("faithfulness",), {}),
-        "noise": (variance(first, second.with_name(first.name)), (), {}),
         "pareto": (ranking, (), {}),
         "slices": (comparison if len(case.names) < 5 else first, (), {"by": "topic"}),
         "strip": (compare(first, second), (), {}),

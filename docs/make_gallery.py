@@ -9,9 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from rageval_report import RAGPipelineEvaluation, calibrate, compare, history, rank, variance
+from rageval_report import RAGPipelineEvaluation, calibrate, compare, history, rank
 from rageval_report.analysis.calibrate import Calibration
 from rageval_report.demo import demo_evaluations
 from rageval_report.plots import save_plot
@@ -25,9 +23,6 @@ DPI = 80
 _LABELLED, _EVERY = 60, 7
 # Differences that are too small to matter.
 _MARGINS = {"faithfulness": 0.08, "answer_relevancy": 0.06}
-# Four runs, each judged by three models.
-_RUNS = [run for run in range(4) for _ in range(3)]
-_JUDGES = ["gpt", "claude", "mistral"] * 4
 
 
 def calls() -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
@@ -35,18 +30,15 @@ def calls() -> dict[str, tuple[Any, tuple[str, ...], dict[str, Any]]]:
     bm25, hybrid = demo_evaluations()
     comparison = compare(bm25, hybrid)
     ranking = rank(bm25, hybrid)
-    runs = _judged_runs(bm25)
     return {
         "agreement": (_calibration(bm25), (), {}),
         "box": (bm25, (), {}),
         "differences": (comparison, ("faithfulness",), {}),
         "distribution": (bm25, ("faithfulness",), {"threshold": 0.5}),
         "forest": (comparison, (), {}),
-        "groups": (ranking, ("recall@5",), {}),
         "heat": (ranking, (), {}),
         "leaderboard": (ranking, (), {}),
         "monitor": (monitor(_weeks(hybrid)), ("faithfulness",), {}),
-        "noise": (variance(*runs, runs=_RUNS, judges=_JUDGES), (), {}),
         "pareto": (ranking, (), {}),
         "slices": (comparison, ("faithfulness",), {"by": "question_type"}),
         "strip": (compare(bm25, hybrid, margin=_MARGINS), (), {}),
@@ -73,24 +65,6 @@ def _calibration(run: RAGPipelineEvaluation) -> Calibration:
         for place, (query, score) in enumerate(scores.items())
     }
     return calibrate(run, "exact_match", labels)
-
-
-def _judged_runs(run: RAGPipelineEvaluation) -> list[RAGPipelineEvaluation]:
-    """The run again, by several judges, with random noise: more of judges than of runs."""
-    rng = np.random.default_rng(0)
-    shifts = {judge: rng.normal(0, 0.06, 2) for judge in dict.fromkeys(_JUDGES)}
-    shifts |= {number: rng.normal(0, 0.01, 2) for number in dict.fromkeys(_RUNS)}
-    names = ["faithfulness", "answer_relevancy"]
-    scores = run.scores[names].dropna()
-    return [
-        RAGPipelineEvaluation(
-            run.name,
-            (scores + shifts[judge] + shifts[number] + rng.normal(0, 0.1, scores.shape))
-            .clip(0, 1)
-            .reset_index(),
-        )
-        for number, judge in zip(_RUNS, _JUDGES, strict=True)
-    ]
 
 
 def main() -> None:

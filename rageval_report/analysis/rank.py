@@ -435,7 +435,7 @@ class Ranking(Result):
         Parameters
         ----------
         kind : str or Plot
-            "heat", "leaderboard", "groups", "pareto", or an entry of
+            "heat", "leaderboard", "pareto", or an entry of
             ``rageval_report.plots.PLOTS``.
         *args : str or iterable of str
             The metrics, by any of their names.

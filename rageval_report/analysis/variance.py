@@ -22,7 +22,6 @@ from rageval_report.analysis.noise import (
     runs_title,
 )
 from rageval_report.errors import DataError, check_choice
-from rageval_report.plots.drawn import Drawn
 from rageval_report.reports.sentences import number, rounded_count
 from rageval_report.results import Answer, Result, answer_of
 from rageval_report.scores import Metric, Scored
@@ -56,7 +55,7 @@ class Prices:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Variance(Drawn):
+class Variance(Result):
     """The noise of each metric's mean by source: one row per metric.
 
     Parameters
@@ -70,8 +69,6 @@ class Variance(Drawn):
     prices : Prices
         What an answer and a judgement cost.
     """
-
-    own_plot = "noise"
 
     components: Mapping[str, CrossedComponents] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()

@@ -13,7 +13,6 @@ from rageval_report.analysis.arguments import is_scan
 from rageval_report.analysis.calibrate import calibrate
 from rageval_report.analysis.compare import Comparison, compare
 from rageval_report.analysis.rank import Ranking, rank
-from rageval_report.analysis.variance import variance
 from rageval_report.cli.notes import note
 from rageval_report.cli.output import check_files, write_picture
 from rageval_report.cli.plot import DrawArguments
@@ -135,16 +134,12 @@ def _calibration(evaluations: Evaluations, options: DrawArguments) -> Drawing:
     return calibrate(judged, options.metrics[0], people), {}
 
 
-def _noise(evaluations: Evaluations, options: DrawArguments) -> Drawing:
-    return variance(*evaluations, metrics=options.metrics or None), {}
-
-
 # Their FILEs are runs, which may be of one pipeline and have one name.
-_OF_RUNS: frozenset[PlotSubject] = frozenset({"history", "monitoring", "noise"})
+_OF_RUNS: frozenset[PlotSubject] = frozenset({"history", "monitoring"})
 
 # What scans draw without every score in memory.
 _OF_SCANS = frozenset({"box", "distribution", "forest", "slices"})
-_OF_SCANS |= {"groups", "heat", "leaderboard", "strip"}
+_OF_SCANS |= {"heat", "leaderboard", "strip"}
 
 _DRAWINGS: dict[PlotSubject, Drawer] = {
     "calibration": _calibration,
@@ -153,7 +148,6 @@ _DRAWINGS: dict[PlotSubject, Drawer] = {
     "front": _front,
     "history": _trends,
     "monitoring": _monitoring,
-    "noise": _noise,
     "ranking": _ranking,
     "slices": _slices,
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from rageval_report.cli.command import Command, Options, argument, option
 from rageval_report.cli.options import (
     ConfidenceOption,
@@ -37,17 +35,8 @@ class NoisyRunsOptions(Options):
     )
 
 
-class SourcesPictureOption(Options):
-    """The picture of the sources of noise."""
-
-    picture: Path | None = option(
-        "--plot", metavar="FILE", help="Also draw the sources of noise: .png .svg .pdf"
-    )
-
-
 class VarianceArguments(
     NoisyRunsOptions,
-    SourcesPictureOption,
     MetricsOption,
     ConfidenceOption,
     LoadingOptions,
@@ -74,7 +63,6 @@ class VarianceArguments(
 
 class NoiseSourcesArguments(
     NoisyRunsOptions,
-    SourcesPictureOption,
     MetricsOption,
     ConfidenceOption,
     LoadingOptions,
@@ -114,7 +102,7 @@ variance = Command(
     f"{_BODY}:variance",
     examples=(
         "rageval-report variance old.csv new.csv",
-        "rageval-report variance runs --metric faithfulness --plot noise.png",
+        "rageval-report variance runs --metric faithfulness",
     ),
 )
 noise_sources = Command(

@@ -8,14 +8,13 @@ from rageval_report.analysis.variance import Variance
 from rageval_report.analysis.variance import variance as split_noise
 from rageval_report.cli.history_body import load_repeated_runs
 from rageval_report.cli.notes import note
-from rageval_report.cli.output import Output, check_files, write_picture
+from rageval_report.cli.output import Output
 from rageval_report.cli.sources import Loading
 from rageval_report.cli.variance import (
     NoiseSourcesArguments,
     PlanIntervalArguments,
     VarianceArguments,
 )
-from rageval_report.plots import save_plot
 from rageval_report.results import Result
 
 
@@ -24,9 +23,7 @@ def variance(options: VarianceArguments) -> None:
     if options.sources and options.planning:
         raise click.UsageError("Choose one of the commands noise-sources and plan-interval.")
     output = Output.of(options)
-    check_files(options.picture, force=options.force)
     noise = _noise(options, options.answer_cost, options.judgement_cost)
-    _draw(noise, options)
     result: Result = noise
     if options.sources:
         note("variance --sources is now the command noise-sources")
@@ -40,9 +37,7 @@ def variance(options: VarianceArguments) -> None:
 def noise_sources(options: NoiseSourcesArguments) -> None:
     """Load the runs, and write each source of noise with its share."""
     output = Output.of(options)
-    check_files(options.picture, force=options.force)
     noise = _noise(options)
-    _draw(noise, options)
     sources = noise.sources()
     output.write({sources.title: sources})
 
@@ -69,13 +64,6 @@ def _noise(
         judgement_cost=judgement_cost,
         confidence_level=options.confidence_level,
     )
-
-
-def _draw(noise: Variance, options: VarianceArguments | NoiseSourcesArguments) -> None:
-    path = options.picture
-    if path is not None:
-        write_picture(path, lambda file: save_plot(noise, "noise", file))
-        note(f"wrote {path}")
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -29,7 +29,7 @@ from rageval_report.names.short_names import JOINT, ShortNames, short_name, shor
 from rageval_report.names.widths import ELLIPSIS
 from rageval_report.plots.fonts import add_fonts, missing_note
 from rageval_report.plots.options import ArtistOptions
-from rageval_report.plots.wrapped_text import left_to_right, wrap_evenly
+from rageval_report.plots.wrapped_text import wrap_evenly
 from rageval_report.types import FloatArray
 
 BLUE = "#0072B2"
@@ -256,9 +256,7 @@ def letters_of(hue: str) -> str:
 
 def plain(text: str) -> str:
     """Text with escaped dollar signs, so that matplotlib does not read it as a formula."""
-    # Each line has a direction of its own.
-    lines = map(left_to_right, text.split("\n"))
-    return "\n".join(lines).replace("$", r"\$")
+    return text.replace("$", r"\$")
 
 
 def shorten_label(text: str, most: int = 34) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Drawn(Result):
-    """A result that draws itself: a calibration, a history, noise, a monitoring."""
+    """A result that draws itself: a calibration, a history, a monitoring."""
 
     own_plot: ClassVar[CalibrationPlot | RunsPlot]
 

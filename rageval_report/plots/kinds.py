@@ -22,7 +22,6 @@ PlotSubject: TypeAlias = Literal[
     "front",
     "calibration",
     "history",
-    "noise",
     "monitoring",
 ]
 DrawFunction: TypeAlias = "Callable[..., Axes]"
@@ -51,7 +50,6 @@ class Plot:
         - "front": ``rank(*all).pareto(metrics)``, or the ranking itself if no metric is named.
         - "calibration": ``calibrate(judged, metric, people)``; two FILEs and one metric.
         - "history": ``history(runs)``; the FILEs are runs or folders of runs.
-        - "noise": ``variance(*runs)``; the FILEs are runs of one pipeline.
         - "monitoring": ``monitor(runs)``; the FILEs are runs or folders of runs, the first of them
           is the reference.
     most_metrics : int, optional

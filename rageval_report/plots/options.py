@@ -28,13 +28,12 @@ EvaluationPlot: TypeAlias = Literal[
     "strip",
 ]
 ComparisonPlot: TypeAlias = Literal["differences", "forest", "slices", "strip"]
-RankingPlot: TypeAlias = Literal["groups", "heat", "leaderboard", "pareto"]
+RankingPlot: TypeAlias = Literal["heat", "leaderboard", "pareto"]
 FrontPlot: TypeAlias = Literal["pareto"]
 CalibrationPlot: TypeAlias = Literal["agreement"]
 HistoryPlot: TypeAlias = Literal["trends"]
 MonitorPlot: TypeAlias = Literal["monitor"]
-NoisePlot: TypeAlias = Literal["noise"]
-RunsPlot: TypeAlias = HistoryPlot | MonitorPlot | NoisePlot
+RunsPlot: TypeAlias = HistoryPlot | MonitorPlot
 BuiltInPlot: TypeAlias = EvaluationPlot | RankingPlot | CalibrationPlot | RunsPlot
 
 

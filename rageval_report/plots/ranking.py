@@ -1,8 +1,8 @@
-"""Pictures of a ranking: the leaderboard, and the groups without a shown difference."""
+"""The leaderboard of a ranking: the mean of each pipeline with its interval."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -11,14 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from rageval_report.errors import DataError
-from rageval_report.names.short_names import ShortNames, shorten_names
-from rageval_report.names.widths import display_width
+from rageval_report.names.short_names import shorten_names
 from rageval_report.plots import canvas, subjects
 from rageval_report.plots.labelled_rows import PlotRow, height_of, lay_rows
 from rageval_report.plots.options import ArtistOptions, MetricNames
 from rageval_report.scores import Metric
 
-_INCHES_A_LETTER = 0.067
 _BEST, _WORSE = "best", "worse"
 # The marks of the best pipeline, of those may be as good, and of worse ones.
 _MARKS: dict[str, dict[str, Any]] = {
@@ -97,60 +95,6 @@ def leaderboard(
     return axes
 
 
-def groups(
-    subject: subjects.Ranking,
-    metric: str | None = None,
-    *,
-    ax: Axes | None = None,
-    **style: Unpack[ArtistOptions],
-) -> Axes:
-    """Draw the pipelines along their means, and a bar over each group without a shown difference.
-
-    Parameters
-    ----------
-    subject : Ranking
-        The result of `rank`.
-    metric : str, optional
-        By any of its names; needed if several are ranked.
-    ax, **style
-        As for every plot, see `rageval_report.plots`; the style is that of the bars.
-
-    Raises
-    ------
-    DataError
-        If there are several metrics and none is named.
-
-    Notes
-    -----
-    Like a critical-difference diagram, but of means, and with one test per pair: a bar joins the
-    pipelines on which it has a dot, the best at the right.
-    """
-    ranking = ranking_of(subject)
-    known = subjects.single_metric(metrics_ranked(ranking), metric)
-    frame = ranking.frame
-    rows = frame[(frame["metric"] == known.name) & frame["rank"].notna()]
-    means = dict(zip(rows["pipeline"], rows["mean"].astype(float), strict=True))
-    bars = [group for group in ranking.groups(known.name) if len(group) > 1]
-    depth = len(bars) + (len(means) + 1) // 2
-    names = shorten_names(means)
-    widest = max(map(display_width, names.short))
-    axes = canvas.axes_for(ax, max(8.6, 5.6 + 2 * _INCHES_A_LETTER * widest), 1.6 + 0.26 * depth)
-    ends = canvas.pad_limits(min(means.values()), max(means.values()), 0.08)
-    axes.set_xlim(*(ends if known.greater_is_better else ends[::-1]))
-    axes.set_ylim(depth + 0.5, -0.6)
-    for level, group in enumerate(bars, start=1):
-        _draw_group(axes, [means[name] for name in group], level, style)
-    _lead_to_names(axes, means, names, first=len(bars) + 1)
-    _move_axis_to_top(axes)
-    axes.set_xlabel(f"mean {canvas.plain(subjects.axis_text(known))}")
-    canvas.note_below(axes, _groups_key(ranking, bars, known), canvas.names_note(names))
-    canvas.tidy(axes, ranking_title(ranking, [known]))
-    axes.spines[["left", "bottom"]].set_visible(False)
-    # `tidy` has hidden the top, where this picture has its axis.
-    axes.spines["top"].set_visible(True)
-    return axes
-
-
 # -- the leaderboard
 
 
@@ -220,57 +164,3 @@ def ranking_title(ranking: subjects.Ranking, drawn: Sequence[Metric]) -> str:
     names = shorten_names(ranking.frame["pipeline"]).short
     subject = f"{len(names)} pipelines" if len(names) > 3 else ", ".join(names)
     return f"{subject}: {drawn[0].title}" if len(drawn) == 1 else f"Ranking of {subject}"
-
-
-# -- the groups
-
-
-def _draw_group(ax: Axes, means: Sequence[float], level: int, style: ArtistOptions) -> None:
-    look = canvas.look_of(style, color=canvas.BLUE, linewidth=4.0, solid_capstyle="round")
-    ax.plot([min(means), max(means)], [level, level], zorder=3, **look)
-    dots: dict[str, Any] = {
-        "markerfacecolor": ax.get_facecolor(),
-        "markeredgecolor": look["color"],
-        "zorder": 4,
-    }
-    ax.plot(means, [level] * len(means), "o", markersize=5.5, **dots)
-
-
-def _lead_to_names(ax: Axes, means: Mapping[str, float], short: ShortNames, first: int) -> None:
-    """Draw a line from each mean to its name: the better half at the right, others at the left."""
-    names = list(means)
-    half = (len(names) + 1) // 2
-    sides = [(names[:half], 1.0, "left", 6), (names[half:][::-1], 0.0, "right", -6)]
-    for side, edge, align, offset in sides:
-        for place, name in enumerate(side):
-            height = first + place
-            line: dict[str, Any] = {"color": canvas.ink(), "linewidth": 0.7, "alpha": 0.6}
-            arrow: dict[str, Any] = {"arrowstyle": "-", "shrinkA": 0, "shrinkB": 0, **line}
-            at: dict[str, Any] = {"xycoords": ("axes fraction", "data")}
-            ax.plot([means[name]] * 2, [0, height], **line)
-            ax.annotate(
-                "", (edge, height), (means[name], height), textcoords="data", arrowprops=arrow, **at
-            )
-            look = {"ha": align, "annotation_clip": False, **at}
-            canvas.write(ax, short.of(name), (edge, height), (offset, 0), **look)
-    ax.plot(
-        list(means.values()), [0] * len(means), "o", color=canvas.ink(), markersize=4, clip_on=False
-    )
-
-
-def _move_axis_to_top(ax: Axes) -> None:
-    """Move the axis to the top, where the means are."""
-    ax.xaxis.set_ticks_position("top")
-    ax.xaxis.set_label_position("bottom")
-    ax.set_yticks([])
-    ax.spines["top"].set_position(("data", 0))
-
-
-def _groups_key(ranking: subjects.Ranking, bars: Sequence[tuple[str, ...]], drawn: Metric) -> str:
-    tests = tests_of(ranking, [drawn])
-    if not bars:
-        return f"All pipelines differ from each other ({tests})."
-    return (
-        f"A bar joins the pipelines on which it has a dot: no difference of them is shown "
-        f"({tests}). Best at the right."
-    )

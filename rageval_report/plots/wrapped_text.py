@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from rageval_report.names.widths import cut_to_width, display_width
 
@@ -11,7 +10,6 @@ from rageval_report.names.widths import cut_to_width, display_width
 # script without blanks single characters.
 _WORDS = re.compile("[^ ]+ *")
 _PARTS = re.compile("[^ _/=.-]+[_/=.-]* *|[_/=.-]+ *")
-_LEFT_TO_RIGHT_MARK = "\u200e"
 
 
 def wrap_text(text: str, width: int) -> str:
@@ -57,37 +55,3 @@ def _broken(word: str, width: int) -> list[str]:
             lines.append(piece)
             line = line[len(piece) :]
     return [*lines, line]
-
-
-def left_to_right(text: str) -> str:
-    """A sentence that runs from left to right, whatever the names in it do."""
-    if text.isascii() or not any(map(_runs_from_right, text)):
-        return text
-    pieces, is_turned = [""], False
-    for character in text:
-        if _runs_from_right(character) != is_turned and not _is_neutral(character):
-            is_turned = not is_turned
-            pieces.append("")
-        pieces[-1] += character
-    marked = [
-        _between_marks(piece) if any(map(_runs_from_right, piece)) else piece for piece in pieces
-    ]
-    return "".join(marked)
-
-
-def _between_marks(piece: str) -> str:
-    """A run from right to left with a mark before it and one behind its last letter."""
-    end = 1 + max(place for place, character in enumerate(piece) if _runs_from_right(character))
-    # Accents belong to the letter before them.
-    while end < len(piece) and unicodedata.category(piece[end]) == "Mn":
-        end += 1
-    return f"{_LEFT_TO_RIGHT_MARK}{piece[:end]}{_LEFT_TO_RIGHT_MARK}{piece[end:]}"
-
-
-def _runs_from_right(character: str) -> bool:
-    return unicodedata.bidirectional(character) in ("R", "AL")
-
-
-def _is_neutral(character: str) -> bool:
-    """Whether a character takes the direction of its surroundings, as blanks and digits do."""
-    return unicodedata.bidirectional(character) not in ("L", "R", "AL")

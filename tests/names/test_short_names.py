@@ -186,7 +186,7 @@ def test_a_comparison_in_text_has_short_names_in_its_answer_and_table(runs):
     assert any(line.startswith(f"chunk_size=64 = {ARAGOG[0]}") for line in lines)
 
 
-@pytest.mark.parametrize("kind", ["leaderboard", "groups", "pareto"])
+@pytest.mark.parametrize("kind", ["leaderboard", "pareto"])
 def test_plots_show_short_names_and_say_what_is_shared(runs, kind):
     subject = rank(*runs)
     if kind == "pareto":

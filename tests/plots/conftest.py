@@ -14,7 +14,6 @@ from rageval_report.analysis.calibrate import Calibration
 from rageval_report.analysis.history import History
 from rageval_report.analysis.monitor import Monitoring
 from rageval_report.analysis.rank import Ranking, rank
-from rageval_report.analysis.variance import Variance, variance
 from rageval_report.run_history import history, monitor
 
 mpl.use("Agg")
@@ -80,12 +79,6 @@ def ranking(bm25, hyde) -> Ranking:
 def past(bm25, hyde) -> History:
     """Two runs of bm25, the second with the scores of hyde."""
     return history([bm25, hyde.with_name("bm25")])
-
-
-@pytest.fixture(scope="session")
-def noise(bm25, hyde) -> Variance:
-    """Two runs of bm25, the second with the scores of hyde."""
-    return variance(bm25, hyde.with_name("bm25"), metrics=["recall@5", "exact_match"])
 
 
 @pytest.fixture(scope="session")

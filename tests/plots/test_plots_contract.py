@@ -27,11 +27,9 @@ CALLS = {
     "differences": ("comparison", ("recall@5",), {}),
     "distribution": ("bm25", ("faithfulness",), {}),
     "forest": ("comparison", (), {}),
-    "groups": ("ranking", ("recall@5",), {}),
     "heat": ("ranking", (), {}),
     "leaderboard": ("ranking", (), {}),
     "monitor": ("monitored", (), {}),
-    "noise": ("noise", (), {}),
     "pareto": ("ranking", (), {}),
     "slices": ("bm25", ("recall@5",), {"by": "topic"}),
     "strip": ("comparison", (), {}),
@@ -274,15 +272,15 @@ def test_more_rows_than_can_be_read_are_left_out_and_said(many, texts):
     assert sum(label.get_text().startswith("run ") for label in named.get_yticklabels()) == 80
 
 
-@pytest.mark.parametrize("kind", ["differences", "forest", "groups", "leaderboard"])
+@pytest.mark.parametrize("kind", ["differences", "forest", "leaderboard"])
 def test_long_names_do_not_squeeze_the_picture(kind, bm25, hyde):
     """The figure grows by the lines of the title and of the note that have no room in it."""
 
     def height(*names: str) -> float:
         first, second = (run.with_name(name) for run, name in zip((bm25, hyde), names, strict=True))
-        subject = compare(first, second) if kind not in ("groups", "leaderboard") else None
+        subject = compare(first, second) if kind != "leaderboard" else None
         subject = subject or rank(first, second, n_resamples=99)
-        ax = plot(subject, kind, *(["recall@5"] if kind in ("differences", "groups") else []))
+        ax = plot(subject, kind, *(["recall@5"] if kind == "differences" else []))
         ax.figure.canvas.draw()
         return ax.get_window_extent().height / ax.figure.dpi
 

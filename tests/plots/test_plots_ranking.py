@@ -48,10 +48,9 @@ def test_letters_and_intervals_are_printed(graded, texts):
 
 
 def test_a_picture_of_latency_does_not_name_the_pairs_of_quality_metrics(graded, texts):
-    for kind in ("leaderboard", "groups"):
-        told = texts(plot(graded, kind, "latency_ms")).replace("\n", " ")
-        assert "p ≤ 0.05, holm)" in told
-        assert "40 pairs" not in told
+    told = texts(plot(graded, "leaderboard", "latency_ms")).replace("\n", " ")
+    assert "p ≤ 0.05, holm)" in told
+    assert "40 pairs" not in told
 
 
 def test_metrics_of_one_scale_share_the_leaderboard_and_the_others_are_told(graded, texts):
@@ -66,45 +65,12 @@ def test_a_leaderboard_of_very_many_rows_keeps_to_the_first_metrics(many):
     assert len(ax.get_yticks()) <= 62
 
 
-def test_a_bar_joins_those_who_share_a_letter(graded):
-    ax = plot(graded, "groups", "faithfulness")
-    means = graded.of("faithfulness").set_index("pipeline")["mean"]
-    bars = [sorted(line.get_xdata()) for line in ax.lines if line.get_linewidth() == 4.0]
-    groups = [group for group in graded.groups("faithfulness") if len(group) > 1]
-    wanted = [[means[list(group)].min(), means[list(group)].max()] for group in groups]
-    assert bars == wanted
-
-
-def test_every_pipeline_is_named_once_among_the_groups(graded):
-    told = [text.get_text() for text in plot(graded, "groups", "faithfulness").texts]
-    assert [told.count(f"p{seed}") for seed in range(1, 6)] == [1] * 5
-
-
-def test_the_best_is_at_the_right_even_where_lower_is_better(graded):
-    left, right = plot(graded, "groups", "latency_ms").get_xlim()
-    assert left > right
-
-
-def test_where_all_differ_there_is_no_bar(pipeline, texts):
-    base = np.linspace(0.1, 0.5, 30)
-    runs = [pipeline(f"p{i}", {"recall": base + 0.1 * i}) for i in range(3)]
-    ax = plot(rank(*runs), "groups")
-    assert "All pipelines differ from each other (p ≤ 0.05, holm, 3 pairs)" in texts(ax)
-    assert not [line for line in ax.lines if line.get_linewidth() == 4.0]
-
-
-def test_one_metric_is_needed_for_groups(ranking):
-    with pytest.raises(DataError, match="metric must name one"):
-        plot(ranking, "groups")
-
-
-@pytest.mark.parametrize("kind", ["groups", "leaderboard"])
-def test_an_unknown_metric_of_a_ranking_names_the_nearest(ranking, kind):
+def test_an_unknown_metric_of_a_ranking_names_the_nearest(ranking):
     with pytest.raises(UnknownNameError, match="Did you mean 'faithfulness'"):
-        plot(ranking, kind, "faithfulnes")
+        plot(ranking, "leaderboard", "faithfulnes")
 
 
-@pytest.mark.parametrize("kind", ["groups", "leaderboard", "pareto"])
+@pytest.mark.parametrize("kind", ["leaderboard", "pareto"])
 def test_a_comparison_is_no_ranking(comparison, kind):
     with pytest.raises(DataError, match="rank"):
         plot(comparison, kind)
@@ -121,8 +87,7 @@ def test_a_ranking_of_nothing_cannot_be_drawn(pipeline):
 def test_any_number_of_pipelines_is_drawn(many, k):
     runs = [many(f"a pipeline with a long name {seed}", 40, 2, seed) for seed in range(k)]
     ranking = rank(*runs, n_resamples=9)
-    for kind in ("leaderboard", "groups", "pareto"):
-        arguments = ("faithfulness",) if kind == "groups" else ()
-        ax = plot(ranking, kind, *arguments)
+    for kind in ("leaderboard", "pareto"):
+        ax = plot(ranking, kind)
         ax.figure.draw_without_rendering()
         assert ax.has_data()

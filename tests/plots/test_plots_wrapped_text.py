@@ -1,4 +1,4 @@
-"""Texts of pictures: no letter is lost, lines fit, and sentences run from left to right."""
+"""Texts of pictures: no letter is lost, and lines fit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 
 from rageval_report.names.widths import display_width
 from rageval_report.plots.canvas import interval_text, number_text
-from rageval_report.plots.wrapped_text import left_to_right, wrap_evenly, wrap_text
-
-ARABIC = "نظام البحث"
-HEBREW = "חיפוש"
-MARK = "\u200e"
+from rageval_report.plots.wrapped_text import wrap_evenly, wrap_text
 
 
 @given(
@@ -54,31 +50,6 @@ def test_no_word_is_alone_on_the_last_line():
 
 def test_words_stay_whole_where_they_fit():
     assert wrap_text("one two three four", 9) == "one two\nthree\nfour"
-
-
-@pytest.mark.parametrize("name", [ARABIC, HEBREW])
-def test_a_name_from_right_to_left_does_not_turn_the_sentence(name):
-    """By the bidirectional algorithm the first strong character gives the direction: the mark."""
-    assert left_to_right(f"{name} against bm25") == f"{MARK}{name}{MARK} against bm25"
-    # A digit behind the name would belong to its run; the mark ends it (rule W2 of UAX 9).
-    assert left_to_right(f"{name} (69 %)") == f"{MARK}{name}{MARK} (69 %)"
-
-
-def test_a_digit_inside_a_name_stays_in_it():
-    assert left_to_right(f"{HEBREW} 2 {HEBREW}") == f"{MARK}{HEBREW} 2 {HEBREW}{MARK}"
-
-
-def test_two_names_are_two_runs():
-    text = left_to_right(f"{ARABIC} against {HEBREW}")
-    assert text == f"{MARK}{ARABIC}{MARK} against {MARK}{HEBREW}{MARK}"
-
-
-@given(st.text())
-def test_other_texts_stay_and_marks_are_all_that_is_added(text):
-    marked = left_to_right(text)
-    assert marked.replace(MARK, "") == text.replace(MARK, "")
-    if text.isascii():
-        assert marked == text
 
 
 @pytest.mark.parametrize("value", [-1e-8, 1e-8, -0.0, 1e-13])
