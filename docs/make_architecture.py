@@ -55,22 +55,13 @@ def half_of(room: str) -> str:
 
 
 def needs() -> dict[str, set[str]]:
-    """For each room the other rooms that it imports, or names in a string that loads a module.
-
-    The exceptions that the test of the architecture states are left out; see `exceptions`.
-    """
+    """For each room the other rooms that it imports when it runs."""
     found: dict[str, set[str]] = {room: set() for room in floor_of()}
-    for module, imports, named in laws.targets_by_module(laws.PACKAGE):
-        rooms = {
-            laws.room_of(target) for target in imports | named if not laws.is_stated(module, target)
-        }
+    imports = laws.own_imports(laws.PACKAGE, laws.running_nodes_of)
+    for module, targets in imports.items():
+        rooms = set(map(laws.room_of, targets))
         found[laws.room_of(module)] |= rooms - {laws.room_of(module)}
     return found
-
-
-def exceptions() -> set[tuple[str, str]]:
-    """The pairs of rooms in which a lower one gives away a name of a higher one."""
-    return {(laws.room_of(origin), room) for origin, room in laws.UPWARD_BY_NAME}
 
 
 def nearest_needs() -> dict[str, set[str]]:
@@ -214,58 +205,9 @@ def _arrow(start: tuple[float, float, float], end: tuple[float, float, float], c
     )
 
 
-# -- the table of imports
-
-_CELL, _NAMES, _HEAD = 19, 150, 112
-
-
-def imports_table() -> str:
-    """Which room imports which: a row imports its columns, and both are in the order of floors."""
-    order = [room for rooms in reversed(laws.FLOORS) for room in sorted(rooms)]
-    direct, upward = needs(), exceptions()
-    size = _CELL * len(order)
-    parts = [*_grid(order, size)]
-    for row, room in enumerate(order):
-        for column, other in enumerate(order):
-            if (room, other) in upward:
-                parts.append(_mark(row, column, "none", "#b42318"))
-            elif other in direct[room]:
-                parts.append(_mark(row, column, *COLOURS[half_of(room)]))
-    note = "ring: a name that is loaded from above on first use, with its reason in the test"
-    parts.append(text(_NAMES, _HEAD + size + 22, note, 11, fill=_PALE))
-    return page(
-        _NAMES + size + 60,
-        _HEAD + size + 36,
-        parts,
-        "Which room imports which",
-        "A dot says that the room of the row imports the room of the column. All dots are on one "
-        "side of the diagonal.",
-    )
-
-
-def _grid(order: list[str], size: float) -> Iterator[str]:
-    for number, room in enumerate(order):
-        middle = _HEAD + (number + 0.5) * _CELL
-        across = _NAMES + (number + 0.5) * _CELL
-        ink = COLOURS[half_of(room)][1]
-        lines = f"M{_NAMES} {middle:g}h{size:g}M{across:g} {_HEAD}v{size:g}"
-        yield f"<path d='{lines}' stroke='#eceff3'/>"
-        yield text(_NAMES - 8, middle + 4, room, 11.5, text_anchor="end", fill=ink)
-        turned = f"rotate(-55 {across:g} {_HEAD - 8})"
-        yield text(across, _HEAD - 6, room, 11.5, fill=ink, transform=turned)
-        yield (
-            f"<rect x='{across - 5:g}' y='{middle - 5:g}' width='10' height='10' fill='#cfd6df'/>"
-        )
-
-
-def _mark(row: int, column: int, fill: str, edge: str) -> str:
-    x, y = _NAMES + (column + 0.5) * _CELL, _HEAD + (row + 0.5) * _CELL
-    return f"<circle cx='{x:g}' cy='{y:g}' r='5' fill='{fill}' stroke='{edge}' stroke-width='1.6'/>"
-
-
 def pictures() -> dict[str, str]:
     """The content of each picture by its file name."""
-    return {"house.svg": house(), "imports.svg": imports_table()}
+    return {"house.svg": house()}
 
 
 # -- the list of rooms
