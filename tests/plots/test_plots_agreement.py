@@ -96,12 +96,9 @@ def test_narrow_axes_hold_the_picture_alone():
 SIZES = {
     "one query": {"n": 3, "labelled": 1},
     "eight": {"n": 8, "labelled": 6},
-    "thousand": {"n": 1000, "labelled": 300, "raters": 3},
     "five steps": {"n": 1000, "q": 5, "labelled": 300, "raters": 2},
-    "ten steps": {"n": 200, "q": 10, "labelled": 150},
     "names": {"n": 100, "q": 4, "labelled": 60, "scale": "nominal"},
     "numbers": {"n": 300, "labelled": 100, "continuous": True},
-    "two numbers": {"n": 2, "labelled": 1, "continuous": True, "scale": "continuous"},
 }
 
 

@@ -83,7 +83,7 @@ def test_a_ranking_of_nothing_cannot_be_drawn(pipeline):
         plot(rank(*runs), "leaderboard")
 
 
-@pytest.mark.parametrize("k", [2, 9, 20])
+@pytest.mark.parametrize("k", [2, 20])
 def test_any_number_of_pipelines_is_drawn(many, k):
     runs = [many(f"a pipeline with a long name {seed}", 40, 2, seed) for seed in range(k)]
     ranking = rank(*runs, n_resamples=9)

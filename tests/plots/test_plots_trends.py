@@ -124,7 +124,7 @@ def test_more_than_six_metrics_are_left_out_aloud_or_refused(texts):
         plot(history, "trends", metrics)
 
 
-@pytest.mark.parametrize("n", [1, 2, 12, 13, 60])
+@pytest.mark.parametrize("n", [1, 13, 60])
 def test_any_number_of_runs_is_drawn_with_names_that_do_not_touch(n):
     runs = [run(f"2026-08-{i:02d}-nightly", seed=i) for i in range(n)]
     ax = plot(past(*runs), "trends")
