@@ -711,7 +711,7 @@ OTHER_FILES: dict[str, tuple[list[bytes], str, Callable[[Any], Any]]] = {
     "gates": (
         [GATES.encode()],
         "gates.toml",
-        lambda path: evaluation().gate(*rr.read_gates(path).rules),
+        lambda path: rr.RAGPipelineEvaluation("base", ROWS).gate(*rr.read_gates(path).rules),
     ),
     "rubric": ([RUBRIC.encode()], "rubric.toml", judges.read_rubric),
     "review": (
