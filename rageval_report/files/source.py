@@ -6,11 +6,11 @@ import codecs
 import gzip
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rageval_report.errors import ReaderError
 from rageval_report.files import strict_json
@@ -23,6 +23,8 @@ from rageval_report.files.encoding import (
 )
 from rageval_report.files.inputs import STANDARD_INPUT, Contents, FileInput, input_name, open_input
 from rageval_report.files.near_names import hint_for_missing
+
+Found = TypeVar("Found")
 
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
@@ -103,6 +105,13 @@ class Source:
         # Text that the caller has decoded is UTF-8 here, whatever its file was.
         self.encoding = "utf-8" if contents.is_text else encoding
         self._notes = []
+
+    def once(self, look: Callable[[Source], Found]) -> Found:
+        """What a function finds in this source, computed once."""
+        found: Found = self.__dict__.setdefault("_found", {}).get(look)
+        if look not in self.__dict__["_found"]:
+            found = self.__dict__["_found"][look] = look(self)
+        return found
 
     def error(self, message: str, line: int | None = None) -> ReaderError:
         """An error with the file's name and the line in front of the message."""

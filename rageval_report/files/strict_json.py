@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
@@ -155,70 +154,6 @@ def parse_json(text: str) -> Any:
         raise exc if isinstance(exc, NotJSONError) else NotJSONError(str(exc)) from exc
 
 
-def parse_json_together(texts: Sequence[str]) -> list[Any] | None:
-    """Parse several JSON documents in one call, which takes less than half of the time.
-
-    Parameters
-    ----------
-    texts : sequence of str
-        One JSON document each.
-
-    Returns
-    -------
-    list or None
-        The documents; None if any text is not one document that `parse_json` accepts. Then
-        `parse_json` of each says which.
-
-    Examples
-    --------
-    >>> parse_json_together(['{"recall": 1}', "[2]"])
-    [{'recall': 1}, [2]]
-    >>> parse_json_together(['{"recall": 1}', "1, 2"]) is None
-    True
-    """
-    if not texts:
-        return []
-    # Between two documents stands a text that no file can hold, because it is drawn at random. So
-    # two lines that are JSON only together, or one line of two documents, are always noticed.
-    joined = f"[{_BETWEEN.join(texts)}]"
-    try:
-        members = _decode_without_repeats(joined, texts)
-        documents = members[::2]
-        if len(documents) != len(texts):
-            return None
-        if len(max(texts, key=len)) > _NEVER_DEEP:
-            for document, text in zip(documents, texts, strict=True):
-                check_depth(document, len(text))
-    except (ValueError, RecursionError):
-        return None
-    return documents if members[1::2] == [_MARK] * (len(texts) - 1) else None
-
-
-def _decode_without_repeats(joined: str, texts: Sequence[str]) -> list[Any]:
-    """The list that the joined texts are; in less time if each is an object as flat as the first.
-
-    A parser that does not call `_object` drops the first of two equal keys silently. But if the
-    text has no more keys than the dicts, then no key was repeated.
-    """
-    most_keys = _most_keys(joined)
-    first = _DECODER.decode(texts[0])
-    if isinstance(first, dict) and most_keys == len(first) * len(texts):
-        members: list[Any] = _PLAIN_DECODER.decode(joined)
-        if sum(len(record) for record in members[::2] if isinstance(record, dict)) == most_keys:
-            return members
-    decoded: list[Any] = _DECODER.decode(joined)
-    return decoded
-
-
-def _most_keys(text: str) -> int:
-    """The number of colons that may follow a key: those after a quote or after white space.
-
-    A JSON text has no more keys than this. It may have fewer, because values may hold colons too.
-    """
-    n_rare = sum(text.count(f"{blank}:") for blank in "\t\n\r" if blank in text)
-    return text.count('":') + text.count(" :") + n_rare
-
-
 def _to_not_json_error(text: str, exc: json.JSONDecodeError) -> NotJSONError:
     is_string = exc.msg.startswith("Unterminated string")
     if is_string or _UNFINISHED_WORD.fullmatch(text, exc.pos):
@@ -238,6 +173,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)
-_PLAIN_DECODER = json.JSONDecoder()
-_MARK = secrets.token_hex()
-_BETWEEN = f',"{_MARK}",'

@@ -70,7 +70,7 @@ READERS: Registry[Reader] = Registry(
         "csv": f"{_HERE}.delimited:CSV",
         "tsv": f"{_HERE}.delimited:TSV",
         "json": f"{_HERE}.json_table:JSON",
-        "jsonl": f"{_HERE}.jsonl:JSONL",
+        "jsonl": f"{_HERE}.json_table:JSONL",
         "parquet": f"{_HERE}.parquet:PARQUET",
         "excel": f"{_HERE}.excel:EXCEL",
         "run_file": f"{_HERE}.saved_runs:RUN_FILE",

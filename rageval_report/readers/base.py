@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Literal
 
 import pandas as pd
@@ -32,6 +34,7 @@ from rageval_report.types import JsonObject
 
 # A reader with at least this mark may read the file; one below it is only named in the error.
 ACCEPTED = 0.5
+_DECIMAL, _WHOLE = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?"), re.compile(r"[-+]?\d+")
 
 
 # The columns of a table by name, a list of cells each.
@@ -366,6 +369,29 @@ def check_unique_names(source: Source, names: Iterable[str], line: int | None = 
         raise source.error(
             f"column names must be unique; these appear more than once: {named(duplicates)}. "
             "Rename or drop one of them.",
+            line=line,
+        )
+
+
+def check_no_data_in_header(source: Source, names: Sequence[str], line: int | None = None) -> None:
+    """Refuse a header that is a row of data, because its query would be lost.
+
+    Raises
+    ------
+    ReaderError
+        If a name is a decimal number, or the names are whole numbers that do not count up: columns
+        named 0, 1, 2 are what pandas writes for a frame without names.
+    """
+    numbers = [name for name in names if _DECIMAL.fullmatch(name)]
+    if not numbers:
+        whole = [name for name in names if _WHOLE.fullmatch(name)]
+        # As floats, because Python reads no integer of more than 4,300 digits.
+        counts_up = all(float(name) < float(following) for name, following in pairwise(whole))
+        if len(whole) > 1 and 2 * len(whole) >= len(names) - 1 and not counts_up:
+            numbers = whole
+    if numbers:
+        raise source.error(
+            f"expected names of columns; found numbers, such as {numbers[0]!r}. Add a header.",
             line=line,
         )
 

@@ -18,12 +18,13 @@ from rageval_report.readers.base import (
     CellsByColumn,
     Reader,
     ScoreFile,
+    check_no_data_in_header,
     check_unique_names,
     select_columns,
     single_pipeline,
 )
-from rageval_report.readers.decimal_commas import use_decimal_sign
-from rageval_report.readers.headers import check_no_data_in_header
+from rageval_report.readers.written_cells import use_decimal_sign
+
 from rageval_report.readers.record_columns import frame_of
 
 _ZIP = b"PK\x03\x04"

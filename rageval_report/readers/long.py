@@ -18,7 +18,7 @@ from rageval_report.errors import DataError, RagevalError, ReaderError, check_ch
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, Reader, RepeatedValues, ScoreFile
 from rageval_report.readers.cell_values import parse_objects
-from rageval_report.readers.decimal_commas import use_decimal_sign
+from rageval_report.readers.written_cells import use_decimal_sign
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.long_columns import (
     LongColumns,

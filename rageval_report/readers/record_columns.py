@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
-from operator import itemgetter
+from itertools import chain
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -18,8 +17,6 @@ T = TypeVar("T")
 
 # The columns in which frameworks keep the scores of a row one level down.
 NESTS = ("metrics", "scores")
-# So many records stay in the cache of one core from their parsing until their cells are collected.
-PIECE = 256
 
 
 def frame_of(
@@ -32,24 +29,13 @@ def frame_of(
     >>> frame_of({"id": [1, "1"], "recall": [0.5, None]}).dtypes.astype(str).tolist()
     ['object', 'float64']
     """
-    return pd.DataFrame(series_of(columns, query_id))
-
-
-def series_of(
-    columns: Mapping[str, Sequence[Any] | pd.Series], query_id: str | None = None
-) -> dict[str, pd.Series]:
-    """The columns of `frame_of` as separate series.
-
-    Examples
-    --------
-    >>> series_of({"recall": [1, None]})["recall"].tolist()
-    [1.0, nan]
-    """
     ids = set(id_columns(columns, query_id))
-    return {
-        name: _series(cells, is_object=name in ids and not _are_texts(cells))
-        for name, cells in columns.items()
-    }
+    return pd.DataFrame(
+        {
+            name: _series(cells, is_object=name in ids and not _are_texts(cells))
+            for name, cells in columns.items()
+        }
+    )
 
 
 def _series(cells: Sequence[Any] | pd.Series, *, is_object: bool) -> pd.Series:
@@ -71,64 +57,9 @@ def columns_of(records: Iterable[Mapping[str, Any]]) -> CellsByColumn:
     >>> columns_of([{"a": 1}, {"b": 2}])
     {'a': [1, None], 'b': [None, 2]}
     """
-    columns: CellsByColumn = {}
-    n = 0
-    iterator = iter(records)
-    while piece := list(islice(iterator, PIECE)):
-        add_records(columns, piece, n)
-        n += len(piece)
-    return columns
-
-
-def add_records(
-    columns: CellsByColumn, records: Sequence[Mapping[str, Any]], n_before: int
-) -> None:
-    """Add the cells of some records to columns that hold so many cells.
-
-    Examples
-    --------
-    >>> columns = {"a": [1]}
-    >>> add_records(columns, [{"a": 2, "b": 3}], 1)
-    >>> columns
-    {'a': [1, 2], 'b': [None, 3]}
-    """
-    if not records:
-        return
-    cells = _cells_of_equal_records(records, list(columns or records[0]))
-    if cells is None:
-        _append_records(columns, records, n_before)
-        return
-    for key, values in cells.items():
-        columns.setdefault(key, []).extend(values)
-
-
-def _cells_of_equal_records(
-    records: Sequence[Mapping[str, Any]], keys: Sequence[str]
-) -> CellsByColumn | None:
-    """The cells, collected in one pass per column; None if any record has other keys."""
-    # Other kinds of dicts may invent a value for a key that they lack.
-    if {*map(len, records)} != {len(keys)} or {*map(type, records)} != {dict}:
-        return None
-    try:
-        # Of as many keys, none is missing only if all are the same.
-        return {key: list(map(itemgetter(key), records)) for key in keys}
-    except KeyError:
-        return None
-
-
-def _append_records(
-    columns: CellsByColumn, records: Iterable[Mapping[str, Any]], n_before: int
-) -> None:
-    """Add records with other keys than the columns have; what a record lacks is None."""
-    for n, record in enumerate(records, n_before):
-        for key, value in record.items():
-            if key not in columns:
-                columns[key] = [None] * n
-            columns[key].append(value)
-        if len(record) < len(columns):
-            for cells in columns.values():
-                if len(cells) == n:
-                    cells.append(None)
+    every = list(records)
+    keys = dict.fromkeys(chain.from_iterable(every))
+    return {key: [record.get(key) for record in every] for key in keys}
 
 
 def rows_of(columns: Mapping[str, Sequence[T]]) -> list[dict[str, T]]:

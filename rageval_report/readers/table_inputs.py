@@ -31,7 +31,7 @@ from rageval_report.readers.base import (
     select_columns,
     single_pipeline,
 )
-from rageval_report.readers.described import described_files, restored_frame
+from rageval_report.readers.described import described_file
 from rageval_report.readers.run_folders import results_file
 from rageval_report.scores.frames import record_dicts, to_pandas
 from rageval_report.scores.saved_tables import TableDescription
@@ -210,27 +210,23 @@ def _read_frame(
     check_unique_names(source, names)
     kept = select_columns(names, columns, query_id)
     if source.description is not None:
-        rows = _restored_rows(source.frame, source.description)
-        return described_files(
-            *(source, source.description, rows, names), columns=columns, query_id=query_id
-        )
+        raw = _saved_cells(source.frame, source.description)
+        return described_file(source, source.description, raw, columns=columns, query_id=query_id)
     return single_pipeline(source, source.frame if kept == names else source.frame[kept])
 
 
-def _restored_rows(frame: pd.DataFrame, description: TableDescription) -> pd.DataFrame:
-    """The rows of a saved table as they were, from cells as texts, numbers and blanks."""
-    details = {name: saved for name, saved in description.details.items() if name in frame}
-    raw = {str(name): frame[name] for name in frame}
-    for name, saved in details.items():
+def _saved_cells(frame: pd.DataFrame, description: TableDescription) -> pd.DataFrame:
+    """The cells of a saved table in a database, which may have no booleans and only one blank."""
+    cells = {}
+    for name, saved in description.details.items():
+        if name not in frame:
+            continue
         numbers = _NUMBER_TYPES.get(saved.dtype)
-        if numbers is not None:  # databases may have no type for booleans
-            raw[name] = frame[name].astype(numbers)
+        if numbers is not None:
+            cells[name] = frame[name].astype(numbers)
         else:
-            raw[name] = frame[name].astype(object).where(frame[name].notna(), None)
-    metrics = [name for name in description.metrics if name in frame]
-    rows = restored_frame(pd.DataFrame(raw), details, metrics)
-    added = [name for name in raw if name not in description.columns]
-    return rows.assign(**{name: frame[name] for name in added})
+            cells[name] = frame[name].astype(object).where(frame[name].notna(), None)
+    return frame.assign(**cells)
 
 
 def _header(source: Source) -> list[str]:
