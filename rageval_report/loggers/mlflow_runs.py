@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+from rageval_report._registry import load
 from rageval_report.analysis.compare import Comparison
 from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation
@@ -15,10 +16,14 @@ from rageval_report.loggers.content import RunContent, content_of
 from rageval_report.scores import Scored
 from rageval_report.scores.write import save_scores
 from rageval_report.sources.base import SavedContent, SourceAddress
-from rageval_report.sources.mlflow_store import TRACKING, MlflowStore, mlflow_store
-from rageval_report.sources.mlflow_tables import SCORES, SCORES_FOLDER
+from rageval_report.sources.mlflow import (
+    SCORES,
+    SCORES_FOLDER,
+    TRACKING,
+    MlflowStore,
+    mlflow_store,
+)
 from rageval_report.sources.opening import address_of
-from rageval_report.sources.optional_packages import optional_package
 
 _SCHEME = "mlflow"
 # The most that a server of MLflow takes in one request.
@@ -132,7 +137,7 @@ def _log_run(address: SourceAddress, content: RunContent, folder: Path) -> str:
 
 
 def _log_content(store: MlflowStore, run_id: str, content: RunContent) -> None:
-    entities = optional_package("mlflow.entities")
+    entities = load("mlflow.entities")
     now = int(time.time() * 1000)
     metrics = [entities.Metric(name, number, now, 0) for name, number in content.numbers.items()]
     tags = [entities.RunTag(name, text) for name, text in content.texts.items()]

@@ -294,9 +294,7 @@ class _TableText:
             raise self.source.error(str(exc)) from exc
         reasons = {row.row: row.reason for row in found}
         every = enumerate(islice(self.rows(), max(reasons, default=-1) + 1))
-        return [
-            ForeignLine(row.offset, row.stop, reasons[n]) for n, row in every if n in reasons
-        ]
+        return [ForeignLine(row.offset, row.stop, reasons[n]) for n, row in every if n in reasons]
 
     def notes(self) -> list[str]:
         """What was left out, one note per reason."""

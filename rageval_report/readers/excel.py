@@ -23,9 +23,8 @@ from rageval_report.readers.base import (
     select_columns,
     single_pipeline,
 )
-from rageval_report.readers.written_cells import use_decimal_sign
-
 from rageval_report.readers.record_columns import frame_of
+from rageval_report.readers.written_cells import use_decimal_sign
 
 _ZIP = b"PK\x03\x04"
 _CELL_ERRORS = frozenset(("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!"))

@@ -285,9 +285,7 @@ def read_jsonl(
         records.append(record)
     cells = columns_of(records)
     if table.description is not None:
-        return described_file(
-            source, table.description, cells, columns=columns, query_id=query_id
-        )
+        return described_file(source, table.description, cells, columns=columns, query_id=query_id)
     [file] = _table_of(source, cells, columns, query_id, decimal, table.notes)
     return [replace(file, line_of_row=lines.__getitem__)]
 
@@ -297,7 +295,6 @@ def _header_of_lines(source: Source) -> list[str]:
     records = [record for _, record in islice(json_objects(source), _SAMPLE)]
     flat, _ = lift_nested_scores(columns_of(records))
     return [name for name in flat if name != TABLE_KEY]
-
 
 
 JSON = Reader(

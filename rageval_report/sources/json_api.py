@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from rageval_report.errors import DataError
+from rageval_report.files.inputs import Contents
+from rageval_report.files.source import Source
 from rageval_report.http import Client, Key, RequestError
 from rageval_report.sources.base import SourceAddress
 from rageval_report.types import Sleep
@@ -19,6 +22,15 @@ _TLS, _PLAIN = "https", "http"
 
 # A value of a parameter in an address; a list is repeated.
 Query = Mapping[str, "str | int | Sequence[str] | None"]
+
+
+class FetchedDocument(Source):
+    """A JSON document that a server returned, or was made of its answers."""
+
+    def __init__(self, document: object, *, name: str, stem: str, notes: Iterable[str] = ()):
+        text = json.dumps(document, ensure_ascii=True)
+        self._set_contents(Contents(name, stem, text.encode(), is_text=True))
+        self._notes = list(notes)
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,8 +15,14 @@ from rageval_report.files.source import Source
 from rageval_report.http import Key
 from rageval_report.readers.cell_values import json_text
 from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
-from rageval_report.sources.fetched_files import FetchedDocument
-from rageval_report.sources.json_api import JsonApi, Query, home_of, json_api, path_of
+from rageval_report.sources.json_api import (
+    FetchedDocument,
+    JsonApi,
+    Query,
+    home_of,
+    json_api,
+    path_of,
+)
 from rageval_report.types import Sleep
 
 _FORM = "langfuse://HOST, or langfuse://HOST?dataset=NAME&run=NAME; langfuse+http:// without TLS"

@@ -17,8 +17,14 @@ from rageval_report.http import key_from_environment
 from rageval_report.readers.table_inputs import TableSource
 from rageval_report.scores.query_ids import QUERY_ID, id_column_of
 from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
-from rageval_report.sources.fetched_files import FetchedDocument
-from rageval_report.sources.json_api import JsonApi, Query, home_of, json_api, path_of
+from rageval_report.sources.json_api import (
+    FetchedDocument,
+    JsonApi,
+    Query,
+    home_of,
+    json_api,
+    path_of,
+)
 from rageval_report.types import Sleep
 
 _FORM = (

@@ -8,7 +8,7 @@ import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, inspect, read_scores
 from rageval_report.errors import DataError, MissingDependencyError, ReaderError
-from rageval_report.sources import optional_packages
+from rageval_report._registry import load
 
 ROWS = [
     ("007", 0.1, True, "1.50", "2026-01-02", decimal.Decimal("0.25"), 3),
@@ -196,4 +196,4 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, scheme
     extra = scheme.partition(":")[0]
     package = {"duckdb": "duckdb", "postgresql": "psycopg"}[extra]
     with pytest.raises(MissingDependencyError, match=rf"rageval-report\[{extra}\]"):
-        optional_packages.optional_package(package)
+        load(package)
