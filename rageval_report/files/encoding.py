@@ -46,15 +46,7 @@ _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f]")
 
 
 class NotTextError(ValueError):
-    """Bytes cannot be read as text.
-
-    Parameters
-    ----------
-    message : str
-        The reason.
-    line : int, optional
-        The line, counted from 1.
-    """
+    """Bytes cannot be read as text."""
 
     def __init__(self, message: str, line: int | None = None):
         self.line = line
@@ -69,13 +61,7 @@ class DecodedText(NamedTuple):
 
 
 def binary_kind(head: bytes, encoding: str | None = None) -> str | None:
-    """The binary format of a file that starts with `head`; None if it may be text.
-
-    Examples
-    --------
-    >>> binary_kind(b"%PDF-1.7"), binary_kind(b"query_id,recall")
-    ('a PDF', None)
-    """
+    """The binary format of a file that starts with `head`; None if it may be text."""
     for magic, kind in _BINARY:
         # A signature of letters, such as ORC, may also begin a CSV.
         if head.startswith(magic) and not (magic.isascii() and magic.isalnum() and _is_text(head)):
@@ -115,25 +101,7 @@ def _byte_order_mark(data: bytes) -> tuple[bytes, str] | None:
 
 
 def decode_text(data: bytes, encoding: str | None = None) -> DecodedText:
-    """Decode the bytes of a file.
-
-    Parameters
-    ----------
-    data : bytes
-        The whole file.
-    encoding : str, optional
-        If omitted: the byte order mark decides, then UTF-8, then Windows-1252 with a note.
-
-    Raises
-    ------
-    NotTextError
-        If the encoding is unknown or does not fit, the file is cut, or it is binary.
-
-    Examples
-    --------
-    >>> decode_text("é".encode("utf-16")).utf8.decode()
-    'é'
-    """
+    """Decode the bytes of a file."""
     if encoding is not None:
         return DecodedText(_check_no_nul(_to_utf8(data, encoding)))
     mark = _byte_order_mark(data)

@@ -12,18 +12,7 @@ _LONGEST_QUOTE = 60
 
 
 def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    r"""The objects of a JSON Lines file, with their line numbers; blank lines are passed over.
-
-    Raises
-    ------
-    ReaderError
-        If a line is not a JSON object; the error names the file and the line.
-
-    Examples
-    --------
-    >>> list(json_objects(Source(b'{"qid": "a"}\n\n{"qid": "b"}\n')))
-    [(1, {'qid': 'a'}), (3, {'qid': 'b'})]
-    """
+    r"""The objects of a JSON Lines file, with their line numbers; blank lines are passed over."""
     for number, line in enumerate(source.lines(), 1):
         if line.isspace():
             continue

@@ -28,17 +28,7 @@ _LONE_SURROGATE = re.compile(
 
 
 class NotJSONError(ValueError):
-    """A text is not JSON.
-
-    Parameters
-    ----------
-    message : str
-        The problem.
-    line : int, optional
-        The line of the text, counted from 1.
-    is_cut : bool
-        Whether the text ends before the document does.
-    """
+    """A text is not JSON."""
 
     def __init__(self, message: str, line: int | None = None, *, is_cut: bool = False):
         self.line = line
@@ -47,26 +37,12 @@ class NotJSONError(ValueError):
 
 
 def starts_like_json(text: str) -> bool:
-    """Whether a text starts with a JSON object or array.
-
-    Examples
-    --------
-    >>> starts_like_json(' {"a": 1}'), starts_like_json("[gpt] prompt,score")
-    (True, False)
-    """
+    """Whether a text starts with a JSON object or array."""
     return _OPENING.match(text) is not None
 
 
 def replace_lone_surrogates(text: str) -> tuple[str, int]:
-    r"""Replace half characters in the escapes of a JSON text, and count them.
-
-    A lone surrogate cannot be encoded; it becomes U+FFFD, the replacement character.
-
-    Examples
-    --------
-    >>> replace_lone_surrogates(r'["\ud83d", "\ud83d\ude00"]')
-    ('["\\ufffd", "\\ud83d\\ude00"]', 1)
-    """
+    r"""Replace half characters in the escapes of a JSON text, and count them."""
     # Most files have no such escape, and a search for a text is much faster than the expression.
     if "\\ud" not in text and "\\uD" not in text:
         return text, 0
@@ -74,25 +50,7 @@ def replace_lone_surrogates(text: str) -> tuple[str, int]:
 
 
 def check_depth(document: Any, n_characters: int) -> Any:
-    """A parsed document, if its lists and objects are nested at most 200 levels deep.
-
-    Parameters
-    ----------
-    document : Any
-        What was parsed: lists, dicts and values in them.
-    n_characters : int
-        The length of its text; a short text cannot be nested too deeply, and is not walked.
-
-    Raises
-    ------
-    RecursionError
-        If it is nested more deeply.
-
-    Examples
-    --------
-    >>> check_depth([[1]], 5)
-    [[1]]
-    """
+    """A parsed document, if its lists and objects are nested at most 200 levels deep."""
     if n_characters <= _NEVER_DEEP:
         return document
     level = [document] if isinstance(document, _CONTAINERS) else []
@@ -107,43 +65,12 @@ def check_depth(document: Any, n_characters: int) -> Any:
 
 
 def load_json(text: str | bytes, *, parse_constant: Callable[[str], Any] | None = None) -> Any:
-    """``json.loads`` with a limit of depth that is the same on all versions of Python.
-
-    Parameters
-    ----------
-    text : str or bytes
-        The JSON document.
-    parse_constant : callable, optional
-        Gives the value of "NaN", "Infinity" and "-Infinity"; floats if omitted.
-
-    Raises
-    ------
-    RecursionError
-        If lists and objects are nested more than 200 levels deep.
-    ValueError
-        If the text is not JSON.
-
-    Examples
-    --------
-    >>> load_json("[[1]]")
-    [[1]]
-    """
+    """``json.loads`` with a limit of depth that is the same on all versions of Python."""
     return check_depth(json.loads(text, parse_constant=parse_constant), len(text))
 
 
 def parse_json(text: str) -> Any:
-    """Parse a JSON document; NaN and Infinity are accepted, as Python writes them.
-
-    Raises
-    ------
-    NotJSONError
-        If the text is not JSON, is cut, or has an object with a repeated key.
-
-    Examples
-    --------
-    >>> parse_json('{"recall": NaN}')
-    {'recall': nan}
-    """
+    """Parse a JSON document; NaN and Infinity are accepted, as Python writes them."""
     try:
         return check_depth(_DECODER.decode(text), len(text))
     except json.JSONDecodeError as exc:

@@ -50,62 +50,13 @@ _tidying = threading.Lock()
 
 
 def write_atomically(path: str | Path, content: str | bytes, *, private: bool = False) -> Path:
-    """Write to a temporary file in the same folder, then rename it.
-
-    Parameters
-    ----------
-    path : str or Path
-        The target; a file that exists there is replaced only when the new one is complete.
-    content : str or bytes
-        A text is written as UTF-8, line ends unchanged.
-    private : bool
-        As for `write_with`.
-
-    Raises
-    ------
-    DataError
-        If the folder cannot be created or written to, or the disk is full.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(folder + "/run.csv", "query_id,recall").read_text()
-    'query_id,recall'
-    """
+    """Write to a temporary file in the same folder, then rename it."""
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     return write_with(path, lambda temporary: Path(temporary).write_bytes(data), private=private)
 
 
 def write_with(path: str | Path, write: Callable[[str], object], *, private: bool = False) -> Path:
-    """Let `write` fill a temporary file in the folder of `path`, then rename it.
-
-    Missing folders are created. The temporary name keeps the suffix, because some writers choose
-    the format by it. When the function returns, the file and its folder are on the disk.
-
-    Parameters
-    ----------
-    path : str or Path
-        The target. A file that exists there keeps its permissions, its owner and its group; if it
-        is a symbolic link, the file that the link points to is replaced. A device or a pipe is
-        written to.
-    write : callable
-        It is called with the name of the temporary file.
-    private : bool
-        Whether a new file can be read by its owner only. Otherwise the umask decides.
-
-    Raises
-    ------
-    DataError
-        If the folder cannot be created or written to, or the disk is full. What was there before
-        is unchanged.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_with(folder + "/run.csv", lambda name: Path(name).write_text("query_id"))
-    ...     [file.name for file in path.parent.iterdir()]
-    ['run.csv']
-    """
+    """Let `write` fill a temporary file in the folder of `path`, then rename it."""
     try:
         if _is_stream(path):
             _write_to_stream(path, write)
@@ -117,51 +68,13 @@ def write_with(path: str | Path, write: Callable[[str], object], *, private: boo
 
 
 def open_private(path: str | Path) -> int:
-    """Open a file to append to it, and return the descriptor; a new file is its owner's alone.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; its folder must exist. The permissions of an existing file are kept.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     os.close(open_private(folder + "/journal.jsonl"))
-    ...     oct(Path(folder, "journal.jsonl").stat().st_mode & 0o777)
-    '0o600'
-    """
+    """Open a file to append to it, and return the descriptor; a new file is its owner's alone."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
     return os.open(path, flags | getattr(os, "O_BINARY", 0), OWNER_ONLY)
 
 
 def write_whole(file: BinaryIO, data: bytes) -> None:
-    """Write all the bytes to an unbuffered file, which may accept only a part of them at a time.
-
-    Parameters
-    ----------
-    file : binary file
-        The file, opened without a buffer.
-    data : bytes
-        What to write.
-
-    Raises
-    ------
-    OSError
-        If a part cannot be written, e.g. on a full disk; the parts before it are in the file.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryFile(buffering=0) as file:
-    ...     write_whole(file, b"a line")
-    ...     file.tell()
-    6
-    """
+    """Write all the bytes to an unbuffered file, which may accept only a part of them at a time."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) or 0 :]
@@ -169,16 +82,7 @@ def write_whole(file: BinaryIO, data: bytes) -> None:
 
 @contextmanager
 def locked_folder(folder: str | Path) -> Iterator[None]:
-    """A context in which no other process of this library writes a group of files to the folder.
-
-    Where the system cannot lock folders, or another process keeps the lock for ten seconds, the
-    context does nothing.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The folder; if it does not exist, nothing is locked.
-    """
+    """A context in which no other process of this library writes a group of files to the folder."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -192,18 +96,7 @@ def locked_folder(folder: str | Path) -> Iterator[None]:
 
 
 def sync_folder(folder: str | Path) -> None:
-    """Flush the names in a folder to the disk; some systems, e.g. Windows, cannot do it.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The folder.
-
-    Raises
-    ------
-    OSError
-        If the disk has a fault.
-    """
+    """Flush the names in a folder to the disk; some systems, e.g. Windows, cannot do it."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:  # Windows does not open folders; a folder may be writable, but not readable
@@ -215,28 +108,7 @@ def sync_folder(folder: str | Path) -> None:
 
 
 def check_free(path: str | Path, *, force: bool = False) -> None:
-    """Check that a path can be written to without losing a file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The target.
-    force : bool
-        Whether an existing file may be replaced.
-
-    Raises
-    ------
-    DataError
-        If the path is a folder, or if the file exists and `force` is false.
-
-    Examples
-    --------
-    >>> check_free(Path(__file__), force=True)
-    >>> check_free(Path(__file__))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    rageval_report.errors.DataError: ... exists already; replace it with force=True
-    """
+    """Check that a path can be written to without losing a file."""
     target = Path(path)
     if target.is_dir():
         raise DataError(f"{path} is a folder; give the path of a file in it")

@@ -265,21 +265,7 @@ def read(
 
 @dataclass(frozen=True, eq=False)
 class FileReading:
-    """A file as its reader returned it, before the rows are divided into pipelines.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    reader : str
-        The name of the reader.
-    sentence : str
-        What the reader reads.
-    files : tuple of ScoreFile
-        The result of the reader.
-    why : str
-        Why this reader was taken, if it was not for its mark alone.
-    """
+    """A file as its reader returned it, before the rows are divided into pipelines."""
 
     source: Source
     reader: str
@@ -297,13 +283,7 @@ def read_undivided(
     duplicates: str = "error",
     **options: Unpack[ReaderOptions],
 ) -> FileReading:
-    """As `read`, but a wide table with a column of pipelines is not divided.
-
-    Raises
-    ------
-    ReaderError, DataError, UnknownNameError, ArgumentKindError
-        As `read`.
-    """
+    """As `read`, but a wide table with a column of pipelines is not divided."""
     source = source_of(path, encoding=options.get("encoding"))
     if isinstance(reader, Reader):
         name, chosen = reader.name, reader
@@ -349,13 +329,7 @@ def divide_pipelines(
     roles: Roles | None,
     totals: Totals = "auto",
 ) -> list[ScoreFile]:
-    """The files, each with the rows of one pipeline: a wide table may hold several.
-
-    Raises
-    ------
-    ReaderError
-        If it is doubtful whether the rows are one pipeline or several.
-    """
+    """The files, each with the rows of one pipeline: a wide table may hold several."""
     stated = check_roles(roles, dict.fromkeys(str(label) for file in files for label in file.frame))
     query_id = next(iter(columns_with_role(stated, "id")), query_id)
     divided = []
@@ -399,15 +373,7 @@ def divide_pipelines(
 
 
 def reason_to_refuse(exc: DataError, source: Source | None) -> str:
-    """Why a file is refused: what it is, if an error says that it has no ids or no scores.
-
-    Parameters
-    ----------
-    exc : DataError
-        The error.
-    source : Source, optional
-        The file.
-    """
+    """Why a file is refused: what it is, if an error says that it has no ids or no scores."""
     if source is None or not isinstance(exc, NoScoresError):
         return str(exc)
     return refusal_of(source) or str(exc)
@@ -421,22 +387,7 @@ def _is_one_pipeline(file: ScoreFile, query_id: str | None, roles: Roles) -> boo
 
 
 def without_totals(file: ScoreFile, query_id: str | None, totals: Totals) -> ScoreFile:
-    """The file with its queries only.
-
-    Parameters
-    ----------
-    file : ScoreFile
-        The rows of one or several pipelines.
-    query_id : str or None
-        The column of ids.
-    totals : {"auto", "drop", "keep"}
-        As for `read`.
-
-    Raises
-    ------
-    DataError
-        If it is doubtful whether a row is a query.
-    """
+    """The file with its queries only."""
     rows = query_rows(file.frame, query_id or QUERY_ID, totals=totals, place=file.place)
     if not rows.left_out:
         return file
@@ -502,31 +453,7 @@ def _are_score_files(files: object) -> bool:
 
 
 def pick_pipeline(files: Sequence[ScoreFile], pipeline: str | None, path: ScoreInput) -> ScoreFile:
-    """The pipeline of that name, or the only one in the file.
-
-    Parameters
-    ----------
-    files : sequence of ScoreFile
-        The result of `read`.
-    pipeline : str or None
-        The name of a pipeline.
-    path : as for `read`
-        The file, for the error.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no pipeline of that name.
-    DataError
-        If there are several pipelines and no name, or no pipeline at all.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> files = [ScoreFile(pd.DataFrame({"recall": [0.5]}), name) for name in ("bm25", "hybrid")]
-    >>> pick_pipeline(files, "hybrid", "scores.csv").pipeline
-    'hybrid'
-    """
+    """The pipeline of that name, or the only one in the file."""
     by_name = {file.pipeline: file for file in files}
     shown = input_name(path)
     if pipeline is not None:

@@ -238,24 +238,7 @@ class Reader:
 
 
 def in_dialect(file: ScoreFile, dialect: DialectName | None, system: DialectName) -> ScoreFile:
-    """A file whose metrics are described as in the dialect of its system; the file for None.
-
-    Parameters
-    ----------
-    file : ScoreFile
-        The rows of one pipeline.
-    dialect : str, optional
-        The dialect that the caller chose.
-    system : str
-        The dialect of the system that wrote the file, the only one that fits.
-
-    Raises
-    ------
-    UnknownNameError
-        If no dialect has that name.
-    DataError
-        If it is that of another system.
-    """
+    """A file whose metrics are described as in the dialect of its system; the file for None."""
     rules = dialect_of_name(dialect)
     if rules is None:
         return file
@@ -278,13 +261,7 @@ def in_dialect(file: ScoreFile, dialect: DialectName | None, system: DialectName
 
 
 def check_options(name: str, reader: Reader, options: Mapping[str, object]) -> dict[str, object]:
-    """The options to pass to the reader's `read`, which must take them.
-
-    Raises
-    ------
-    DataError
-        If the reader does not take one of the options.
-    """
+    """The options to pass to the reader's `read`, which must take them."""
     for option in options:
         if option not in reader.options:
             hint = did_you_mean(option, reader.options)
@@ -311,18 +288,7 @@ def single_pipeline(
 def select_columns(
     present: Iterable[str], columns: Iterable[str] | None, query_id: str | None
 ) -> list[str]:
-    """The columns to read, in the order of the file: the requested ones, and the ids or questions.
-
-    Raises
-    ------
-    UnknownNameError
-        If the file has no column of a requested name.
-
-    Examples
-    --------
-    >>> select_columns(["id", "question", "recall", "mrr"], ["mrr"], None)
-    ['id', 'mrr']
-    """
+    """The columns to read, in the order of the file: the requested ones and the ids or questions."""
     every = list(present)
     if columns is None:
         return every
@@ -336,13 +302,7 @@ def select_columns(
 
 
 def id_columns(present: Iterable[str], query_id: str | None) -> list[str]:
-    """The columns of ids, whose cells are names even if they look like numbers.
-
-    Examples
-    --------
-    >>> id_columns(["id", "doc_id", "recall"], None)
-    ['id', 'doc_id']
-    """
+    """The columns of ids, whose cells are names even if they look like numbers."""
     every = list(present)
     key = query_id or id_column_of(every)
     # An id 007 must not become 7, nor 1.10 become 1.1.
@@ -350,13 +310,7 @@ def id_columns(present: Iterable[str], query_id: str | None) -> list[str]:
 
 
 def text_columns(present: Iterable[str], query_id: str | None) -> list[str]:
-    """The columns of texts, such as ids, questions and answers: an answer "1.50" is not a number.
-
-    Examples
-    --------
-    >>> text_columns(["id", "Answer", "recall"], None)
-    ['id', 'Answer']
-    """
+    """The columns of texts, such as ids and answers: an answer "1.50" is not a number."""
     every = list(present)
     ids = id_columns(every, query_id)
     return [name for name in every if name in ids or normalise_name(name) in TEXTS]
@@ -374,14 +328,7 @@ def check_unique_names(source: Source, names: Iterable[str], line: int | None = 
 
 
 def check_no_data_in_header(source: Source, names: Sequence[str], line: int | None = None) -> None:
-    """Refuse a header that is a row of data, because its query would be lost.
-
-    Raises
-    ------
-    ReaderError
-        If a name is a decimal number, or the names are whole numbers that do not count up: columns
-        named 0, 1, 2 are what pandas writes for a frame without names.
-    """
+    """Refuse a header that is a row of data, because its query would be lost."""
     numbers = [name for name in names if _DECIMAL.fullmatch(name)]
     if not numbers:
         whole = [name for name in names if _WHOLE.fullmatch(name)]
@@ -397,24 +344,12 @@ def check_no_data_in_header(source: Source, names: Sequence[str], line: int | No
 
 
 def repeated_names(names: Iterable[str]) -> list[str]:
-    """The names that appear more than once.
-
-    Examples
-    --------
-    >>> repeated_names(["a", "b", "a"])
-    ['a']
-    """
+    """The names that appear more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 
 def distinct_names(names: Iterable[str]) -> list[str]:
-    """The names made different: the second of two equal names gets a visible "#2".
-
-    Examples
-    --------
-    >>> distinct_names(["gpt", "gpt", "llama"])
-    ['gpt', 'gpt #2', 'llama']
-    """
+    """The names made different: the second of two equal names gets a visible "#2"."""
     seen: Counter[str] = Counter()
     distinct = []
     for name in names:

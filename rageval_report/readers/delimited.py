@@ -100,13 +100,7 @@ def _fit(text: bytes, delimiter: str) -> _Fit:
 
 
 def best_delimiters(source: Source) -> list[str]:
-    r"""The delimiters that fit a text best: none for a single column, several if they tie.
-
-    Examples
-    --------
-    >>> best_delimiters(Source(b"id;recall\nq1;0,5\n")), best_delimiters(Source(b"one column"))
-    ([';'], [])
-    """
+    r"""The delimiters that fit a text best: none for a single column, several if they tie."""
     fits = source.once(_fits_of)
     best = max(fits.values())
     return [delimiter for delimiter, fit in fits.items() if fit == best and fit.width > 1]
@@ -197,13 +191,7 @@ class _TableText:
         return replace(self, text=text, left_out=(*self.left_out, *lines))
 
     def checked(self) -> _TableText:
-        """The table without comments and footers between its rows, which are counted.
-
-        Raises
-        ------
-        ReaderError
-            If a row has another number of fields than the header, or a quote is never closed.
-        """
+        """The table without comments and footers between its rows, which are counted."""
         width = len(self.header)
         n = count_regular_rows(self.text, self.delimiter, width, self.start)
         table, n = (self, n) if n is not None else self._walk()
@@ -316,14 +304,7 @@ def read_delimited(
     columns: Iterable[str] | None = None,
     query_id: str | None = None,
 ) -> list[ScoreFile]:
-    """Read a table of delimited text.
-
-    Raises
-    ------
-    ReaderError
-        If a name appears twice in the header, the header looks like data, or a row has another
-        number of fields.
-    """
+    """Read a table of delimited text."""
     table = source.once(_description_of)
     description = table.description
     if (

@@ -128,13 +128,7 @@ def overwrite(text: bytes, lines: Iterable[ForeignLine]) -> bytes:
 
 
 def table_start(text: bytes, delimiter: str) -> tuple[int, list[ForeignLine]]:
-    r"""The offset of the header, and the lines before it.
-
-    Examples
-    --------
-    >>> table_start(b"# run 7\nid,recall\nq1,0.5\n", ",")[0]
-    8
-    """
+    r"""The offset of the header, and the lines before it."""
     lines: list[ForeignLine] = []
     for offset, line in _lines(text):
         reason = _reason_before_header(line, is_first=not lines)
@@ -201,13 +195,7 @@ def foreign_lines(text: bytes, every: Iterable[DelimitedRow], n_fields: int) -> 
 
 
 def without_outer_bars(text: bytes, delimiter: str) -> bytes:
-    r"""The text; a table of bars without its outer bars and its lines of dashes.
-
-    Examples
-    --------
-    >>> without_outer_bars(b"| id | f1 |\n|----|---:|\n| a  | 1  |\n", "|")
-    b'  id | f1  \n           \n  a  | 1   \n'
-    """
+    r"""The text; a table of bars without its outer bars and its lines of dashes."""
     start = table_start(text, delimiter)[0] if delimiter == "|" else 0
     header = next((line.strip() for _, line in islice(_lines(text[start:]), 1)), b"")
     is_box = len(header) > 2 and header.startswith(b"|") and header.endswith(b"|")

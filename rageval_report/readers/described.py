@@ -71,12 +71,13 @@ def description_beside(source: Source) -> DescribedTable:
         if not path.is_file():
             continue
         try:
-            text = path.read_bytes()
-        except OSError as exc:
-            return unused(path.name, f"it cannot be read ({exc.strerror})")
+            document = parse_json(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, NotJSONError) as exc:
+            reason = (str(exc).strip() or type(exc).__name__).rstrip(".")
+            return unused(path.name, f"it cannot be read ({reason})")
         # Without the name of the format it is a file of somebody else.
-        if TABLE_FORMAT.encode() in text:
-            return parse_description(text, path.name)
+        if isinstance(document, dict) and document.get("format") == TABLE_FORMAT:
+            return description_in(document, path.name)
     return DescribedTable()
 
 
@@ -88,13 +89,7 @@ def described_file(
     columns: Iterable[str] | None,
     query_id: str | None,
 ) -> list[ScoreFile]:
-    """The pipeline of a table that describes itself, from its cells as they are in the file.
-
-    Raises
-    ------
-    ReaderError
-        If there are no rows or no ids, or the description of a detail is damaged.
-    """
+    """The pipeline of a table that describes itself, from its cells as they are in the file."""
     present = list(map(str, raw))
     if QUERY_ID not in raw or not len(raw[QUERY_ID]):
         what = "no rows" if QUERY_ID in raw else f"no column {QUERY_ID!r} any more"

@@ -76,30 +76,7 @@ def read_excel(
     query_id: str | None = None,
     decimal: str | None = None,
 ) -> list[ScoreFile]:
-    """Read a sheet of a workbook; its first row that is not blank is the header.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    sheet : str or int, optional
-        The name of the sheet, or its position counted from 0; the first sheet if omitted.
-    columns : iterable of str, optional
-        The columns to read besides the ids.
-    query_id : str, optional
-        The column of ids.
-    decimal : {".", ","}, optional
-        The decimal sign of numbers that are written as text.
-
-    Raises
-    ------
-    ReaderError
-        If the file is not a workbook or is cut, or the sheet is empty.
-    UnknownNameError
-        If the workbook has no such sheet.
-    MissingDependencyError
-        If openpyxl is not installed.
-    """
+    """Read a sheet of a workbook; its first row that is not blank is the header."""
     names, name, rows = _read_sheet(source, sheet)
     header, cells = _split_header(source, rows, name)
     by_name = dict(zip(header, cells, strict=True))

@@ -23,6 +23,7 @@ from rageval_report.readers.described import DescribedTable, described_file, des
 from rageval_report.readers.json_shapes import ShapeError, is_records, json_kind
 from rageval_report.readers.record_columns import columns_of, frame_of, lift_nested_scores
 from rageval_report.readers.written_cells import use_decimal_sign
+from rageval_report.scores.query_ids import QUERY_ID
 from rageval_report.scores.saved_tables import TABLE_FORMAT, TABLE_KEY
 from rageval_report.scores.table import id_column_of
 
@@ -45,13 +46,7 @@ def _recognise_json(source: Source) -> float:
 
 
 def is_table(document: object) -> bool:
-    """Whether a JSON document is a table in one of the known shapes.
-
-    Examples
-    --------
-    >>> is_table([{"query_id": "q1", "recall": 0.5}]), is_table({"recall": 0.5})
-    (True, False)
-    """
+    """Whether a JSON document is a table in one of the known shapes."""
     try:
         _shape(document)
     except ShapeError:
@@ -66,15 +61,7 @@ def read_json(
     query_id: str | None = None,
     decimal: str | None = None,
 ) -> list[ScoreFile]:
-    """Read a table from one JSON document.
-
-    Raises
-    ------
-    ReaderError
-        If the document is broken.
-    ShapeError
-        If it is not a table.
-    """
+    """Read a table from one JSON document."""
     cells, notes = _shape(source.document)(source.document)
     return _table_of(source, cells, columns, query_id, decimal, notes)
 
@@ -193,11 +180,7 @@ def _check_split_rows(data: list[Any], width: int) -> None:
 
 
 def _columns_of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[CellsByColumn, list[str]]:
-    """``{column: {row: cell}}``, as pandas writes it.
-
-    Row numbers or a column of ids are required, because statistics have the same shape:
-    ``{"recall": {"mean": 0.5, "std": 0.1}}``.
-    """
+    """``{column: {row: cell}}``, as pandas writes it."""
     labels = list(dict.fromkeys(label for cells in document.values() for label in cells))
     is_numbered = all(label.isdigit() for label in labels)
     # {pipeline: {metric: mean}} has the same shape as {column: {row: cell}}; a guess would take
@@ -265,13 +248,7 @@ def read_jsonl(
     query_id: str | None = None,
     decimal: str | None = None,
 ) -> list[ScoreFile]:
-    """Read a table with one JSON object per line.
-
-    Raises
-    ------
-    ReaderError
-        If a line is broken or is not an object: the file and the line.
-    """
+    """Read a table with one JSON object per line."""
     lines, records = [], []
     table, described = DescribedTable(), 0
     for line, record in json_objects(source):
@@ -284,7 +261,7 @@ def read_jsonl(
         lines.append(line)
         records.append(record)
     cells = columns_of(records)
-    if table.description is not None:
+    if table.description is not None and QUERY_ID in cells:
         return described_file(source, table.description, cells, columns=columns, query_id=query_id)
     [file] = _table_of(source, cells, columns, query_id, decimal, table.notes)
     return [replace(file, line_of_row=lines.__getitem__)]

@@ -105,15 +105,7 @@ def read_long(
     repeats: RepeatedValues = "error",
     decimal: str | None = None,
 ) -> list[ScoreFile]:
-    """Read a long table: a `ScoreFile` for each pipeline, a column for each metric.
-
-    Raises
-    ------
-    ReaderError
-        If a column is missing, a cell of ids or metrics is blank, or a value appears twice.
-    UnknownValueError
-        If `repeats` has another value.
-    """
+    """Read a long table: a `ScoreFile` for each pipeline, a column for each metric."""
     check_choice("repeats", repeats, get_args(RepeatedValues))
     table, roles = _table_and_roles(source, query_id)
     frame = table.frame.reset_index(drop=True)
@@ -213,11 +205,7 @@ def _notes_of(frame: pd.DataFrame, roles: LongColumns) -> Iterator[str]:
 def _on_one_scale(
     source: Source, frame: pd.DataFrame, roles: LongColumns
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The table with numbers in place of texts: one scale per metric, over all pipelines.
-
-    Cells that may be on two scales stay as they are: the bounds that the caller states decide when
-    the scores are checked.
-    """
+    """The table with numbers in place of texts: one scale per metric, over all pipelines."""
     values = frame[roles.value]
     if is_numeric_dtype(values.dtype):
         return frame, []

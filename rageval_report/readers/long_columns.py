@@ -76,55 +76,24 @@ class LongColumns:
 
 
 def is_long_header(columns: Sequence[str]) -> bool:
-    """Whether the names alone show a table with one row per score.
-
-    Examples
-    --------
-    >>> is_long_header(["qid", "metric", "value"]), is_long_header(["qid", "name", "value"])
-    (True, False)
-    """
+    """Whether the names alone show a table with one row per score."""
     metric, value = first_named(columns, _METRIC), first_named(columns, _VALUE)
     return metric is not None and value is not None and bool(_query_columns(columns, value))
 
 
 def may_be_long(columns: Sequence[str]) -> bool:
-    """Whether the cells must decide, because a column "name" or "key" may hold metrics.
-
-    Examples
-    --------
-    >>> may_be_long(["trace_id", "name", "value"]), may_be_long(["name", "value"])
-    (True, False)
-    """
+    """Whether the cells must decide, because a column "name" or "key" may hold metrics."""
     metric, value = first_named(columns, _PERHAPS_METRIC), first_named(columns, _VALUE)
     return metric is not None and value is not None and bool(_query_columns(columns, value))
 
 
 def may_be_pipelines(roles: LongColumns) -> bool:
-    """Whether the names of the metrics may be those of pipelines: a "name" and its "score".
-
-    Examples
-    --------
-    >>> roles = find_roles(pd.DataFrame({"id": [1, 1], "name": ["a", "b"], "score": [0, 1]}))
-    >>> may_be_pipelines(roles)
-    True
-    """
+    """Whether the names of the metrics may be those of pipelines: a "name" and its "score"."""
     return (normalise_name(roles.metric), normalise_name(roles.value)) == ("name", "score")
 
 
 def holds_metrics(frame: pd.DataFrame) -> bool:
-    """Whether the column "name" or "key" names the metrics of scores.
-
-    It does if queries have several of its names and its names come back query by query, or if it
-    has a name once only, which is that of a known metric. One name per query is a title.
-
-    Examples
-    --------
-    >>> rows = {"id": ["a", "a", "b", "b"], "name": ["tone", "f1"] * 2, "score": [1, 0, 1, 1]}
-    >>> holds_metrics(pd.DataFrame(rows))
-    True
-    >>> holds_metrics(pd.DataFrame({"id": ["a", "b"], "name": ["Anna", "Ben"], "score": [1, 0]}))
-    False
-    """
+    """Whether the column "name" or "key" names the metrics of scores."""
     roles = find_roles(frame)
     if roles is None:
         return False
@@ -138,21 +107,7 @@ def holds_metrics(frame: pd.DataFrame) -> bool:
 
 
 def find_roles(frame: pd.DataFrame, query_id: str | None = None) -> LongColumns | None:
-    """The roles of the columns; None if they are not those of a long table.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    query_id : str, optional
-        The column of ids, if the caller names it.
-
-    Examples
-    --------
-    >>> rows = {"id": ["s1", "s2"], "trace_id": ["t", "t"], "name": ["f1", "em"], "value": [1, 0]}
-    >>> find_roles(pd.DataFrame(rows)).query
-    'trace_id'
-    """
+    """The roles of the columns; None if they are not those of a long table."""
     columns = list(map(str, frame))
     value = first_named(columns, _VALUE)
     metric = first_named(columns, (*_METRIC, *_PERHAPS_METRIC))
@@ -173,13 +128,7 @@ def find_roles(frame: pd.DataFrame, query_id: str | None = None) -> LongColumns 
 
 
 def sure_id_column(columns: Sequence[str]) -> str | None:
-    """The column that is the id of the query by its name alone; None if the cells must decide.
-
-    Examples
-    --------
-    >>> sure_id_column(["testCaseId", "id", "metric"]), sure_id_column(["id", "metric"])
-    ('testCaseId', None)
-    """
+    """The column that is the id of the query by its name alone; None if the cells must decide."""
     return first_named(columns, (*_QUERY_IDS, *_ITEM_IDS))
 
 

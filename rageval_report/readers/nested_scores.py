@@ -26,15 +26,7 @@ _OF_SCORE = "score_"
 
 
 def find_nest(records: Sequence[Mapping[str, Any]]) -> str | None:
-    """The key whose values are lists of scores, each with the name of its metric; None if none is.
-
-    Examples
-    --------
-    >>> find_nest([{"id": "q1", "scores": [{"name": "f1", "value": 0.5}]}])
-    'scores'
-    >>> find_nest([{"id": "q1", "results": [{"text": "a passage", "score": 0.5}]}]) is None
-    True
-    """
+    """The key whose values are lists of scores, each with the name of its metric; or None."""
     keys = dict.fromkeys(key for record in records for key in record)
     for key in keys:
         if normalise_name(str(key)) not in NESTS:
@@ -59,16 +51,7 @@ def _key_of(score: Mapping[str, Any], names: Iterable[str]) -> str | None:
 
 
 def unnest(records: Iterable[Mapping[str, Any]], nest: str) -> list[dict[str, Any]]:
-    r"""One row per score, with the fields of its record; no record is lost.
-
-    The metric is in ``metric``, the score in ``value``. A field of a score that its record has as
-    well gets "score\\_" before its name. A record without scores has a blank for each metric.
-
-    Examples
-    --------
-    >>> unnest([{"id": "q1", "scores": [{"id": 7, "name": "f1", "score": 0.5}]}], "scores")
-    [{'id': 'q1', 'score_id': 7, 'metric': 'f1', 'value': 0.5}]
-    """
+    r"""One row per score, with the fields of its record; no record is lost."""
     every = [dict(record) for record in records]
     scores = [score for record in every for score in record.get(nest) or []]
     names = dict.fromkeys(score.get(_key_of(score, _NAMES) or "") for score in scores)

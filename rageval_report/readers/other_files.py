@@ -47,17 +47,7 @@ _DOC_TEXTS = frozenset(("text", "content", "contents", "passage", "passage_text"
 
 @dataclass(frozen=True)
 class FileOutline:
-    """What is known of a file without scores.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    names : frozenset of str
-        The normalised names of its columns; empty if it is not a table.
-    document : dict
-        Its JSON object; empty if it is anything else.
-    """
+    """What is known of a file without scores."""
 
     source: Source
     names: frozenset[str]
@@ -89,17 +79,7 @@ class FileOutline:
 
 @dataclass(frozen=True)
 class KindOfFile:
-    """A kind of file without scores.
-
-    Parameters
-    ----------
-    what : str
-        What the file is, in words.
-    fits : callable
-        Takes a `FileOutline` and says whether the file is of this kind.
-    advice : callable
-        Takes a `FileOutline` and returns what to type.
-    """
+    """A kind of file without scores."""
 
     what: str
     fits: Callable[[FileOutline], bool]
@@ -107,21 +87,7 @@ class KindOfFile:
 
 
 def refusal_of(source: Source) -> str | None:
-    """What a file without scores is, and what to type; None if it is of no known kind.
-
-    Parameters
-    ----------
-    source : Source
-        A file that could not be read as scores.
-
-    Examples
-    --------
-    >>> rows = b'{"id": "1", "input": "Who?", "passages": [], "output": []}'
-    >>> print(refusal_of(Source(rows)))
-    this is a data set, questions of CLAP NQ, without scores. Its questions are records: \
-load_dataset("clapnq", path). To get scores, ask a pipeline: rageval-report eval --datasets \
-clapnq=FILE --url URL -o FOLDER; then pass FOLDER/scores.json
-    """
+    """What a file without scores is, and what to type; None if it is of no known kind."""
     outline = FileOutline.of(source)
     kind = next((kind for kind in KINDS if kind.fits(outline)), None)
     return None if kind is None else f"this is {kind.what}, without scores. {kind.advice(outline)}"

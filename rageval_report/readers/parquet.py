@@ -41,15 +41,7 @@ def read_parquet(
     query_id: str | None = None,
     decimal: str | None = None,
 ) -> list[ScoreFile]:
-    """Read a Parquet file; only the requested columns are read from disk.
-
-    Raises
-    ------
-    ReaderError
-        If the file is not a Parquet file, is damaged, or is cut.
-    MissingDependencyError
-        If pyarrow is not installed.
-    """
+    """Read a Parquet file; only the requested columns are read from disk."""
     schema = source.once(_schema)
     check_unique_names(source, schema.names)
     kept = select_columns(schema.names, columns, query_id)

@@ -69,17 +69,7 @@ _ROW_SCORES = (
 
 @dataclass(frozen=True, eq=False)
 class RankingFile:
-    """A file of rankings or judgments, ready to be scored.
-
-    Parameters
-    ----------
-    content : path, mapping, frame, or IdRows
-        What `rageval_report.rankings.score_tables.score_table_of_rankings` takes.
-    notes : tuple of str
-        What was guessed, such as ranks in place of scores; the notes of a run's source are apart.
-    tag : str, optional
-        The name that a TREC run gives itself.
-    """
+    """A file of rankings or judgments, ready to be scored."""
 
     content: object
     notes: tuple[str, ...] = ()
@@ -87,18 +77,7 @@ class RankingFile:
 
 
 def ranking_name(path: str | Path) -> str:
-    """The name of a pipeline, from the name of its ranking file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; "-" is standard input.
-
-    Examples
-    --------
-    >>> ranking_name("runs/bm25.run.gz"), ranking_name("input.bm25"), ranking_name("bm25.b0.4.txt")
-    ('bm25', 'input.bm25', 'bm25.b0.4')
-    """
+    """The name of a pipeline, from the name of its ranking file."""
     if str(path) == "-":
         return "stdin"
     name = Path(path)
@@ -108,21 +87,7 @@ def ranking_name(path: str | Path) -> str:
 
 
 def run_file(source: Source, values: Values | None = None) -> RankingFile:
-    """The ranking in a file.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    values : {"scores", "ranks"}, optional
-        What the numbers of a file without column names are; if omitted, numbers that count 1, 2, 3
-        in every query are ranks, with a note.
-
-    Raises
-    ------
-    ReaderError
-        If the file holds judgments or no ranking, or a line cannot be read.
-    """
+    """The ranking in a file."""
     kind = likely_kind(source)
     if kind is not None and kind.side == "judgments":
         raise source.error(
@@ -143,18 +108,7 @@ def run_file(source: Source, values: Values | None = None) -> RankingFile:
 
 
 def judgments_file(source: Source) -> RankingFile:
-    """The judgments in a file.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-
-    Raises
-    ------
-    ReaderError
-        If the file holds a ranking or no judgments, or a line cannot be read.
-    """
+    """The judgments in a file."""
     kind = likely_kind(source)
     if kind is not None and kind.side == "run":
         raise source.error(

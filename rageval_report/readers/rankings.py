@@ -63,49 +63,7 @@ def read_rankings(
     match_ids: MatchIds = (),
     dialect: DialectName | None = None,
 ) -> list[ScoreFile]:
-    r"""Score the ranking in a file against judgments.
-
-    Parameters
-    ----------
-    source : Source
-        The ranking: a TREC run, BEIR's three columns, a table, or JSON.
-    qrels : mapping, DataFrame, or path
-        The judgments; without them, a ranking is refused.
-    metrics : str, iterable of str, or mapping, optional
-        Names such as "ndcg@10"; of a mapping, its keys. If omitted,
-        `rageval_report.rankings.ranking_options.DEFAULT_METRICS`.
-    duplicates : {"error", "best", "keep"}
-        What to do with a document that was retrieved twice for a query; "error" leaves it to the
-        dialect if there is one.
-    values : {"scores", "ranks"}, optional
-        What the numbers of a ranking without column names are; if omitted, numbers that count
-        1, 2, 3 in every query are ranks.
-    ties, relevance_level, no_relevant, drop_self
-        As for `rageval_report.rankings.score_tables.score_table_of_rankings`, or a text that spells
-        the value; its own values if omitted.
-    match_ids : str or iterable of str
-        Changes of form after which ids are compared, as in `rageval_report.score_rankings`.
-    dialect : {"datapizza", "haystack"}, optional
-        The system whose names and rules hold, as in `rageval_report.score_rankings`.
-
-    Raises
-    ------
-    DataError
-        If an option contradicts the dialect, or it has no metrics of rankings.
-    ReaderError
-        If there are no judgments, or a file cannot be read: the file, the line, what to do.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "bm25.run"
-    ...     _ = path.write_text("q1 Q0 d7 1 0.9 anserini\nq1 Q0 d8 2 0.5 anserini\n")
-    ...     [run] = read_rankings(Source(path), qrels={"q1": {"d8": 1}}, metrics="mrr")
-    >>> run.pipeline, run.frame["mrr"].tolist(), dict(run.config)
-    ('bm25', [0.5], {'tag': 'anserini'})
-    """
+    r"""Score the ranking in a file against judgments."""
     if qrels is None:
         raise _without_judgments(source)
     return [

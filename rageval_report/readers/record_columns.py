@@ -22,13 +22,7 @@ NESTS = ("metrics", "scores")
 def frame_of(
     columns: Mapping[str, Sequence[Any] | pd.Series], query_id: str | None = None
 ) -> pd.DataFrame:
-    """A frame of the columns; ids that are not texts stay as they are: 1 and "1" may differ.
-
-    Examples
-    --------
-    >>> frame_of({"id": [1, "1"], "recall": [0.5, None]}).dtypes.astype(str).tolist()
-    ['object', 'float64']
-    """
+    """A frame of the columns; ids that are not texts stay as they are: 1 and "1" may differ."""
     ids = set(id_columns(columns, query_id))
     return pd.DataFrame(
         {
@@ -50,41 +44,19 @@ def _are_texts(cells: Sequence[Any] | pd.Series) -> bool:
 
 
 def columns_of(records: Iterable[Mapping[str, Any]]) -> CellsByColumn:
-    """The columns of some records, in the order in which their keys first appear.
-
-    Examples
-    --------
-    >>> columns_of([{"a": 1}, {"b": 2}])
-    {'a': [1, None], 'b': [None, 2]}
-    """
+    """The columns of some records, in the order in which their keys first appear."""
     every = list(records)
     keys = dict.fromkeys(chain.from_iterable(every))
     return {key: [record.get(key) for record in every] for key in keys}
 
 
 def rows_of(columns: Mapping[str, Sequence[T]]) -> list[dict[str, T]]:
-    """The rows of some columns, each a dict of all columns.
-
-    Examples
-    --------
-    >>> rows_of({"a": [1, 2], "b": [3, 4]})
-    [{'a': 1, 'b': 3}, {'a': 2, 'b': 4}]
-    """
+    """The rows of some columns, each a dict of all columns."""
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def lift_nested_scores(columns: CellsByColumn) -> tuple[CellsByColumn, list[str]]:
-    """The columns, with scores from one level down as columns of their own, and a note.
-
-    ``{"metrics": {"f1": {"score": 0.5, "reason": "..."}}}`` becomes ``f1`` and ``f1_reason``, and
-    ``{"scores": {"f1": 0.5}}`` becomes ``f1``. Other fields beside a score are kept as a dict in
-    ``f1_details``.
-
-    Examples
-    --------
-    >>> lift_nested_scores({"scores": [{"f1": 0.5}, None]})[0]
-    {'f1': [0.5, None]}
-    """
+    """The columns, with scores from one level down as columns of their own, and a note."""
     lifted: CellsByColumn = {}
     notes = []
     for name, cells in columns.items():
@@ -138,31 +110,7 @@ def score_columns(
     reasons: Iterable[str | None] | None = None,
     ids: Sequence[object] | None = None,
 ) -> CellsByColumn:
-    """The columns of one metric: its numbers, and states and reasons if they are known.
-
-    Parameters
-    ----------
-    name : str
-        The name of the metric.
-    cells : iterable
-        The cells as the framework wrote them; `rageval_report.scores.cells.read_cells` reads them.
-    reasons : iterable of str or None, optional
-        The explanation of a judge, or why there is no score, if the file keeps them elsewhere; a
-        score that is missing for a reason has failed.
-    ids : sequence, optional
-        The id of each cell, for messages; if omitted, cells are counted from 1.
-
-    Raises
-    ------
-    DataError
-        If the cells may be on two scales.
-
-    Examples
-    --------
-    >>> columns = score_columns("faithfulness", [0.5, None], ["all but one", "timeout"])
-    >>> columns["faithfulness_state"], columns["faithfulness_reason"]
-    (['scored', 'failed'], ['all but one', 'timeout'])
-    """
+    """The columns of one metric: its numbers, and states and reasons if they are known."""
     read = read_cells(cells, CellColumn(name, ids))
     explanations = [None] * len(read.numbers) if reasons is None else list(reasons)
     final_reasons = [

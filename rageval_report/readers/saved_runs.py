@@ -20,18 +20,7 @@ def _recognise(source: Source) -> float:
 
 
 def read_run_file(source: Source) -> list[ScoreFile]:
-    """Read a run file: everything that the evaluation held when it was saved.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-
-    Raises
-    ------
-    ReaderError
-        If a newer version wrote the file, or a part is missing or has another type.
-    """
+    """Read a run file: everything that the evaluation held when it was saved."""
     document = source.document
     if isinstance(document, dict) and document.get("format") == TABLE_FORMAT:
         raise source.error(

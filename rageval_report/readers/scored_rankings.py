@@ -66,15 +66,7 @@ def score_file_of_ranking(
     match_ids: MatchIds,
     dialect: DialectName | None,
 ) -> ScoreFile:
-    """The scores of a ranking; the parameters are those of `read_rankings`.
-
-    Raises
-    ------
-    DataError
-        If an option contradicts the dialect, or it has no metrics of rankings.
-    ReaderError
-        If a file cannot be read: the file, the line, what to do.
-    """
+    """The scores of a ranking; the parameters are those of `read_rankings`."""
     options = {
         "ties": ties,
         "relevance_level": _number(relevance_level),
@@ -115,23 +107,7 @@ def score_file_of_ranking(
 
 @dataclass(frozen=True)
 class _RankingPlan:
-    """The metrics and the options with which a ranking is scored, and their dialect.
-
-    Parameters
-    ----------
-    names : list of str
-        The metrics, by the names of the catalogue.
-    duplicates : {"error", "best", "keep"}
-        What to do with a document that was retrieved twice.
-    options : dict
-        The other options that are not the usual ones.
-    is_default : bool
-        Whether nobody named the metrics.
-    system : Dialect, optional
-        The dialect.
-    known : dict of str to Metric
-        The metrics by their names in the dialect.
-    """
+    """The metrics and the options with which a ranking is scored, and their dialect."""
 
     names: list[str]
     duplicates: DuplicateDocs

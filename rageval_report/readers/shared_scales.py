@@ -44,26 +44,7 @@ def share_scales(
     roles: Roles | None,
     metrics: object = None,
 ) -> list[ScoreFile]:
-    """The pipelines of a file, with the scores of each metric on one scale.
-
-    Parameters
-    ----------
-    files : sequence of ScoreFile
-        The pipelines.
-    source : Source
-        The file, for errors.
-    query_id : str, optional
-        The column of ids.
-    roles : mapping of str to str, optional
-        The roles that the caller states.
-    metrics : iterable of str, or mapping, optional
-        The metrics that the caller names or describes.
-
-    Raises
-    ------
-    ReaderError
-        If two scales are possible: two cells, each with its pipeline, and the option that decides.
-    """
+    """The pipelines of a file, with the scores of each metric on one scale."""
     # A saved evaluation states its bounds; with one pipeline `score_table` sees the whole column.
     if len(files) < 2 or any(file.written_by for file in files):
         return list(files)
@@ -308,13 +289,7 @@ def _fitted_scale(
 def _inferred_scale(
     numbers: Sequence[FloatArray], pipelines: _Pipelines, label: str
 ) -> SharedScale | None:
-    """The scale of an unknown metric, if a pipeline alone would have another one.
-
-    Raises
-    ------
-    DataError
-        If one pipeline has shares of 1, and another one mostly numbers over 2.
-    """
+    """The scale of an unknown metric, if a pipeline alone would have another one."""
     name = normalise_name(label)
     scored = [part for part in numbers if not np.isnan(part).all()]
     together = np.concatenate(numbers)

@@ -49,21 +49,7 @@ _EXPECTED = (
 
 
 class TableSource(Source):
-    """A frame that the caller passed in place of a file, or a table of a database.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows.
-    name : str
-        What names it in messages.
-    stem : str
-        The name of the pipeline if the rows do not state one.
-    notes : iterable of str
-        Where the rows come from, and what was changed.
-    description : TableDescription, optional
-        Of a table that rageval_report wrote.
-    """
+    """A frame that the caller passed in place of a file, or a table of a database."""
 
     def __init__(
         self,
@@ -83,27 +69,7 @@ class TableSource(Source):
 
 
 def source_of(value: object, *, encoding: str | None = None, parameter: str = "path") -> Source:
-    """The source of what the caller passed to a reader.
-
-    Parameters
-    ----------
-    value : path, bytes, open file, frame, mapping, or iterable of dicts
-        Lists and mappings are read as JSON documents of the same content would be.
-    encoding : str, optional
-        The encoding of a text file.
-    parameter : str
-        The name of the parameter, for errors.
-
-    Raises
-    ------
-    ArgumentKindError
-        If it is none of these.
-
-    Examples
-    --------
-    >>> source_of([{"query_id": "q1", "recall": 0.5}]).text
-    '[{"query_id": "q1", "recall": 0.5}]'
-    """
+    """The source of what the caller passed to a reader."""
     if isinstance(value, Source):
         return value
     if is_file_input(value):
@@ -164,13 +130,7 @@ class _DocumentSource(Source):
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON has no form for, as one that it has.
-
-    Raises
-    ------
-    TypeError
-        If there is none.
-    """
+    """A value that JSON has no form for, as one that it has."""
     if value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, np.datetime64 | np.timedelta64):

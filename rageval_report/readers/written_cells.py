@@ -28,13 +28,7 @@ _APOSTROPHE = re.compile(rb"'\s*(?:[=+@-]|\xef\xbc)")
 def parse_decimal_commas(
     source: Source, frame: pd.DataFrame, *, delimiter: str, decimal: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The frame with numbers in place of texts such as "0,83", and a note that names the columns.
-
-    Raises
-    ------
-    ReaderError
-        If the commas of a column may separate thousands, or a number has the other decimal sign.
-    """
+    """The frame with numbers in place of texts such as "0,83", and a note with the columns."""
     # Where commas split the columns, an unquoted decimal comma cannot occur.
     if decimal is not None or delimiter == ",":
         return use_decimal_sign(source, frame, decimal)
@@ -57,13 +51,7 @@ def parse_decimal_commas(
 def use_decimal_sign(
     source: Source, frame: pd.DataFrame, decimal: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The frame with the numbers in its texts read with this decimal sign, and a note.
-
-    Raises
-    ------
-    ReaderError
-        If a number in a column of numbers can only have the other decimal sign.
-    """
+    """The frame with the numbers in its texts read with this decimal sign, and a note."""
     if decimal is None:
         return frame, []
     check_choice("decimal", decimal, (".", ","))

@@ -45,25 +45,7 @@ _Answer = tuple[list[str], list[tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class _Database:
-    """A kind of database.
-
-    Parameters
-    ----------
-    form : str
-        The form of its addresses, for errors.
-    connect : callable
-        Takes an address, and whether it writes; errors in its context become a `ReaderError`.
-    fetch : callable
-        Takes a connection, a statement that must only read, and the address.
-    tables : str
-        The statement that lists the tables and views.
-    types : tuple of str
-        The types of floats, integers, booleans, and all other columns.
-    mark : str
-        The mark of a parameter.
-    longest_name : int, optional
-        The length in bytes to which it cuts longer names without an error.
-    """
+    """A kind of database."""
 
     form: str
     connect: Callable[[SourceAddress, bool], AbstractContextManager[Any]]
@@ -92,15 +74,7 @@ def _quote(name: str) -> str:
 
 
 def _open(database: _Database, address: SourceAddress) -> OpenedSources:
-    """The rows of a table or of a query.
-
-    Raises
-    ------
-    ReaderError
-        If the database cannot be opened, there is no such table, or the query is not one SELECT.
-    MissingDependencyError
-        If the package for it is not installed.
-    """
+    """The rows of a table or of a query."""
     query = address.parameters.get("query")
     if query is not None and "table" in address.parameters:
         raise address.error("name a table or a query, not both")
@@ -183,15 +157,7 @@ def _save(
     content: SavedContent,
     overwrite: bool,
 ) -> str:
-    """Write the rows of an evaluation to a table, with their description, in one transaction.
-
-    Raises
-    ------
-    ReaderError
-        If the table exists and `overwrite` is not set, or it cannot be written.
-    MissingDependencyError
-        If the package for the database is not installed.
-    """
+    """Write the rows of an evaluation to a table, with their description, in one transaction."""
     name = address.parameters.get("table")
     if not name:
         raise address.error("name the table to write: ?table=NAME")

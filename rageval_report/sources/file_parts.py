@@ -35,15 +35,7 @@ _OVERRULE = {
 
 @dataclass(frozen=True)
 class FileRelation:
-    """How several files belong together.
-
-    Parameters
-    ----------
-    files : {"parts", "evaluations"}
-        One table, or one evaluation per file.
-    note : str
-        What was decided, why, and how to overrule it; empty for a single file.
-    """
+    """How several files belong together."""
 
     files: FilesArgument
     note: str = ""
@@ -55,25 +47,7 @@ def relation_of(
     files: FilesArgument,
     query_id: str | None,
 ) -> FileRelation:
-    """Whether several files are parts of one table, or evaluations.
-
-    Parameters
-    ----------
-    opened : OpenedSources
-        The files.
-    readings : sequence of FileReading
-        Their contents, in the same order.
-    files : {"auto", "parts", "evaluations"}
-        What the user says; with "auto" the origin of the files decides, then the query ids: none in
-        two files are parts, at least half of them in two files are evaluations.
-    query_id : str, optional
-        The column of ids.
-
-    Raises
-    ------
-    DataError
-        If some ids appear in two files, but less than half of them.
-    """
+    """Whether several files are parts of one table, or evaluations."""
     if len(readings) == 1 and not any(opened.partitions):
         return FileRelation("evaluations")
     count = f"{len(readings)} files of {opened.name}"
@@ -142,26 +116,7 @@ def join_parts(
     query_id: str | None,
     totals: Totals,
 ) -> FileReading:
-    """The parts of a table as one reading.
-
-    Parameters
-    ----------
-    opened : OpenedSources
-        The files.
-    readings : sequence of FileReading
-        Their contents, in the same order.
-    relation : FileRelation
-        Its note is the first note of the table.
-    query_id : str, optional
-        The column of ids.
-    totals : {"auto", "drop", "keep"}
-        What to do with rows of totals at the end of a part.
-
-    Raises
-    ------
-    DataError
-        If a column is missing in a file: both are named.
-    """
+    """The parts of a table as one reading."""
     by_pipeline: dict[str, list[tuple[ScoreFile, Source]]] = {}
     for reading, columns in zip(readings, _partitions(opened), strict=True):
         for file in reading.files:
@@ -251,20 +206,7 @@ def _place_finder(parts: Sequence[tuple[ScoreFile, Source]]) -> Callable[[int], 
 
 
 def check_unique_ids(files: Iterable[ScoreFile], query_id: str | None) -> None:
-    """Check that no query stands in two parts of one table.
-
-    Parameters
-    ----------
-    files : iterable of ScoreFile
-        The pipelines of the table.
-    query_id : str, optional
-        The column of ids.
-
-    Raises
-    ------
-    DataError
-        If one does: its id, and the files and lines.
-    """
+    """Check that no query stands in two parts of one table."""
     for file in files:
         if file.place_of_row is None:
             continue
@@ -291,23 +233,7 @@ def check_unique_ids(files: Iterable[ScoreFile], query_id: str | None) -> None:
 def name_evaluations(
     groups: Sequence[tuple[Source, Sequence[ScoreFile]]], note: str, others: Sequence[str] = ()
 ) -> list[ScoreFile]:
-    """The pipelines of several files, each with a name of its own.
-
-    Parameters
-    ----------
-    groups : sequence of (Source, sequence of ScoreFile)
-        The pipelines of each file.
-    note : str
-        What was decided about the files; the first note of each.
-    others : sequence of str
-        Further notes.
-
-    Returns
-    -------
-    list of ScoreFile
-        A name that several files state is replaced by the name of the file, with its folder if two
-        files have that name too.
-    """
+    """The pipelines of several files, each with a name of its own."""
     counts = Counter(file.pipeline for _, files in groups for file in files)
     stems = Counter(source.stem for source, _ in groups)
     evaluations = []

@@ -54,24 +54,7 @@ class _DatasetRun:
 
 
 def open_langfuse(address: SourceAddress, *, sleep: Sleep = time.sleep) -> OpenedSources:
-    """The scores of traces, or of the runs of a data set: one evaluation per run.
-
-    Parameters
-    ----------
-    address : SourceAddress
-        Without a host, that of LANGFUSE_HOST. The keys are those of LANGFUSE_PUBLIC_KEY and
-        LANGFUSE_SECRET_KEY. The parameters "dataset" and "run" choose runs; "from", "to",
-        "environment" and "session" choose scores.
-    sleep : callable
-        Waits between attempts.
-
-    Raises
-    ------
-    ReaderError
-        If a key is missing or refused, the server cannot be reached, or there are no scores.
-    MissingDependencyError
-        If the extra ``http`` is not installed.
-    """
+    """The scores of traces, or of the runs of a data set: one evaluation per run."""
     address.check_parameters((_DATASET, _RUN, *_FILTERS))
     if _RUN in address.parameters and _DATASET not in address.parameters:
         raise address.error(f"run= names a run of a data set, so dataset= is needed: {_FORM}")
@@ -278,11 +261,7 @@ def _chosen_runs(api: JsonApi, runs: Sequence[_DatasetRun]) -> list[_DatasetRun]
 
 
 def _day_before(runs: Iterable[_DatasetRun]) -> str | None:
-    """The time from which scores of the runs are asked for; None if a run has no time.
-
-    A project has many more scores than its runs. A run may be made after the first of its scores,
-    and clocks differ; a day is more than both.
-    """
+    """The time from which scores of the runs are asked for; None if a run has no time."""
     times = [_time_of(run.created) for run in runs]
     known = [time for time in times if time is not None]
     if len(known) < len(times):

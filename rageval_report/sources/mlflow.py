@@ -95,15 +95,7 @@ def _all_pages(search: Any, **query: Any) -> Iterator[Any]:
 
 @contextmanager
 def mlflow_store(address: SourceAddress) -> Iterator[MlflowStore]:
-    """The store that an address names, or else MLFLOW_TRACKING_URI, or else MLflow's own choice.
-
-    Raises
-    ------
-    ReaderError
-        If the store cannot be reached, or refuses; also for errors inside the block.
-    MissingDependencyError
-        If MLflow is not installed.
-    """
+    """The store that an address names, or else MLFLOW_TRACKING_URI, or else MLflow's own choice."""
     uri = address.parameters.get(TRACKING) or os.environ.get(_TRACKING_VARIABLE) or None
     _check_server(address, uri)
     mlflow = load("mlflow")
@@ -156,15 +148,7 @@ def _check_server(address: SourceAddress, uri: str | None) -> None:
 
 
 def open_experiment(address: SourceAddress) -> OpenedSources:
-    """The tables of scores of all runs of an experiment, the oldest run first.
-
-    Raises
-    ------
-    ReaderError
-        If there is no such experiment, no run has a table, or the store cannot be reached.
-    MissingDependencyError
-        If MLflow is not installed.
-    """
+    """The tables of scores of all runs of an experiment, the oldest run first."""
     address.check_parameters((TRACKING, _ARTIFACT, _FILTER))
     if not address.place:
         raise address.error(f"no experiment is named; expected {_EXPERIMENT_FORM}")
@@ -190,15 +174,7 @@ def open_experiment(address: SourceAddress) -> OpenedSources:
 
 
 def open_run(address: SourceAddress) -> OpenedSources:
-    """The table of scores of a run, or the artifact that the address names after the run.
-
-    Raises
-    ------
-    ReaderError
-        If there is no such run, it has no table, or the store cannot be reached.
-    MissingDependencyError
-        If MLflow is not installed.
-    """
+    """The table of scores of a run, or the artifact that the address names after the run."""
     address.check_parameters((TRACKING, _ARTIFACT))
     run_id, _, path = address.place.partition("/")
     if not run_id:
@@ -364,15 +340,7 @@ def _cells_of(assessment: Any) -> dict[str, Any]:
 def save_to_experiment(
     evaluation: Scored, address: SourceAddress, content: SavedContent, overwrite: bool
 ) -> str:
-    """Log an evaluation as a new run of an experiment, which is created if needed.
-
-    Raises
-    ------
-    ReaderError
-        If `overwrite` is set, as no run is replaced, or the store refuses.
-    MissingDependencyError
-        If MLflow is not installed.
-    """
+    """Log an evaluation as a new run of an experiment, which is created if needed."""
     # By name: what is logged is the report of the evaluation, which stands above this room.
     save = load("rageval_report.loggers.mlflow_runs:save_evaluation_run")
     return str(save(evaluation, address, content, overwrite))

@@ -33,24 +33,7 @@ _MAGIC = "*?["
 def open_sources(
     value: object, *, encoding: str | None = None, parameter: str = "path"
 ) -> OpenedSources:
-    """The files, contents or tables that the user named.
-
-    Parameters
-    ----------
-    value : str, PathLike, bytes, open file, frame, mapping, or iterable
-        A path, a folder, a glob, an address, a list of these, or a table in memory.
-    encoding : str, optional
-        The encoding of text files.
-    parameter : str
-        The name of the parameter, for errors.
-
-    Raises
-    ------
-    DataError
-        If a folder holds no scores, a pattern matches no file, or an address is not valid.
-    ReaderError
-        If a file cannot be read.
-    """
+    """The files, contents or tables that the user named."""
     members = _members(value)
     if members is not None:
         opened = [_open_text(text, encoding, parameter) for text in members]
@@ -63,23 +46,7 @@ def open_sources(
 
 
 def address_of(value: object) -> SourceAddress | None:
-    """The address that a text is; None for a path, and for a file that exists.
-
-    Parameters
-    ----------
-    value : object
-        What the user passed.
-
-    Raises
-    ------
-    UnknownNameError
-        If the text looks like an address, but no source has its scheme.
-
-    Examples
-    --------
-    >>> address_of("sqlite:///scores.db?table=scores").place, address_of("runs/a.csv")
-    ('scores.db', None)
-    """
+    """The address that a text is; None for a path, and for a file that exists."""
     address = split_address(value) if isinstance(value, str) else None
     if address is None or is_file(Path(address.text)):
         return None
@@ -91,15 +58,7 @@ def address_of(value: object) -> SourceAddress | None:
 
 
 def name_of(text: str) -> str:
-    """The name of the pipeline that a path, a folder, a glob or an address stands for.
-
-    Examples
-    --------
-    >>> name_of("runs/hybrid.csv.gz"), name_of("runs/hybrid/*.parquet"), name_of("runs/hybrid/")
-    ('hybrid', 'hybrid', 'hybrid')
-    >>> name_of("sqlite:///scores.db?table=hybrid")
-    'hybrid'
-    """
+    """The name of the pipeline that a path, a folder, a glob or an address stands for."""
     address = split_address(text)
     if address is not None and address.scheme in SOURCES:
         return address.parameters.get("table") or _stem(address.place)

@@ -56,23 +56,7 @@ class _AnnotatedSpan:
 
 
 def open_phoenix(address: SourceAddress, *, sleep: Sleep = time.sleep) -> OpenedSources:
-    """The annotations of a project, or the runs of an experiment or of all of a data set.
-
-    Parameters
-    ----------
-    address : SourceAddress
-        With one of the parameters "project", "dataset" and "experiment". Without a host, that of
-        PHOENIX_COLLECTOR_ENDPOINT. The key is that of PHOENIX_API_KEY, if it is set.
-    sleep : callable
-        Waits between attempts.
-
-    Raises
-    ------
-    ReaderError
-        If the server cannot be reached or refuses, or has no scores there.
-    MissingDependencyError
-        If the extra ``http`` is not installed.
-    """
+    """The annotations of a project, or the runs of an experiment or of all of a data set."""
     address.check_parameters((*_PLACES, *_TIMES))
     places = [name for name in _PLACES if name in address.parameters]
     if len(places) != 1:

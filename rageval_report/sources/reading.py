@@ -95,19 +95,7 @@ def read_undivided(
     totals: Totals = "auto",
     **keywords: Unpack[FileKeywords],
 ) -> FileReading:
-    """As `read`, but a wide table with a column of pipelines is not divided.
-
-    Raises
-    ------
-    ReaderError, DataError
-        As `read`.
-
-    Examples
-    --------
-    >>> reading = read_undivided(b'[{"query_id": "q1", "recall": 0.5}]')
-    >>> reading.reader, [len(file.frame) for file in reading.files]
-    ('json', [1])
-    """
+    """As `read`, but a wide table with a column of pipelines is not divided."""
     opened, readings, relation = _read_each(path, files, keywords)
     if relation.files == "parts":
         return join_parts(opened, readings, relation, keywords.get("query_id"), totals)

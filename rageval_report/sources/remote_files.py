@@ -73,17 +73,7 @@ class FetchedFile(Source):
 
 @dataclass(frozen=True, repr=False)
 class RemotePlace:
-    """A place in a file system of fsspec.
-
-    Parameters
-    ----------
-    address : SourceAddress
-        As the user named it.
-    system : fsspec.AbstractFileSystem
-        The file system, with the settings of its own library: environment variables, files.
-    path : str
-        The path in it.
-    """
+    """A place in a file system of fsspec."""
 
     address: SourceAddress
     system: Any
@@ -154,15 +144,7 @@ class RemotePlace:
 
 
 def open_remote_files(address: SourceAddress) -> OpenedSources:
-    """The files that an address stands for, copied to this machine.
-
-    Raises
-    ------
-    ReaderError
-        If there is no such file or it cannot be read.
-    MissingDependencyError
-        If fsspec, or what it needs for the scheme, is not installed.
-    """
+    """The files that an address stands for, copied to this machine."""
     with _remote_place(address) as place:
         files, skipped = place.files()
         sources = tuple(_fetch(place, path) for path in files)
@@ -186,23 +168,7 @@ def open_remote_files(address: SourceAddress) -> OpenedSources:
 
 
 def copy_remote_files(address: SourceAddress) -> tuple[TemporaryFolder, Path]:
-    """The files that an address stands for, copied to this machine.
-
-    Parameters
-    ----------
-    address : SourceAddress
-        Of a scheme that `is_remote` knows.
-
-    Returns
-    -------
-    tuple of TemporaryFolder and Path
-        What the copies last as long as, and the folder of the copies in it, named as the place is.
-
-    Raises
-    ------
-    ReaderError, MissingDependencyError
-        As `open_remote_files`.
-    """
+    """The files that an address stands for, copied to this machine."""
     with _remote_place(address) as place:
         folder = TemporaryFolder()
         # An address of the web may have a signature, and stands for one file, which has a name.

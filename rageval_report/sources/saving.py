@@ -21,31 +21,7 @@ def save_evaluation(
     neutralise_formulas: bool = False,
     overwrite: bool = False,
 ) -> Path | str:
-    """Write an evaluation to a file or an address.
-
-    Parameters
-    ----------
-    evaluation : Scored
-        The evaluation.
-    path : str or Path
-        A file, or an address of a source that can be written.
-    content : SavedContent
-        What is written beside the scores.
-    force, neutralise_formulas : bool
-        Of a file, as for `rageval_report.scores.write.save_scores`.
-    overwrite : bool
-        Whether a table at an address is replaced.
-
-    Returns
-    -------
-    Path or str
-        The file, or the address of what was written, without a password.
-
-    Raises
-    ------
-    DataError
-        If nothing can be written to addresses of that scheme, or writing fails.
-    """
+    """Write an evaluation to a file or an address."""
     address = address_of(path)
     if address is None:
         return save_scores(

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, inspect, read_scores
-from rageval_report.errors import DataError, MissingDependencyError, ReaderError
 from rageval_report._registry import load
+from rageval_report.errors import DataError, MissingDependencyError, ReaderError
 
 ROWS = [
     ("007", 0.1, True, "1.50", "2026-01-02", decimal.Decimal("0.25"), 3),

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, read_scores
-from rageval_report.errors import MissingDependencyError, ReaderError
 from rageval_report._registry import load
+from rageval_report.errors import MissingDependencyError, ReaderError
 from rageval_report.sources.base import split_address
 
 REPOSITORY = Path(__file__).parents[2]

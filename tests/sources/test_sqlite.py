@@ -158,18 +158,6 @@ def test_a_table_that_cannot_be_written_leaves_nothing(evaluation, tmp_path):
     assert RAGPipelineEvaluation.load(None, address).name == "hybrid"
 
 
-def test_rows_that_were_changed_are_read_without_the_description(evaluation, tmp_path):
-    address = f"sqlite:///{tmp_path}/out.db?table=hybrid"
-    evaluation.save(address)
-    connection = sqlite3.connect(tmp_path / "out.db")
-    connection.execute("UPDATE hybrid SET recall = 0.3 WHERE query_id = '007'")
-    connection.commit()
-    connection.close()
-    changed = RAGPipelineEvaluation.load(None, address)
-    assert changed.scores.loc["007", "recall"] == 0.3
-    assert any("1 of 3 rows were changed" in note and "'007'" in note for note in changed.notes)
-
-
 def test_a_source_of_another_package_is_a_line_in_the_table(monkeypatch, database):
     from rageval_report.sources import SOURCES
 
