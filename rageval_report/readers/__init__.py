@@ -18,7 +18,6 @@ from rageval_report.errors import (
     DataError,
     RagevalError,
     RagevalWarning,
-    ReaderError,
     UnknownNameError,
     check_choice,
     named,
@@ -141,13 +140,16 @@ def recognise(source: Source) -> str:
     # Without a copy of the text, which strip() would make.
     if source.is_text and (source.sample.isspace() or not source.sample):
         raise source.error("the file contains only blanks")
-    marks = {name: _mark(name, reader, source) for name, reader in READERS.loaded().items()}
+    marks = marks_of(source)
     if isinstance(source, TableSource):
         marks[FRAME.name] = FRAME.recognise(source)
     best = max(marks.values())
     if best < ACCEPTED:
+        # The nearest reader knows the row that spoils its format, which helps more than a list.
+        nearest = max(marks, key=marks.__getitem__)
+        fault = READERS[nearest].fault if marks[nearest] > 0 else None
         message = refusal_of(source) or _unknown_format(source, marks)
-        raise _fault(source, marks) or source.error(message)
+        raise (fault and fault(source)) or source.error(message)
     winners = [name for name, mark in marks.items() if mark == best]
     # No silent choice: two readers could give the same file different scores.
     if len(winners) > 1:
@@ -183,15 +185,6 @@ def _outsider(name: str, reader: Reader) -> str | None:
         return f"the plug-in reader {name!r} of {distribution}"
     module = reader.read.__module__
     return None if module.partition(".")[0] == _PACKAGE else f"the reader {name!r} of {module}"
-
-
-def _fault(source: Source, marks: dict[str, float]) -> ReaderError | None:
-    """The error of the reader that nearly recognises the file, if there is one."""
-    nearest = max(marks, key=marks.__getitem__)
-    fault = READERS[nearest].fault
-    # The nearest reader knows the row that spoils its format, which helps more than a list of
-    # formats.
-    return fault(source) if fault is not None and marks[nearest] > 0 else None
 
 
 def _unknown_format(source: Source, marks: dict[str, float]) -> str:
@@ -288,7 +281,9 @@ def read_undivided(
     if isinstance(reader, Reader):
         name, chosen = reader.name, reader
     else:
-        name = reader or _recognise_with(source, options)
+        # Judgments beside a file say that it is a ranking, if it may be.
+        is_ranking = options.get("qrels") is not None and likely_kind(source) is not None
+        name = reader or (_RANKINGS if is_ranking else recognise(source))
         chosen = FRAME if name == FRAME.name else READERS[name]
     if options.get("qrels") is not None and "qrels" not in chosen.options:
         if name == "json":
@@ -414,13 +409,6 @@ def _places_of(file: ScoreFile, positions: IndexArray) -> _RowPlaces:
         "line_of_row": line_of_row and (lambda row: line_of_row(int(positions[row]))),
         "place_of_row": place_of_row and (lambda row: place_of_row(int(positions[row]))),
     }
-
-
-def _recognise_with(source: Source, options: ReaderOptions) -> str:
-    """The name of the reader; judgments beside a file say that it is a ranking, if it may be."""
-    if options.get("qrels") is not None and likely_kind(source) is not None:
-        return _RANKINGS
-    return recognise(source)
 
 
 def _read_with(

@@ -288,7 +288,7 @@ def single_pipeline(
 def select_columns(
     present: Iterable[str], columns: Iterable[str] | None, query_id: str | None
 ) -> list[str]:
-    """The columns to read, in the order of the file: the requested ones and the ids or questions."""
+    """The columns to read, in the order of the file: those asked for and the ids or questions."""
     every = list(present)
     if columns is None:
         return every

@@ -118,8 +118,10 @@ def read_long(
         _check_filled(source, frame, column)
     values, _ = use_decimal_sign(source, frame[[roles.value]], decimal)
     frame, scale_notes = _on_one_scale(source, frame.assign(**values), roles)
-    names = frame[roles.pipeline].astype(str) if roles.pipeline else [source.stem] * len(frame)
-    groups = {str(name): rows for name, rows in frame.groupby(names, sort=False)}
+    groups = {source.stem: frame}
+    if roles.pipeline is not None:
+        names = frame[roles.pipeline].astype(str)
+        groups = {str(name): rows for name, rows in frame.groupby(names, sort=False)}
     # A column that numbers the repeats shows that they are meant; otherwise a repeated value may be
     # a mistake.
     if repeats != "mean" and roles.repeat is None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rageval_report._registry import load
 from rageval_report.errors import ReaderError
 from rageval_report.files.source import Source
-from rageval_report.readers import delegates
 from rageval_report.readers.base import Reader, ScoreFile
 from rageval_report.readers.ranking_kinds import (
     differ_in_documents,
@@ -66,8 +66,10 @@ def read_rankings(
     r"""Score the ranking in a file against judgments."""
     if qrels is None:
         raise _without_judgments(source)
+    # By name: every file is shown to this reader, and most are no rankings.
+    score = load("rageval_report.readers.scored_rankings:score_file_of_ranking")
     return [
-        delegates.score_file_of_ranking(
+        score(
             source,
             qrels=qrels,
             metrics=metrics,
