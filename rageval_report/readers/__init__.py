@@ -72,7 +72,7 @@ READERS: Registry[Reader] = Registry(
         "jsonl": f"{_HERE}.json_table:JSONL",
         "parquet": f"{_HERE}.parquet:PARQUET",
         "excel": f"{_HERE}.excel:EXCEL",
-        "run_file": f"{_HERE}.saved_runs:RUN_FILE",
+        "run_file": f"{_HERE}.described:RUN_FILE",
         "long": f"{_HERE}.long:LONG",
         "side_by_side": f"{_HERE}.side_by_side:SIDE_BY_SIDE",
         "autorag": f"{_HERE}.frameworks.autorag:AUTORAG",

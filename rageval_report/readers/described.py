@@ -1,4 +1,4 @@
-"""Tables that rageval_report wrote: read by their description, so that nothing is guessed.
+"""Run files, and tables that rageval_report wrote: read by their description, without a guess.
 
 The description stands beside delimited text, in the first row of JSON Lines, in the metadata of
 Parquet, or in a table of a database.
@@ -17,8 +17,10 @@ import pandas as pd
 from rageval_report.errors import DataError, named
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.readers.base import ScoreFile, select_columns
+from rageval_report.readers.base import Reader, ScoreFile, select_columns
+from rageval_report.readers.record_columns import frame_of
 from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.run_file import FORMAT, parse_run_document
 from rageval_report.scores.saved_columns import restore_column
 from rageval_report.scores.saved_tables import (
     COMPANION,
@@ -160,3 +162,57 @@ def _numbers(cells: pd.Series | list[Any]) -> pd.Series:
         except OverflowError:  # an integer that no float can hold
             pass
     return pd.Series(values, dtype=object)
+
+
+# -- run files
+
+
+def _recognise(source: Source) -> float:
+    document = source.document_or_none()
+    # The file names its format itself, so nothing is surer.
+    if not isinstance(document, dict):
+        return 0.0
+    return 1.0 if document.get("format") in (FORMAT, TABLE_FORMAT) else 0.0
+
+
+def read_run_file(source: Source) -> list[ScoreFile]:
+    """Read a run file: everything that the evaluation held when it was saved."""
+    document = source.document
+    if isinstance(document, dict) and document.get("format") == TABLE_FORMAT:
+        raise source.error(
+            "this file describes a table and holds no scores; read the table itself, which has the "
+            f"same name without {COMPANION}"
+        )
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise source.error(f'expected a run file: an object with "format": "{FORMAT}"')
+    try:
+        run = parse_run_document(document)
+    except DataError as exc:
+        raise source.error(str(exc)) from exc
+    return [
+        ScoreFile(
+            frame_of(run.rows, QUERY_ID),
+            run.name,
+            metrics=run.metrics,
+            metric_columns=tuple(run.metrics),
+            notes=run.notes,
+            config=run.config,
+            created=run.created,
+            correct=run.correct,
+            detail_names=run.detail_names,
+            results=run.results,
+            written_by=f"rageval_report {document.get('version', '')}".rstrip(),
+            is_one_pipeline=True,
+            totals="keep",  # whoever saved the evaluation has decided which rows are queries
+        )
+    ]
+
+
+RUN_FILE = Reader(
+    "run_file",
+    "a run file of rageval_report, as save('run.json') writes it",
+    _recognise,
+    read_run_file,
+    ("encoding",),
+    example="run.json",
+)

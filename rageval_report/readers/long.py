@@ -17,15 +17,17 @@ from rageval_report.readers.base import CellsByColumn, Reader, RepeatedValues, S
 from rageval_report.readers.cell_values import parse_objects
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.long_columns import (
+    NESTS,
     LongColumns,
+    find_nest,
     find_roles,
     holds_metrics,
     is_long_header,
     may_be_long,
     may_be_pipelines,
     sure_id_column,
+    unnest,
 )
-from rageval_report.readers.nested_scores import NESTS, find_nest, unnest
 from rageval_report.readers.record_columns import columns_of, frame_of, rows_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
 from rageval_report.readers.written_cells import use_decimal_sign

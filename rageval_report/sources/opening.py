@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
-from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report.errors import DataError, MissingDependencyError, UnknownNameError, named
 from rageval_report.files.inputs import (
     STANDARD_INPUT,
     hide_password,
@@ -17,9 +17,12 @@ from rageval_report.files.inputs import (
 )
 from rageval_report.files.source import Source
 from rageval_report.readers.table_inputs import source_of
+from rageval_report.scores import Scored
+from rageval_report.scores.write import save_scores
 from rageval_report.sources.base import (
     OpenedSources,
     RunFacts,
+    SavedContent,
     SourceAddress,
     split_address,
 )
@@ -170,3 +173,46 @@ def _common_stem(members: Sequence[str]) -> str:
     names = [name_of(member) for member in members]
     columns = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     return "".join(letters[0] for letters in columns).rstrip("-_. 0123456789") or _STEM
+
+
+# -- saving
+
+
+def save_evaluation(
+    evaluation: Scored,
+    path: str | Path,
+    content: SavedContent,
+    *,
+    force: bool = True,
+    neutralise_formulas: bool = False,
+    overwrite: bool = False,
+) -> Path | str:
+    """Write an evaluation to a file or an address."""
+    address = address_of(path)
+    if address is None:
+        return save_scores(
+            *(evaluation, path),
+            config=content.config,
+            notes=content.notes,
+            created=content.created,
+            correct=content.correct,
+            force=force,
+            neutralise_formulas=neutralise_formulas,
+            results=content.results,
+        )
+    save = SOURCES[address.scheme].save
+    if save is None:
+        writable = [name for name in SOURCES if _can_be_written(name)]
+        raise DataError(
+            f"{address.name}: scores can be read from {address.scheme}, but not written; save to a "
+            f"file or to {named(writable, 10)}"
+        )
+    return save(evaluation, address, content, overwrite)
+
+
+def _can_be_written(name: str) -> bool:
+    """Whether scores can be saved to a source; not to one that lacks its package."""
+    try:
+        return SOURCES[name].save is not None
+    except MissingDependencyError:
+        return False
