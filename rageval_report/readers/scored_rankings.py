@@ -7,7 +7,7 @@ does not need what scores it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,9 @@ from rageval_report.rankings.dialects import (
 )
 from rageval_report.rankings.from_rows import IdRows
 from rageval_report.rankings.inputs import DuplicateDocs
-from rageval_report.rankings.joined import Ties
 from rageval_report.rankings.ranking_ids import doubts_about_rankings, match_ranking_ids
-from rageval_report.rankings.ranking_options import DEFAULT_METRICS, Judgments
+from rageval_report.rankings.ranking_options import DEFAULT_METRICS, RankingOptions
 from rageval_report.rankings.score_tables import (
-    NoRelevant,
     RankedScores,
     score_table_of_rankings,
 )
@@ -37,15 +35,12 @@ from rageval_report.readers.base import ScoreFile
 from rageval_report.readers.ranking_files import (
     VALUES,
     RankingFile,
-    Values,
     judgments_file,
     ranking_name,
     run_file,
 )
 from rageval_report.readers.ranking_kinds import first_lines
-from rageval_report.records.id_changes import MatchIds
-from rageval_report.scores.catalogue.dialects import DIALECT, Dialect, DialectName
-from rageval_report.scores.metric import Metric
+from rageval_report.scores.catalogue.dialects import DIALECT
 
 # Grades are few: 0 to 4 in TREC's newest tracks, up to 5 elsewhere.
 _MOST_GRADES = 6
@@ -53,126 +48,71 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
 def score_file_of_ranking(
-    source: Source,
-    *,
-    qrels: Judgments,
-    metrics: object,
-    duplicates: DuplicateDocs,
-    values: Values | None,
-    ties: Ties | None,
-    relevance_level: float | str | None,
-    no_relevant: NoRelevant | None,
-    drop_self: bool | str | None,
-    match_ids: MatchIds,
-    dialect: DialectName | None,
+    source: Source, metrics: object, duplicates: DuplicateDocs, options: RankingOptions
 ) -> ScoreFile:
-    """The scores of a ranking; the parameters are those of `read_rankings`."""
-    options = {
-        "ties": ties,
-        "relevance_level": _number(relevance_level),
-        "no_relevant": no_relevant,
-        "drop_self": _truth(drop_self),
+    """The scores of a ranking, with the options of `read_rankings`."""
+    settled: dict[str, Any] = {
+        "ties": options.get("ties"),
+        "relevance_level": _number(options.get("relevance_level")),
+        "no_relevant": options.get("no_relevant"),
     }
-    plan = _RankingPlan.of(_names(metrics), duplicates, options, dialect)
+    drop_self = _truth(options.get("drop_self"))
+    system = ranking_dialect(options.get("dialect"))
+    listed = _names(metrics)
+    names, known = listed or list(DEFAULT_METRICS), {}
+    if system is not None:
+        # Files of every kind are read with duplicates="error" unless somebody says otherwise.
+        own = None if duplicates == "error" else duplicates
+        settled = dict(system.settle(duplicates=own, **settled))
+        duplicates = settled.pop("duplicates") or "error"
+        known = ranked_metrics(listed or default_ranking_metrics(system), system)
+        names = list(dict.fromkeys(metric.known_as for metric in known.values()))
+    every = {**settled, "drop_self": drop_self}
+    chosen = {name: value for name, value in every.items() if value is not None}
+    values = options.get("values")
     if values is not None:
         check_choice("values", values, VALUES)
-    run = run_file(source, values)
-    judgments = _judgments(qrels, source)
+    run, judgments = run_file(source, values), _judgments(options["qrels"], source)
     match_notes = []
+    match_ids = options.get("match_ids", ())
     if match_ids:
         run_table, judged_table, note = match_ranking_ids(run.content, judgments.content, match_ids)
         run, judgments = replace(run, content=run_table), replace(judgments, content=judged_table)
         match_notes = [note]
-    ranked = plan.rename(_score(source, run, judgments, plan))
-    notes = (
-        *(() if plan.system is None else (plan.system.note,)),
-        *match_notes,
-        *run.notes,
-        *(f"qrels: {note}" for note in judgments.notes),
-        *([_default_note(ranked.scores)] if plan.is_default else []),
-        *_settings_note(plan.own_options),
-        *_doubts(run, judgments, ranked),
-        *ranked.notes,
-    )
-    frame = pd.concat([ranked.details, ranked.scores], axis=1).reset_index()
-    config = {} if run.tag is None else {"tag": run.tag}
-    if plan.system is not None:
-        config[DIALECT] = plan.system.name
-    columns = tuple(map(str, ranked.scores))
-    name = source.stem if source.folder is None else ranking_name(source.name)
-    return ScoreFile(
-        frame, name, metrics=plan.known, metric_columns=columns, notes=notes, config=config
-    )
-
-
-@dataclass(frozen=True)
-class _RankingPlan:
-    """The metrics and the options with which a ranking is scored, and their dialect."""
-
-    names: list[str]
-    duplicates: DuplicateDocs
-    options: dict[str, Any]
-    is_default: bool
-    system: Dialect | None = None
-    known: dict[str, Metric] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls,
-        names: list[str],
-        duplicates: DuplicateDocs,
-        options: Mapping[str, object],
-        dialect: DialectName | None,
-    ) -> _RankingPlan:
-        system = ranking_dialect(dialect)
-        settled: dict[str, Any] = dict(options)
-        known: dict[str, Metric] = {}
-        if system is not None:
-            # Files of every kind are read with duplicates="error" unless somebody says otherwise.
-            own = {"duplicates": None if duplicates == "error" else duplicates, **options}
-            drop_self = own.pop("drop_self")
-            settled = {**system.settle(**own), "drop_self": drop_self}
-            duplicates = settled.pop("duplicates") or "error"
-            known = ranked_metrics(names or default_ranking_metrics(system), system)
-        named_metrics = list(dict.fromkeys(metric.known_as for metric in known.values())) or names
-        changed = {name: value for name, value in settled.items() if value is not None}
-        return cls(
-            named_metrics or list(DEFAULT_METRICS), duplicates, changed, not names, system, known
-        )
-
-    @property
-    def own_options(self) -> dict[str, Any]:
-        """The options that are not rules of the dialect, whose own note has these."""
-        if self.system is None:
-            return self.options
-        return {name: value for name, value in self.options.items() if name == "drop_self"}
-
-    def rename(self, ranked: RankedScores) -> RankedScores:
-        """The scores under the names of the dialect."""
-        if self.system is None:
-            return ranked
-        scores, details = tables_in_dialect(ranked.scores, ranked.details, self.known)
-        return replace(ranked, scores=scores, details=details)
-
-
-def _score(
-    source: Source,
-    run: RankingFile,
-    judgments: RankingFile,
-    plan: _RankingPlan,
-) -> RankedScores:
     try:
-        return score_table_of_rankings(
-            run.content,
-            judgments.content,
-            plan.names,
-            duplicates=plan.duplicates,
-            **plan.options,
+        ranked = score_table_of_rankings(
+            run.content, judgments.content, names, duplicates=duplicates, **chosen
         )
     except (ReaderError, AlignmentError):
         raise
     except DataError as exc:
         raise source.error(str(exc)) from exc
+    if system is not None:
+        scores, details = tables_in_dialect(ranked.scores, ranked.details, known)
+        ranked = replace(ranked, scores=scores, details=details)
+        chosen = {} if drop_self is None else {"drop_self": drop_self}  # its note has the others
+    columns = tuple(map(str, ranked.scores))
+    default_note = (
+        f"no metrics were named; computed: {', '.join(columns)}. Name others with metrics=[...]"
+    )
+    # The settings that can move a number, if they are not the usual ones.
+    settings_note = "scored with " + ", ".join(f"{name} {value}" for name, value in chosen.items())
+    notes = (
+        *(() if system is None else (system.note,)),
+        *match_notes,
+        *run.notes,
+        *(f"qrels: {note}" for note in judgments.notes),
+        *(() if listed else (default_note,)),
+        *((settings_note,) if chosen else ()),
+        *_doubts(run, judgments, ranked),
+        *ranked.notes,
+    )
+    config = {} if run.tag is None else {"tag": run.tag}
+    if system is not None:
+        config[DIALECT] = system.name
+    frame = pd.concat([ranked.details, ranked.scores], axis=1).reset_index()
+    name = source.stem if source.folder is None else ranking_name(source.name)
+    return ScoreFile(frame, name, metrics=known, metric_columns=columns, notes=notes, config=config)
 
 
 def _judgments(qrels: object, run: Source) -> RankingFile:
@@ -194,17 +134,6 @@ def _names(metrics: object) -> list[str]:
     if isinstance(metrics, str):
         return [metrics]
     return [str(name) for name in metrics] if isinstance(metrics, Iterable) else []
-
-
-def _default_note(scores: pd.DataFrame) -> str:
-    listed = ", ".join(map(str, scores))
-    return f"no metrics were named; computed: {listed}. Name others with metrics=[...]"
-
-
-def _settings_note(rules: Mapping[str, object]) -> Iterator[str]:
-    """The settings that can move a number, if they are not the usual ones."""
-    if rules:
-        yield "scored with " + ", ".join(f"{name} {value}" for name, value in rules.items())
 
 
 # -- options, which the command line passes as texts
