@@ -83,28 +83,30 @@ def write_whole(file: BinaryIO, data: bytes) -> None:
 @contextmanager
 def locked_folder(folder: str | Path) -> Iterator[None]:
     """A context in which no other process of this library writes a group of files to the folder."""
+    with _opened_folder(folder) as handle:
+        if handle is not None:
+            _lock(handle, _LOCK_SECONDS)
+        yield
+
+
+@contextmanager
+def _opened_folder(folder: str | Path) -> Iterator[int | None]:
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        yield
+    except OSError:  # Windows does not open folders; a folder may be writable, but not readable
+        yield None
         return
     try:
-        _lock_soon(handle)
-        yield
+        yield handle
     finally:
         os.close(handle)
 
 
 def sync_folder(folder: str | Path) -> None:
     """Flush the names in a folder to the disk; some systems, e.g. Windows, cannot do it."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows does not open folders; a folder may be writable, but not readable
-        return
-    try:
-        _sync(handle)
-    finally:
-        os.close(handle)
+    with _opened_folder(folder) as handle:
+        if handle is not None:
+            _sync(handle)
 
 
 def check_free(path: str | Path, *, force: bool = False) -> None:
@@ -164,7 +166,7 @@ def _replace(target: Path, write: Callable[[str], object], *, private: bool) -> 
         _sync(handle)  # the file, whichever descriptor wrote it
         earlier = _status(target)
         if earlier is not None:
-            _keep_access(handle, temporary, target, earlier)
+            _keep_access(handle, temporary, earlier)
         if fcntl is None:  # Windows does not rename a file that is open
             os.close(handle)
             handle = -1
@@ -186,7 +188,7 @@ def _make_folders(folder: Path) -> list[Path]:
     return [new.parent for new in missing]
 
 
-def _keep_access(handle: int, temporary: str, target: Path, earlier: os.stat_result) -> None:
+def _keep_access(handle: int, temporary: str, earlier: os.stat_result) -> None:
     """Give a new file the owner, the group and the permissions of the file that it replaces."""
     mode = stat.S_IMODE(earlier.st_mode)
     if hasattr(os, "fchown"):
@@ -200,13 +202,6 @@ def _keep_access(handle: int, temporary: str, target: Path, earlier: os.stat_res
             with contextlib.suppress(OSError):  # only root can give a file away
                 os.fchown(handle, earlier.st_uid, -1)
     Path(temporary).chmod(mode)  # after the owner, because a new owner clears some bits
-    if hasattr(os, "getxattr"):
-        name = "system.posix_acl_access"
-        with contextlib.suppress(OSError):  # the file has no list of access, as most files
-            access = os.getxattr(target, name)
-            # With a list, the bits of the group are only the most that anybody in it may do.
-            Path(temporary).chmod(mode & ~stat.S_IRWXG)
-            os.setxattr(temporary, name, access)
 
 
 # -- temporary files
@@ -276,29 +271,20 @@ def _remove_if_stale(entry: os.DirEntry[str]) -> None:
         os.close(handle)
 
 
-def _lock(handle: int) -> None:
-    if fcntl is None:
-        return
-    try:
-        # The system frees this lock if the process is killed.
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    except OSError as exc:
-        if exc.errno not in _UNSUPPORTED:
-            raise
-
-
-def _lock_soon(handle: int) -> None:
-    """Lock a folder, unless another process, e.g. one that was stopped, keeps the lock."""
-    end = time.monotonic() + _LOCK_SECONDS
+def _lock(handle: int, seconds: float | None = None) -> None:
+    """Lock a file or folder, for which another process is waited for at most so many seconds."""
+    end = time.monotonic() + (seconds or 0)
     while fcntl is not None:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The system frees this lock if the process is killed.
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if seconds is None else fcntl.LOCK_NB))
         except BlockingIOError:
             if time.monotonic() < end:
                 time.sleep(_LOCK_PAUSE)
                 continue
-        except OSError:  # the system cannot lock folders
-            pass
+        except OSError as exc:
+            if exc.errno not in _UNSUPPORTED:
+                raise
         return
 
 

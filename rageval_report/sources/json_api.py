@@ -7,14 +7,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, named
 from rageval_report.files.inputs import Contents
 from rageval_report.files.source import Source
 from rageval_report.http import Client, Key, RequestError
-from rageval_report.sources.base import SourceAddress
+from rageval_report.sources.base import OpenedSources, RunFacts, SourceAddress
 from rageval_report.types import Sleep
 
 _NOT_FOUND = 404
@@ -123,3 +124,35 @@ def home_of(address: SourceAddress) -> str:
     """The web address of the server that an address names: "phoenix+http://h" is "http://h"."""
     protocol = address.scheme.partition("+")[2] or _PLAIN
     return f"{protocol}://{address.place}"
+
+
+def opened_runs(
+    address: SourceAddress,
+    runs: Mapping[str, tuple[FetchedDocument, RunFacts] | None],
+    *,
+    what: str,
+    service: str,
+) -> OpenedSources:
+    """The runs of a tracker, one evaluation each; those that are None are left out with a note."""
+    found = [run for run in runs.values() if run is not None]
+    without = named(name for name, run in runs.items() if run is None)
+    if not found:
+        raise address.error(f"{what}: {without}")
+    return OpenedSources(
+        tuple(source for source, _ in found),
+        address.name,
+        found[0][0].stem,
+        files="evaluations",
+        notes=(f"{what} and are left out: {without}",) if without else (),
+        why=f"each {service} is an evaluation",
+        sentence=f"each {service}",
+        facts=tuple(facts for _, facts in found),
+    )
+
+
+def time_of(text: object) -> datetime | None:
+    """The time in a text of ISO 8601; None if it is none."""
+    try:
+        return datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
