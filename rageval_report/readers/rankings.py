@@ -60,7 +60,7 @@ def read_rankings(
     if options.get("qrels") is None:
         raise _without_judgments(source)
     # By name: every file is shown to this reader, and most are no rankings.
-    score = load("rageval_report.readers.scored_rankings:score_file_of_ranking")
+    score = load("rageval_report.readers.ranking_files:score_file_of_ranking")
     return [score(source, metrics, duplicates, options)]
 
 
