@@ -62,7 +62,7 @@ FILES = [
     "\n".join(map(json.dumps, RECORDS)).encode(),
     *(json.dumps(document).encode() for document in DOCUMENTS),
 ]
-FAST = damage_settings(250)
+FAST = damage_settings(80)
 
 
 @FAST
