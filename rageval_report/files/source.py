@@ -23,7 +23,7 @@ from rageval_report.files.encoding import (
 from rageval_report.files.inputs import STANDARD_INPUT, Contents, FileInput, input_name, open_input
 from rageval_report.files.near_names import hint_for_missing
 
-Found = TypeVar("Found")
+Finding = TypeVar("Finding")
 
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
@@ -80,7 +80,7 @@ class Source:
 
     _contents: Contents | None
     _notes: list[str]
-    _found: dict[Callable[[Source], Any], Any]
+    _findings: dict[Callable[[Source], Any], Any]
 
     def __init__(self, path: FileInput, *, encoding: str | None = None):
         self.is_standard_input = isinstance(path, str | Path) and str(path) == STANDARD_INPUT
@@ -90,7 +90,7 @@ class Source:
         else:
             self._contents = None
             self._path, self.name, self.encoding = opened, input_name(path), encoding
-            self._notes, self._found = [], {}
+            self._notes, self._findings = [], {}
         if not self._raw_head:
             is_read = self._contents is not None and not self._contents.name.startswith("<byte")
             hint = "; if it was read before, go back to its start: seek(0)" if is_read else ""
@@ -103,14 +103,14 @@ class Source:
         self._path, self.name = Path(), contents.name
         # Text that the caller has decoded is UTF-8 here, whatever its file was.
         self.encoding = "utf-8" if contents.is_text else encoding
-        self._notes, self._found = [], {}
+        self._notes, self._findings = [], {}
 
-    def once(self, look: Callable[[Source], Found]) -> Found:
+    def once(self, look: Callable[[Source], Finding]) -> Finding:
         """What a function finds in this source, computed once."""
-        if look not in self._found:
-            self._found[look] = look(self)
-        found: Found = self._found[look]
-        return found
+        if look not in self._findings:
+            self._findings[look] = look(self)
+        finding: Finding = self._findings[look]
+        return finding
 
     def error(self, message: str, line: int | None = None) -> ReaderError:
         """An error with the file's name and the line in front of the message."""

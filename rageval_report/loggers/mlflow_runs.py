@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from rageval_report._registry import load
 from rageval_report.analysis.compare import Comparison
 from rageval_report.errors import DataError
 from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.loggers.content import RunContent, content_of
 from rageval_report.scores import Scored
 from rageval_report.scores.write import save_scores
-from rageval_report.sources.base import SavedContent, SourceAddress
+from rageval_report.sources.base import SavedContent, SourceAddress, optional_package
 from rageval_report.sources.mlflow import (
     SCORES,
     SCORES_FOLDER,
@@ -137,7 +136,7 @@ def _log_run(address: SourceAddress, content: RunContent, folder: Path) -> str:
 
 
 def _log_content(store: MlflowStore, run_id: str, content: RunContent) -> None:
-    entities = load("mlflow.entities")
+    entities = optional_package("mlflow.entities")
     now = int(time.time() * 1000)
     metrics = [entities.Metric(name, number, now, 0) for name, number in content.numbers.items()]
     tags = [entities.RunTag(name, text) for name, text in content.texts.items()]

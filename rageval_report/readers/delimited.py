@@ -275,12 +275,12 @@ class _TableText:
     def lines_left_out(self, frame: pd.DataFrame, query_id: str | None) -> list[ForeignLine]:
         """The rows of a frame that are headers in the middle, units or blank, as lines."""
         try:
-            found = rows_without_content(
+            left_out = rows_without_content(
                 frame, query_id or QUERY_ID, place=lambda row: f"line {self.line_of_row(row)}"
             )
         except DataError as exc:
             raise self.source.error(str(exc)) from exc
-        reasons = {row.row: row.reason for row in found}
+        reasons = {row.row: row.reason for row in left_out}
         every = enumerate(islice(self.rows(), max(reasons, default=-1) + 1))
         return [ForeignLine(row.offset, row.stop, reasons[n]) for n, row in every if n in reasons]
 

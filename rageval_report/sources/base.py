@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import unquote
 
+from rageval_report._registry import load
 from rageval_report.errors import DataError, ReaderError, did_you_mean
 from rageval_report.files.inputs import hide_password, shorten_path
 from rageval_report.files.source import Source
@@ -146,6 +147,11 @@ class ScoreSource:
     form: str
     open: Callable[[SourceAddress], OpenedSources]
     save: Callable[[Scored, SourceAddress, SavedContent, bool], str] | None = None
+
+
+def optional_package(name: str) -> Any:
+    """A package of an extra, which has no types; a missing one is named with its extra."""
+    return load(name)
 
 
 def split_address(text: str) -> SourceAddress | None:

@@ -23,7 +23,6 @@ from uuid import UUID
 
 import pandas as pd
 
-from rageval_report._registry import load
 from rageval_report.errors import did_you_mean, named
 from rageval_report.files.inputs import is_file
 from rageval_report.readers.base import text_columns
@@ -31,7 +30,13 @@ from rageval_report.readers.described import DescribedTable, parse_description, 
 from rageval_report.readers.table_inputs import TableSource
 from rageval_report.scores import Scored
 from rageval_report.scores.saved_tables import describe_table
-from rageval_report.sources.base import OpenedSources, SavedContent, ScoreSource, SourceAddress
+from rageval_report.sources.base import (
+    OpenedSources,
+    SavedContent,
+    ScoreSource,
+    SourceAddress,
+    optional_package,
+)
 
 # The table in which `save` keeps the descriptions of the tables that it writes.
 DESCRIPTIONS = "rageval_report_tables"
@@ -270,7 +275,7 @@ def _fetch(connection: Any, statement: str, _: SourceAddress) -> _Answer:
 @contextmanager
 def _connect_to_duckdb(address: SourceAddress, writes: bool) -> Iterator[Any]:
     path = _path_of(address, writes=writes)
-    duckdb = load("duckdb")
+    duckdb = optional_package("duckdb")
     # A query may read the tables of its file, and no other file.
     options = {} if writes else {"read_only": True, "config": {"enable_external_access": "false"}}
     try:
@@ -297,7 +302,7 @@ _SERVER_FORM = "postgresql://USER@HOST:PORT/DATABASE?table=NAME, or ?query=SELEC
 
 @contextmanager
 def _connect_to_postgresql(address: SourceAddress, writes: bool) -> Iterator[Any]:
-    psycopg = load("psycopg")
+    psycopg = optional_package("psycopg")
     settings = _settings(address, psycopg)
     try:
         with psycopg.connect(autocommit=writes, **settings) as connection:
@@ -324,7 +329,7 @@ def _settings(address: SourceAddress, psycopg: Any) -> dict[str, str]:
     place = address.text.partition("?")[0]
     text = f"postgresql:{place.partition(':')[2]}" + (f"?{urlencode(own)}" if own else "")
     try:
-        settings = load("psycopg.conninfo").conninfo_to_dict(text)
+        settings = optional_package("psycopg.conninfo").conninfo_to_dict(text)
     except psycopg.Error:
         # The message of libpq would repeat a part of the address, which may be the password.
         raise address.error(

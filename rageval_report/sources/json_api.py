@@ -134,19 +134,19 @@ def opened_runs(
     service: str,
 ) -> OpenedSources:
     """The runs of a tracker, one evaluation each; those that are None are left out with a note."""
-    found = [run for run in runs.values() if run is not None]
+    present = [run for run in runs.values() if run is not None]
     without = named(name for name, run in runs.items() if run is None)
-    if not found:
+    if not present:
         raise address.error(f"{what}: {without}")
     return OpenedSources(
-        tuple(source for source, _ in found),
+        tuple(source for source, _ in present),
         address.name,
-        found[0][0].stem,
+        present[0][0].stem,
         files="evaluations",
         notes=(f"{what} and are left out: {without}",) if without else (),
         why=f"each {service} is an evaluation",
         sentence=f"each {service}",
-        facts=tuple(facts for _, facts in found),
+        facts=tuple(facts for _, facts in present),
     )
 
 

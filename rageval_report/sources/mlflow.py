@@ -30,6 +30,7 @@ from rageval_report.sources.base import (
     SavedContent,
     ScoreSource,
     SourceAddress,
+    optional_package,
 )
 from rageval_report.sources.file_lists import is_score_file
 from rageval_report.sources.remote_files import FetchedFile, TemporaryFolder
@@ -98,7 +99,7 @@ def mlflow_store(address: SourceAddress) -> Iterator[MlflowStore]:
     """The store that an address names, or else MLFLOW_TRACKING_URI, or else MLflow's own choice."""
     uri = address.parameters.get(TRACKING) or os.environ.get(_TRACKING_VARIABLE) or None
     _check_server(address, uri)
-    mlflow = load("mlflow")
+    mlflow = optional_package("mlflow")
     silent = {name: text for name, text in _SILENT.items() if name not in os.environ}
     os.environ.update(silent)
     try:
@@ -117,7 +118,7 @@ def _hint(uri: str | None) -> str:
     if urlsplit(uri or "").scheme.partition("+")[0] not in _OF_DATABASES:
         return ""
     try:
-        load("sqlalchemy")
+        optional_package("sqlalchemy")
     except MissingDependencyError:
         return (
             ". A store in a database needs the whole package, mlflow; mlflow-skinny, of the extra "

@@ -14,11 +14,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from rageval_report._registry import load
 from rageval_report.errors import MissingDependencyError, RagevalError, named
 from rageval_report.files.source import Source
 from rageval_report.scores.saved_tables import COMPANION
-from rageval_report.sources.base import OpenedSources, ScoreSource, SourceAddress
+from rageval_report.sources.base import OpenedSources, ScoreSource, SourceAddress, optional_package
 from rageval_report.sources.file_lists import is_partition_name, is_score_file, is_visible_name
 
 _FORM = "SCHEME://PLACE/FILE, a folder or a glob, where the file system has folders"
@@ -182,7 +181,7 @@ def copy_remote_files(address: SourceAddress) -> tuple[TemporaryFolder, Path]:
 def _remote_place(address: SourceAddress) -> Iterator[RemotePlace]:
     if not address.place:
         raise address.error(f"no file is named; expected {_FORM}")
-    core = load("fsspec.core")
+    core = optional_package("fsspec.core")
     try:
         system, path = core.url_to_fs(address.text)
         yield RemotePlace(address, system, path)

@@ -247,7 +247,9 @@ def test_a_quote_that_swallows_rows_is_refused_with_the_lines(load, n_swallowed,
     text = HEADER + "".join(table)
     assert len(pd.read_csv(io.StringIO(text), on_bad_lines="skip")) < 9
     lines = "line 5 in" if n_swallowed == 1 else "lines 5 to 7"
-    with pytest.raises(ReaderError, match=f"line 4: a quote opens in this row.*; {lines}"):
+    # A comma in the cell makes the row too long.
+    message = "expected 4 fields" if "," in close else f"a quote opens in this row.*; {lines}"
+    with pytest.raises(ReaderError, match=f"line 4: {message}"):
         load(text)
 
 

@@ -153,7 +153,7 @@ def test_without_fsspec_the_extra_is_named(monkeypatch):
 
     monkeypatch.setattr("importlib.import_module", missing)
     with pytest.raises(MissingDependencyError, match=r"rageval-report\[remote\]"):
-        remote_files.load("fsspec.core")
+        remote_files.optional_package("fsspec.core")
 
 
 def test_the_copies_are_removed_with_the_evaluations(memory, monkeypatch):
