@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rageval_report.files.source import Source
-from rageval_report.files.strict_json import NotJSONError, parse_json
+from rageval_report.files.strict_json import NotJSONError, parse_record
 
 _LONGEST_QUOTE = 60
 
@@ -17,7 +17,7 @@ def json_objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         if line.isspace():
             continue
         try:
-            document = parse_json(line)
+            document = parse_record(line)
         except NotJSONError as exc:
             cut = (
                 f"the record is cut: {line[:_LONGEST_QUOTE]!r}. Write the file again, or delete "

@@ -81,6 +81,24 @@ def parse_json(text: str) -> Any:
         raise exc if isinstance(exc, NotJSONError) else NotJSONError(str(exc)) from exc
 
 
+def parse_record(text: str) -> Any:
+    """As `parse_json`, in less time for an object whose keys can be counted without a parser."""
+    try:
+        record = _PLAIN_DECODER.decode(text)
+        # It drops the first of two equal keys silently. But there are no more keys than colons
+        # after a quote, if no white space stands before a colon.
+        if (
+            isinstance(record, dict)
+            and text.count('":') == len(record)
+            and " :" not in text
+            and "\t:" not in text
+        ):
+            return check_depth(record, len(text))
+    except (ValueError, RecursionError):
+        pass  # the error with its line comes from the strict parser
+    return parse_json(text)
+
+
 def _to_not_json_error(text: str, exc: json.JSONDecodeError) -> NotJSONError:
     is_string = exc.msg.startswith("Unterminated string")
     if is_string or _UNFINISHED_WORD.fullmatch(text, exc.pos):
@@ -100,3 +118,4 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)
+_PLAIN_DECODER = json.JSONDecoder()

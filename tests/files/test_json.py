@@ -133,3 +133,21 @@ def test_a_damaged_line_has_its_number_and_those_before_it_are_read(line, messag
     assert [next(objects)[0] for _ in range(200)] == list(range(1, 201))
     with pytest.raises(ReaderError, match="line 201: " + re.escape(message)):
         next(objects)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"a":1,"a":2}',
+        '{"a" :1,"a":2}',
+        '{"a"\t:1,"b":1,"b":2}',
+        '{"a":1,"\\u0061":2}',
+        '{"a":":","a":1}',
+        '{"a":{"b":1},"a":2}',
+        '{"b\\\\":1,"b\\\\":2}',
+        '{"a":' + "[" * 300 + "]" * 300 + "}",
+    ],
+)
+def test_repeated_keys_and_deep_lists_are_noticed_in_lines(line):
+    with pytest.raises(ReaderError, match=r"line 1: (an object has the key|objects are nested)"):
+        list(json_objects(Source(line.encode())))
