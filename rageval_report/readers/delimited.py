@@ -7,6 +7,7 @@ rows with blanks and takes an extra column for an index, so the fields of the ro
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -180,6 +181,21 @@ class _TableText:
     def rows(self) -> Iterator[DelimitedRow]:
         """The rows after the header."""
         return rows(self.text, self.delimiter, self.start, self.ends)
+
+    @property
+    def has_rows_of_several_lines(self) -> bool:
+        """Whether there are more lines than rows; blank lines count too."""
+        # Counting is much faster than a walk: usually each line is a row.
+        n_breaks = self.text.count(b"\n", self.start) or self.text.count(b"\r", self.start)
+        return n_breaks + (not self.text.endswith((b"\n", b"\r"))) > self.n_rows
+
+    def last_rows(self, n: int) -> list[DelimitedRow]:
+        """The last rows, without a walk through the whole text if each line is a row."""
+        place = len(self.text)
+        for _ in range(0 if self.has_rows_of_several_lines else n):
+            place = max(self.text.rfind(b"\n", self.start, place), self.start)
+        start = place if place < len(self.text) else self.start
+        return list(deque(rows(self.text, self.delimiter, start, self.ends), maxlen=n))
 
     def line_of_row(self, row: int) -> int:
         """The line of a row, which is counted from 0."""
@@ -433,7 +449,7 @@ def _check_complete(table: _TableText) -> list[str]:
         )
     if table.text.endswith((b"\n", b"\r")):
         return []
-    *others, last = list(table.rows())[-_ROWS_OF_PATTERN - 1 :]
+    *others, last = table.last_rows(_ROWS_OF_PATTERN + 1)
     cell = last.cells[-1].decode("utf-8", "replace").strip()
     if len(others) < _FEWEST or cell.endswith('"'):
         return []
@@ -457,13 +473,14 @@ def _check_complete(table: _TableText) -> list[str]:
 def _swallowed_rows(table: _TableText) -> tuple[int, int] | None:
     """The offset of a row whose quoted cell holds lines that look like rows, and their number."""
     text, n_fields = table.text, len(table.header)
-    # Counting is much faster than a walk: usually each line is a row.
-    n_breaks = text.count(b"\n", table.start) or text.count(b"\r", table.start)
-    if n_fields < 2 or b'"' not in text or n_breaks < table.n_rows:
+    if n_fields < 2 or b'"' not in text or not table.has_rows_of_several_lines:
         return None
-    every = list(table.rows())
-    several = [row for row in every if _BREAK.search(text[row.offset : row.stop])]
-    single = [row for row in every[:_ROWS_OF_PATTERN] if row not in several]
+    single, several = [], []
+    for row in table.rows():
+        if _BREAK.search(text, row.offset, row.stop):
+            several.append(row)
+        elif len(single) < _ROWS_OF_PATTERN:
+            single.append(row)
     texts = [[cell_text(cell) for cell in row.cells] for row in single]
     scores = [
         position

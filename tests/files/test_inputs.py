@@ -207,6 +207,36 @@ def test_other_letters_are_read_with_a_note(data, letters, note):
     assert any(f"not UTF-8; it was read as {note}" in text for text in found.notes)
 
 
+CHINESE = "问题的答案在哪里？北京是中华人民共和国的首都，也是全国的政治中心。"
+TRADITIONAL = "問題的答案在哪裡？臺北是一個現代化的城市，也是政治中心。"
+JAPANESE = "質問の答えはどこにありますか。東京は日本の首都です。カタカナもあります。"
+KOREAN = "질문의 답은 어디에 있습니까? 서울은 대한민국의 수도입니다."
+
+
+@pytest.mark.parametrize(
+    ("letters", "encoding"),
+    [
+        (CHINESE, "gbk"),
+        (TRADITIONAL, "big5"),
+        (JAPANESE, "shift_jis"),
+        (JAPANESE, "euc_jp"),
+        (KOREAN, "euc_kr"),
+    ],
+)
+def test_letters_of_east_asia_are_read_with_a_note(letters, encoding):
+    text = f"query_id,question,recall\nq1,{letters},1\nq2,{letters[::-1]},0.5\n"
+    [found] = read(text.encode(encoding))
+    assert found.frame["question"].tolist() == [letters, letters[::-1]]
+    assert any("the file is not UTF-8; it was read as " in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "letters", ["Größe, Übung, weiß", "más allá, ¿qué? señor", "été déjà créée", "São João: ações"]
+)
+def test_letters_of_europe_are_not_taken_for_those_of_east_asia(letters):
+    assert Source(letters.encode("latin-1")).text == letters
+
+
 def test_an_encoding_may_be_given():
     source = Source("ключ".encode("koi8-r"), encoding="koi8-r")
     assert (source.text, source.notes) == ("ключ", ())
