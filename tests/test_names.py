@@ -16,7 +16,7 @@ PACKAGE = Path(rageval_report.__file__).parent
 
 # Words that say how a value came about, not what it is.
 VAGUE = {"told", "found", "one", "asked", "given", "made", "held"}
-MOST_LOADS = 33  # with the optional packages of sources, what is saved to MLflow, and paths of rank
+MOST_LOADS = 34  # with optional packages of sources, MLflow, the scoring of rankings, paths of rank
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 

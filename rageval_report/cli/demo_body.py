@@ -16,7 +16,6 @@ from rageval_report.cli.output import Output, write_picture
 from rageval_report.demo import demo_evaluations, write_demo_files
 from rageval_report.errors import RagevalError
 from rageval_report.evaluation import RAGPipelineEvaluation
-from rageval_report.files.marks import marked
 from rageval_report.files.writing import write_atomically
 from rageval_report.plots import save_plot
 from rageval_report.render.plain_text import WIDTH
@@ -54,7 +53,7 @@ def demo(options: DemoArguments) -> None:
         click.echo(_INTRODUCTION)
         _show(baseline, comparison, old, new)
     page = comparison.report().to_html().encode()
-    report = write_atomically(folder / "report.html", marked(page, "html"))
+    report = write_atomically(folder / "report.html", page)
     pictures = _draw(folder, baseline, comparison)
     names = [path.name for path in (*files, report, *pictures)]
     written = f"Written to {folder}: {', '.join(names)}"

@@ -16,7 +16,6 @@ from rageval_report.cli.colour import echo_page
 from rageval_report.cli.notes import for_command_line, note, warn_of_doubts
 from rageval_report.cli.options import OutputOptions
 from rageval_report.errors import DataError, UnknownNameError, is_doubt
-from rageval_report.files.marks import is_own_file, marked
 from rageval_report.files.writing import check_free, write_atomically
 from rageval_report.render import RENDERERS, Renderer, renderer_for
 from rageval_report.render.layout import NARROWEST
@@ -201,18 +200,17 @@ def write_text(text: str, path: Path | None, what: str = "", *, kind: str = "") 
     what : str
         What is written, for the note, such as "3 questions".
     kind : str
-        The format, if the file is a result that the same command makes again: it is marked as our
-        own, so that it can be replaced; see `rageval_report.files.marks`.
+        The format.
     """
     if path is None:
         echo_page(text, is_text=kind == "text")
         return
-    write_atomically(path, marked(text.encode("utf-8", "surrogatepass"), kind))
+    write_atomically(path, text)
     note(f"wrote {what} to {path}" if what else f"wrote {path}")
 
 
 def write_picture(path: Path, save: Callable[[Path], object]) -> None:
-    """Write a picture that is marked as our own.
+    """Write a picture.
 
     Parameters
     ----------
@@ -224,22 +222,20 @@ def write_picture(path: Path, save: Callable[[Path], object]) -> None:
     with tempfile.TemporaryDirectory(prefix="rageval-") as folder:
         drawn = Path(folder) / path.name
         save(drawn)
-        write_atomically(path, marked(drawn.read_bytes(), path.suffix.lower()))
+        write_atomically(path, drawn.read_bytes())
 
 
 def check_files(*paths: Path | None, force: bool) -> None:
     """Refuse files that exist and must not be replaced, before anything is computed.
 
-    Results that an earlier command wrote, and nobody changed, may be replaced.
-
     Raises
     ------
     DataError
-        If one of the others exists, unless `force` is true.
+        If one exists, unless `force` is true.
     """
     for path in paths:
         if path is not None:
-            check_free(path, force=force or is_own_file(path))
+            check_free(path, force=force)
 
 
 def joined_text(

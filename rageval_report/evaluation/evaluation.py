@@ -1523,7 +1523,7 @@ class RAGPipelineEvaluation:
         RAGPipelineEvaluation('hybrid', 1 queries, 1 metrics)
         """
         from rageval_report.sources.base import SavedContent
-        from rageval_report.sources.saving import save_evaluation
+        from rageval_report.sources.opening import save_evaluation
 
         moment = self._created if created is None else time_of(created)
         content = SavedContent(

@@ -53,42 +53,12 @@ class _Zstd(Protocol):
 
 
 def is_archive(source: Source) -> bool:
-    """Whether a file starts with the signature of a zip archive.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    """
+    """Whether a file starts with the signature of a zip archive."""
     return source.head.startswith(_MAGIC)
 
 
 class Archive:
-    r"""A zip archive whose members are stored, deflated, or compressed with zstd.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-
-    Raises
-    ------
-    ReaderError
-        If the file is not a zip archive, is damaged or cut, has a member outside its root, or
-        would expand to more than 300 times its size.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "log.eval"
-    ...     with zipfile.ZipFile(path, "w") as file:
-    ...         file.writestr("header.json", '{"status": "success"}')
-    ...     archive = Archive(Source(path))
-    ...     archive.names, archive.document("header.json")
-    (('header.json',), {'status': 'success'})
-    """
+    r"""A zip archive whose members are stored, deflated, or compressed with zstd."""
 
     def __init__(self, source: Source):
         self._source = source
@@ -125,13 +95,7 @@ class Archive:
         return content
 
     def document(self, name: str) -> Any:
-        """The JSON document in a member.
-
-        Raises
-        ------
-        ReaderError
-            As for `read`, and if the member is not JSON in UTF-8.
-        """
+        """The JSON document in a member."""
         try:
             text, _ = replace_lone_surrogates(self.read(name).decode("utf-8-sig"))
             return parse_json(text)

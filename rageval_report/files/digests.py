@@ -25,13 +25,7 @@ _QUERY_ID = re.compile(rb'"query_id": ("(?:[^"\\]|\\.)*")')
 
 
 def digest_of_parts(parts: Iterable[bytes]) -> bytes:
-    """The digest of several byte strings; it differs if a byte moves from one to the next.
-
-    Examples
-    --------
-    >>> digest_of_parts([b"ab", b"c"]) == digest_of_parts([b"a", b"bc"])
-    False
-    """
+    """The digest of several byte strings; it differs if a byte moves from one to the next."""
     digest = blake2b(digest_size=_SIZE)
     for part in parts:
         digest.update(len(part).to_bytes(8, "big"))
@@ -40,13 +34,7 @@ def digest_of_parts(parts: Iterable[bytes]) -> bytes:
 
 
 def canonical_json(value: Any) -> bytes:
-    """The JSON of a value in one form: sorted keys, no spaces, no half characters.
-
-    Examples
-    --------
-    >>> canonical_json({"b": 1.0, "a": None})
-    b'{"a":null,"b":1.0}'
-    """
+    """The JSON of a value in one form: sorted keys, no spaces, no half characters."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return replace_lone_surrogates(text)[0].encode("ascii")
 
@@ -56,17 +44,7 @@ def canonical_json(value: Any) -> bytes:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a file whose lines have digests.
-
-    Parameters
-    ----------
-    number : int
-        The number of the line in the file, counted from 1.
-    place : int
-        The offset of its first byte.
-    content : bytes
-        The line as it is in the file.
-    """
+    """A line of a file whose lines have digests."""
 
     number: int
     place: int
@@ -89,36 +67,13 @@ class Line:
 
 
 def seal_line(entry: bytes, number: int, salt: bytes = b"") -> bytes:
-    r"""A line with its number and a digest at its end.
-
-    Parameters
-    ----------
-    entry : bytes
-        A JSON object with at least one member, on one line.
-    number : int
-        The number of the line; it shows if lines were removed, copied or moved.
-    salt : bytes
-        What the line belongs to; with another salt, the line counts as damaged.
-
-    Examples
-    --------
-    >>> seal_line(b'{"row": 0}', 2)
-    b'{"row": 0, "line": 2, "digest": "ddd6c2317e691915f769cafd24cade5e"}\n'
-    """
+    r"""A line with its number and a digest at its end."""
     numbered = b'%s, "line": %d' % (entry[:-1], number)
     return b'%s, "digest": "%s"}\n' % (numbered, _line_digest(numbered, salt))
 
 
 def open_line(line: bytes, salt: bytes = b"") -> tuple[bytes, int] | None:
-    """The entry of a line and its number; None if the digest is not that of the line.
-
-    Examples
-    --------
-    >>> open_line(seal_line(b'{"row": 0}', 2))
-    (b'{"row": 0}', 2)
-    >>> open_line(seal_line(b'{"row": 0}', 2).replace(b"0", b"1", 1)) is None
-    True
-    """
+    """The entry of a line and its number; None if the digest is not that of the line."""
     body = line.rstrip(b"\r\n")
     start = body.rfind(b', "line": ')
     seal = None if start < 0 else _SEAL.fullmatch(body, start)
@@ -131,13 +86,7 @@ def open_line(line: bytes, salt: bytes = b"") -> tuple[bytes, int] | None:
 
 
 def looks_sealed(line: bytes) -> bool:
-    """Whether a line has, or had before it was damaged, a number or a digest.
-
-    Examples
-    --------
-    >>> looks_sealed(b'{"row": 0, "line": 2, "dIgest": "ddd6"}'), looks_sealed(b'{"row": 0}')
-    (True, False)
-    """
+    """Whether a line has, or had before it was damaged, a number or a digest."""
     return b', "line": ' in line or b', "digest": "' in line
 
 
@@ -159,16 +108,7 @@ def _line_digest(numbered: bytes, salt: bytes) -> bytes:
 
 
 class LineNumbers:
-    """Compares the numbers in the digests of the lines with their order in the file.
-
-    Examples
-    --------
-    >>> numbers = LineNumbers()
-    >>> [numbers.check(number) for number in (1, 2, 4)]
-    [None, None, 'line 3 is missing']
-    >>> numbers.check(4)
-    'line 4 is there again, or was moved'
-    """
+    """Compares the numbers in the digests of the lines with their order in the file."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -212,23 +152,7 @@ class LineNumbers:
 
 
 def document_digest(document: Mapping[str, Any], *, without: Collection[str] = (DIGEST,)) -> str:
-    """The digest of a JSON object, whatever the order of its keys.
-
-    Parameters
-    ----------
-    document : mapping
-        The object, before it is written or after it is read.
-    without : collection of str
-        The keys that are left out, such as that of the digest itself.
-
-    Examples
-    --------
-    >>> digest = document_digest({"recall": 0.5})
-    >>> digest == document_digest({"digest": digest, "recall": 0.5})
-    True
-    >>> digest == document_digest({"recall": 0.25})
-    False
-    """
+    """The digest of a JSON object, whatever the order of its keys."""
     parts: list[bytes] = []
     for key in sorted(document):
         if key not in without:
@@ -237,43 +161,19 @@ def document_digest(document: Mapping[str, Any], *, without: Collection[str] = (
 
 
 def sealed_document(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON object with its digest as the last member.
-
-    Examples
-    --------
-    >>> list(sealed_document({"recall": 0.5}))
-    ['recall', 'digest']
-    """
+    """A JSON object with its digest as the last member."""
     return {**document, DIGEST: document_digest(document)}
 
 
 def is_whole(document: Mapping[str, Any]) -> bool | None:
-    """Whether a JSON object is as it was written; None if it has no digest.
-
-    Examples
-    --------
-    >>> document = sealed_document({"recall": 0.5})
-    >>> is_whole(document), is_whole({**document, "recall": 1.0}), is_whole({"recall": 0.5})
-    (True, False, None)
-    """
+    """Whether a JSON object is as it was written; None if it has no digest."""
     if DIGEST not in document:
         return None
     return bool(document[DIGEST] == document_digest(document))
 
 
 def file_digest(path: str | Path) -> str:
-    """The digest of the bytes of a file.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-
-    Examples
-    --------
-    >>> len(file_digest(__file__))
-    32
-    """
+    """The digest of the bytes of a file."""
     digest = blake2b(digest_size=_SIZE)
     with Path(path).open("rb") as file:
         while chunk := file.read(_CHUNK):

@@ -46,15 +46,7 @@ _CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f]")
 
 
 class NotTextError(ValueError):
-    """Bytes cannot be read as text.
-
-    Parameters
-    ----------
-    message : str
-        The reason.
-    line : int, optional
-        The line, counted from 1.
-    """
+    """Bytes cannot be read as text."""
 
     def __init__(self, message: str, line: int | None = None):
         self.line = line
@@ -69,13 +61,7 @@ class DecodedText(NamedTuple):
 
 
 def binary_kind(head: bytes, encoding: str | None = None) -> str | None:
-    """The binary format of a file that starts with `head`; None if it may be text.
-
-    Examples
-    --------
-    >>> binary_kind(b"%PDF-1.7"), binary_kind(b"query_id,recall")
-    ('a PDF', None)
-    """
+    """The binary format of a file that starts with `head`; None if it may be text."""
     for magic, kind in _BINARY:
         # A signature of letters, such as ORC, may also begin a CSV.
         if head.startswith(magic) and not (magic.isascii() and magic.isalnum() and _is_text(head)):
@@ -115,25 +101,7 @@ def _byte_order_mark(data: bytes) -> tuple[bytes, str] | None:
 
 
 def decode_text(data: bytes, encoding: str | None = None) -> DecodedText:
-    """Decode the bytes of a file.
-
-    Parameters
-    ----------
-    data : bytes
-        The whole file.
-    encoding : str, optional
-        If omitted: the byte order mark decides, then UTF-8, then Windows-1252 with a note.
-
-    Raises
-    ------
-    NotTextError
-        If the encoding is unknown or does not fit, the file is cut, or it is binary.
-
-    Examples
-    --------
-    >>> decode_text("é".encode("utf-16")).utf8.decode()
-    'é'
-    """
+    """Decode the bytes of a file."""
     if encoding is not None:
         return DecodedText(_check_no_nul(_to_utf8(data, encoding)))
     mark = _byte_order_mark(data)
@@ -151,7 +119,7 @@ def decode_text(data: bytes, encoding: str | None = None) -> DecodedText:
     # Only the last character is broken: the file was cut, it is not of another encoding.
     if problem.reason == "unexpected end of data":
         raise NotTextError("the file ends in the middle of a character; it may be cut")
-    return _decode_windows(data)
+    return _decode_unmarked(data)
 
 
 def _is_valid_utf8(data: bytes, encoding: str) -> bool:
@@ -187,20 +155,65 @@ def _to_utf8(data: bytes, encoding: str) -> bytes:
     return text.removeprefix("\ufeff").encode("utf-8", "surrogatepass")
 
 
-def _decode_windows(data: bytes) -> DecodedText:
-    control = _CONTROLS.search(data)
-    if control is not None:
+def _decode_unmarked(data: bytes) -> DecodedText:
+    """Decode what is not UTF-8: in an encoding of East Asia, or of Windows, with a note."""
+    if _CONTROLS.search(data) is not None:
         raise NotTextError("expected text; this looks like binary data")
-    encoding = "cp1252"  # leaves five bytes undefined; Latin-1 accepts any byte
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError:
-        encoding = "latin-1"
-        text = data.decode(encoding)
+    # cp1252 leaves five bytes undefined; Latin-1 accepts any byte.
+    for encoding in (_east_asian_encoding(data), "cp1252", "latin-1"):
+        text = None if encoding is None else _decoded_or_none(data, encoding)
+        if text is not None:
+            break
     note = (
         f"the file is not UTF-8; it was read as {encoding} (if letters look wrong, pass encoding=)"
     )
-    return DecodedText(text.encode("utf-8"), note)
+    return DecodedText((text or "").encode("utf-8"), note)
+
+
+def _decoded_or_none(data: bytes, encoding: str) -> str | None:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+
+
+# Letters of the first blocks of each encoding, which have nearly all that people write.
+_FREQUENT = {
+    "euc_kr": r"[\uac00-\ud7a3]",
+    "euc_jp": r"[\u3040-\u30ff]",
+    "shift_jis": r"[\u3040-\u30ff]",
+    "gb18030": rb"[\xa1-\xa3\xb0-\xd7].",
+    "big5": rb"[\xa1-\xc6].",
+}
+# The least share of these: Japanese has kana beside its other letters.
+_LEAST = {"euc_kr": 0.95, "euc_jp": 0.2, "shift_jis": 0.2, "gb18030": 0.8, "big5": 0.8}
+_OF_LARGE_BYTES = ("euc_kr", "euc_jp", "gb18030")  # both bytes of a letter are over 127
+
+
+def _east_asian_encoding(data: bytes) -> str | None:
+    """The encoding of a Chinese, Japanese or Korean text; None for texts in other languages."""
+    # Letters beyond ASCII stand alone in European texts, and have two bytes in these.
+    runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", data[:_CHUNK])]
+    if 2 * sum(n for n in runs if n > 1) < sum(runs):
+        return None
+    are_pairs = 20 * sum(n % 2 for n in runs) < len(runs)
+    shares = {}
+    for encoding, frequent in _FREQUENT.items():
+        if encoding in _OF_LARGE_BYTES and not are_pairs:
+            continue
+        letters = re.sub(r"[\0-\x7f]", "", (_decoded_or_none(data, encoding) or "")[:_CHUNK])
+        if isinstance(frequent, str):
+            share = len(re.findall(frequent, letters)) / max(len(letters), 1)
+        else:
+            narrow = "gb2312" if encoding == "gb18030" else encoding
+            pairs = [letter.encode(narrow, "ignore") for letter in letters]
+            share = sum(re.match(frequent, pair, re.DOTALL) is not None for pair in pairs)
+            share /= max(len(letters), 1)
+        if share >= _LEAST[encoding]:
+            shares[encoding] = share
+    # Korean and Japanese first: their letters are no others'.
+    own = [name for name in shares if isinstance(_FREQUENT[name], str)]
+    return own[0] if own else max(shares, key=shares.__getitem__, default=None)
 
 
 def _check_no_nul(utf8: bytes) -> bytes:

@@ -31,19 +31,7 @@ _UNNAMED = "pipeline"
 
 
 class Contents(NamedTuple):
-    """The contents of a file that is not opened by its path.
-
-    Parameters
-    ----------
-    name : str
-        A name for messages, such as "<bytes>".
-    stem : str
-        The name of the pipeline if the contents do not state one.
-    data : bytes
-        The contents; text is encoded as UTF-8.
-    is_text : bool
-        Whether the caller passed text, which has no other encoding.
-    """
+    """The contents of a file that is not opened by its path."""
 
     name: str
     stem: str
@@ -52,13 +40,7 @@ class Contents(NamedTuple):
 
 
 def is_file_input(value: object) -> TypeGuard[FileInput]:
-    """Whether a value is a path, the contents of a file, or an open file.
-
-    Examples
-    --------
-    >>> is_file_input("run.csv"), is_file_input(b"id,recall"), is_file_input(["run.csv"])
-    (True, True, False)
-    """
+    """Whether a value is a path, the contents of a file, or an open file."""
     if isinstance(value, type | ModuleType):
         return False
     if isinstance(value, str | bytes | bytearray | memoryview | os.PathLike):
@@ -67,29 +49,7 @@ def is_file_input(value: object) -> TypeGuard[FileInput]:
 
 
 def open_input(value: object, parameter: str = "path") -> Path | Contents:
-    """The path that the caller passed, or the contents.
-
-    Parameters
-    ----------
-    value : str, PathLike, bytes, bytearray, memoryview, or open file
-        An open file is read once, from its position to its end.
-    parameter : str
-        The name of the parameter, for the error.
-
-    Raises
-    ------
-    ArgumentKindError
-        If the value is none of these.
-    DataError
-        If a text is no path, or an open file cannot be read.
-
-    Examples
-    --------
-    >>> open_input("run.csv").name
-    'run.csv'
-    >>> open_input(b"id,recall").data
-    b'id,recall'
-    """
+    """The path that the caller passed, or the contents."""
     if isinstance(value, str):
         return _path_of(value, parameter)
     if isinstance(value, os.PathLike):
@@ -105,13 +65,7 @@ def open_input(value: object, parameter: str = "path") -> Path | Contents:
 
 
 def input_name(value: object) -> str:
-    """What names an input in messages: its path, or its kind.
-
-    Examples
-    --------
-    >>> input_name("run.csv"), input_name(b"id,recall"), input_name([])
-    ('run.csv', '<bytes>', '<list>')
-    """
+    """What names an input in messages: its path, or its kind."""
     if isinstance(value, str | os.PathLike):
         name = os.fsdecode(value)
         return "standard input" if name == STANDARD_INPUT else shorten_path(hide_password(name))
@@ -119,13 +73,7 @@ def input_name(value: object) -> str:
 
 
 def hide_password(address: str) -> str:
-    """An address without the password and the secret parameters in it, for messages.
-
-    Examples
-    --------
-    >>> hide_password("postgresql://eva:s3cret@db:5432/rag?table=scores")
-    'postgresql://eva:***@db:5432/rag?table=scores'
-    """
+    """An address without the password and the secret parameters in it, for messages."""
     if "://" not in address:
         return address
     return _SECRET.sub(r"\1***", _PASSWORD.sub(_HIDDEN, address))
@@ -203,13 +151,7 @@ def is_folder(path: Path) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a file of this name; a name that no file can have is no error.
-
-    Examples
-    --------
-    >>> is_file(Path("a" * 5000))
-    False
-    """
+    """Whether there is a file of this name; a name that no file can have is no error."""
     try:
         return path.is_file()
     except (OSError, ValueError):  # too long, or not encodable

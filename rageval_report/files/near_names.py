@@ -11,24 +11,7 @@ _MOST_NAMES = 5000  # of a folder; comparing more would be slow
 
 
 def hint_for_missing(path: Path) -> str:
-    """What to add to the error about a file that does not exist.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    str
-        The nearest name in the folder as a question, or that the folder does not exist either;
-        empty if no name is near.
-
-    Examples
-    --------
-    >>> hint_for_missing(Path(__file__).with_name("near_nams.py")).endswith("near_names.py'?")
-    True
-    """
+    """What to add to the error about a file that does not exist."""
     folder = path.parent
     try:
         if not folder.is_dir():

@@ -49,21 +49,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.A
 
 
 def clean(text: str) -> str:
-    r"""The text on one line, without anything that could disturb the page around it.
-
-    Runs of blanks and line breaks become one blank; control characters, direction overrides and
-    halves of characters become U+FFFD; invisible characters are removed.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Examples
-    --------
-    >>> clean("two\n  lines\x1b[31m and a soft\u00ad hyphen")
-    'two lines�[31m and a soft hyphen'
-    """
+    r"""The text on one line, without anything that could disturb the page around it."""
     return _UNSAFE.sub("\ufffd", _UNSEEN.sub("", _BLANKS.sub(" ", text))).strip()
 
 
@@ -71,29 +57,12 @@ def clean(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    r"""The text with every character escaped that Markdown would interpret.
-
-    Parameters
-    ----------
-    text : str
-        One line.
-
-    Examples
-    --------
-    >>> print(escape_markdown("<b> | *exact_match* `x`"))
-    &lt;b&gt; \| \*exact_match\* \`x\`
-    """
+    r"""The text with every character escaped that Markdown would interpret."""
     return _MARKS.sub(r"\\\g<0>", text).translate(_ENTITIES)
 
 
 def escape_markdown_line(text: str) -> str:
-    r"""As `escape_markdown`, for a text that may also start a line.
-
-    Examples
-    --------
-    >>> print(escape_markdown_line("1. not a list"))
-    1\. not a list
-    """
+    r"""As `escape_markdown`, for a text that may also start a line."""
     line = escape_markdown(text)
     opening = _OPENING.match(line)
     if opening is None:
@@ -104,40 +73,17 @@ def escape_markdown_line(text: str) -> str:
 
 
 def disarm_markdown(text: str) -> str:
-    """Markdown whose names, numbers and addresses do not become mentions, references or links.
-
-    Examples
-    --------
-    >>> disarm_markdown("ask @ann about recall@5").replace("\u200b", "|")
-    'ask @|ann about recall@5'
-    """
+    """Markdown whose names, numbers and addresses do not become mentions, references or links."""
     return _LIVE.sub(lambda match: match[0] + _NO_BREAK, text)
 
 
 def inert_markdown(text: str) -> str:
-    r"""A text from data as one line of Markdown that is shown as it is, and does nothing.
-
-    Parameters
-    ----------
-    text : str
-        Any text; line ends become blanks.
-
-    Examples
-    --------
-    >>> print(inert_markdown("![x](http://h/x.png) <script> @ann").replace("\u200b", "|"))
-    !\[x\](http:|//h/x.png) &lt;script&gt; @|ann
-    """
+    r"""A text from data as one line of Markdown that is shown as it is, and does nothing."""
     return disarm_markdown(escape_markdown_line(clean(text)))
 
 
 def inert_cell(text: str) -> str:
-    r"""As `inert_markdown`, for a text on one line that does not start it, such as a cell.
-
-    Examples
-    --------
-    >>> print(inert_cell("1. <b> | @ann").replace("\u200b", "!"))
-    1. &lt;b&gt; \| @!ann
-    """
+    r"""As `inert_markdown`, for a text on one line that does not start it, such as a cell."""
     return disarm_markdown(escape_markdown(text))
 
 
@@ -145,40 +91,17 @@ def inert_cell(text: str) -> str:
 
 
 def neutralise_formula(text: str) -> str:
-    """The text with an apostrophe before it if a spreadsheet would compute it; numbers stay.
-
-    Parameters
-    ----------
-    text : str
-        The text of a cell.
-
-    Examples
-    --------
-    >>> [neutralise_formula(text) for text in ("=1+1", "-0.5", "@SUM(A1)", "it's")]
-    ["'=1+1", '-0.5', "'@SUM(A1)", "it's"]
-    """
+    """The text with an apostrophe before it if a spreadsheet would compute it; numbers stay."""
     if not _FORMULA.match(text) or _NUMBER.fullmatch(text):
         return text
     return f"'{text}"
 
 
 def restore_formula(text: str) -> str:
-    """The text that `neutralise_formula` was given.
-
-    Examples
-    --------
-    >>> [restore_formula(text) for text in ("'=1+1", "''=1+1", "'tis")]
-    ['=1+1', "'=1+1", "'tis"]
-    """
+    """The text that `neutralise_formula` was given."""
     return text[1:] if is_neutralised(text) else text
 
 
 def is_neutralised(text: str) -> bool:
-    """Whether a text has the apostrophe that `neutralise_formula` writes.
-
-    Examples
-    --------
-    >>> is_neutralised("'=1+1"), is_neutralised("=1+1")
-    (True, False)
-    """
+    """Whether a text has the apostrophe that `neutralise_formula` writes."""
     return _NEUTRALISED.match(text) is not None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rageval_report.errors import ReaderError
 from rageval_report.files import strict_json
@@ -24,11 +23,12 @@ from rageval_report.files.encoding import (
 from rageval_report.files.inputs import STANDARD_INPUT, Contents, FileInput, input_name, open_input
 from rageval_report.files.near_names import hint_for_missing
 
+Finding = TypeVar("Finding")
+
 _GZIP = b"\x1f\x8b"
 _HEAD = 1 << 16
-_STEP = 1 << 20
 
-# A file of at least 32 MB is read in parts wherever possible, with a progress bar.
+# Of a file of at least 32 MB the first lines show the format.
 LARGE = 1 << 25
 
 # A gzip file that expands to more than 300 times its size is refused as a decompression bomb:
@@ -80,6 +80,7 @@ class Source:
 
     _contents: Contents | None
     _notes: list[str]
+    _findings: dict[Callable[[Source], Any], Any]
 
     def __init__(self, path: FileInput, *, encoding: str | None = None):
         self.is_standard_input = isinstance(path, str | Path) and str(path) == STANDARD_INPUT
@@ -89,7 +90,7 @@ class Source:
         else:
             self._contents = None
             self._path, self.name, self.encoding = opened, input_name(path), encoding
-            self._notes = []
+            self._notes, self._findings = [], {}
         if not self._raw_head:
             is_read = self._contents is not None and not self._contents.name.startswith("<byte")
             hint = "; if it was read before, go back to its start: seek(0)" if is_read else ""
@@ -102,7 +103,14 @@ class Source:
         self._path, self.name = Path(), contents.name
         # Text that the caller has decoded is UTF-8 here, whatever its file was.
         self.encoding = "utf-8" if contents.is_text else encoding
-        self._notes = []
+        self._notes, self._findings = [], {}
+
+    def once(self, look: Callable[[Source], Finding]) -> Finding:
+        """What a function finds in this source, computed once."""
+        if look not in self._findings:
+            self._findings[look] = look(self)
+        finding: Finding = self._findings[look]
+        return finding
 
     def error(self, message: str, line: int | None = None) -> ReaderError:
         """An error with the file's name and the line in front of the message."""
@@ -253,23 +261,8 @@ class Source:
         return self.utf8.decode("utf-8")
 
     def lines(self) -> Iterator[str]:
-        """The lines of a JSON text, each ending in a line feed; a large file is streamed.
-
-        A file that is not UTF-8 is read whole, because recognising its encoding needs all of it.
-        """
-        if self.plain_path is None or self.size < LARGE or not self._is_plain_utf8:
-            yield from _lines_of(self.json_text)
-            return
-        n_replaced = 0
-        with self._path.open(encoding="utf-8-sig", newline=None) as file:
-            for line in file:
-                if "\\u" not in line:  # most lines have no escape, and a call for each takes long
-                    yield line
-                    continue
-                text, n = strict_json.replace_lone_surrogates(line)
-                n_replaced += n
-                yield text
-        self._note_lone_surrogates(n_replaced)
+        """The lines of a JSON text, each ending in a line feed."""
+        yield from StringIO(self.json_text, newline=None)
 
     @cached_property
     def size(self) -> int:
@@ -277,26 +270,6 @@ class Source:
         if self.path is None:
             return len(self._raw_contents)
         return self.path.stat().st_size
-
-    @cached_property
-    def _is_plain_utf8(self) -> bool:
-        """Whether the file is UTF-8 without NUL characters, checked in steps."""
-        if not self.is_text or self.encoding not in (None, "utf-8", "utf-8-sig"):
-            return False
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        try:
-            with self._path.open("rb") as file:
-                while chunk := file.read(_STEP):
-                    if "\x00" in decoder.decode(chunk):
-                        return False
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
-        return True
-
-    def _note_lone_surrogates(self, n_replaced: int) -> None:
-        if n_replaced:
-            self._notes.append(f"{n_replaced} half characters in the JSON are replaced by U+FFFD")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -321,18 +294,13 @@ class Source:
     def json_text(self) -> str:
         """The text, with lone surrogates in its escapes replaced."""
         text, n_replaced = strict_json.replace_lone_surrogates(self.text)
-        self._note_lone_surrogates(n_replaced)
+        if n_replaced:
+            self._notes.append(f"{n_replaced} half characters in the JSON are replaced by U+FFFD")
         return text
 
     @cached_property
     def document(self) -> Any:
-        """The content as one JSON document.
-
-        Raises
-        ------
-        ReaderError
-            If it is not JSON; the error names the line and says whether the file is cut.
-        """
+        """The content as one JSON document."""
         try:
             return strict_json.parse_json(self.json_text)
         except strict_json.NotJSONError as exc:
@@ -344,33 +312,9 @@ class Source:
 
     @cached_property
     def _document_or_none(self) -> Any:
-        if not self.starts_like_json or self._is_large_file_of_lines:
+        if not self.starts_like_json:
             return None
         try:
             return self.document
         except ReaderError:
             return None
-
-    @cached_property
-    def _is_large_file_of_lines(self) -> bool:
-        """Whether the first line is a document by itself, so that the rest need not be read.
-
-        If the first line is longer than the head, this is unknown and counts as no.
-        """
-        first, end, rest = head_text(self.head).partition("\n")
-        if self.size < LARGE or not (end and rest.strip()):
-            return False
-        try:
-            strict_json.parse_json(first)
-        except strict_json.NotJSONError:
-            return False
-        return True
-
-
-def _lines_of(text: str) -> Iterator[str]:
-    """The lines of a text; little is copied for callers that want the first line only."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start + _STEP) + 1 or len(text)
-        yield from StringIO(text[start:end], newline=None)
-        start = end

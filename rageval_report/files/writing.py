@@ -50,62 +50,13 @@ _tidying = threading.Lock()
 
 
 def write_atomically(path: str | Path, content: str | bytes, *, private: bool = False) -> Path:
-    """Write to a temporary file in the same folder, then rename it.
-
-    Parameters
-    ----------
-    path : str or Path
-        The target; a file that exists there is replaced only when the new one is complete.
-    content : str or bytes
-        A text is written as UTF-8, line ends unchanged.
-    private : bool
-        As for `write_with`.
-
-    Raises
-    ------
-    DataError
-        If the folder cannot be created or written to, or the disk is full.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(folder + "/run.csv", "query_id,recall").read_text()
-    'query_id,recall'
-    """
+    """Write to a temporary file in the same folder, then rename it."""
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     return write_with(path, lambda temporary: Path(temporary).write_bytes(data), private=private)
 
 
 def write_with(path: str | Path, write: Callable[[str], object], *, private: bool = False) -> Path:
-    """Let `write` fill a temporary file in the folder of `path`, then rename it.
-
-    Missing folders are created. The temporary name keeps the suffix, because some writers choose
-    the format by it. When the function returns, the file and its folder are on the disk.
-
-    Parameters
-    ----------
-    path : str or Path
-        The target. A file that exists there keeps its permissions, its owner and its group; if it
-        is a symbolic link, the file that the link points to is replaced. A device or a pipe is
-        written to.
-    write : callable
-        It is called with the name of the temporary file.
-    private : bool
-        Whether a new file can be read by its owner only. Otherwise the umask decides.
-
-    Raises
-    ------
-    DataError
-        If the folder cannot be created or written to, or the disk is full. What was there before
-        is unchanged.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_with(folder + "/run.csv", lambda name: Path(name).write_text("query_id"))
-    ...     [file.name for file in path.parent.iterdir()]
-    ['run.csv']
-    """
+    """Let `write` fill a temporary file in the folder of `path`, then rename it."""
     try:
         if _is_stream(path):
             _write_to_stream(path, write)
@@ -117,51 +68,13 @@ def write_with(path: str | Path, write: Callable[[str], object], *, private: boo
 
 
 def open_private(path: str | Path) -> int:
-    """Open a file to append to it, and return the descriptor; a new file is its owner's alone.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; its folder must exist. The permissions of an existing file are kept.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     os.close(open_private(folder + "/journal.jsonl"))
-    ...     oct(Path(folder, "journal.jsonl").stat().st_mode & 0o777)
-    '0o600'
-    """
+    """Open a file to append to it, and return the descriptor; a new file is its owner's alone."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
     return os.open(path, flags | getattr(os, "O_BINARY", 0), OWNER_ONLY)
 
 
 def write_whole(file: BinaryIO, data: bytes) -> None:
-    """Write all the bytes to an unbuffered file, which may accept only a part of them at a time.
-
-    Parameters
-    ----------
-    file : binary file
-        The file, opened without a buffer.
-    data : bytes
-        What to write.
-
-    Raises
-    ------
-    OSError
-        If a part cannot be written, e.g. on a full disk; the parts before it are in the file.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryFile(buffering=0) as file:
-    ...     write_whole(file, b"a line")
-    ...     file.tell()
-    6
-    """
+    """Write all the bytes to an unbuffered file, which may accept only a part of them at a time."""
     rest = memoryview(data)
     while rest:
         rest = rest[file.write(rest) or 0 :]
@@ -169,74 +82,35 @@ def write_whole(file: BinaryIO, data: bytes) -> None:
 
 @contextmanager
 def locked_folder(folder: str | Path) -> Iterator[None]:
-    """A context in which no other process of this library writes a group of files to the folder.
+    """A context in which no other process of this library writes a group of files to the folder."""
+    with _opened_folder(folder) as handle:
+        if handle is not None:
+            _lock(handle, _LOCK_SECONDS)
+        yield
 
-    Where the system cannot lock folders, or another process keeps the lock for ten seconds, the
-    context does nothing.
 
-    Parameters
-    ----------
-    folder : str or Path
-        The folder; if it does not exist, nothing is locked.
-    """
+@contextmanager
+def _opened_folder(folder: str | Path) -> Iterator[int | None]:
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        yield
+    except OSError:  # Windows does not open folders; a folder may be writable, but not readable
+        yield None
         return
     try:
-        _lock_soon(handle)
-        yield
+        yield handle
     finally:
         os.close(handle)
 
 
 def sync_folder(folder: str | Path) -> None:
-    """Flush the names in a folder to the disk; some systems, e.g. Windows, cannot do it.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The folder.
-
-    Raises
-    ------
-    OSError
-        If the disk has a fault.
-    """
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows does not open folders; a folder may be writable, but not readable
-        return
-    try:
-        _sync(handle)
-    finally:
-        os.close(handle)
+    """Flush the names in a folder to the disk; some systems, e.g. Windows, cannot do it."""
+    with _opened_folder(folder) as handle:
+        if handle is not None:
+            _sync(handle)
 
 
 def check_free(path: str | Path, *, force: bool = False) -> None:
-    """Check that a path can be written to without losing a file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The target.
-    force : bool
-        Whether an existing file may be replaced.
-
-    Raises
-    ------
-    DataError
-        If the path is a folder, or if the file exists and `force` is false.
-
-    Examples
-    --------
-    >>> check_free(Path(__file__), force=True)
-    >>> check_free(Path(__file__))  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    rageval_report.errors.DataError: ... exists already; replace it with force=True
-    """
+    """Check that a path can be written to without losing a file."""
     target = Path(path)
     if target.is_dir():
         raise DataError(f"{path} is a folder; give the path of a file in it")
@@ -292,7 +166,7 @@ def _replace(target: Path, write: Callable[[str], object], *, private: bool) -> 
         _sync(handle)  # the file, whichever descriptor wrote it
         earlier = _status(target)
         if earlier is not None:
-            _keep_access(handle, temporary, target, earlier)
+            _keep_access(handle, temporary, earlier)
         if fcntl is None:  # Windows does not rename a file that is open
             os.close(handle)
             handle = -1
@@ -314,7 +188,7 @@ def _make_folders(folder: Path) -> list[Path]:
     return [new.parent for new in missing]
 
 
-def _keep_access(handle: int, temporary: str, target: Path, earlier: os.stat_result) -> None:
+def _keep_access(handle: int, temporary: str, earlier: os.stat_result) -> None:
     """Give a new file the owner, the group and the permissions of the file that it replaces."""
     mode = stat.S_IMODE(earlier.st_mode)
     if hasattr(os, "fchown"):
@@ -328,13 +202,6 @@ def _keep_access(handle: int, temporary: str, target: Path, earlier: os.stat_res
             with contextlib.suppress(OSError):  # only root can give a file away
                 os.fchown(handle, earlier.st_uid, -1)
     Path(temporary).chmod(mode)  # after the owner, because a new owner clears some bits
-    if hasattr(os, "getxattr"):
-        name = "system.posix_acl_access"
-        with contextlib.suppress(OSError):  # the file has no list of access, as most files
-            access = os.getxattr(target, name)
-            # With a list, the bits of the group are only the most that anybody in it may do.
-            Path(temporary).chmod(mode & ~stat.S_IRWXG)
-            os.setxattr(temporary, name, access)
 
 
 # -- temporary files
@@ -404,29 +271,20 @@ def _remove_if_stale(entry: os.DirEntry[str]) -> None:
         os.close(handle)
 
 
-def _lock(handle: int) -> None:
-    if fcntl is None:
-        return
-    try:
-        # The system frees this lock if the process is killed.
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    except OSError as exc:
-        if exc.errno not in _UNSUPPORTED:
-            raise
-
-
-def _lock_soon(handle: int) -> None:
-    """Lock a folder, unless another process, e.g. one that was stopped, keeps the lock."""
-    end = time.monotonic() + _LOCK_SECONDS
+def _lock(handle: int, seconds: float | None = None) -> None:
+    """Lock a file or folder, for which another process is waited for at most so many seconds."""
+    end = time.monotonic() + (seconds or 0)
     while fcntl is not None:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The system frees this lock if the process is killed.
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if seconds is None else fcntl.LOCK_NB))
         except BlockingIOError:
             if time.monotonic() < end:
                 time.sleep(_LOCK_PAUSE)
                 continue
-        except OSError:  # the system cannot lock folders
-            pass
+        except OSError as exc:
+            if exc.errno not in _UNSUPPORTED:
+                raise
         return
 
 

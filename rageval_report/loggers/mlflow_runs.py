@@ -14,11 +14,15 @@ from rageval_report.evaluation import RAGPipelineEvaluation
 from rageval_report.loggers.content import RunContent, content_of
 from rageval_report.scores import Scored
 from rageval_report.scores.write import save_scores
-from rageval_report.sources.base import SavedContent, SourceAddress
-from rageval_report.sources.mlflow_store import TRACKING, MlflowStore, mlflow_store
-from rageval_report.sources.mlflow_tables import SCORES, SCORES_FOLDER
+from rageval_report.sources.base import SavedContent, SourceAddress, optional_package
+from rageval_report.sources.mlflow import (
+    SCORES,
+    SCORES_FOLDER,
+    TRACKING,
+    MlflowStore,
+    mlflow_store,
+)
 from rageval_report.sources.opening import address_of
-from rageval_report.sources.optional_packages import optional_package
 
 _SCHEME = "mlflow"
 # The most that a server of MLflow takes in one request.

@@ -18,7 +18,6 @@ from rageval_report.errors import (
     DataError,
     RagevalError,
     RagevalWarning,
-    ReaderError,
     UnknownNameError,
     check_choice,
     named,
@@ -70,10 +69,10 @@ READERS: Registry[Reader] = Registry(
         "csv": f"{_HERE}.delimited:CSV",
         "tsv": f"{_HERE}.delimited:TSV",
         "json": f"{_HERE}.json_table:JSON",
-        "jsonl": f"{_HERE}.jsonl:JSONL",
+        "jsonl": f"{_HERE}.json_table:JSONL",
         "parquet": f"{_HERE}.parquet:PARQUET",
         "excel": f"{_HERE}.excel:EXCEL",
-        "run_file": f"{_HERE}.saved_runs:RUN_FILE",
+        "run_file": f"{_HERE}.described:RUN_FILE",
         "long": f"{_HERE}.long:LONG",
         "side_by_side": f"{_HERE}.side_by_side:SIDE_BY_SIDE",
         "autorag": f"{_HERE}.frameworks.autorag:AUTORAG",
@@ -141,13 +140,16 @@ def recognise(source: Source) -> str:
     # Without a copy of the text, which strip() would make.
     if source.is_text and (source.sample.isspace() or not source.sample):
         raise source.error("the file contains only blanks")
-    marks = {name: _mark(name, reader, source) for name, reader in READERS.loaded().items()}
+    marks = marks_of(source)
     if isinstance(source, TableSource):
         marks[FRAME.name] = FRAME.recognise(source)
     best = max(marks.values())
     if best < ACCEPTED:
+        # The nearest reader knows the row that spoils its format, which helps more than a list.
+        nearest = max(marks, key=marks.__getitem__)
+        fault = READERS[nearest].fault if marks[nearest] > 0 else None
         message = refusal_of(source) or _unknown_format(source, marks)
-        raise _fault(source, marks) or source.error(message)
+        raise (fault and fault(source)) or source.error(message)
     winners = [name for name, mark in marks.items() if mark == best]
     # No silent choice: two readers could give the same file different scores.
     if len(winners) > 1:
@@ -183,15 +185,6 @@ def _outsider(name: str, reader: Reader) -> str | None:
         return f"the plug-in reader {name!r} of {distribution}"
     module = reader.read.__module__
     return None if module.partition(".")[0] == _PACKAGE else f"the reader {name!r} of {module}"
-
-
-def _fault(source: Source, marks: dict[str, float]) -> ReaderError | None:
-    """The error of the reader that nearly recognises the file, if there is one."""
-    nearest = max(marks, key=marks.__getitem__)
-    fault = READERS[nearest].fault
-    # The nearest reader knows the row that spoils its format, which helps more than a list of
-    # formats.
-    return fault(source) if fault is not None and marks[nearest] > 0 else None
 
 
 def _unknown_format(source: Source, marks: dict[str, float]) -> str:
@@ -265,21 +258,7 @@ def read(
 
 @dataclass(frozen=True, eq=False)
 class FileReading:
-    """A file as its reader returned it, before the rows are divided into pipelines.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    reader : str
-        The name of the reader.
-    sentence : str
-        What the reader reads.
-    files : tuple of ScoreFile
-        The result of the reader.
-    why : str
-        Why this reader was taken, if it was not for its mark alone.
-    """
+    """A file as its reader returned it, before the rows are divided into pipelines."""
 
     source: Source
     reader: str
@@ -297,18 +276,14 @@ def read_undivided(
     duplicates: str = "error",
     **options: Unpack[ReaderOptions],
 ) -> FileReading:
-    """As `read`, but a wide table with a column of pipelines is not divided.
-
-    Raises
-    ------
-    ReaderError, DataError, UnknownNameError, ArgumentKindError
-        As `read`.
-    """
+    """As `read`, but a wide table with a column of pipelines is not divided."""
     source = source_of(path, encoding=options.get("encoding"))
     if isinstance(reader, Reader):
         name, chosen = reader.name, reader
     else:
-        name = reader or _recognise_with(source, options)
+        # Judgments beside a file say that it is a ranking, if it may be.
+        is_ranking = options.get("qrels") is not None and likely_kind(source) is not None
+        name = reader or (_RANKINGS if is_ranking else recognise(source))
         chosen = FRAME if name == FRAME.name else READERS[name]
     if options.get("qrels") is not None and "qrels" not in chosen.options:
         if name == "json":
@@ -349,13 +324,7 @@ def divide_pipelines(
     roles: Roles | None,
     totals: Totals = "auto",
 ) -> list[ScoreFile]:
-    """The files, each with the rows of one pipeline: a wide table may hold several.
-
-    Raises
-    ------
-    ReaderError
-        If it is doubtful whether the rows are one pipeline or several.
-    """
+    """The files, each with the rows of one pipeline: a wide table may hold several."""
     stated = check_roles(roles, dict.fromkeys(str(label) for file in files for label in file.frame))
     query_id = next(iter(columns_with_role(stated, "id")), query_id)
     divided = []
@@ -399,15 +368,7 @@ def divide_pipelines(
 
 
 def reason_to_refuse(exc: DataError, source: Source | None) -> str:
-    """Why a file is refused: what it is, if an error says that it has no ids or no scores.
-
-    Parameters
-    ----------
-    exc : DataError
-        The error.
-    source : Source, optional
-        The file.
-    """
+    """Why a file is refused: what it is, if an error says that it has no ids or no scores."""
     if source is None or not isinstance(exc, NoScoresError):
         return str(exc)
     return refusal_of(source) or str(exc)
@@ -421,22 +382,7 @@ def _is_one_pipeline(file: ScoreFile, query_id: str | None, roles: Roles) -> boo
 
 
 def without_totals(file: ScoreFile, query_id: str | None, totals: Totals) -> ScoreFile:
-    """The file with its queries only.
-
-    Parameters
-    ----------
-    file : ScoreFile
-        The rows of one or several pipelines.
-    query_id : str or None
-        The column of ids.
-    totals : {"auto", "drop", "keep"}
-        As for `read`.
-
-    Raises
-    ------
-    DataError
-        If it is doubtful whether a row is a query.
-    """
+    """The file with its queries only."""
     rows = query_rows(file.frame, query_id or QUERY_ID, totals=totals, place=file.place)
     if not rows.left_out:
         return file
@@ -463,13 +409,6 @@ def _places_of(file: ScoreFile, positions: IndexArray) -> _RowPlaces:
         "line_of_row": line_of_row and (lambda row: line_of_row(int(positions[row]))),
         "place_of_row": place_of_row and (lambda row: place_of_row(int(positions[row]))),
     }
-
-
-def _recognise_with(source: Source, options: ReaderOptions) -> str:
-    """The name of the reader; judgments beside a file say that it is a ranking, if it may be."""
-    if options.get("qrels") is not None and likely_kind(source) is not None:
-        return _RANKINGS
-    return recognise(source)
 
 
 def _read_with(
@@ -502,31 +441,7 @@ def _are_score_files(files: object) -> bool:
 
 
 def pick_pipeline(files: Sequence[ScoreFile], pipeline: str | None, path: ScoreInput) -> ScoreFile:
-    """The pipeline of that name, or the only one in the file.
-
-    Parameters
-    ----------
-    files : sequence of ScoreFile
-        The result of `read`.
-    pipeline : str or None
-        The name of a pipeline.
-    path : as for `read`
-        The file, for the error.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no pipeline of that name.
-    DataError
-        If there are several pipelines and no name, or no pipeline at all.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> files = [ScoreFile(pd.DataFrame({"recall": [0.5]}), name) for name in ("bm25", "hybrid")]
-    >>> pick_pipeline(files, "hybrid", "scores.csv").pipeline
-    'hybrid'
-    """
+    """The pipeline of that name, or the only one in the file."""
     by_name = {file.pipeline: file for file in files}
     shown = input_name(path)
     if pipeline is not None:

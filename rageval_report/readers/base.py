@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any, Literal
 
 import pandas as pd
@@ -32,6 +34,7 @@ from rageval_report.types import JsonObject
 
 # A reader with at least this mark may read the file; one below it is only named in the error.
 ACCEPTED = 0.5
+_DECIMAL, _WHOLE = re.compile(r"[-+]?\d*\.\d+(?:[eE][-+]?\d+)?"), re.compile(r"[-+]?\d+")
 
 
 # The columns of a table by name, a list of cells each.
@@ -235,24 +238,7 @@ class Reader:
 
 
 def in_dialect(file: ScoreFile, dialect: DialectName | None, system: DialectName) -> ScoreFile:
-    """A file whose metrics are described as in the dialect of its system; the file for None.
-
-    Parameters
-    ----------
-    file : ScoreFile
-        The rows of one pipeline.
-    dialect : str, optional
-        The dialect that the caller chose.
-    system : str
-        The dialect of the system that wrote the file, the only one that fits.
-
-    Raises
-    ------
-    UnknownNameError
-        If no dialect has that name.
-    DataError
-        If it is that of another system.
-    """
+    """A file whose metrics are described as in the dialect of its system; the file for None."""
     rules = dialect_of_name(dialect)
     if rules is None:
         return file
@@ -275,13 +261,7 @@ def in_dialect(file: ScoreFile, dialect: DialectName | None, system: DialectName
 
 
 def check_options(name: str, reader: Reader, options: Mapping[str, object]) -> dict[str, object]:
-    """The options to pass to the reader's `read`, which must take them.
-
-    Raises
-    ------
-    DataError
-        If the reader does not take one of the options.
-    """
+    """The options to pass to the reader's `read`, which must take them."""
     for option in options:
         if option not in reader.options:
             hint = did_you_mean(option, reader.options)
@@ -308,18 +288,7 @@ def single_pipeline(
 def select_columns(
     present: Iterable[str], columns: Iterable[str] | None, query_id: str | None
 ) -> list[str]:
-    """The columns to read, in the order of the file: the requested ones, and the ids or questions.
-
-    Raises
-    ------
-    UnknownNameError
-        If the file has no column of a requested name.
-
-    Examples
-    --------
-    >>> select_columns(["id", "question", "recall", "mrr"], ["mrr"], None)
-    ['id', 'mrr']
-    """
+    """The columns to read, in the order of the file: those asked for and the ids or questions."""
     every = list(present)
     if columns is None:
         return every
@@ -333,13 +302,7 @@ def select_columns(
 
 
 def id_columns(present: Iterable[str], query_id: str | None) -> list[str]:
-    """The columns of ids, whose cells are names even if they look like numbers.
-
-    Examples
-    --------
-    >>> id_columns(["id", "doc_id", "recall"], None)
-    ['id', 'doc_id']
-    """
+    """The columns of ids, whose cells are names even if they look like numbers."""
     every = list(present)
     key = query_id or id_column_of(every)
     # An id 007 must not become 7, nor 1.10 become 1.1.
@@ -347,13 +310,7 @@ def id_columns(present: Iterable[str], query_id: str | None) -> list[str]:
 
 
 def text_columns(present: Iterable[str], query_id: str | None) -> list[str]:
-    """The columns of texts, such as ids, questions and answers: an answer "1.50" is not a number.
-
-    Examples
-    --------
-    >>> text_columns(["id", "Answer", "recall"], None)
-    ['id', 'Answer']
-    """
+    """The columns of texts, such as ids and answers: an answer "1.50" is not a number."""
     every = list(present)
     ids = id_columns(every, query_id)
     return [name for name in every if name in ids or normalise_name(name) in TEXTS]
@@ -370,25 +327,29 @@ def check_unique_names(source: Source, names: Iterable[str], line: int | None = 
         )
 
 
-def repeated_names(names: Iterable[str]) -> list[str]:
-    """The names that appear more than once.
+def check_no_data_in_header(source: Source, names: Sequence[str], line: int | None = None) -> None:
+    """Refuse a header that is a row of data, because its query would be lost."""
+    numbers = [name for name in names if _DECIMAL.fullmatch(name)]
+    if not numbers:
+        whole = [name for name in names if _WHOLE.fullmatch(name)]
+        # As floats, because Python reads no integer of more than 4,300 digits.
+        counts_up = all(float(name) < float(following) for name, following in pairwise(whole))
+        if len(whole) > 1 and 2 * len(whole) >= len(names) - 1 and not counts_up:
+            numbers = whole
+    if numbers:
+        raise source.error(
+            f"expected names of columns; found numbers, such as {numbers[0]!r}. Add a header.",
+            line=line,
+        )
 
-    Examples
-    --------
-    >>> repeated_names(["a", "b", "a"])
-    ['a']
-    """
+
+def repeated_names(names: Iterable[str]) -> list[str]:
+    """The names that appear more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 
 def distinct_names(names: Iterable[str]) -> list[str]:
-    """The names made different: the second of two equal names gets a visible "#2".
-
-    Examples
-    --------
-    >>> distinct_names(["gpt", "gpt", "llama"])
-    ['gpt', 'gpt #2', 'llama']
-    """
+    """The names made different: the second of two equal names gets a visible "#2"."""
     seen: Counter[str] = Counter()
     distinct = []
     for name in names:

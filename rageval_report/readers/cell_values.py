@@ -34,42 +34,17 @@ _ONE_TEXT = re.compile(_TEXT, re.DOTALL)
 
 
 def is_blank(cell: object) -> bool:
-    """Whether a cell holds nothing: None, NA or NaN.
-
-    Examples
-    --------
-    >>> is_blank(None), is_blank(float("nan")), is_blank("")
-    (True, True, False)
-    """
+    """Whether a cell holds nothing: None, NA or NaN."""
     return cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell))
 
 
 def none_if_nan(value: object) -> object:
-    """The value; None if it is NaN.
-
-    Examples
-    --------
-    >>> none_if_nan(float("nan")), none_if_nan(0.5)
-    (None, 0.5)
-    """
+    """The value; None if it is NaN."""
     return None if isinstance(value, float) and value != value else value
 
 
 def number_or_none(value: object, *, with_booleans: bool = False) -> float | None:
-    """A number as a float; None for anything else, NaN, and what does not fit into a float.
-
-    Parameters
-    ----------
-    value : object
-        A cell, or a value of a JSON document.
-    with_booleans : bool
-        Whether True counts as 1 and False as 0; otherwise they are not numbers.
-
-    Examples
-    --------
-    >>> number_or_none(3), number_or_none("3"), number_or_none(10**400), number_or_none(True)
-    (3.0, None, None, None)
-    """
+    """A number as a float; None for anything else, NaN, and what does not fit into a float."""
     if not isinstance(value, int | float) or value != value:
         return None
     # True is 1 in Python; only formats that write verdicts as booleans want that.
@@ -83,24 +58,12 @@ def number_or_none(value: object, *, with_booleans: bool = False) -> float | Non
 
 
 def text_or_none(value: object) -> str | None:
-    """A text that is not blank; None for anything else.
-
-    Examples
-    --------
-    >>> text_or_none("too short"), text_or_none(" "), text_or_none(float("nan"))
-    ('too short', None, None)
-    """
+    """A text that is not blank; None for anything else."""
     return value if isinstance(value, str) and value.strip() else None
 
 
 def json_text(value: object) -> str | None:
-    """A text as it is, None for None and NaN, anything else as JSON.
-
-    Examples
-    --------
-    >>> json_text("why?"), json_text(None), json_text({"k": 5}), json_text(True)
-    ('why?', None, '{"k": 5}', 'true')
-    """
+    """A text as it is, None for None and NaN, anything else as JSON."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if value is None or isinstance(value, str):
@@ -124,16 +87,7 @@ def parse_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def parse_objects(cells: Iterable[object]) -> list[Any]:
-    r"""The cells of a column, with objects and lists that are written as text parsed.
-
-    The text is JSON or a Python literal. Half characters in escapes, which no file can hold, become
-    the replacement character.
-
-    Examples
-    --------
-    >>> parse_objects(['{"a": 1}', "{'a': None}", r'["\ud800"]', "plain", None])
-    [{'a': 1}, {'a': None}, ['�'], 'plain', None]
-    """
+    r"""The cells of a column, with objects and lists that are written as text parsed."""
     return [_parse_object(cell) for cell in cells]
 
 
@@ -164,20 +118,7 @@ def _without_arrays(value: object) -> object:
 
 
 def parse_list(cell: object) -> object:
-    r"""The list that a cell holds, or that its text is in JSON, Python or NumPy; else the cell.
-
-    Parameters
-    ----------
-    cell : object
-        A cell of a table.
-
-    Examples
-    --------
-    >>> parse_list("['a', \"b's\"]"), parse_list("['a' 'b']"), parse_list('["a"]')
-    (['a', "b's"], ['a', 'b'], ['a'])
-    >>> parse_list("[see above]"), parse_list("[__import__('os')]")
-    ('[see above]', "[__import__('os')]")
-    """
+    r"""The list that a cell holds, or that its text is in JSON, Python or NumPy; else the cell."""
     if isinstance(cell, np.ndarray):
         return cell.tolist()
     if not isinstance(cell, str) or len(cell) > _LONGEST:
@@ -199,20 +140,7 @@ def _parse_texts(text: str) -> object:
 
 
 def parse_literal(text: str, longest: int = _LONGEST_LITERAL) -> object:
-    """The value of a Python literal; the text itself if it is not one, or is too long.
-
-    Parameters
-    ----------
-    text : str
-        The text of a cell.
-    longest : int
-        The most characters that are parsed.
-
-    Examples
-    --------
-    >>> parse_literal("{'a': [1]}"), parse_literal("open('x')")
-    ({'a': [1]}, "open('x')")
-    """
+    """The value of a Python literal; the text itself if it is not one, or is too long."""
     if len(text) > longest:
         return text
     try:
@@ -241,21 +169,7 @@ def _is_writable(value: object) -> bool:
 def parse_list_columns(
     frame: pd.DataFrame, columns: Iterable[str]
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The frame with the lists of these columns parsed, and a note about those that were text.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    columns : iterable of str
-        The columns that should hold lists.
-
-    Examples
-    --------
-    >>> frame, notes = parse_list_columns(pd.DataFrame({"contexts": ["['a', 'b']"]}), ["contexts"])
-    >>> frame["contexts"].tolist(), notes
-    ([['a', 'b']], ["lists written as text are read as lists: 'contexts'"])
-    """
+    """The frame with the lists of these columns parsed, and a note about those that were text."""
     lists, parsed_columns = {}, []
     for name in columns:
         if name not in frame or pd.api.types.is_numeric_dtype(frame[name].dtype):

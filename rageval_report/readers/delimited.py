@@ -1,91 +1,66 @@
-"""Tables of delimited text: CSV, TSV, and tables with semicolons or bars."""
+"""Tables of delimited text: CSV, TSV, and tables with semicolons or bars.
+
+The delimiter and the first line are found first, then pandas parses the text. pandas fills short
+rows with blanks and takes an extra column for an index, so the fields of the rows are counted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import islice
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
-import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.files.outgoing_text import restore_formula
 from rageval_report.files.source import Source
 from rageval_report.readers.base import (
     Reader,
     ScoreFile,
+    check_no_data_in_header,
     check_unique_names,
     select_columns,
     single_pipeline,
     text_columns,
 )
-from rageval_report.readers.decimal_commas import parse_decimal_commas
 from rageval_report.readers.delimited_rows import (
-    FieldCountError,
-    RowCount,
-    cell_text,
-    count_rows,
-    line_ends,
-    rows,
-)
-from rageval_report.readers.described import (
-    described_files,
-    description_beside,
-    restored_frame,
-)
-from rageval_report.readers.foreign_lines import (
+    DelimitedRow,
     ForeignLine,
-    begins_with_header,
-    lines_of_rows,
-    misfits,
-    notes_on_lines,
+    cell_text,
+    count_regular_rows,
+    foreign_lines,
+    line_ends,
     overwrite,
+    rows,
     table_start,
     with_bars,
     without_outer_bars,
 )
-from rageval_report.readers.headers import check_no_data_in_header
-from rageval_report.readers.line_blocks import (
-    LineSurvey,
-    is_read_in_slices,
-    parse_blocks,
-    text_slices,
+from rageval_report.readers.described import (
+    DescribedTable,
+    described_file,
+    description_beside,
+    unused,
 )
-from rageval_report.readers.neutralised_formulas import (
+from rageval_report.readers.written_cells import (
     find_neutralised_formulas,
-    may_be_neutralised,
+    parse_decimal_commas,
     restore_formulas,
 )
-from rageval_report.readers.parsed_pieces import (
-    Lines,
-    ParsedPieces,
-    are_written_plainly,
-    has_plain_line_ends,
-    parse_lines,
-    records_at_a_time,
-)
-from rageval_report.readers.swallowed_rows import (
-    DelimitedText,
-    find_cut_cell,
-    find_swallowed_rows,
-    swallowed_lines,
-)
 from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.query_rows import reason_of_line, rows_without_content
+from rageval_report.scores.query_rows import left_out_note, reason_of_line, rows_without_content
 from rageval_report.scores.saved_tables import COMPANION, TableDescription
 
 DELIMITERS = (",", ";", "\t", "|")
 # The rows, and the bytes, that are looked at to find the delimiter.
 _SAMPLE, _HEAD = 50, 1 << 16
 _LONGEST_ROW = 80
-# A smaller text is parsed so fast that nothing is gained by blocks.
-_FEWEST_BYTES = 1 << 20
-
-# The types of details that are parsed as numbers, because no cell of them is blank or special.
-_NUMBERS = ("bool", "float64", "int64")
+_NO_ROWS = "the file has column names, but no rows"
 
 # Before 3.1 pandas rounds the last digit of some numbers wrongly by default.
 _EXACT: dict[str, Any] = (
@@ -95,6 +70,9 @@ _EXACT: dict[str, Any] = (
 )
 
 
+# -- recognising
+
+
 class _Fit(NamedTuple):
     """How well a delimiter fits: the share of rows as wide as the header, and that width."""
 
@@ -102,7 +80,8 @@ class _Fit(NamedTuple):
     width: int
 
 
-_FITS: WeakKeyDictionary[Source, dict[str, _Fit]] = WeakKeyDictionary()
+def _fits_of(source: Source) -> dict[str, _Fit]:
+    return {delimiter: _fit(source.sample, delimiter) for delimiter in DELIMITERS}
 
 
 def _fit(text: bytes, delimiter: str) -> _Fit:
@@ -121,66 +100,29 @@ def _fit(text: bytes, delimiter: str) -> _Fit:
     return _Fit(sum(alike) / len(alike) if alike else 1.0, width)
 
 
-def _fits_of(source: Source) -> dict[str, _Fit]:
-    """How well each delimiter fits the text of a file."""
-    if source not in _FITS:  # several readers ask
-        _FITS[source] = {delimiter: _fit(source.sample, delimiter) for delimiter in DELIMITERS}
-    return _FITS[source]
-
-
 def best_delimiters(source: Source) -> list[str]:
-    r"""The delimiters that fit a text best: none for a single column, several if they tie.
-
-    Parameters
-    ----------
-    source : Source
-        The text.
-
-    Examples
-    --------
-    >>> best_delimiters(Source(b"id;recall\nq1;0,5\n")), best_delimiters(Source(b"one column"))
-    ([';'], [])
-    """
-    fits = _fits_of(source)
+    r"""The delimiters that fit a text best: none for a single column, several if they tie."""
+    fits = source.once(_fits_of)
     best = max(fits.values())
     return [delimiter for delimiter, fit in fits.items() if fit == best and fit.width > 1]
 
 
-def _mark(source: Source, delimiters: Iterable[str]) -> float:
+def _mark(source: Source, *delimiters: str) -> float:
     if not source.is_text or source.starts_like_json:
         return 0.0
-    description = description_beside(source).description
+    description = source.once(_description_of).description
     if description is not None:
         return 1.0 if description.delimiter in delimiters else 0.0
     best = [delimiter for delimiter in best_delimiters(source) if delimiter in delimiters]
     if not best:
         return 0.0
-    agreement = _fits_of(source)[best[0]].agreement
+    agreement = source.once(_fits_of)[best[0]].agreement
     # From 0.7 to 0.9 for a table, so that a framework's own reader (0.92 and more) goes first.
     return 0.5 + 0.4 * agreement if agreement >= 0.5 else 0.3
 
 
-def _recognise_csv(source: Source) -> float:
-    return _mark(source, (",", ";", "|"))
-
-
-def _recognise_tsv(source: Source) -> float:
-    return _mark(source, ("\t",))
-
-
 def find_misfit(source: Source) -> ReaderError | None:
-    """The error about the first row that is not as wide as the header.
-
-    Parameters
-    ----------
-    source : Source
-        A text that is hardly a table: most of its rows have other widths than the header.
-
-    Returns
-    -------
-    ReaderError or None
-        None if no delimiter fits the text, or all rows have the same width.
-    """
+    """The error about the first row of a text that is hardly a table; None if no delimiter fits."""
     if not source.is_text or source.starts_like_json:
         return None
     text = source.sample
@@ -188,25 +130,183 @@ def find_misfit(source: Source) -> ReaderError | None:
         header, *others = islice(rows(text, delimiter, ends=line_ends(text, delimiter)), _SAMPLE)
         width = len(header.cells)
         for row in others:
-            if len(row.cells) != width:
+            n = len(row.cells)
+            if n != width:
                 return source.error(
-                    f"no reader recognises this file; split at {delimiter!r}, this row has "
-                    f"{count_text(len(row.cells), 'field')}, the header has {width}. Is a "
-                    "delimiter or a quote missing? If this is not a table, choose with reader=...",
+                    f"no reader recognises this file; split at {delimiter!r}, this row has {n} "
+                    f"field{'' if n == 1 else 's'}, the header has {width}. Is a delimiter or a "
+                    "quote missing? If this is not a table, choose with reader=...",
                     line=source.line_of(row.offset),
                 )
     return None
 
 
-def count_text(n: int, what: str) -> str:
-    """A number with its noun.
+# -- the text of a table
 
-    Examples
-    --------
-    >>> count_text(1, "field"), count_text(3, "field")
-    ('1 field', '3 fields')
-    """
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+@dataclass(frozen=True, eq=False)
+class _TableText:
+    """A text with its header; lines that are not rows are overwritten with blanks."""
+
+    source: Source
+    text: bytes
+    delimiter: str
+    ends: bytes
+    header: list[str]
+    start: int
+    left_out: tuple[ForeignLine, ...]
+    n_rows: int = 0
+
+    @classmethod
+    def of(cls, source: Source, content: bytes, delimiter: str) -> _TableText:
+        """The table in the content, or the beginning of the content, of a file."""
+        text = without_outer_bars(content, delimiter)
+        ends = line_ends(text, delimiter)
+        begin, lines = table_start(text, delimiter)
+        header, first = (*islice(rows(text, delimiter, begin, ends), 2), None, None)[:2]
+        if header is None:
+            raise source.error("expected a header and rows; the file contains only blanks")
+        line = source.line_of(header.offset)
+        if not header.is_closed:
+            raise source.error("a quote in the header is never closed; is the file cut?", line=line)
+        names = [cell_text(cell).strip() for cell in header.cells]
+        if names[0].startswith("#") and len(names[0]) > 1 and len(names) > 1:
+            names[0] = names[0].lstrip("# ") or names[0]
+        unique_names = [name or f"Unnamed: {position}" for position, name in enumerate(names)]
+        check_no_data_in_header(source, names, line)
+        check_unique_names(source, unique_names, line)
+        start = len(text) if first is None else first.offset
+        return cls(source, text, delimiter, ends, unique_names, start, tuple(lines))
+
+    def rows(self) -> Iterator[DelimitedRow]:
+        """The rows after the header."""
+        return rows(self.text, self.delimiter, self.start, self.ends)
+
+    @property
+    def has_rows_of_several_lines(self) -> bool:
+        """Whether there are more lines than rows; blank lines count too."""
+        # Counting is much faster than a walk: usually each line is a row.
+        n_breaks = self.text.count(b"\n", self.start) or self.text.count(b"\r", self.start)
+        return n_breaks + (not self.text.endswith((b"\n", b"\r"))) > self.n_rows
+
+    def last_rows(self, n: int) -> list[DelimitedRow]:
+        """The last rows, without a walk through the whole text if each line is a row."""
+        place = len(self.text)
+        for _ in range(0 if self.has_rows_of_several_lines else n):
+            place = max(self.text.rfind(b"\n", self.start, place), self.start)
+        start = place if place < len(self.text) else self.start
+        return list(deque(rows(self.text, self.delimiter, start, self.ends), maxlen=n))
+
+    def line_of_row(self, row: int) -> int:
+        """The line of a row, which is counted from 0."""
+        return self.source.line_of(next(islice(self.rows(), row, None)).offset)
+
+    def without(self, lines: Sequence[ForeignLine]) -> _TableText:
+        """The table without some lines."""
+        text = overwrite(self.text, lines) if lines else self.text
+        return replace(self, text=text, left_out=(*self.left_out, *lines))
+
+    def checked(self) -> _TableText:
+        """The table without comments and footers between its rows, which are counted."""
+        width = len(self.header)
+        n = count_regular_rows(self.text, self.delimiter, width, self.start)
+        table, n = (self, n) if n is not None else self._walk()
+        if not n:
+            raise self.source.error(_NO_ROWS)
+        return replace(table, n_rows=n)
+
+    def _walk(self) -> tuple[_TableText, int]:
+        width = len(self.header)
+        foreign: list[ForeignLine] = []
+        if any(len(row.cells) != width for row in self.rows()):
+            foreign = foreign_lines(self.text, self.rows(), width)
+        table = self.without(foreign)
+        n = 0
+        for row in table.rows():
+            n += 1
+            if not row.is_closed:
+                raise self._row_error("a quote in this row is never closed; is the file cut?", row)
+            if len(row.cells) != width:
+                raise self._row_error(
+                    f"expected {width} fields, as in the header; found {len(row.cells)}. Is a "
+                    "delimiter or a quote missing, or the file cut?",
+                    row,
+                )
+        return table, n
+
+    def _row_error(self, message: str, row: DelimitedRow) -> ReaderError:
+        is_mixed = b"\r" in self.text[row.offset : row.stop]
+        hint = " It contains a carriage return: are there several kinds of line ends?"
+        line = self.source.line_of(row.offset)
+        return self.source.error(f"{message}{hint if is_mixed else ''}", line=line)
+
+    def parse(self, kept: list[str], query_id: str | None) -> pd.DataFrame:
+        """The columns to keep; ids and answers are texts as they are written."""
+        try:
+            content = BytesIO(self.text)
+            content.seek(self.start)
+            frame = pd.read_csv(
+                content,
+                sep=self.delimiter,
+                # None lets pandas accept all three line ends; it takes only one character.
+                lineterminator="\n" if self.ends == b"\n" else None,
+                header=None,
+                names=self.header,
+                # With `usecols` pandas accepts rows that have too many fields; they are counted.
+                usecols=None if len(kept) == len(self.header) else kept,
+                # Otherwise pandas takes the first column for an index if every row has one more.
+                index_col=False,
+                dtype=dict.fromkeys(text_columns(kept, query_id), "str"),
+                # pandas would read "None", "NA" and "null" as missing, but they can be answers.
+                keep_default_na=False,
+                na_values=[""],
+                # In steps of its own pandas may give one column two types.
+                low_memory=False,
+                encoding="utf-8",
+                **_EXACT,
+            )
+        except (ValueError, OverflowError) as exc:
+            raise self.source.error(f"the table cannot be parsed: {exc}") from exc
+        # pandas joins or drops rows at a stray quote without a word.
+        if len(frame) != self.n_rows and len(self.header) > 1:
+            raise self.source.error(
+                f"the file has {self.n_rows} rows by its line ends, but {len(frame)} by its cells; "
+                "is a quote missing?"
+            )
+        return self._without_padding(frame) if self.delimiter == "|" else frame
+
+    def _without_padding(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The cells without the blanks that align columns between bars."""
+        begin, _ = table_start(self.text, self.delimiter)
+        header = next(rows(self.text, self.delimiter, begin, self.ends))
+        if all(cell == cell.strip() for cell in header.cells):
+            return frame
+        texts = {
+            str(name): cells.map(lambda cell: with_bars(cell.strip()) or None, na_action="ignore")
+            for name, cells in frame.items()
+            if pd.api.types.infer_dtype(cells, skipna=True) == "string"
+        }
+        return frame.assign(**texts)
+
+    def lines_left_out(self, frame: pd.DataFrame, query_id: str | None) -> list[ForeignLine]:
+        """The rows of a frame that are headers in the middle, units or blank, as lines."""
+        try:
+            left_out = rows_without_content(
+                frame, query_id or QUERY_ID, place=lambda row: f"line {self.line_of_row(row)}"
+            )
+        except DataError as exc:
+            raise self.source.error(str(exc)) from exc
+        reasons = {row.row: row.reason for row in left_out}
+        every = enumerate(islice(self.rows(), max(reasons, default=-1) + 1))
+        return [ForeignLine(row.offset, row.stop, reasons[n]) for n, row in every if n in reasons]
+
+    def notes(self) -> list[str]:
+        """What was left out, one note per reason."""
+        places: dict[str, list[str]] = {}
+        for line in sorted(self.left_out):
+            place = f"line {self.source.line_of(line.offset)}"
+            places.setdefault(line.reason, []).append(place)
+        return [left_out_note(listed, reason) for reason, listed in places.items()]
 
 
 # -- reading
@@ -220,207 +320,34 @@ def read_delimited(
     columns: Iterable[str] | None = None,
     query_id: str | None = None,
 ) -> list[ScoreFile]:
-    """Read a table of delimited text.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    delimiter : str, optional
-        One character; if omitted, the one that fits best.
-    decimal : {".", ","}, optional
-        The decimal sign. If omitted, and the delimiter is not a comma, columns whose cells look
-        like 0,83 are read as numbers.
-    columns : iterable of str, optional
-        The columns to read besides the ids.
-    query_id : str, optional
-        The column of ids.
-
-    Raises
-    ------
-    ReaderError
-        If a name appears twice in the header, the header looks like data, or a row has another
-        number of fields.
-    """
-    table = description_beside(source)
+    """Read a table of delimited text."""
+    table = source.once(_description_of)
     description = table.description
     if (
         description is not None
         and delimiter in (None, description.delimiter)
         and decimal in (None, ".")
     ):
-        return _read_described(source, description, table.text, columns, query_id)
-    delimiter = _find_delimiter(source) if delimiter is None else _check_delimiter(delimiter)
-    parsed = _parse_in_blocks(source, delimiter, query_id) if columns is None else None
-    parsed = parsed or _parse_whole(source, delimiter, columns, query_id)
-    frame, formula_notes = (
-        find_neutralised_formulas(parsed.frame) if parsed.may_be_neutralised else (parsed.frame, [])
-    )
-    frame, notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)
-    return single_pipeline(
-        *(source, frame),
-        (*table.notes, *parsed.notes, *formula_notes, *notes),
-        parsed.line_of_row,
-    )
-
-
-class _Parsed(NamedTuple):
-    """The cells of a table, what was left out, and the line of each row."""
-
-    frame: pd.DataFrame
-    notes: tuple[str, ...]
-    line_of_row: Callable[[int], int]
-    may_be_neutralised: bool
-
-
-def _parse_whole(
-    source: Source, delimiter: str, columns: Iterable[str] | None, query_id: str | None
-) -> _Parsed:
-    """Parse a text that is held in memory, where every row can be looked at."""
-    first_table = _DelimitedTable.open(source, delimiter)
-    kept = select_columns(first_table.header, columns, query_id)
-    if len(kept) < len(first_table.header):  # pandas accepts rows of any width then
-        first_table = first_table.with_counted_rows()
-    try:
-        delimited, frame = first_table.parse_queries(kept, query_id)
-    except ReaderError:
-        if not first_table.is_by_line:
-            raise
-        first_table = first_table.with_counted_rows()
-        delimited, frame = first_table.parse_queries(kept, query_id)
-    cut_notes = _check_complete(delimited)
-    notes = (*delimited.notes(), *cut_notes)
-    return _Parsed(frame, notes, delimited.line_of_row, may_be_neutralised(source.utf8))
-
-
-def _parse_in_blocks(source: Source, delimiter: str, query_id: str | None) -> _Parsed | None:
-    """Parse a large table of which each line is a row; None if it is another one."""
-    if source.size < _FEWEST_BYTES or delimiter == "|":
-        return None
-    sample = source.sample
-    try:
-        if not begins_with_header(sample):
-            return None
-        header, start = _header(source, sample, delimiter, line_ends(sample, delimiter))
-        # The sample of a large file may end before the first row.
-        is_plain = has_plain_line_ends(sample[:start], 0)
-        if len(header) < 2 or start == len(sample) or not is_plain:
-            return None
-        is_utf8 = not is_read_in_slices(source)  # it was decoded then
-        survey = LineSurvey(text_slices(source, sample[:start]), is_utf8=is_utf8)
-        parse = partial(
-            _open_parser,
-            delimiter=delimiter,
-            names=header,
-            # All three line ends, or one, which takes pandas less time.
-            ends=b"\n\r" if survey.has_returns else b"\n",
-            n_records=1,
-        )
-        frame = parse_blocks(
-            text_slices(source, sample[:start]),
-            survey,
-            delimiter,
-            parse,
-            texts=text_columns(header, query_id),
-        )
-        if rows_without_content(frame, query_id or QUERY_ID):
-            return None
-    # Whatever is wrong is said by `_parse_whole`, which knows the row.
-    except (ValueError, OverflowError, OSError):
-        return None
-    n_before = sample.count(b"\n", 0, start)
-    notes = [] if survey.is_ended else _check_complete(_DelimitedTable.open(source, delimiter))
-    return _Parsed(
-        *(frame, tuple(notes), lambda row: 1 + n_before + row, survey.may_be_neutralised)
-    )
-
-
-def _read_described(
-    source: Source,
-    description: TableDescription,
-    text: bytes,
-    columns: Iterable[str] | None,
-    query_id: str | None,
-) -> list[ScoreFile]:
-    """Read a table that rageval_report wrote: the types of its columns are known."""
-    kept = {QUERY_ID, *select_columns(description.columns, columns, query_id)}
-    details = {name: saved for name, saved in description.details.items() if name in kept}
-    metrics = [name for name in description.metrics if name in kept]
-    types = {name: saved.dtype for name, saved in details.items() if saved.dtype in _NUMBERS}
-    types |= dict.fromkeys(metrics, "float64")
-    try:
-        raw = pd.read_csv(
-            BytesIO(text),
-            sep=description.delimiter,
-            lineterminator="\n",
-            # By position, so that no name of a column is changed.
-            header=0,
-            names=description.columns,
-            usecols=list(kept),
-            index_col=False,
-            dtype={name: types.get(name, "str") for name in kept},
-            keep_default_na=False,
-            na_values=[""],
-            encoding="utf-8",
-            **_EXACT,
-        )
-        if description.is_neutralised:
-            raw = restore_formulas(raw)
-        frame = restored_frame(raw, details, metrics)
-    except (pd.errors.ParserError, ValueError, OverflowError) as exc:
-        raise source.error(
-            f"this table cannot be read by the description beside it: {exc}. Remove "
-            f"{source.name}{COMPANION} to read it as any table"
-        ) from exc
-    return described_files(
-        *(source, description, frame, description.columns), columns=columns, query_id=query_id
-    )
-
-
-def _check_complete(table: _DelimitedTable) -> list[str]:
-    """Refuse a table of which a quote swallowed rows, or whose last cell is cut.
-
-    Returns
-    -------
-    list of str
-        A note if the last cell may be cut.
-    """
-    source, physical = table.source, table.physical()
-    may_span_lines = table.row_count.has_quotes and not table.is_by_line
-    swallowed = find_swallowed_rows(physical) if may_span_lines else None
-    if swallowed is not None:
-        lines = swallowed_lines(swallowed, source.line_of)
-        raise source.error(
-            f"a quote opens in this row and closes {count_text(swallowed.n_rows, 'line')} below; "
-            f"{lines} in between would be lost in one cell, but would be "
-            f"{'a row' if swallowed.n_rows == 1 else 'rows'} without it. Close the quote, remove "
-            'it, or write "" for a quote within a cell',
-            line=source.line_of(swallowed.offset),
-        )
-    cut = find_cut_cell(physical)
-    if cut is None:
-        return []
-    line = source.line_of(cut.offset)
-    shown = (
-        f"the last cell is {cut.text!r}, but {cut.evidence}, and the file ends without a line end"
-    )
-    if cut.is_certain:
-        raise source.error(
-            f"the file is cut in its last row: {shown}. Write the file again, or delete this row; "
-            "if the row is whole, end it with a line end",
-            line=line,
-        )
-    row = source.utf8[cut.offset :].decode("utf-8", "replace").strip()
-    quoted = row if len(row) <= _LONGEST_ROW else f"{row[:_LONGEST_ROW]}..."
-    return [f"line {line}, the last row, may be cut ({shown}): {quoted}"]
-
-
-def _check_delimiter(delimiter: str) -> str:
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        return _read_described(source, description, columns, query_id)
+    if delimiter is None:
+        delimiter = _find_delimiter(source)
+    elif len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
         raise DataError(
             f"delimiter must be one ASCII character, such as ',' or '\\t'; got {delimiter!r}"
         )
-    return delimiter
+    whole = _TableText.of(source, source.utf8, delimiter).checked()
+    kept = select_columns(whole.header, columns, query_id)
+    frame = whole.parse(kept, query_id)
+    lines = whole.lines_left_out(frame, query_id)
+    if lines:
+        # Parsed again, because a single text in a column of numbers changes how all are read.
+        whole = whole.without(lines).checked()
+        frame = whole.parse(kept, query_id)
+    notes = [*table.notes, *whole.notes(), *_check_complete(whole)]
+    frame, formula_notes = find_neutralised_formulas(source.utf8, frame)
+    frame, comma_notes = parse_decimal_commas(source, frame, delimiter=delimiter, decimal=decimal)
+    every_note = (*notes, *formula_notes, *comma_notes)
+    return single_pipeline(source, frame, every_note, whole.line_of_row)
 
 
 def _find_delimiter(source: Source) -> str:
@@ -432,279 +359,198 @@ def _find_delimiter(source: Source) -> str:
     return best[0] if best else ","
 
 
-def _header(source: Source, text: bytes, delimiter: str, ends: bytes) -> tuple[list[str], int]:
-    """The names of the columns of a text, and the offset of its first row."""
-    begin, _ = table_start(text, delimiter)
-    first_rows = list(islice(rows(text, delimiter, begin, ends), 2))
-    if not first_rows:
-        raise source.error("expected a header and rows; the file contains only blanks")
-    header = first_rows[0]
-    line = source.line_of(header.offset)
-    if not header.is_closed:
-        raise source.error("a quote in the header is never closed; is the file cut?", line=line)
-    names = [cell_text(cell).strip() for cell in header.cells]
-    if names[0].startswith("#") and len(names[0]) > 1 and len(names) > 1:
-        names[0] = names[0].lstrip("# ") or names[0]
-    unique_names = [name or f"Unnamed: {position}" for position, name in enumerate(names)]
-    check_no_data_in_header(source, names, line)
-    check_unique_names(source, unique_names, line)
-    return unique_names, first_rows[1].offset if len(first_rows) > 1 else len(text)
+def _description_of(source: Source) -> DescribedTable:
+    """The description of the table beside it, if its columns are still those of the file."""
+    table = description_beside(source)
+    if table.description is None:
+        return table
+    delimiter, columns = table.description.delimiter, table.description.columns
+    header = next(rows(source.sample, delimiter), None) if delimiter else None
+    names = [] if header is None else [restore_formula(cell_text(cell)) for cell in header.cells]
+    if names != [restore_formula(name) for name in columns]:
+        return unused(f"{source.name}{COMPANION}", "its columns are not those of the file")
+    return table
+
+
+def _read_described(
+    source: Source,
+    description: TableDescription,
+    columns: Iterable[str] | None,
+    query_id: str | None,
+) -> list[ScoreFile]:
+    """Read a table that rageval_report wrote: the types of its columns are known."""
+    numbers = ("bool", "float64", "int64")
+    saved = {name: detail.dtype for name, detail in description.details.items()}
+    types = {name: kind if kind in numbers else "str" for name, kind in saved.items()}
+    types |= dict.fromkeys(description.metrics, "float64")
+    try:
+        raw = pd.read_csv(
+            BytesIO(source.utf8),
+            sep=description.delimiter,
+            # By position, so that no name of a column is changed.
+            header=0,
+            names=description.columns,
+            index_col=False,
+            dtype={QUERY_ID: "str", **types},
+            keep_default_na=False,
+            na_values=[""],
+            encoding="utf-8",
+            **_EXACT,
+        )
+    except (ValueError, OverflowError) as exc:
+        raise source.error(
+            f"this table cannot be read by the description beside it: {exc}. Remove "
+            f"{source.name}{COMPANION} to read it as any table"
+        ) from exc
+    if description.is_neutralised:
+        raw = restore_formulas(raw)
+    return described_file(source, description, raw, columns=columns, query_id=query_id)
 
 
 def header_names(source: Source) -> list[str]:
     """The names of the columns of a delimited table."""
-    description = description_beside(source).description
+    description = source.once(_description_of).description
     if description is not None:
         return description.columns
-    delimiter = _find_delimiter(source)
-    text = _without_box(source.sample, delimiter)
-    return _header(source, text, delimiter, line_ends(text, delimiter))[0]
+    return _TableText.of(source, source.sample, _find_delimiter(source)).header
 
 
-class _DelimitedTable(NamedTuple):
-    """A table whose rows are all as wide as its header; other lines are overwritten with blanks.
+# -- rows that vanished in a quoted cell, and a last cell that was cut
 
-    If `is_by_line`, each line is taken for a row, and the table is refused when it is parsed if
-    that is wrong.
-    """
-
-    source: Source
-    text: bytes
-    delimiter: str
-    ends: bytes
-    header: list[str]
-    start: int
-    row_count: RowCount
-    left_out: tuple[ForeignLine, ...]
-    is_by_line: bool = False
-
-    @classmethod
-    def open(cls, source: Source, delimiter: str) -> _DelimitedTable:
-        """The table in a file, without comments, dashes and footers."""
-        text = _without_box(source.utf8, delimiter)
-        ends = line_ends(text, delimiter)
-        header, start = _header(source, text, delimiter, ends)
-        _, left_out = table_start(text, delimiter)
-        is_by_line = len(header) > 1 and start < len(text) and has_plain_line_ends(text, start)
-        table = cls(
-            *(source, text, delimiter, ends, header, start),
-            RowCount(0),
-            tuple(left_out),
-            is_by_line,
-        )
-        return table if is_by_line else table.with_counted_rows()
-
-    def with_counted_rows(self) -> _DelimitedTable:
-        """The same table after the fields of each row were counted, without lines of others."""
-        text, left_out = self.text, self.left_out
-        layout = (self.delimiter, len(self.header), self.start, self.ends)
-        try:
-            row_count = count_rows(text, *layout)
-        except FieldCountError:
-            lines = misfits(text, *layout)
-            left_out += tuple(lines)
-            text = overwrite(text, lines)
-            row_count = _count(self.source, text, *layout)
-        if not row_count.n_rows:
-            raise self.source.error("the file has column names, but no rows")
-        return self._replace(text=text, row_count=row_count, left_out=left_out, is_by_line=False)
-
-    def parse_queries(
-        self, kept: list[str], query_id: str | None
-    ) -> tuple[_DelimitedTable, pd.DataFrame]:
-        """The table and its columns, without headers in the middle, units and blank rows."""
-        frame = self.parse(kept, query_id)
-        try:
-            rows_left_out = rows_without_content(
-                frame, query_id or QUERY_ID, place=lambda row: f"line {self.line_of_row(row)}"
-            )
-        except DataError as exc:
-            raise self.source.error(str(exc)) from exc
-        if not rows_left_out:
-            return self, frame
-        reasons = {row.row: row.reason for row in rows_left_out}
-        lines = lines_of_rows(self.text, self.delimiter, self.start, self.ends, reasons)
-        text = overwrite(self.text, lines)
-        row_count = _count(
-            *(self.source, text, self.delimiter, len(self.header), self.start, self.ends)
-        )
-        if not row_count.n_rows:
-            raise self.source.error("the file has column names, but no rows")
-        # Parsed again, because a single text in a column of numbers changes how all are read.
-        table = self._replace(
-            text=text,
-            row_count=row_count,
-            left_out=(*self.left_out, *lines),
-            is_by_line=False,
-        )
-        return table, table.parse(kept, query_id)
-
-    def line_of_row(self, row: int) -> int:
-        """The line of a row, which is counted from 0."""
-        every_row = rows(self.text, self.delimiter, self.start, self.ends)
-        return self.source.line_of(next(islice(every_row, row, None)).offset)
-
-    @property
-    def is_padded(self) -> bool:
-        """Whether blanks align the columns between bars, as in Markdown and database shells."""
-        if self.delimiter != "|":
-            return False
-        begin, _ = table_start(self.text, self.delimiter)
-        header = next(rows(self.text, self.delimiter, begin, self.ends))
-        return any(cell != cell.strip() for cell in header.cells)
-
-    def notes(self) -> list[str]:
-        """What was left out."""
-        lines = sorted(self.left_out)
-        return list(notes_on_lines(lines, self.source.line_of))
-
-    def physical(self) -> DelimitedText:
-        """The table as text."""
-        # Of lines that are rows, nobody asks where they begin if the last one is whole.
-        is_whole = self.is_by_line and self.text.endswith(b"\n")
-        return DelimitedText(
-            *(self.text, self.delimiter, len(self.header), self.start, self.ends),
-            None if is_whole else self._starts(),
-        )
-
-    def _starts(self) -> np.ndarray | None:
-        """The offsets of the rows, if they are known."""
-        return Lines(self.text, self.start).starts() if self.is_by_line else self.row_count.starts
-
-    def parse(self, kept: list[str], query_id: str | None) -> pd.DataFrame:
-        """The columns to keep; ids and answers are texts as they are written."""
-        frame = self._parse_with_pandas(kept)
-        texts = {
-            name: self._text_of(name, frame[name])
-            for name in text_columns(kept, query_id)
-            if not _is_text(frame[name])
-        }
-        whole = frame.assign(**texts) if texts else frame
-        return _without_padding(whole) if self.is_padded else whole
-
-    def _text_of(self, name: str, cells: pd.Series) -> pd.Series:
-        """The cells, which pandas took for numbers, as they are written."""
-        # Ids are mostly the first column and whole numbers: then arrays can check how they are
-        # written, without a second pass by pandas.
-        is_first_and_whole = name == self.header[0] and cells.dtype == np.int64
-        starts = self._starts() if is_first_and_whole else None
-        if starts is not None and are_written_plainly(
-            cells.to_numpy(), self.text, starts, self.delimiter
-        ):
-            return cells.astype(str)
-        # To parse them as texts in the first place would cost more: pandas then cannot go through
-        # the file in steps.
-        return self._parse_with_pandas([name], dtype=str)[name]
-
-    def _parse_with_pandas(self, kept: list[str], dtype: type[str] | None = None) -> pd.DataFrame:
-        """The columns as pandas parses them, piece by piece."""
-        parse = partial(self._open_parser, kept, dtype)
-        try:
-            if self.is_by_line and dtype is None:
-                return parse_lines(self.text, self.delimiter, self.start, parse, parse)
-            n_rows = Lines(self.text, self.start).n if self.is_by_line else self.row_count.n_rows
-            n_records = records_at_a_time(n_rows, len(self.text) - self.start)
-            frame = ParsedPieces(n_rows, parse(n_records)).joined(parse)
-        except (ValueError, OverflowError) as exc:
-            raise self.source.error(f"the table cannot be parsed: {exc}") from exc
-        # pandas joins or drops rows at a stray quote without a word.
-        if len(frame) != n_rows and len(self.header) > 1:
-            raise self.source.error(
-                f"the file has {n_rows} rows by its line ends, but {len(frame)} by its cells; is a "
-                "quote missing?"
-            )
-        return frame
-
-    def _open_parser(
-        self, kept: list[str], dtype: type[str] | None, n_records: int | None = None
-    ) -> Any:
-        """The whole table, or some records at a time."""
-        content = BytesIO(self.text)
-        content.seek(self.start)
-        # With `usecols` pandas accepts rows that have too many fields.
-        columns = None if len(kept) == len(self.header) else kept
-        return _open_parser(
-            content,
-            delimiter=self.delimiter,
-            names=self.header,
-            ends=self.ends,
-            dtype=dtype,
-            n_records=n_records,
-            columns=columns,
-        )
+# The rows that show which columns hold scores, and how long the last cells are; fewer than the
+# fewest show no pattern.
+_ROWS_OF_PATTERN, _FEWEST = 500, 5
+_BREAK = re.compile(rb"\r\n|\r|\n")
+_SCORE = re.compile(
+    r"\s*(?:[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*%?|true|false|pass|fail|nan)?\s*",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,](?P<decimals>\d+))?|[.,](?P<only>\d+))(?:[eE][-+]?\d+)?")
+_BROKEN_NUMBER = re.compile(r"[-+]?(?:\d+[.,]?\d*|[.,]\d+)[eE][-+]?|[-+]?\d*[.]")
+# If programs dropped zeros, 100 numbers with as many decimals would have a chance of 0.9**100.
+_MANY, _MANY_DIGITS = 100, 4
+# Of a column with few different words a cell that begins one of them, but is none, is cut.
+_MOST_WORDS = 20
 
 
-def _open_parser(
-    content: Any,
-    *,
-    delimiter: str,
-    names: list[str],
-    ends: bytes,
-    n_records: int | None,
-    dtype: type[str] | None = None,
-    columns: list[str] | None = None,
-) -> Any:
-    """The rows of an open file, or some records at a time; only a blank cell is missing."""
-    return pd.read_csv(
-        content,
-        sep=delimiter,
-        # None lets pandas accept all three line ends; it takes only one character, so "\r\n"
-        # cannot be named.
-        lineterminator="\n" if ends == b"\n" else None,
-        header=None,
-        names=names,
-        usecols=columns,
-        # Otherwise pandas takes the first column for an index if every row has one field too many.
-        index_col=False,
-        dtype=dtype,
-        # pandas would read "None", "NA" and "null" as missing, but they can be ids and answers.
-        keep_default_na=False,
-        na_values=[""],
-        # In steps of its own pandas may give one column two types.
-        low_memory=False,
-        chunksize=n_records,
-        encoding="utf-8",
-        **_EXACT,
-    )
-
-
-def _count(
-    source: Source, text: bytes, delimiter: str, n_fields: int, start: int, ends: bytes
-) -> RowCount:
-    try:
-        return count_rows(text, delimiter, n_fields, start, ends)
-    except FieldCountError as exc:
-        row = next(rows(text, delimiter, exc.offset, ends), None)
-        is_mixed = row is not None and b"\r" in text[row.offset : row.stop]
-        hint = " It contains a carriage return: are there several kinds of line ends?"
+def _check_complete(table: _TableText) -> list[str]:
+    """Refuse a table of which a quote swallowed rows, or whose last cell is cut for certain."""
+    source = table.source
+    swallowed = _swallowed_rows(table)
+    if swallowed is not None:
+        offset, n = swallowed
+        line = source.line_of(offset)
+        lines = f"line {line + 1}" if n == 1 else f"lines {line + 1} to {line + n}"
         raise source.error(
-            f"{exc}{hint if is_mixed else ''}", line=source.line_of(exc.offset)
-        ) from exc
+            f"a quote opens in this row and closes {n} line{'' if n == 1 else 's'} below; {lines} "
+            f"in between would be lost in one cell, but would be {'a row' if n == 1 else 'rows'} "
+            'without it. Close the quote, remove it, or write "" for a quote within a cell',
+            line=line,
+        )
+    if table.text.endswith((b"\n", b"\r")):
+        return []
+    *others, last = table.last_rows(_ROWS_OF_PATTERN + 1)
+    cell = last.cells[-1].decode("utf-8", "replace").strip()
+    if len(others) < _FEWEST or cell.endswith('"'):
+        return []
+    above = [cell_text(row.cells[-1]).strip() for row in others]
+    is_certain, evidence = _evidence_of_cut(cell, above)
+    if not evidence:
+        return []
+    line = source.line_of(last.offset)
+    shown = f"the last cell is {cell!r}, but {evidence}, and the file ends without a line end"
+    if is_certain:
+        raise source.error(
+            f"the file is cut in its last row: {shown}. Write the file again, or delete this row; "
+            "if the row is whole, end it with a line end",
+            line=line,
+        )
+    row = table.text[last.offset :].decode("utf-8", "replace").strip()
+    quoted = row if len(row) <= _LONGEST_ROW else f"{row[:_LONGEST_ROW]}..."
+    return [f"line {line}, the last row, may be cut ({shown}): {quoted}"]
 
 
-def _without_box(text: bytes, delimiter: str) -> bytes:
-    """The text; a Markdown table without its outer bars."""
-    if delimiter != "|":
-        return text
-    return without_outer_bars(text, table_start(text, delimiter)[0]) or text
+def _swallowed_rows(table: _TableText) -> tuple[int, int] | None:
+    """The offset of a row whose quoted cell holds lines that look like rows, and their number."""
+    text, n_fields = table.text, len(table.header)
+    if n_fields < 2 or b'"' not in text or not table.has_rows_of_several_lines:
+        return None
+    single, several = [], []
+    for row in table.rows():
+        if _BREAK.search(text, row.offset, row.stop):
+            several.append(row)
+        elif len(single) < _ROWS_OF_PATTERN:
+            single.append(row)
+    texts = [[cell_text(cell) for cell in row.cells] for row in single]
+    scores = [
+        position
+        for position, cells in enumerate(zip(*texts, strict=True))
+        if position
+        and any(cell.strip() for cell in cells)
+        and 10 * sum(_SCORE.fullmatch(cell) is not None for cell in cells) >= 9 * len(cells)
+    ]
+    for row in several if scores else ():
+        first, *lines = _BREAK.split(text[row.offset : row.stop])
+        splits = [_splits(line, table.delimiter) for line in lines]
+        if _is_row(_splits(first, table.delimiter)[0], n_fields, scores) and all(
+            any(_is_row(cells, n_fields, scores) for cells in ways) for ways in splits
+        ):
+            return row.offset, len(lines)
+    return None
 
 
-def _without_padding(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cells without the blanks that align columns between bars."""
-    texts = {
-        name: frame[name].map(_unpadded, na_action="ignore")
-        for name in frame.columns
-        if _is_text(frame[name])
-    }
-    return frame.assign(**texts) if texts else frame
+def _splits(line: bytes, delimiter: str) -> list[list[str]]:
+    """The cells of a line without and with regard to quotes."""
+    aware = next(rows(line, delimiter), None)
+    plain = line.decode("utf-8", "replace").split(delimiter)
+    return [plain] if aware is None else [plain, [cell_text(cell) for cell in aware.cells]]
 
 
-def _unpadded(cell: str) -> str | None:
-    return with_bars(cell.strip()) or None
+def _is_row(cells: Sequence[str], n_fields: int, scores: Sequence[int]) -> bool:
+    """Whether cells have scores where the rows of a table have them."""
+    if len(cells) < n_fields or not cells[0].strip():
+        return False
+    shown = [cells[position] for position in scores]
+    # A delimiter in an unquoted text moves the columns behind it; those at the end count from it.
+    if len(cells) > n_fields:
+        at_end = [place for place in scores if set(range(place, n_fields)) <= set(scores)]
+        shown = [cells[position - n_fields] for position in at_end]
+    return any(cell.strip() for cell in shown) and all(map(_SCORE.fullmatch, shown))
 
 
-def _is_text(column: pd.Series) -> bool:
-    return pd.api.types.infer_dtype(column, skipna=True) == "string"
+def _evidence_of_cut(cell: str, others: Sequence[str]) -> tuple[bool, str]:
+    """Whether it is certain that a cell is cut, and why; no reason if nothing speaks for it."""
+    if _BROKEN_NUMBER.fullmatch(cell) and not any(map(_BROKEN_NUMBER.fullmatch, others)):
+        return True, "it is the beginning of a number"
+    if not cell:
+        return False, "no other one is blank" if all(others) else ""
+    filled = [other for other in others if other]
+    if len(filled) < _FEWEST:
+        return False, ""
+    number, numbers = _NUMBER.fullmatch(cell), [_NUMBER.fullmatch(other) for other in filled]
+    if number and all(numbers):
+        decimals = {_n_decimals(match) for match in numbers if match}
+        n_missing = min(decimals) - _n_decimals(number)
+        if len(decimals) == 1 and n_missing > 0 and min(decimals) > 1:
+            # Programs that drop zeros at the end shorten one number in ten, rarely by four digits.
+            drops_no_zeros = len(others) >= _MANY or any(other.endswith("0") for other in filled)
+            is_certain = drops_no_zeros or n_missing >= _MANY_DIGITS
+            return is_certain, f"all others have {min(decimals)} decimals"
+        lengths = sorted(map(len, filled))
+        is_short = len(cell) < lengths[len(lengths) // 50]
+        return False, f"the others have {lengths[0]} to {lengths[-1]} characters" * is_short
+    words = set(filled)
+    if len(words) <= min(_MOST_WORDS, len(filled) // 2):
+        is_beginning = cell not in words and any(word.startswith(cell) for word in words)
+        return is_beginning, f"the others are {', '.join(sorted(words)[:3])}" * is_beginning
+    n_characters = {len(other) for other in filled}
+    if len(words) == len(filled) and len(n_characters) == 1 and len(cell) < min(n_characters):
+        return False, f"all others have {min(n_characters)} characters"
+    return False, ""
+
+
+def _n_decimals(number: re.Match[str]) -> int:
+    return len(number["decimals"] or number["only"] or "")
 
 
 _OPTIONS = ("columns", "decimal", "delimiter", "encoding", "query_id")
@@ -712,7 +558,7 @@ _OPTIONS = ("columns", "decimal", "delimiter", "encoding", "query_id")
 CSV = Reader(
     "csv",
     "a table of text with a header, split at commas, semicolons or bars",
-    _recognise_csv,
+    lambda source: _mark(source, ",", ";", "|"),
     read_delimited,
     _OPTIONS,
     header_names,
@@ -722,7 +568,7 @@ CSV = Reader(
 TSV = Reader(
     "tsv",
     "a table of text with a header, split at tabs",
-    _recognise_tsv,
+    lambda source: _mark(source, "\t"),
     read_delimited,
     _OPTIONS,
     header_names,

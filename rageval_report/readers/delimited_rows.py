@@ -1,26 +1,31 @@
-"""Delimited text: where its records begin, and whether each has as many fields as the header.
-
-pandas fills short rows with blanks, reports a wrong line number for long rows if quoted cells
-contain line ends, and takes an extra column for an index. So the rows are counted before pandas
-reads them. The usual file is counted with arrays, in a fraction of the time that parsing takes. If
-a quote is inside an unquoted cell, arrays cannot decide which delimiters count; such a file is
-walked cell by cell.
-"""
+"""Delimited text as records: where each begins, its cells, and the lines that are not records."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple, cast
 
 import numpy as np
 
-from rageval_report.types import BoolArray
+from rageval_report.scores.query_ids import first_named, id_column_of
+from rageval_report.scores.query_rows import reason_of_line
+from rageval_report.scores.texts import QUESTION
 
-_CHUNK = 1 << 22
-_LINE_FEED, _CARRIAGE_RETURN, _QUOTE = b'\n\r"'
+_LINE_FEED, _QUOTE = b'\n"'
 _BLANKS = b" \t"
 _ANY = b"\n\r"
+_LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+_DECIMAL = re.compile(r"\s*[-+]?\d*\.\d+(?:[eE][-+]?\d+)?\s*")
+# Excel's hint for the delimiter, as the first line of a file.
+_SEPARATOR_HINT = re.compile(rb"\s*\"?sep=.\"?\s*", re.IGNORECASE)
+_FIRST_BAR = re.compile(rb"^([ \t]*)\|", re.MULTILINE)
+_LAST_BAR = re.compile(rb"\|([ \t]*)(?=\r?$)", re.MULTILINE)
+_RULE = re.compile(rb"[ \t|+:=\-]*-[ \t|+:=\-]*")
+# Markdown's "\|" is a bar within a cell. A control character of the same length stands for it
+# until the cells are split.
+_ESCAPED_BAR, _STAND_IN = b"\\|", "\x81"
 
 
 class DelimitedRow(NamedTuple):
@@ -29,32 +34,21 @@ class DelimitedRow(NamedTuple):
     offset: int
     stop: int
     cells: list[bytes]
-    is_closed: bool
+    is_closed: bool = True
 
 
-class FieldCountError(ValueError):
-    """A record does not have as many fields as the header.
+class ForeignLine(NamedTuple):
+    """A part of the text that is not a row: its offsets, and what it is."""
 
-    Parameters
-    ----------
-    message : str
-        The message.
-    offset : int
-        The offset at which the record begins.
-    """
-
-    def __init__(self, message: str, offset: int):
-        self.offset = offset
-        super().__init__(message)
+    offset: int
+    stop: int
+    reason: str
 
 
 def line_ends(text: bytes, delimiter: str) -> bytes:
-    r"""The characters that end lines: "\n" alone, or carriage returns as well.
-
-    Python's csv module and pandas do not quote a carriage return inside a cell if they end lines
-    with "\n". So it is part of its cell if the header ends with "\n" and no line with "\r\n". A
-    line that begins with a carriage return has mixed line ends: no program writes an id so.
-    """
+    r"""The characters that end lines: "\n" alone, or carriage returns as well."""
+    # Python's csv module and pandas do not quote a carriage return in a cell if they end lines with
+    # "\n". A line that begins with one has mixed line ends: no program writes an id so.
     if b"\r" not in text or b"\r\n" in text or b"\n\r" in text:
         return _ANY
     header = next(rows(text, delimiter), None)
@@ -62,24 +56,7 @@ def line_ends(text: bytes, delimiter: str) -> bytes:
 
 
 def rows(text: bytes, delimiter: str, start: int = 0, ends: bytes = _ANY) -> Iterator[DelimitedRow]:
-    r"""The records that are not blank, in order.
-
-    Parameters
-    ----------
-    text : bytes
-        UTF-8.
-    delimiter : str
-        One ASCII character.
-    start : int
-        The offset of the first record.
-    ends : bytes
-        The result of `line_ends`.
-
-    Examples
-    --------
-    >>> [row.cells for row in rows(b'id,answer\nq1,"a\nb"\n', ",")]
-    [[b'id', b'answer'], [b'q1', b'"a\nb"']]
-    """
+    """The records that are not blank, in order, from an offset on; `ends` is as of `line_ends`."""
     separator = delimiter.encode("ascii")
     # Possessive quantifiers: a broken quote in a file of megabytes must not make the expression try
     # again and again.
@@ -104,13 +81,7 @@ def rows(text: bytes, delimiter: str, start: int = 0, ends: bytes = _ANY) -> Ite
 
 
 def cell_text(cell: bytes) -> str:
-    """The text of a cell, without its quotes.
-
-    Examples
-    --------
-    >>> cell_text(b'"Ja ""oder"" Nein"'), cell_text(b'5" disk')
-    ('Ja "oder" Nein', '5" disk')
-    """
+    """The text of a cell, without its quotes."""
     text = cell.decode("utf-8")
     if not text.startswith('"'):
         return text
@@ -119,173 +90,127 @@ def cell_text(cell: bytes) -> str:
     return quoted.replace("\x00", '"') + tail.replace("\x00", '""')
 
 
-class RowCount(NamedTuple):
-    """The number of records, their offsets if arrays could find them, and if one has a quote."""
-
-    n_rows: int
-    starts: np.ndarray | None = None
-    has_quotes: bool = True
-
-
-def count_rows(
-    text: bytes, delimiter: str, n_fields: int, start: int, ends: bytes = _ANY
-) -> RowCount:
-    r"""The number of records after the header.
-
-    Parameters
-    ----------
-    text : bytes
-        UTF-8.
-    delimiter : str
-        One ASCII character.
-    n_fields : int
-        The number of fields in the header.
-    start : int
-        The offset of the first record after the header.
-    ends : bytes
-        The result of `line_ends`.
-
-    Raises
-    ------
-    FieldCountError
-        If a record has more or fewer fields than the header, or a quote is never closed.
-
-    Examples
-    --------
-    >>> count_rows(b"id,recall\nq1,1\nq2,0\n", ",", 2, start=10).n_rows
-    2
-    """
-    places = _record_ends(text, ord(delimiter), start, has_returns=b"\r" in ends)
-    # Arrays cannot tell a quote inside an unquoted field from one that opens a field.
-    if places is None:
-        return RowCount(_count_one_by_one(rows(text, delimiter, start, ends), n_fields))
-    return _count_with_arrays(text, places, n_fields, start, blanks=_BLANKS + ends)
+def count_regular_rows(text: bytes, delimiter: str, n_fields: int, start: int) -> int | None:
+    """The number of records if all have this width, by arrays; None if only a walk can tell."""
+    # A blank line is a record of one field; a carriage return alone may be a part of a cell.
+    if n_fields < 2 or text.count(b"\r", start) != text.count(b"\r\n", start):
+        return None
+    characters = np.frombuffer(text, np.uint8, offset=start)
+    is_end, is_separator = characters == _LINE_FEED, characters == ord(delimiter)
+    if text.find(b'"', start) >= 0:
+        is_quote = characters == _QUOTE
+        # The parity of the number of quotes so far; uint8 wraps at 256, which keeps it.
+        is_inside = (np.cumsum(is_quote, dtype=np.uint8) & 1).view(bool)
+        opening = np.flatnonzero(is_quote & is_inside)
+        before = characters[opening[opening > 0] - 1]
+        is_usual = (before == _QUOTE) | (before == _LINE_FEED) | (before == ord(delimiter))
+        if is_inside[-1] or not is_usual.all():  # a quote within an unquoted cell
+            return None
+        is_end, is_separator = is_end & ~is_inside, is_separator & ~is_inside
+    ends = np.flatnonzero(is_end)
+    if not text.endswith(b"\n"):
+        ends = np.append(ends, len(characters))
+    widths = np.diff(np.searchsorted(np.flatnonzero(is_separator), ends), prepend=0) + 1
+    return len(widths) if bool((widths == n_fields).all()) else None
 
 
-def _count_one_by_one(every_row: Iterable[DelimitedRow], n_fields: int) -> int:
-    n_rows = 0
-    for n_rows, row in enumerate(every_row, 1):  # noqa: B007
-        if not row.is_closed:
-            raise FieldCountError(_OPEN_QUOTE, row.offset)
-        if len(row.cells) != n_fields:
-            raise FieldCountError(_wrong_count(n_fields, len(row.cells)), row.offset)
-    return n_rows
+# -- lines that are not rows
 
 
-_OPEN_QUOTE = "a quote in this row is never closed; is the file cut?"
+def overwrite(text: bytes, lines: Iterable[ForeignLine]) -> bytes:
+    """The text with blanks in place of some lines, so that all offsets stay those of the file."""
+    changed = bytearray(text)
+    for line in lines:
+        changed[line.offset : line.stop] = re.sub(
+            rb"[^\r\n]", b" ", changed[line.offset : line.stop]
+        )
+    return bytes(changed)
 
 
-def _wrong_count(n_expected: int, n_fields: int) -> str:
-    return (
-        f"expected {n_expected} fields, as in the header; found {n_fields}. Is a delimiter or a "
-        "quote missing, or the file cut?"
-    )
+def table_start(text: bytes, delimiter: str) -> tuple[int, list[ForeignLine]]:
+    r"""The offset of the header, and the lines before it."""
+    lines: list[ForeignLine] = []
+    for offset, line in _lines(text):
+        reason = _reason_before_header(line, is_first=not lines)
+        if reason is None:
+            is_comment = bool(lines) and lines[-1].reason == "a comment"
+            if is_comment and _is_header(text, lines[-1], offset, delimiter):
+                return lines[-1].offset, lines[:-1]
+            return offset, lines
+        if line.strip():
+            lines.append(ForeignLine(offset, offset + len(line), reason))
+    return 0, []
 
 
-# -- with arrays
+def _lines(text: bytes) -> Iterator[tuple[int, bytes]]:
+    place = 0
+    while place < len(text):
+        match = cast("re.Match[bytes]", _LINE.match(text, place))
+        yield place, match[1]
+        place = match.end()
 
 
-class _RecordEnds(NamedTuple):
-    """The offsets of record ends, the number of delimiters before each, and the number of all."""
-
-    places: np.ndarray
-    separators: np.ndarray
-    n_separators: int
-    is_open: bool
-    has_quotes: bool
+def _reason_before_header(line: bytes, *, is_first: bool) -> str | None:
+    if not line.strip():
+        return "a blank line"
+    if is_first and _SEPARATOR_HINT.fullmatch(line):
+        return "the delimiter"
+    return reason_of_line(line.decode("utf-8", "replace"))
 
 
-def _count_with_arrays(
-    text: bytes, ends: _RecordEnds, n_fields: int, start: int, *, blanks: bytes
-) -> RowCount:
-    starts = np.concatenate([[start], ends.places + 1])
-    widths = np.diff(np.concatenate([[0], ends.separators])) + 1
-    if starts[-1] < len(text):  # the last record has no line end
-        n_before = int(ends.separators[-1]) if len(ends.separators) else 0
-        widths = np.append(widths, ends.n_separators - n_before + 1)
-    else:
-        starts = starts[:-1]
-    stops = np.append(starts[1:], len(text))
-    unusual = np.flatnonzero(widths != n_fields) if n_fields > 1 else np.arange(len(widths))
-    # Blank lines have one empty field; only rows of an unusual width need a look.
-    filled = [
-        row for row in unusual if widths[row] > 1 or text[starts[row] : stops[row]].strip(blanks)
+def _is_header(text: bytes, comment: ForeignLine, offset: int, delimiter: str) -> bool:
+    """Whether a line that begins with "#" is the header of the rows that begin at an offset."""
+    header = next(rows(text[comment.offset : comment.stop], delimiter), None)
+    first = next(rows(text, delimiter, offset), None)
+    if header is None or first is None or not 1 < len(header.cells) == len(first.cells):
+        return False
+    # A comment may have as many commas as the header has; known names show which is which.
+    return _names_ids(header) or not _names_ids(first)
+
+
+def _names_ids(row: DelimitedRow) -> bool:
+    names = [cell_text(cell).strip().lstrip("#/ ") for cell in row.cells]
+    return id_column_of(names) is not None or first_named(names, QUESTION) is not None
+
+
+def foreign_lines(text: bytes, every: Iterable[DelimitedRow], n_fields: int) -> list[ForeignLine]:
+    """The lines of another width than the header that are comments, dashes or footers."""
+    n_rows = n_marked = 0
+    lines = []
+    for row in every:
+        reason = reason_of_line(text[row.offset : row.stop].decode("utf-8", "replace"))
+        n_rows += 1
+        n_marked += reason == "a comment" and len(row.cells) == n_fields
+        if len(row.cells) == n_fields or not reason:
+            continue
+        if len(row.cells) == 1 or not any(_DECIMAL.fullmatch(cell_text(c)) for c in row.cells):
+            lines.append(ForeignLine(row.offset, row.stop, reason))
+    # Where rows begin with "#" as well, such a line may be a broken row.
+    if 2 * n_marked > n_rows - len(lines):
+        return [line for line in lines if line.reason != "a comment"]
+    return lines
+
+
+# -- tables of Markdown and of database shells
+
+
+def without_outer_bars(text: bytes, delimiter: str) -> bytes:
+    r"""The text; a table of bars without its outer bars and its lines of dashes."""
+    start = table_start(text, delimiter)[0] if delimiter == "|" else 0
+    header = next((line.strip() for _, line in islice(_lines(text[start:]), 1)), b"")
+    is_box = len(header) > 2 and header.startswith(b"|") and header.endswith(b"|")
+    if delimiter != "|" or not is_box:
+        return text
+    body = text[start:].replace(_ESCAPED_BAR, _STAND_IN.encode())
+    rules = [
+        ForeignLine(offset, offset + len(line), "a line of dashes")
+        for position, (offset, line) in enumerate(_lines(body))
+        if _RULE.fullmatch(line) and (position == 1 or b"--" in line)
     ]
-    wrong = [row for row in filled if widths[row] != n_fields]
-    if ends.is_open and (not wrong or wrong[0] == len(widths) - 1):
-        raise FieldCountError(_OPEN_QUOTE, int(starts[-1]))
-    if wrong:
-        row = wrong[0]
-        raise FieldCountError(_wrong_count(n_fields, int(widths[row])), int(starts[row]))
-    return RowCount(len(widths) - len(unusual) + len(filled), starts, ends.has_quotes)
+    body = overwrite(body, rules)
+    return text[:start] + _LAST_BAR.sub(rb" \1", _FIRST_BAR.sub(rb"\1 ", body))
 
 
-def _record_ends(
-    content: bytes, delimiter: int, start: int, *, has_returns: bool
-) -> _RecordEnds | None:
-    """The ends of the records; None if a quote opens inside an unquoted field."""
-    text = np.frombuffer(content, np.uint8)
-    places, separators = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    n_separators, is_inside = 0, 0
-    has_quotes = content.find(b'"', start) >= 0
-    has_returns = has_returns and content.find(b"\r", start) >= 0
-    # Chunks bound the memory: a mask of the whole text would double it.
-    for begin in range(start, len(text), _CHUNK):
-        chunk = text[begin : begin + _CHUNK]
-        is_mark = (chunk == delimiter) | (chunk == _LINE_FEED)
-        if has_quotes:
-            is_mark |= chunk == _QUOTE
-        if has_returns:
-            is_mark |= chunk == _CARRIAGE_RETURN
-        marks = np.flatnonzero(is_mark)
-        kinds = chunk[marks]
-        marks += begin
-        if has_quotes:
-            inside = _inside_quotes(kinds, is_inside)
-            is_inside = int(inside[-1]) if len(inside) else is_inside
-            is_quote = kinds == _QUOTE
-            if _has_stray_quote(text, marks[is_quote & (inside == 1)], delimiter):
-                return None
-            is_outside = (inside == 0) & ~is_quote
-            marks, kinds = marks[is_outside], kinds[is_outside]
-        if has_returns:
-            is_kept = _are_unpaired(text, marks, kinds)
-            marks, kinds = marks[is_kept], kinds[is_kept]
-        ends = np.flatnonzero(kinds != delimiter)
-        places.append(marks[ends])
-        separators.append(ends - np.arange(len(ends)) + n_separators)
-        n_separators += len(marks) - len(ends)
-    return _RecordEnds(
-        np.concatenate(places),
-        np.concatenate(separators),
-        n_separators,
-        is_open=bool(is_inside),
-        has_quotes=has_quotes,
-    )
-
-
-def _inside_quotes(marks: np.ndarray, is_inside: int) -> np.ndarray:
-    """1 from an opening quote to before the closing one; a doubled quote closes and opens.
-
-    The parity of the number of quotes so far: uint8 wraps at 256, which keeps it.
-    """
-    parity = np.cumsum(marks == _QUOTE, dtype=np.uint8)
-    parity += np.uint8(is_inside)
-    parity &= np.uint8(1)
-    return parity
-
-
-def _has_stray_quote(text: np.ndarray, opening: np.ndarray, delimiter: int) -> bool:
-    """Whether one of the quotes that open stands within a field."""
-    before = text[opening[opening > 0] - 1]
-    is_regular = before == _QUOTE
-    for allowed in (delimiter, _LINE_FEED, _CARRIAGE_RETURN):
-        is_regular |= before == allowed
-    return not bool(is_regular.all())
-
-
-def _are_unpaired(text: np.ndarray, marks: np.ndarray, kinds: np.ndarray) -> BoolArray:
-    """Which marks are not carriage returns before a line feed; alone they end lines (old Macs)."""
-    after = text[np.minimum(marks + 1, len(text) - 1)]
-    is_unpaired: BoolArray = (kinds != _CARRIAGE_RETURN) | (after != _LINE_FEED)
-    return is_unpaired
+def with_bars(text: str) -> str:
+    """The text of a cell of a Markdown table, with its escaped bars."""
+    return text.replace(_STAND_IN, "|")

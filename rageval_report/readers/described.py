@@ -1,215 +1,119 @@
-"""Tables that rageval_report wrote: read by their description, so that nothing is guessed.
+"""Run files, and tables that rageval_report wrote: read by their description, without a guess.
 
-`described_files` is called by the readers of delimited text, JSON Lines and Parquet; each passes
-the description that the file holds, or has beside it, and its columns.
+The description stands beside delimited text, in the first row of JSON Lines, in the metadata of
+Parquet, or in a table of a database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import DataError, named
-from rageval_report.files.outgoing_text import restore_formula
 from rageval_report.files.source import Source
 from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.readers.base import ScoreFile, select_columns
-from rageval_report.readers.delimited_rows import cell_text, rows
+from rageval_report.readers.base import Reader, ScoreFile, select_columns
+from rageval_report.readers.record_columns import frame_of
 from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.saved_columns import SavedColumn, restore_column
+from rageval_report.scores.run_file import FORMAT, parse_run_document
+from rageval_report.scores.saved_columns import restore_column
 from rageval_report.scores.saved_tables import (
     COMPANION,
-    DESCRIPTION_DIGEST,
     TABLE_FORMAT,
     TableDescription,
-    digest_of,
     parse_table_description,
 )
-
-_GZIP_ENDING = ".gz"
 
 
 @dataclass(frozen=True, eq=False)
 class DescribedTable:
-    """What a file says about its own table.
-
-    Parameters
-    ----------
-    description : TableDescription, optional
-        None if there is none, or it cannot be used.
-    notes : tuple of str
-        Why a description that exists is not used.
-    text : bytes
-        The text that is described, of delimited text.
-    place : str
-        Where the description stands.
-    """
+    """The description of a table, or notes that say why there is one that is not used."""
 
     description: TableDescription | None = None
     notes: tuple[str, ...] = ()
-    text: bytes = b""
-    place: str = ""
 
 
-_NOTHING = DescribedTable()
-_COMPANIONS: WeakKeyDictionary[Source, DescribedTable] = WeakKeyDictionary()
-
-
-def parse_description(document: object, place: str) -> DescribedTable:
-    """The description in a file, or a note that says why it is not used.
-
-    Parameters
-    ----------
-    document : object
-        Parsed JSON.
-    place : str
-        Where it stands, for the note.
-    """
+def parse_description(text: str | bytes, place: str) -> DescribedTable:
+    """The description in a JSON text, which stands at some place, or a note that it is not used."""
     try:
-        return DescribedTable(parse_table_description(document), place=place)
+        document = parse_json(text.decode("utf-8") if isinstance(text, bytes) else text)
+    except (UnicodeDecodeError, NotJSONError) as exc:
+        return unused(place, f"it cannot be read ({str(exc).rstrip('.')})")
+    return description_in(document, place)
+
+
+def description_in(document: object, place: str) -> DescribedTable:
+    """The description in a JSON document, or a note that it is not used."""
+    try:
+        return DescribedTable(parse_table_description(document))
     except DataError as exc:
-        return DescribedTable(notes=(unused_note(place, str(exc)),))
+        return unused(place, str(exc))
 
 
-def without_description(
-    table: DescribedTable, changed: Sequence[str], n_rows: int
-) -> DescribedTable:
-    """No description, and a note that says which rows are not as they were written.
-
-    Parameters
-    ----------
-    table : DescribedTable
-        The table with its description.
-    changed : sequence of str
-        The ids of the rows that were changed or added.
-    n_rows : int
-        The number of rows in the file.
-    """
-    metrics = [] if table.description is None else table.description.metrics
-    reason = (
-        f"{len(changed)} of {n_rows} rows were changed or added after it was written: "
-        f"{named(changed)}; then the metrics were {named(metrics)}"
-    )
-    return DescribedTable(notes=(unused_note(table.place, reason),))
-
-
-def unused_note(place: str, reason: str) -> str:
-    """The note that a description is not used."""
-    return (
+def unused(place: str, reason: str) -> DescribedTable:
+    """No description, and a note that says why."""
+    note = (
         f"{place} is not used: {reason}. Metrics and details are recognised as in any table; name "
         "the metrics with metrics=[...], or save the table again"
     )
-
-
-# -- delimited text: a file beside it
+    return DescribedTable(notes=(note,))
 
 
 def description_beside(source: Source) -> DescribedTable:
-    """The description of a table of delimited text, in the file FILE.meta.json beside it.
-
-    Parameters
-    ----------
-    source : Source
-        The table. Standard input and open files have no file beside them.
-    """
-    if source not in _COMPANIONS:
-        _COMPANIONS[source] = _read_companion(source)
-    return _COMPANIONS[source]
-
-
-def _read_companion(source: Source) -> DescribedTable:
-    path = None if source.path is None else _companion(str(source.path))
-    if path is None:
-        return _NOTHING
-    try:
-        document = parse_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, NotJSONError) as exc:
-        reason = (str(exc).strip() or type(exc).__name__).rstrip(".")
-        return DescribedTable(notes=(unused_note(path.name, f"it cannot be read ({reason})"),))
-    if not isinstance(document, dict) or document.get("format") != TABLE_FORMAT:
-        if isinstance(document, dict) and DESCRIPTION_DIGEST in document:
-            return DescribedTable(notes=(unused_note(path.name, "it is damaged"),))
-        return _NOTHING  # a file of somebody else
-    parsed = parse_description(document, path.name)
-    if parsed.description is None:
-        return parsed
-    description = parsed.description
-    for text in _texts(source.utf8):
-        if digest_of(text) == description.digest:
-            header = next(rows(text, description.delimiter, ends=b"\n"))
-            names = [cell_text(cell) for cell in header.cells]
-            if description.is_neutralised:
-                names = [restore_formula(name) for name in names]
-            if names != description.columns:
-                reason = "its columns are not those of the file"
-                return DescribedTable(notes=(unused_note(path.name, reason),))
-            return DescribedTable(description, text=text)
-    metrics = list(description.metrics)
-    reason = (
-        f"it describes another text than this file has now; then the metrics were {named(metrics)}"
-    )
-    return DescribedTable(notes=(unused_note(path.name, reason),))
+    """The description of a table of delimited text, in the file FILE.meta.json beside it."""
+    names = [] if source.path is None else [str(source.path)]
+    if names and names[0].lower().endswith(".gz"):
+        names.append(names[0][:-3])
+    for path in (Path(f"{name}{COMPANION}") for name in names):
+        if not path.is_file():
+            continue
+        try:
+            document = parse_json(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, NotJSONError) as exc:
+            reason = (str(exc).strip() or type(exc).__name__).rstrip(".")
+            return unused(path.name, f"it cannot be read ({reason})")
+        # Without the name of the format it is a file of somebody else.
+        if isinstance(document, dict) and document.get("format") == TABLE_FORMAT:
+            return description_in(document, path.name)
+    return DescribedTable()
 
 
-def _texts(text: bytes) -> Iterator[bytes]:
-    """The text, and the text before a version control system changed the ends of its lines."""
-    yield text
-    if b"\r\n" in text:
-        yield text.replace(b"\r\n", b"\n")
-
-
-def _companion(name: str) -> Path | None:
-    names = [name, name[: -len(_GZIP_ENDING)]] if name.lower().endswith(_GZIP_ENDING) else [name]
-    paths = [Path(f"{stem}{COMPANION}") for stem in names]
-    return next((path for path in paths if path.is_file()), None)
-
-
-# -- all formats
-
-
-def described_files(
+def described_file(
     source: Source,
     description: TableDescription,
-    frame: pd.DataFrame,
-    present: Sequence[str],
+    raw: pd.DataFrame | Mapping[str, list[Any]],
     *,
     columns: Iterable[str] | None,
     query_id: str | None,
 ) -> list[ScoreFile]:
-    """The pipeline of a table that describes itself.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    description : TableDescription
-        Its description.
-    frame : DataFrame
-        The rows, as `restored_frame` returns them; columns that are not wanted may be absent.
-    present : sequence of str
-        The columns of the file.
-    columns : iterable of str, optional
-        The columns that the caller wants besides the ids.
-    query_id : str, optional
-        The column of ids.
-
-    Raises
-    ------
-    ReaderError
-        If there are no rows.
-    """
-    if not len(frame):
-        raise source.error("the file has column names, but no rows")
+    """The pipeline of a table that describes itself, from its cells as they are in the file."""
+    present = list(map(str, raw))
+    if QUERY_ID not in raw or not len(raw[QUERY_ID]):
+        what = "no rows" if QUERY_ID in raw else f"no column {QUERY_ID!r} any more"
+        raise source.error(f"the file has column names, but {what}")
+    ids = pd.Series(list(raw[QUERY_ID]), dtype=object)
     kept = select_columns(present, columns, query_id)
     metrics = [name for name in description.metrics if name in kept]
-    details = [name for name in kept if name not in metrics and name != QUERY_ID]
-    frame = frame[[QUERY_ID, *details, *metrics]]
+    cells = {QUERY_ID: ids}
+    try:
+        for name in (name for name in kept if name not in (QUERY_ID, *metrics)):
+            saved = description.details.get(name)
+            cells[name] = (
+                pd.Series(raw[name]).reset_index(drop=True)
+                if saved is None
+                else restore_column(raw[name], saved, ids.tolist())
+            )
+    except DataError as exc:
+        raise source.error(
+            f"the description of this table is damaged: {exc}; write the table again"
+        ) from exc
+    frame = pd.DataFrame(cells | {name: _numbers(raw[name]) for name in metrics})
+    is_whole = len(frame) == description.n_queries
     return [
         ScoreFile(
             frame,
@@ -222,10 +126,10 @@ def described_files(
             correct=description.correct,
             detail_names=description.detail_names,
             # Tables of more queries say nothing about those that are left.
-            results=description.results if len(frame) == description.n_queries else {},
+            results=description.results if is_whole else {},
             written_by=f"rageval_report {description.version}",
             # Whoever saved the table has decided which rows are queries; later rows may be totals.
-            totals="keep" if len(frame) == description.n_queries else "auto",
+            totals="keep" if is_whole else "auto",
         )
     ]
 
@@ -233,14 +137,6 @@ def described_files(
 def _notes(description: TableDescription, present: Sequence[str], n_rows: int) -> list[str]:
     """What changed in a file since it was written."""
     notes = []
-    has_digests = description.row_digests is not None
-    removed = description.removed_columns(present) if has_digests else []
-    is_checked = has_digests and not removed
-    if removed:
-        notes.append(
-            f"the columns {named(removed)} were removed after the file was written, so that its "
-            "rows cannot be checked"
-        )
     absent = [name for name in description.metrics if name not in present]
     if absent:
         notes.append(f"the file was written with the metrics {named(absent)}, which it lacks now")
@@ -251,49 +147,72 @@ def _notes(description: TableDescription, present: Sequence[str], n_rows: int) -
             "details; if they are metrics, name all metrics with metrics=[...]"
         )
     if description.n_queries and n_rows != description.n_queries:
-        note = f"the file was written with {description.n_queries} rows and has {n_rows} now"
-        if is_checked:
-            note += "; those that are left are as they were written"
-        notes.append(note)
+        notes.append(f"the file was written with {description.n_queries} rows and has {n_rows} now")
     return notes
-
-
-def restored_frame(
-    raw: pd.DataFrame | Mapping[str, list[Any]],
-    details: Mapping[str, SavedColumn],
-    metrics: Iterable[str],
-) -> pd.DataFrame:
-    """The frame of some rows, with the details as they were when they were saved.
-
-    Parameters
-    ----------
-    raw : DataFrame or dict of lists
-        The cells as they are in the file.
-    details : dict of str to SavedColumn
-        The details to restore.
-    metrics : iterable of str
-        The metrics.
-
-    Raises
-    ------
-    DataError
-        If the description of a detail is damaged.
-    """
-    frame = {QUERY_ID: pd.Series(list(raw[QUERY_ID]), dtype=object)}
-    ids = frame[QUERY_ID].tolist()
-    for name, saved in details.items():
-        frame[name] = restore_column(raw[name], saved, ids)
-    return pd.DataFrame(frame | {name: _numbers(raw[name]) for name in metrics})
 
 
 def _numbers(cells: pd.Series | list[Any]) -> pd.Series:
     """The cells of a metric as numbers; as they are if some are not, to be read cell by cell."""
     if isinstance(cells, pd.Series) and cells.dtype == np.float64:
-        return cells
-    values = list(cells)
+        return cells.reset_index(drop=True)
+    values = [None if cell is pd.NA else cell for cell in cells]
     if all(cell is None or isinstance(cell, int | float) for cell in values):
         try:
             return pd.Series(values, dtype=np.float64)
         except OverflowError:  # an integer that no float can hold
             pass
     return pd.Series(values, dtype=object)
+
+
+# -- run files
+
+
+def _recognise(source: Source) -> float:
+    document = source.document_or_none()
+    # The file names its format itself, so nothing is surer.
+    if not isinstance(document, dict):
+        return 0.0
+    return 1.0 if document.get("format") in (FORMAT, TABLE_FORMAT) else 0.0
+
+
+def read_run_file(source: Source) -> list[ScoreFile]:
+    """Read a run file: everything that the evaluation held when it was saved."""
+    document = source.document
+    if isinstance(document, dict) and document.get("format") == TABLE_FORMAT:
+        raise source.error(
+            "this file describes a table and holds no scores; read the table itself, which has the "
+            f"same name without {COMPANION}"
+        )
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise source.error(f'expected a run file: an object with "format": "{FORMAT}"')
+    try:
+        run = parse_run_document(document)
+    except DataError as exc:
+        raise source.error(str(exc)) from exc
+    return [
+        ScoreFile(
+            frame_of(run.rows, QUERY_ID),
+            run.name,
+            metrics=run.metrics,
+            metric_columns=tuple(run.metrics),
+            notes=run.notes,
+            config=run.config,
+            created=run.created,
+            correct=run.correct,
+            detail_names=run.detail_names,
+            results=run.results,
+            written_by=f"rageval_report {document.get('version', '')}".rstrip(),
+            is_one_pipeline=True,
+            totals="keep",  # whoever saved the evaluation has decided which rows are queries
+        )
+    ]
+
+
+RUN_FILE = Reader(
+    "run_file",
+    "a run file of rageval_report, as save('run.json') writes it",
+    _recognise,
+    read_run_file,
+    ("encoding",),
+    example="run.json",
+)

@@ -8,37 +8,17 @@ from rageval_report.types import JsonObject
 
 
 class ShapeError(ValueError):
-    """A JSON document, or a part of it, does not have the shape that a reader expects.
-
-    `rageval_report.readers.read` turns it into a `ReaderError` with the name of the file.
-    """
+    """A JSON document, or a part of it, does not have the shape that a reader expects."""
 
 
 def json_kind(value: object) -> str:
-    """The JSON type of a value, with its article.
-
-    Examples
-    --------
-    >>> json_kind({}), json_kind(None), json_kind(True), json_kind(0.5)
-    ('an object', 'null', 'true or false', 'a number')
-    """
+    """The JSON type of a value, with its article."""
     names = {dict: "an object", list: "a list", str: "a text", type(None): "null"}
     return names.get(type(value), "true or false" if isinstance(value, bool) else "a number")
 
 
 def check_object(value: object, what: str) -> JsonObject:
-    """The value, which must be an object; an empty object for None.
-
-    Raises
-    ------
-    ShapeError
-        If it is something else.
-
-    Examples
-    --------
-    >>> check_object(None, "vars"), check_object({"k": 5}, "vars")
-    ({}, {'k': 5})
-    """
+    """The value, which must be an object; an empty object for None."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -47,29 +27,12 @@ def check_object(value: object, what: str) -> JsonObject:
 
 
 def is_records(value: object) -> TypeGuard[list[JsonObject]]:
-    """Whether a value is a list of objects, and not empty.
-
-    Examples
-    --------
-    >>> is_records([{}]), is_records([]), is_records([1])
-    (True, False, False)
-    """
+    """Whether a value is a list of objects, and not empty."""
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 
 def check_records(value: object, what: str) -> list[JsonObject]:
-    """The value, which must be a list of objects; an empty list for None.
-
-    Raises
-    ------
-    ShapeError
-        If it is something else.
-
-    Examples
-    --------
-    >>> check_records([{"a": 1}], "results")
-    [{'a': 1}]
-    """
+    """The value, which must be a list of objects; an empty list for None."""
     if value is None or value == []:
         return []
     if not is_records(value):

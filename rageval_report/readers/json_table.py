@@ -1,12 +1,16 @@
-"""Tables in one JSON document: records, columns, or the forms that pandas writes."""
+"""Tables in JSON: one record per line, or a document of records, columns, or pandas' forms."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from rageval_report.errors import named
+from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
+from rageval_report.files.strict_json import NotJSONError, parse_json
 from rageval_report.readers.base import (
     CellsByColumn,
     Reader,
@@ -15,20 +19,24 @@ from rageval_report.readers.base import (
     select_columns,
     single_pipeline,
 )
-from rageval_report.readers.decimal_commas import use_decimal_sign
+from rageval_report.readers.described import DescribedTable, described_file, description_in, unused
 from rageval_report.readers.json_shapes import ShapeError, is_records, json_kind
 from rageval_report.readers.record_columns import columns_of, frame_of, lift_nested_scores
+from rageval_report.readers.written_cells import use_decimal_sign
+from rageval_report.scores.query_ids import QUERY_ID
+from rageval_report.scores.saved_tables import TABLE_FORMAT, TABLE_KEY
 from rageval_report.scores.table import id_column_of
 
 # The name of the detail that keeps the row labels of a table with a column of ids.
 _LABELS = "index"
+_SAMPLE = 20  # records, whose keys are those of the columns
 _SHAPES = (
     "expected a list with one object per query, an object of columns, or the columns, index and "
     "data that pandas writes"
 )
 
 
-def _recognise(source: Source) -> float:
+def _recognise_json(source: Source) -> float:
     if not source.starts_like_json:
         return 0.0
     document = source.document_or_none()
@@ -38,13 +46,7 @@ def _recognise(source: Source) -> float:
 
 
 def is_table(document: object) -> bool:
-    """Whether a JSON document is a table in one of the known shapes.
-
-    Examples
-    --------
-    >>> is_table([{"query_id": "q1", "recall": 0.5}]), is_table({"recall": 0.5})
-    (True, False)
-    """
+    """Whether a JSON document is a table in one of the known shapes."""
     try:
         _shape(document)
     except ShapeError:
@@ -59,29 +61,18 @@ def read_json(
     query_id: str | None = None,
     decimal: str | None = None,
 ) -> list[ScoreFile]:
-    """Read a table from one JSON document.
-
-    Raises
-    ------
-    ReaderError
-        If the document is broken.
-    ShapeError
-        If it is not a table.
-    """
+    """Read a table from one JSON document."""
     cells, notes = _shape(source.document)(source.document)
-    return table_of(
-        *(source, cells), columns=columns, query_id=query_id, decimal=decimal, notes=notes
-    )
+    return _table_of(source, cells, columns, query_id, decimal, notes)
 
 
-def table_of(
+def _table_of(
     source: Source,
     cells: CellsByColumn,
-    *,
     columns: Iterable[str] | None,
     query_id: str | None,
-    decimal: str | None = None,
-    notes: Iterable[str] = (),
+    decimal: str | None,
+    notes: Iterable[str],
 ) -> list[ScoreFile]:
     """The result of the JSON readers: the requested columns, with nested scores lifted."""
     if not cells:
@@ -189,11 +180,7 @@ def _check_split_rows(data: list[Any], width: int) -> None:
 
 
 def _columns_of_dicts(document: Mapping[str, Mapping[str, Any]]) -> tuple[CellsByColumn, list[str]]:
-    """``{column: {row: cell}}``, as pandas writes it.
-
-    Row numbers or a column of ids are required, because statistics have the same shape:
-    ``{"recall": {"mean": 0.5, "std": 0.1}}``.
-    """
+    """``{column: {row: cell}}``, as pandas writes it."""
     labels = list(dict.fromkeys(label for cells in document.values() for label in cells))
     is_numbered = all(label.isdigit() for label in labels)
     # {pipeline: {metric: mean}} has the same shape as {column: {row: cell}}; a guess would take
@@ -222,17 +209,86 @@ def _with_labels(columns: CellsByColumn, labels: list[Any]) -> tuple[CellsByColu
     return {_LABELS: labels, **columns}, []
 
 
-def _header(source: Source) -> list[str]:
+def _header_of_json(source: Source) -> list[str]:
     document = source.document
     return list(lift_nested_scores(_shape(document)(document)[0])[0]) if is_table(document) else []
+
+
+# -- JSON Lines
+
+
+def _recognise_lines(source: Source) -> float:
+    if not source.starts_like_json:
+        return 0.0
+    first, second = (*islice((line for line in source.lines() if line.strip()), 2), "", "")[:2]
+    if not first.lstrip().startswith("{"):
+        return 0.0
+    try:
+        record = parse_json(first)
+    except NotJSONError:
+        record = None
+    if isinstance(record, dict) and _is_description(record.get(TABLE_KEY)):
+        return 1.0
+    if not second:
+        # One line is a table of one row, or any other JSON document.
+        is_record = isinstance(record, dict) and not is_table(record)
+        has_cells = is_record and any(not isinstance(v, list | dict) for v in record.values())
+        return 0.6 if has_cells else 0.2
+    return 0.8 if record is not None or second.lstrip().startswith("{") else 0.2
+
+
+def _is_description(value: object) -> bool:
+    return isinstance(value, dict) and value.get("format") == TABLE_FORMAT
+
+
+def read_jsonl(
+    source: Source,
+    *,
+    columns: Iterable[str] | None = None,
+    query_id: str | None = None,
+    decimal: str | None = None,
+) -> list[ScoreFile]:
+    """Read a table with one JSON object per line."""
+    lines, records = [], []
+    table, described = DescribedTable(), 0
+    for line, record in json_objects(source):
+        if TABLE_KEY in record and _is_description(record[TABLE_KEY]):
+            place = f"the description of this table in line {line}"
+            document = record.pop(TABLE_KEY)
+            reason = f"line {described} describes a table as well"
+            table = unused(place, reason) if described else description_in(document, place)
+            described = described or line
+        lines.append(line)
+        records.append(record)
+    cells = columns_of(records)
+    if table.description is not None and QUERY_ID in cells:
+        return described_file(source, table.description, cells, columns=columns, query_id=query_id)
+    [file] = _table_of(source, cells, columns, query_id, decimal, table.notes)
+    return [replace(file, line_of_row=lines.__getitem__)]
+
+
+def _header_of_lines(source: Source) -> list[str]:
+    """The keys of the first records; later ones may have more."""
+    records = [record for _, record in islice(json_objects(source), _SAMPLE)]
+    flat, _ = lift_nested_scores(columns_of(records))
+    return [name for name in flat if name != TABLE_KEY]
 
 
 JSON = Reader(
     "json",
     "one JSON document: a list of records, an object of columns, or pandas' split form",
-    _recognise,
+    _recognise_json,
     read_json,
     ("columns", "decimal", "encoding", "query_id"),
-    _header,
+    _header_of_json,
     "scores.json",
+)
+JSONL = Reader(
+    "jsonl",
+    "JSON Lines: one JSON object per line, one line per query",
+    _recognise_lines,
+    read_jsonl,
+    ("columns", "decimal", "encoding", "query_id"),
+    _header_of_lines,
+    "scores.jsonl",
 )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from numbers import Real
 from typing import Any, NamedTuple, get_args
-from weakref import WeakKeyDictionary
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
@@ -18,27 +15,28 @@ from rageval_report.errors import DataError, RagevalError, ReaderError, check_ch
 from rageval_report.files.source import Source
 from rageval_report.readers.base import CellsByColumn, Reader, RepeatedValues, ScoreFile
 from rageval_report.readers.cell_values import parse_objects
-from rageval_report.readers.decimal_commas import use_decimal_sign
 from rageval_report.readers.json_shapes import ShapeError
 from rageval_report.readers.long_columns import (
+    NESTS,
     LongColumns,
+    find_nest,
     find_roles,
     holds_metrics,
     is_long_header,
     may_be_long,
     may_be_pipelines,
     sure_id_column,
+    unnest,
 )
-from rageval_report.readers.nested_scores import NESTS, find_nest, unnest
 from rageval_report.readers.record_columns import columns_of, frame_of, rows_of, score_columns
 from rageval_report.readers.table_files import header_of, read_table
+from rageval_report.readers.written_cells import use_decimal_sign
 from rageval_report.scores.cells import check_parsed, read_cells
 from rageval_report.scores.column_scale import CellColumn
 from rageval_report.scores.metric import Catalogue, normalise_name
 from rageval_report.scores.query_ids import QUERY_ID, first_named, id_column_of
 from rageval_report.scores.states import FAILED, MISSING, NOT_APPLICABLE, SCORED
 from rageval_report.scores.texts import QUESTION
-from rageval_report.types import BoolArray
 
 # More than the mark of a plain table (0.9), less than that of a framework's own reader (0.95).
 _MARK = 0.92
@@ -62,10 +60,6 @@ class _Table(NamedTuple):
     was_nested: bool = False
 
 
-# The tables of files whose cells were needed to recognise them.
-_TABLES: WeakKeyDictionary[Source, _Table] = WeakKeyDictionary()
-
-
 def _recognise(source: Source) -> float:
     header = header_of(source)
     if is_long_header(header):
@@ -73,7 +67,7 @@ def _recognise(source: Source) -> float:
     if not (may_be_long(header) or _may_hold_nests(source, header)):
         return 0.0
     try:
-        table, was_nested = _table(source)
+        table, was_nested = source.once(_table)
     except (RagevalError, ShapeError):  # the error comes when it is read
         return 0.0
     is_long = find_roles(table.frame) is not None if was_nested else holds_metrics(table.frame)
@@ -87,14 +81,9 @@ def _may_hold_nests(source: Source, header: Iterable[str]) -> bool:
     return has_lists and any(normalise_name(name) in NESTS for name in header)
 
 
-def _table(source: Source, query_id: str | None = None) -> _Table:
+def _table(source: Source) -> _Table:
     """The table with one row per score; lists of scores within records become rows."""
-    if query_id is None and source in _TABLES:
-        return _TABLES[source]
-    table = _unnested(read_table(source, query_id=query_id))
-    if query_id is None:
-        _TABLES[source] = table
-    return table
+    return _unnested(read_table(source))
 
 
 def _unnested(table: ScoreFile) -> _Table:
@@ -118,43 +107,10 @@ def read_long(
     repeats: RepeatedValues = "error",
     decimal: str | None = None,
 ) -> list[ScoreFile]:
-    r"""Read a long table: a `ScoreFile` for each pipeline, a column for each metric.
-
-    Parameters
-    ----------
-    source : Source
-        A table in any kind of file, with columns of query ids (or questions), of names of metrics
-        and of values; for several pipelines also of names of pipelines. More columns may hold the
-        reason, the state or the error of each score. Or records, each with a list of such scores.
-    query_id : str, optional
-        The column of ids.
-    repeats : {"error", "mean"}
-        What to do if a query has several values of a metric: raise, or take their mean. Values
-        that are numbered by a column of repetitions or epochs are always averaged.
-    decimal : {".", ","}, optional
-        The decimal sign of values that are written as text.
-
-    Raises
-    ------
-    ReaderError
-        If a column is missing, a cell of ids or metrics is blank, or a value appears twice.
-    UnknownValueError
-        If `repeats` has another value.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "scores.csv"
-    ...     _ = path.write_text("qid,system,metric,value\nq1,a,mrr,1\nq1,b,mrr,0.5\n")
-    ...     files = read_long(Source(path))
-    >>> [(file.pipeline, file.frame["mrr"].tolist()) for file in files]
-    [('a', [1.0]), ('b', [0.5])]
-    """
+    """Read a long table: a `ScoreFile` for each pipeline, a column for each metric."""
     check_choice("repeats", repeats, get_args(RepeatedValues))
     table, roles = _table_and_roles(source, query_id)
-    frame = table.frame
+    frame = table.frame.reset_index(drop=True)
     if roles is None:
         raise source.error(
             "expected a long table: a column of query ids or questions, a column 'metric' and a "
@@ -162,27 +118,43 @@ def read_long(
         )
     for column in (roles.query, roles.metric, *([roles.pipeline] if roles.pipeline else [])):
         _check_filled(source, frame, column)
-    notes = (*table.notes, *_notes_of(frame, roles))
     values, _ = use_decimal_sign(source, frame[[roles.value]], decimal)
     frame, scale_notes = _on_one_scale(source, frame.assign(**values), roles)
-    groups = _by_pipeline(source, frame, roles)
+    groups = {source.stem: frame}
+    if roles.pipeline is not None:
+        names = frame[roles.pipeline].astype(str)
+        groups = {str(name): rows for name, rows in frame.groupby(names, sort=False)}
     # A column that numbers the repeats shows that they are meant; otherwise a repeated value may be
     # a mistake.
-    averages = repeats == "mean" or roles.repeat is not None
-    if not averages:
+    if repeats != "mean" and roles.repeat is None:
         _check_single(source, groups, roles)
-    notes = (*notes, *scale_notes)
-    try:
-        files = [_score_file(name, rows, roles, notes) for name, rows in groups.items()]
-    except ReaderError:
-        raise
-    except DataError as exc:
-        raise source.error(str(exc)) from exc
-    files = [
-        replace(file, line_of_row=_line_finder(table, rows, roles))
-        for file, rows in zip(files, groups.values(), strict=True)
-    ]
-    return files if query_id is not None else [_with_known_ids(file, roles) for file in files]
+    notes = (*table.notes, *_notes_of(frame, roles), *scale_notes)
+    scores = _scores_of(frame, roles)
+    files = []
+    for name, rows in groups.items():
+        try:
+            file = _score_file(name, rows, roles, scores.loc[rows.index])
+        except ReaderError:
+            raise
+        except DataError as exc:
+            raise source.error(str(exc)) from exc
+        line_of_row = table.line_of_row
+        if line_of_row is not None:
+            first = rows.index[~rows[roles.query].duplicated().to_numpy(dtype=bool)].tolist()
+            file = replace(file, line_of_row=_LineFinder(line_of_row, first))
+        file = replace(file, notes=(*notes, *file.notes))
+        files.append(file if query_id is not None else _with_known_ids(file, roles))
+    return files
+
+
+class _LineFinder(NamedTuple):
+    """Finds the first line of a query, by its position in the wide table."""
+
+    line_of_row: Callable[[int], int]
+    first_rows: list[int]
+
+    def __call__(self, row: int) -> int:
+        return self.line_of_row(self.first_rows[row])
 
 
 def _with_known_ids(file: ScoreFile, roles: LongColumns) -> ScoreFile:
@@ -197,24 +169,15 @@ def _with_known_ids(file: ScoreFile, roles: LongColumns) -> ScoreFile:
 
 def _table_and_roles(source: Source, query_id: str | None) -> tuple[ScoreFile, LongColumns | None]:
     """The table and the roles of its columns; ids are read as texts."""
-    table = _table(source, query_id or sure_id_column(header_of(source))).table
-    roles = find_roles(table.frame, query_id)
-    are_numbers = roles is not None and is_numeric_dtype(table.frame[roles.query].dtype)
-    if query_id is None and roles is not None and are_numbers:
-        table = _table(source, roles.query).table  # 007 is not 7
-    return table, roles
-
-
-def _line_finder(
-    table: ScoreFile, rows: pd.DataFrame, roles: LongColumns
-) -> Callable[[int], int] | None:
-    """Finds the first line of a query, by its position in the wide table; None without lines."""
-    line_of_row = table.line_of_row
-    if line_of_row is None:
-        return None
-    is_first = ~rows[roles.query].duplicated().to_numpy(dtype=bool)
-    first_rows = rows.index.to_numpy()[is_first]
-    return lambda row: line_of_row(int(first_rows[row]))
+    query_id = query_id or sure_id_column(header_of(source))
+    if query_id is None:
+        table = source.once(_table).table
+        roles = find_roles(table.frame)
+        if roles is None or not is_numeric_dtype(table.frame[roles.query].dtype):
+            return table, roles
+        query_id = roles.query  # 007 is not 7
+    table = _unnested(read_table(source, query_id=query_id)).table
+    return table, find_roles(table.frame, query_id)
 
 
 def _check_filled(source: Source, frame: pd.DataFrame, column: str) -> None:
@@ -246,11 +209,7 @@ def _notes_of(frame: pd.DataFrame, roles: LongColumns) -> Iterator[str]:
 def _on_one_scale(
     source: Source, frame: pd.DataFrame, roles: LongColumns
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The table with numbers in place of texts: one scale per metric, over all pipelines.
-
-    Cells that may be on two scales stay as they are: the bounds that the caller states decide when
-    the scores are checked.
-    """
+    """The table with numbers in place of texts: one scale per metric, over all pipelines."""
     values = frame[roles.value]
     if is_numeric_dtype(values.dtype):
         return frame, []
@@ -281,18 +240,6 @@ def _on_one_scale(
     return frame.assign(**{roles.value: pd.Series(cells, index=frame.index, dtype=object)}), notes
 
 
-# -- pipelines
-
-
-def _by_pipeline(
-    source: Source, frame: pd.DataFrame, roles: LongColumns
-) -> dict[str, pd.DataFrame]:
-    if roles.pipeline is None:
-        return {source.stem: frame}
-    names = frame[roles.pipeline].astype(str)
-    return {str(name): rows for name, rows in frame.groupby(names, sort=False)}
-
-
 def _check_single(source: Source, groups: Mapping[str, pd.DataFrame], roles: LongColumns) -> None:
     """Refuse two values of a metric for one query of a pipeline."""
     repeated_values = []
@@ -312,37 +259,70 @@ def _check_single(source: Source, groups: Mapping[str, pd.DataFrame], roles: Lon
 # -- one pipeline
 
 
+def _scores_of(frame: pd.DataFrame, roles: LongColumns) -> pd.DataFrame:
+    """The cell of each row, "n/a" or None where its state or error says so, and its reason."""
+
+    def texts(column: str | None) -> list[str | None]:
+        cells = [None] * len(frame) if column is None else frame[column].tolist()
+        return [cell if isinstance(cell, str) and cell.strip() else None for cell in cells]
+
+    states = [None if t is None else _STATES.get(t.strip().lower()) for t in texts(roles.state)]
+    cells: list[Any] = frame[roles.value].tolist()
+    reasons = texts(roles.reason)
+    is_left_out = [False] * len(frame)
+    for row, (state, error) in enumerate(zip(states, texts(roles.error), strict=True)):
+        is_failed = error is not None or state == FAILED
+        if not is_failed and state not in (NOT_APPLICABLE, MISSING):
+            continue
+        is_left_out[row] = not pd.isna(frame[roles.value].iloc[row])
+        cells[row] = "n/a" if state == NOT_APPLICABLE else None
+        own_reason = None if state == MISSING else reasons[row]  # a reason would make it failed
+        reasons[row] = error or own_reason or ("it failed" if is_failed else None)
+    columns = {"cell": cells, "reason": reasons, "is_left_out": is_left_out}
+    return pd.DataFrame({name: pd.Series(part, dtype=object) for name, part in columns.items()})
+
+
 def _score_file(
-    name: str, rows: pd.DataFrame, roles: LongColumns, notes: Sequence[str]
+    name: str, rows: pd.DataFrame, roles: LongColumns, scores: pd.DataFrame
 ) -> ScoreFile:
     queries = pd.Index(rows[roles.query].drop_duplicates(), dtype=object)
-    of_metrics = rows.groupby(rows[roles.metric].astype(str), sort=False)
-    every = [_MetricRows(str(metric), part, roles, queries) for metric, part in of_metrics]
-    labels = [metric for metric in every if metric.are_labels()]
-    scored = {metric.metric: metric for metric in every if metric not in labels}
     by_query, by_metric = _split_details(rows, roles)
     columns: CellsByColumn = {roles.query: queries.tolist()}
-    for label, first in by_query.items():
-        _add_columns(columns, {label: first.reindex(queries).tolist()})
-    for metric in scored.values():
-        _add_columns(columns, metric.columns())
-        _add_columns(
-            columns, {f"{metric.metric}_{label}": metric.first(label) for label in by_metric}
-        )
-    for metric in labels:
-        _add_columns(columns, {f"{metric.metric}_label": metric.first(roles.value)})
-    all_notes = [*notes, *(note for metric in scored.values() for note in metric.notes())]
+    for label in by_query:
+        _add_columns(columns, {label: _first(rows, label, roles, queries)})
+    scored, labels, notes = [], {}, []
+    most = pd.Series(0, queries)
+    for metric, part in rows.groupby(rows[roles.metric].astype(str), sort=False):
+        if _are_labels(part[roles.value]):
+            labels[f"{metric}_label"] = _first(part, roles.value, roles, queries)
+            continue
+        scored.append(str(metric))
+        own = scores.loc[part.index]
+        _add_columns(columns, _metric_columns(str(metric), part, roles, own, queries))
+        for label in by_metric:
+            _add_columns(columns, {f"{metric}_{label}": _first(part, label, roles, queries)})
+        n = int(own["is_left_out"].sum())
+        if n:
+            notes.append(
+                f"{n} values of {metric!r} are left out, because their row has an error or a state "
+                "that says there is no score"
+            )
+        most = most.combine(part[roles.query].value_counts(), max, fill_value=0)
+    _add_columns(columns, labels)
     if labels:
-        words = named(metric.metric for metric in labels)
-        all_notes.append(f"kept as labels, because they are words and not scores: {words}")
-    n_repeats = _n_repeats(scored.values())
-    if max(n_repeats.values(), default=1) > 1:
-        _add_columns(columns, {"n_repeats": [n_repeats[query] for query in columns[roles.query]]})
-        all_notes.append("the score of a query is the mean over its repeats that have one")
-    series = {label: _series(cells, label == roles.query) for label, cells in columns.items()}
-    return ScoreFile(
-        pd.DataFrame(series), name, metric_columns=tuple(scored), notes=tuple(all_notes)
+        words = named(label.removesuffix("_label") for label in labels)
+        notes.append(f"kept as labels, because they are words and not scores: {words}")
+    if most.max() > 1:
+        _add_columns(columns, {"n_repeats": most.reindex(queries).astype(int).tolist()})
+        notes.append("the score of a query is the mean over its repeats that have one")
+    # Ids 1 and "1" stay different.
+    frame = pd.DataFrame(
+        {
+            label: pd.Series(cells, dtype=object if label == roles.query else None)
+            for label, cells in columns.items()
+        }
     )
+    return ScoreFile(frame, name, metric_columns=tuple(scored), notes=tuple(notes))
 
 
 def _add_columns(columns: CellsByColumn, more: CellsByColumn) -> None:
@@ -355,161 +335,66 @@ def _add_columns(columns: CellsByColumn, more: CellsByColumn) -> None:
     columns |= more
 
 
-def _n_repeats(scored: Iterable[_MetricRows]) -> Counter[Any]:
-    """The number of values of each query, for the metric that has most."""
-    most = Counter[Any]()
-    for metric in scored:
-        most |= metric.n_values()
-    return most
+def _first(rows: pd.DataFrame, label: str, roles: LongColumns, queries: pd.Index) -> list[Any]:
+    """The cells of a column in the first row of each query."""
+    first = rows.drop_duplicates(roles.query).set_index(roles.query)
+    return list(first[label].reindex(queries).tolist())
 
 
-def _series(cells: list[Any], is_id: bool) -> pd.Series:
-    # Ids 1 and "1" stay different.
-    return pd.Series(cells, dtype=object if is_id else None)
-
-
-def _split_details(
-    rows: pd.DataFrame, roles: LongColumns
-) -> tuple[dict[str, pd.Series], list[str]]:
+def _split_details(rows: pd.DataFrame, roles: LongColumns) -> tuple[list[str], list[str]]:
     """The other columns: those with one value per query, and those that differ by metric."""
-    by_query, by_metric = {}, []
+    by_query, by_metric = [], []
     for label in roles.others(rows.columns):
         # As texts, because cells may be lists, which cannot be compared as keys.
         cells = rows[[roles.query]].assign(cell=rows[label].astype(str)).drop_duplicates()
-        if not cells[roles.query].duplicated().any():
-            by_query[label] = rows.drop_duplicates(roles.query).set_index(roles.query)[label]
-        else:
-            by_metric.append(label)
+        differs = bool(cells[roles.query].duplicated().any())
+        (by_metric if differs else by_query).append(label)
     return by_query, by_metric
 
 
-@dataclass(frozen=True)
-class _MetricRows:
-    """The rows of one metric of one pipeline."""
+def _are_labels(values: pd.Series) -> bool:
+    """Whether the cells are words, such as "positive", and not one of them is a score."""
+    if is_numeric_dtype(values.dtype):
+        return False
+    try:
+        read = read_cells(values.tolist())
+    except DataError:  # numbers on two scales
+        return False
+    return bool(read.unread) and SCORED not in read.states
 
-    metric: str
-    rows: pd.DataFrame
-    roles: LongColumns
-    queries: pd.Index
 
-    def columns(self) -> CellsByColumn:
-        """The metric's column, in the order of the queries, with states and reasons."""
-        if self._are_plain_numbers:
-            return {self.metric: self._means(self.rows[self.roles.value]).tolist()}
-        cells, reasons = self._cells_and_reasons()
-        ids = self.rows[self.roles.query].tolist()
-        try:
-            read = score_columns(self.metric, cells, reasons, ids)
-        except DataError:
-            if not self._is_plain:
-                raise
-            return {self.metric: self.first(self.roles.value)}
-        frame = pd.DataFrame(read, index=pd.Index(self.rows[self.roles.query], dtype=object))
-        first = frame[~frame.index.duplicated()].reindex(self.queries)
-        columns: CellsByColumn = {label: first[label].tolist() for label in read}
-        means = self._means(pd.Series(read[self.metric], index=self.rows.index))
-        columns[self.metric] = means.tolist()
-        state = f"{self.metric}_state"
-        if state in columns:
-            columns[state] = [
-                _query_state(first_state, mean)
-                for first_state, mean in zip(columns[state], means, strict=True)
-            ]
-        return columns
+def _metric_columns(
+    metric: str, rows: pd.DataFrame, roles: LongColumns, scores: pd.DataFrame, queries: pd.Index
+) -> CellsByColumn:
+    """A metric's column, in the order of the queries, with states and reasons."""
+    ids = rows[roles.query]
 
-    @property
-    def _are_plain_numbers(self) -> bool:
-        """Whether the cells are numbers, without reasons, states or errors."""
-        return self._has_no_companions and is_numeric_dtype(self.rows[self.roles.value].dtype)
-
-    @property
-    def _has_no_companions(self) -> bool:
-        return (self.roles.reason, self.roles.state, self.roles.error) == (None, None, None)
-
-    @property
-    def _is_plain(self) -> bool:
-        """Whether each query has one cell, and nothing beside it."""
-        return self._has_no_companions and bool(self.rows[self.roles.query].is_unique)
-
-    def are_labels(self) -> bool:
-        """Whether the cells are words, such as "positive", and not one of them is a score."""
-        values = self.rows[self.roles.value]
-        if is_numeric_dtype(values.dtype):
-            return False
-        try:
-            read = read_cells(values.tolist())
-        except DataError:  # numbers on two scales
-            return False
-        return bool(read.unread) and SCORED not in read.states
-
-    def _means(self, values: pd.Series) -> pd.Series:
-        """The mean over the repeats of each query."""
-        by_query = values.groupby(self.rows[self.roles.query], sort=False)
+    def means(values: pd.Series) -> list[float]:
         # groupby.mean skips NaN: a repeat that failed is left out, not counted as 0.
-        return by_query.mean().reindex(self.queries)
+        return list(values.groupby(ids, sort=False).mean().reindex(queries).tolist())
 
-    def notes(self) -> Iterator[str]:
-        """A note if numbers were not read as scores."""
-        values = self.rows[self.roles.value]
-        dropped = int((self._is_unscored() & values.notna().to_numpy()).sum())
-        if dropped:
-            yield (
-                f"{dropped} values of {self.metric!r} are left out, because their row has an error "
-                "or a state that says there is no score"
-            )
-
-    def n_values(self) -> Counter[Any]:
-        """The number of rows of each query."""
-        return Counter(self.rows[self.roles.query].tolist())
-
-    def first(self, label: str) -> list[Any]:
-        """The cells of another column in the first row of each query."""
-        rows = self.rows.drop_duplicates(self.roles.query).set_index(self.roles.query)
-        return rows[label].reindex(self.queries).tolist()
-
-    def _cells_and_reasons(self) -> tuple[list[Any], list[str | None]]:
-        """The cells to read, "n/a" for a metric that does not apply, and the reasons."""
-        states, errors = self._states(), self._texts(self.roles.error)
-        reasons = self._texts(self.roles.reason)
-        values = self.rows[self.roles.value].tolist()
-        cells: list[Any] = []
-        final_reasons: list[str | None] = []
-        for value, state, error, reason in zip(values, states, errors, reasons, strict=True):
-            is_failed = error is not None or state == FAILED
-            if is_failed or state in (NOT_APPLICABLE, MISSING):
-                cells.append("n/a" if state == NOT_APPLICABLE else None)
-                own_reason = None if state == MISSING else reason  # a reason would make it failed
-                final_reasons.append(error or own_reason or ("it failed" if is_failed else None))
-            else:
-                cells.append(value)
-                final_reasons.append(reason)
-        return cells, final_reasons
-
-    def _is_unscored(self) -> BoolArray:
-        states = pd.Series(self._states(), dtype=object)
-        errors = pd.Series(self._texts(self.roles.error), dtype=object)
-        is_unscored = states.isin((FAILED, NOT_APPLICABLE, MISSING)) | errors.notna()
-        return is_unscored.to_numpy(dtype=bool)
-
-    def _states(self) -> list[str | None]:
-        texts = self._texts(self.roles.state)
-        return [None if text is None else _STATES.get(text.strip().lower()) for text in texts]
-
-    def _texts(self, column: str | None) -> list[str | None]:
-        if column is None:
-            return [None] * len(self.rows)
-        return [
-            cell if isinstance(cell, str) and cell.strip() else None
-            for cell in self.rows[column].tolist()
-        ]
-
-
-def _query_state(first_state: object, mean: float) -> str:
-    """The state of a query: scored if any of its repeats is; missing if it has no row."""
-    if not math.isnan(mean):
-        return SCORED
-    has_state = isinstance(first_state, str) and first_state != SCORED
-    return str(first_state) if has_state else MISSING
+    has_companions = (roles.reason, roles.state, roles.error) != (None, None, None)
+    if not has_companions and is_numeric_dtype(rows[roles.value].dtype):
+        return {metric: means(rows[roles.value])}
+    try:
+        read = score_columns(metric, scores["cell"], scores["reason"], ids.tolist())
+    except DataError:
+        if has_companions or not ids.is_unique:
+            raise
+        return {metric: _first(rows, roles.value, roles, queries)}
+    numbers = pd.Series(read[metric], index=rows.index)
+    parts = pd.DataFrame(read, index=rows.index).assign(**{roles.query: ids})
+    columns = {label: _first(parts, label, roles, queries) for label in read}
+    columns[metric] = means(numbers)
+    state = f"{metric}_state"
+    if state in columns:
+        # Scored if any of the repeats is; missing if there is no row.
+        columns[state] = [
+            SCORED if mean == mean else first if isinstance(first, str) and first != SCORED
+            else MISSING
+            for first, mean in zip(columns[state], columns[metric], strict=True)
+        ]  # fmt: skip
+    return columns
 
 
 LONG = Reader(

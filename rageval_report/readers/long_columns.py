@@ -6,11 +6,13 @@ metrics, pipelines or the titles of queries, and "id" may number the scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
+from rageval_report.readers.json_shapes import is_records
 from rageval_report.scores.metric import Catalogue, normalise_name
 from rageval_report.scores.query_ids import first_named
 from rageval_report.scores.texts import QUESTION
@@ -76,55 +78,24 @@ class LongColumns:
 
 
 def is_long_header(columns: Sequence[str]) -> bool:
-    """Whether the names alone show a table with one row per score.
-
-    Examples
-    --------
-    >>> is_long_header(["qid", "metric", "value"]), is_long_header(["qid", "name", "value"])
-    (True, False)
-    """
+    """Whether the names alone show a table with one row per score."""
     metric, value = first_named(columns, _METRIC), first_named(columns, _VALUE)
     return metric is not None and value is not None and bool(_query_columns(columns, value))
 
 
 def may_be_long(columns: Sequence[str]) -> bool:
-    """Whether the cells must decide, because a column "name" or "key" may hold metrics.
-
-    Examples
-    --------
-    >>> may_be_long(["trace_id", "name", "value"]), may_be_long(["name", "value"])
-    (True, False)
-    """
+    """Whether the cells must decide, because a column "name" or "key" may hold metrics."""
     metric, value = first_named(columns, _PERHAPS_METRIC), first_named(columns, _VALUE)
     return metric is not None and value is not None and bool(_query_columns(columns, value))
 
 
 def may_be_pipelines(roles: LongColumns) -> bool:
-    """Whether the names of the metrics may be those of pipelines: a "name" and its "score".
-
-    Examples
-    --------
-    >>> roles = find_roles(pd.DataFrame({"id": [1, 1], "name": ["a", "b"], "score": [0, 1]}))
-    >>> may_be_pipelines(roles)
-    True
-    """
+    """Whether the names of the metrics may be those of pipelines: a "name" and its "score"."""
     return (normalise_name(roles.metric), normalise_name(roles.value)) == ("name", "score")
 
 
 def holds_metrics(frame: pd.DataFrame) -> bool:
-    """Whether the column "name" or "key" names the metrics of scores.
-
-    It does if queries have several of its names and its names come back query by query, or if it
-    has a name once only, which is that of a known metric. One name per query is a title.
-
-    Examples
-    --------
-    >>> rows = {"id": ["a", "a", "b", "b"], "name": ["tone", "f1"] * 2, "score": [1, 0, 1, 1]}
-    >>> holds_metrics(pd.DataFrame(rows))
-    True
-    >>> holds_metrics(pd.DataFrame({"id": ["a", "b"], "name": ["Anna", "Ben"], "score": [1, 0]}))
-    False
-    """
+    """Whether the column "name" or "key" names the metrics of scores."""
     roles = find_roles(frame)
     if roles is None:
         return False
@@ -138,21 +109,7 @@ def holds_metrics(frame: pd.DataFrame) -> bool:
 
 
 def find_roles(frame: pd.DataFrame, query_id: str | None = None) -> LongColumns | None:
-    """The roles of the columns; None if they are not those of a long table.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    query_id : str, optional
-        The column of ids, if the caller names it.
-
-    Examples
-    --------
-    >>> rows = {"id": ["s1", "s2"], "trace_id": ["t", "t"], "name": ["f1", "em"], "value": [1, 0]}
-    >>> find_roles(pd.DataFrame(rows)).query
-    'trace_id'
-    """
+    """The roles of the columns; None if they are not those of a long table."""
     columns = list(map(str, frame))
     value = first_named(columns, _VALUE)
     metric = first_named(columns, (*_METRIC, *_PERHAPS_METRIC))
@@ -173,13 +130,7 @@ def find_roles(frame: pd.DataFrame, query_id: str | None = None) -> LongColumns 
 
 
 def sure_id_column(columns: Sequence[str]) -> str | None:
-    """The column that is the id of the query by its name alone; None if the cells must decide.
-
-    Examples
-    --------
-    >>> sure_id_column(["testCaseId", "id", "metric"]), sure_id_column(["id", "metric"])
-    ('testCaseId', None)
-    """
+    """The column that is the id of the query by its name alone; None if the cells must decide."""
     return first_named(columns, (*_QUERY_IDS, *_ITEM_IDS))
 
 
@@ -250,3 +201,89 @@ def _are_pipelines(frame: pd.DataFrame, column: str, query: str, metric: str) ->
 def _named_in_order(columns: Sequence[str], names: Iterable[str]) -> Iterator[str]:
     matches = (first_named(columns, (name,)) for name in names)
     return (column for column in matches if column is not None)
+
+
+# -- records that hold their scores as a list of objects
+
+# The keys under which frameworks keep the scores of a record as a list.
+NESTS = (
+    *("scores", "results", "evaluations", "evals", "metrics", "metric_results", "score_results"),
+    *("evaluation_results", "eval_results", "feedback", "feedbacks", "assessments", "annotations"),
+    *("grades", "judgements", "judgments", "checks", "metrics_data"),
+)
+_NEST_NAMES = (
+    *("metric", "metric_name", "name", "score_name", "evaluator", "evaluator_name", "key"),
+    *("criterion", "scorer", "scorer_name", "grader", "metric_id"),
+)
+_NEST_VALUES = (
+    "score",
+    "value",
+    "score_value",
+    "numeric_value",
+    "metric_value",
+    "rating",
+    "result",
+)
+# The names in a row that belong to the score if both the record and the score have them.
+_OF_RECORD = "case_"
+_OF_SCORE = "score_"
+
+
+def find_nest(records: Sequence[Mapping[str, Any]]) -> str | None:
+    """The key whose values are lists of scores, each with the name of its metric; or None."""
+    keys = dict.fromkeys(key for record in records for key in record)
+    for key in keys:
+        if normalise_name(str(key)) not in NESTS:
+            continue
+        nests = [record[key] for record in records if record.get(key)]
+        if nests and all(map(_are_scores, nests)):
+            return str(key)
+    return None
+
+
+def _are_scores(nest: object) -> bool:
+    return is_records(nest) and all(
+        isinstance(score.get(_key_of(score, _NEST_NAMES) or ""), str)
+        and _key_of(score, _NEST_VALUES) is not None
+        for score in nest
+    )
+
+
+def _key_of(score: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    by_name = {normalise_name(str(key)): key for key in reversed(list(score))}
+    return next((by_name[name] for name in names if name in by_name), None)
+
+
+def unnest(records: Iterable[Mapping[str, Any]], nest: str) -> list[dict[str, Any]]:
+    r"""One row per score, with the fields of its record; no record is lost."""
+    every = [dict(record) for record in records]
+    scores = [score for record in every for score in record.get(nest) or []]
+    names = dict.fromkeys(score.get(_key_of(score, _NEST_NAMES) or "") for score in scores)
+    blanks = [{"metric": name, "value": None} for name in names]
+    taken = {_shared_name(str(key)) for record in every for key in record if key != nest}
+    rows: list[dict[str, Any]] = []
+    for record in every:
+        shared = {_shared_name(str(key)): part for key, part in record.items() if key != nest}
+        own = [_score_fields(score, taken) for score in record.get(nest) or []]
+        rows += [{**shared, **score} for score in own or blanks]
+    return rows
+
+
+def _shared_name(key: str) -> str:
+    """The name of a record's field, which must not be taken for that of a metric or a value."""
+    return f"{_OF_RECORD}{key}" if normalise_name(key) in (*_NEST_NAMES, *_NEST_VALUES) else key
+
+
+def _score_fields(score: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
+    """The fields of a score; its error, state and reason go before those of its record."""
+    name, value = _key_of(score, _NEST_NAMES), _key_of(score, _NEST_VALUES)
+    fields: dict[str, Any] = {}
+    for key, part in score.items():
+        if key in (name, value):
+            continue
+        if normalise_name(str(key)) in COMPANIONS:
+            if part is not None:
+                fields[str(key)] = part
+        else:
+            fields[f"{_OF_SCORE}{key}" if key in taken else str(key)] = part
+    return {**fields, "metric": score.get(name or ""), "value": score.get(value or "")}

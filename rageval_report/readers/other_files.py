@@ -47,17 +47,7 @@ _DOC_TEXTS = frozenset(("text", "content", "contents", "passage", "passage_text"
 
 @dataclass(frozen=True)
 class FileOutline:
-    """What is known of a file without scores.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    names : frozenset of str
-        The normalised names of its columns; empty if it is not a table.
-    document : dict
-        Its JSON object; empty if it is anything else.
-    """
+    """What is known of a file without scores."""
 
     source: Source
     names: frozenset[str]
@@ -87,44 +77,27 @@ class FileOutline:
         return self.source.folder is not None and (self.source.folder / "qrels").is_dir()
 
 
+# Takes the outline of a file and returns what to type.
+Advice = Callable[[FileOutline], str]
+
+
 @dataclass(frozen=True)
 class KindOfFile:
-    """A kind of file without scores.
-
-    Parameters
-    ----------
-    what : str
-        What the file is, in words.
-    fits : callable
-        Takes a `FileOutline` and says whether the file is of this kind.
-    advice : callable
-        Takes a `FileOutline` and returns what to type.
-    """
+    """A kind of file without scores."""
 
     what: str
     fits: Callable[[FileOutline], bool]
-    advice: Callable[[FileOutline], str]
+    advice: Advice | str
 
 
 def refusal_of(source: Source) -> str | None:
-    """What a file without scores is, and what to type; None if it is of no known kind.
-
-    Parameters
-    ----------
-    source : Source
-        A file that could not be read as scores.
-
-    Examples
-    --------
-    >>> rows = b'{"id": "1", "input": "Who?", "passages": [], "output": []}'
-    >>> print(refusal_of(Source(rows)))
-    this is a data set, questions of CLAP NQ, without scores. Its questions are records: \
-load_dataset("clapnq", path). To get scores, ask a pipeline: rageval-report eval --datasets \
-clapnq=FILE --url URL -o FOLDER; then pass FOLDER/scores.json
-    """
+    """What a file without scores is, and what to type; None if it is of no known kind."""
     outline = FileOutline.of(source)
     kind = next((kind for kind in KINDS if kind.fits(outline)), None)
-    return None if kind is None else f"this is {kind.what}, without scores. {kind.advice(outline)}"
+    if kind is None:
+        return None
+    advice = kind.advice if isinstance(kind.advice, str) else kind.advice(outline)
+    return f"this is {kind.what}, without scores. {advice}"
 
 
 # -- what to type
@@ -137,24 +110,19 @@ def _ask(option: str, word: str) -> str:
     )
 
 
-def _load(name: str) -> Callable[[FileOutline], str]:
+def _questions(call: str, option: str = "--datasets", prefix: str = "") -> Advice:
+    """The advice for a file of questions: the call that loads them, and the command that asks."""
+    return lambda file: (
+        f"Its questions are records: {call.format(file.path)}. {_ask(option, file.word(prefix))}"
+    )
+
+
+def _load(name: str) -> Advice:
     """The advice for a data set of the table of data sets."""
-
-    def advice(file: FileOutline) -> str:
-        ask = _ask("--datasets", file.word(f"{name}="))
-        return f'Its questions are records: load_dataset("{name}", {file.path}). {ask}'
-
-    return advice
+    return _questions(f'load_dataset("{name}", {{}})', prefix=f"{name}=")
 
 
-def _load_golden(file: FileOutline) -> str:
-    ask = _ask("--datasets", file.word())
-    return f'Its questions are records: load_dataset("golden", {file.path}). {ask}'
-
-
-def _read_records(file: FileOutline) -> str:
-    ask = _ask("--records", file.word())
-    return f"Its questions are records: read_records({file.path}). {ask}"
+_read_records = _questions("read_records({})", "--records")
 
 
 def _load_beir_corpus(file: FileOutline) -> str:
@@ -165,32 +133,18 @@ def _load_beir_corpus(file: FileOutline) -> str:
     )
 
 
-def _search_documents(_: FileOutline) -> str:
-    return (
-        "Pass the ranking of a pipeline that searched these documents, with its judgments: "
-        'read_scores("bm25.run", qrels="qrels.txt", metrics=["ndcg@10"]), or on the command line '
-        "RUN --qrels QRELS --metric ndcg@10"
-    )
-
-
 def _pass_samples(file: FileOutline) -> str:
-    samples = _samples_beside(file.source)
-    if samples is not None:
-        return f"Pass the samples of the same run, one row per question: {samples}"
+    """The samples in the same folder, those of the same time if there are any."""
+    folder = file.source.folder
+    samples = [] if folder is None else sorted(folder.glob("samples_*.jsonl"))
+    time = file.source.stem.rpartition("_")[2]
+    same_run = [path for path in samples if path.stem.endswith(f"_{time}")]
+    for path in same_run or samples:
+        return f"Pass the samples of the same run, one row per question: {path}"
     return (
         "Run lm_eval with --log_samples --output_path FOLDER, and pass the file "
         "samples_TASK_TIME.jsonl that it writes for each task"
     )
-
-
-def _samples_beside(source: Source) -> str | None:
-    """The samples in the same folder, those of the same time if there are any."""
-    if source.folder is None:
-        return None
-    samples = sorted(source.folder.glob("samples_*.jsonl"))
-    time = source.stem.rpartition("_")[2]
-    same_run = [path for path in samples if path.stem.endswith(f"_{time}")]
-    return next(map(str, same_run or samples), None)
 
 
 def _join_answers(file: FileOutline) -> str:
@@ -202,22 +156,20 @@ def _join_answers(file: FileOutline) -> str:
     )
 
 
-def _write_turns(_: FileOutline) -> str:
-    return (
-        "Write one JSON object per line with query_id, question (the last turn of the user), "
-        "reference, contexts and answer, and score it: score(read_records(path), metrics)"
-    )
-
-
-def _pass_queries(_: FileOutline) -> str:
-    return (
-        'Pass the scores of each query: evaluation.save("scores.csv") writes them, on the command '
-        "line score with --queries scores.csv; eval writes FOLDER/scores.json"
-    )
-
-
-def _pass_rows(_: FileOutline) -> str:
-    return "Pass the file that the means were computed from, with one row per query"
+_SEARCH_DOCUMENTS = (
+    "Pass the ranking of a pipeline that searched these documents, with its judgments: "
+    'read_scores("bm25.run", qrels="qrels.txt", metrics=["ndcg@10"]), or on the command line '
+    "RUN --qrels QRELS --metric ndcg@10"
+)
+_WRITE_TURNS = (
+    "Write one JSON object per line with query_id, question (the last turn of the user), "
+    "reference, contexts and answer, and score it: score(read_records(path), metrics)"
+)
+_GIVE_QUERIES = (
+    'Pass the scores of each query: evaluation.save("scores.csv") writes them, on the command '
+    "line score with --queries scores.csv; eval writes FOLDER/scores.json"
+)
+_GIVE_ROWS = "Pass the file that the means were computed from, with one row per query"
 
 
 # -- how they are recognised
@@ -308,7 +260,7 @@ KINDS: tuple[KindOfFile, ...] = (
     KindOfFile(
         "a summary that rageval_report wrote, with one row per metric",
         _has("metric", "n", "mean", "n_unscored"),
-        _pass_queries,
+        _GIVE_QUERIES,
     ),
     KindOfFile("a data set, papers of Qasper", _is_qasper, _load("qasper")),
     KindOfFile("a data set, articles of SQuAD", _has("title", "paragraphs"), _load("squad_v2")),
@@ -341,12 +293,12 @@ KINDS: tuple[KindOfFile, ...] = (
     KindOfFile(
         "a file of conversations of MT-RAG, whose input is a list of turns",
         _has("conversation_id", "task_id", "input"),
-        _write_turns,
+        _WRITE_TURNS,
     ),
     KindOfFile("the corpus of a data set of BEIR", _is_beir_corpus, _load_beir_corpus),
     KindOfFile("a data set, queries of BEIR", _is_beir_text, _load("beir")),
-    KindOfFile("a corpus, documents with their texts", _are_documents, _search_documents),
-    KindOfFile("a golden set", _is_golden, _load_golden),
+    KindOfFile("a corpus, documents with their texts", _are_documents, _SEARCH_DOCUMENTS),
+    KindOfFile("a golden set", _is_golden, _questions('load_dataset("golden", {})')),
     KindOfFile("a gold set, questions with what is right", _has_only_gold, _read_records),
     KindOfFile("a list of questions", _has_only_questions, _read_records),
     KindOfFile(
@@ -357,6 +309,6 @@ KINDS: tuple[KindOfFile, ...] = (
     KindOfFile(
         "an object of objects with a mean each, which may be queries, pipelines or statistics",
         _are_means,
-        _pass_rows,
+        _GIVE_ROWS,
     ),
 )

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from rageval_report._registry import import_parquet, import_pyarrow
-from rageval_report.errors import DataError, RagevalError, ReaderError, named
-from rageval_report.files.source import LARGE, Source
-from rageval_report.files.strict_json import NotJSONError, parse_json
-from rageval_report.readers import delegates
+from rageval_report.errors import RagevalError, ReaderError, named
+from rageval_report.files.source import Source
 from rageval_report.readers.base import (
     Reader,
     ScoreFile,
@@ -21,33 +17,21 @@ from rageval_report.readers.base import (
     select_columns,
     single_pipeline,
 )
-from rageval_report.readers.decimal_commas import use_decimal_sign
-from rageval_report.readers.described import (
-    DescribedTable,
-    described_files,
-    parse_description,
-    restored_frame,
-    unused_note,
-)
+from rageval_report.readers.described import DescribedTable, described_file, parse_description
+from rageval_report.readers.written_cells import use_decimal_sign
 from rageval_report.scores.query_ids import QUERY_ID
-from rageval_report.scores.saved_tables import TABLE_FORMAT, TABLE_KEY, TableDescription
+from rageval_report.scores.saved_tables import TABLE_KEY, TableDescription
 
 _MAGIC = b"PAR1"
-_FOOTER_END = 8  # bytes: the length of the footer, and the magic number again
 
 
 def _recognise(source: Source) -> float:
     if source.is_text or not source.head.startswith(_MAGIC):
         return 0.0
-    return 1.0 if TABLE_KEY in _metadata_keys(source) else 0.9
-
-
-def _metadata_keys(source: Source) -> set[str]:
-    """The keys of the file's metadata; none if it cannot be read: the error comes later."""
     try:
-        return {key.decode("utf-8", "replace") for key in _schema(source).metadata or {}}
-    except RagevalError:
-        return set()
+        return 1.0 if TABLE_KEY.encode() in (_schema(source).metadata or {}) else 0.9
+    except RagevalError:  # the error comes when it is read
+        return 0.9
 
 
 def read_parquet(
@@ -57,130 +41,54 @@ def read_parquet(
     query_id: str | None = None,
     decimal: str | None = None,
 ) -> list[ScoreFile]:
-    """Read a Parquet file; only the requested columns are read from disk.
-
-    Raises
-    ------
-    ReaderError
-        If the file is not a Parquet file, is damaged, or is cut.
-    MissingDependencyError
-        If pyarrow is not installed.
-    """
-    schema = _schema(source)
+    """Read a Parquet file; only the requested columns are read from disk."""
+    schema = source.once(_schema)
     check_unique_names(source, schema.names)
     kept = select_columns(schema.names, columns, query_id)
-    table = _description_within(source, schema)
-    if table.description is not None and QUERY_ID in schema.names:
-        frame = _described_frame(source, schema, table.description, {QUERY_ID, *kept})
-        return described_files(
-            *(source, table.description, frame, schema.names), columns=columns, query_id=query_id
-        )
+    text = (schema.metadata or {}).get(TABLE_KEY.encode())
+    place = "the description of this table in its metadata"
+    table = DescribedTable() if text is None else parse_description(text, place)
+    is_described = table.description is not None and QUERY_ID in schema.names
+    if is_described:
+        kept = list(dict.fromkeys((QUERY_ID, *kept)))
     try:
-        frame = _frame(source, kept)
+        # Pages without a checksum are read as they are; rageval_report writes them with one.
+        frame = pd.read_parquet(
+            source.path_or_buffer(),
+            columns=kept,
+            engine="pyarrow",
+            page_checksum_verification=True,
+        )
         _check_texts(frame)
+        cells = _python_cells(source, table.description, kept) if is_described else {}
     except _errors_of_damage() as exc:
         raise _damage_error(source, schema, kept, exc) from exc
+    if table.description is not None and is_described:
+        lost = [name for name in kept if name not in frame]
+        if lost:  # for example an index by the metadata of pandas
+            raise source.error(
+                f"this Parquet file is damaged: its columns {named(lost)} are not read"
+            )
+        raw = {str(name): cells.get(str(name), column) for name, column in frame.items()}
+        return described_file(source, table.description, raw, columns=columns, query_id=query_id)
     frame, notes = use_decimal_sign(source, _convert_decimals(frame, schema), decimal)
     return single_pipeline(source, frame, (*table.notes, *notes))
 
 
-def _description_within(source: Source, schema: Any) -> DescribedTable:
-    """The description of the table in the metadata of the file."""
-    text = (schema.metadata or {}).get(TABLE_KEY.encode())
-    place = "the description of this table in its metadata"
-    if text is None and f'"{TABLE_FORMAT}"'.encode() in _footer(source):
-        return DescribedTable(notes=(unused_note(place, "the metadata is damaged"),))
-    if text is None:
-        return DescribedTable()
-    try:
-        return parse_description(parse_json(text.decode("utf-8")), place)
-    except (UnicodeDecodeError, NotJSONError) as exc:
-        return parse_description(str(exc), place)
-
-
-def _footer(source: Source) -> bytes:
-    """The end of the file, which has its metadata; a damaged list of them loses some."""
-    content = source.path_or_buffer()
-    with content.open("rb") if isinstance(content, Path) else content as file:
-        file.seek(-_FOOTER_END, os.SEEK_END)
-        length = int.from_bytes(file.read(4), "little")
-        file.seek(-min(length + _FOOTER_END, file.tell()), os.SEEK_END)
-        return file.read()
-
-
-def _described_frame(
-    source: Source, schema: Any, description: TableDescription, kept: set[str]
-) -> pd.DataFrame:
-    """The columns of a table that rageval_report wrote, with the details as they were."""
-    # As Python's values, because pandas turns lists into arrays and integers beside blanks into
-    # floats.
-    objects = [
-        name
-        for name, saved in description.details.items()
-        if name in kept and saved.dtype == "object" and name in schema.names
-    ]
-    try:
-        others = _frame(source, [name for name in schema.names if name in kept - {*objects}])
-        listed = _pyarrow().parquet.read_table(
-            source.path_or_buffer(), columns=objects, page_checksum_verification=True
-        )
-        cells = {name: listed.column(name).to_pylist() for name in objects}
-    except _errors_of_damage() as exc:
-        raise _damage_error(source, schema, schema.names, exc) from exc
-    raw = {**{str(name): column for name, column in others.items()}, **cells}
-    lost = [name for name in schema.names if name in kept and name not in raw]
-    if lost:  # for example an index by the metadata of pandas
-        raise source.error(f"this Parquet file is damaged: its columns {named(lost)} are not read")
-    details = {name: saved for name, saved in description.details.items() if name in raw}
-    try:
-        frame = restored_frame(raw, details, [name for name in description.metrics if name in raw])
-    except DataError as exc:
-        raise source.error(
-            f"the description of this table is damaged: {exc}; write the table again"
-        ) from exc
-    added = [name for name in raw if name not in description.columns]
-    return frame.assign(**{name: others[name].reset_index(drop=True) for name in added})
-
-
-def _frame(source: Source, columns: list[str]) -> pd.DataFrame:
-    """The columns; a large file is read one row group at a time, to show the progress."""
-    if source.size < LARGE:
-        return _read_at_once(source, columns)
-    file = _pyarrow().parquet.ParquetFile(
-        source.path_or_buffer(), pre_buffer=False, page_checksum_verification=True
+def _python_cells(
+    source: Source, description: TableDescription | None, kept: list[str]
+) -> dict[str, Any]:
+    """Details as Python's values: pandas turns lists into arrays, and integers into floats."""
+    details = {} if description is None else description.details
+    names = [name for name, saved in details.items() if name in kept and saved.dtype == "object"]
+    table = _pyarrow().parquet.read_table(
+        source.path_or_buffer(), columns=names, page_checksum_verification=True
     )
-    groups = delegates.tqdm(
-        range(file.num_row_groups), desc="groups of rows", leave=False, delay=2, disable=None
-    )
-    parts = [file.read_row_group(group, columns, use_pandas_metadata=True) for group in groups]
-    # A file without row groups still has a schema, which read_parquet keeps.
-    if not parts:
-        return _read_at_once(source, columns)
-    table = _pyarrow().concat_tables(parts)
-    parts.clear()
-    # The table gives up each column as it is converted, so that no column is in memory twice.
-    frame: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True)
-    return frame
-
-
-def _read_at_once(source: Source, columns: list[str]) -> pd.DataFrame:
-    # Pages without a checksum are read as they are; rageval_report writes them with one.
-    return pd.read_parquet(
-        source.path_or_buffer(),
-        columns=columns,
-        engine="pyarrow",
-        page_checksum_verification=True,
-    )
+    return {name: table.column(name).to_pylist() for name in names}
 
 
 def _check_texts(frame: pd.DataFrame) -> None:
-    """Check the bytes of texts, which pyarrow decodes only when somebody looks at them.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If they are not UTF-8.
-    """
+    """Check the bytes of texts, which pyarrow decodes only when somebody looks at them."""
     for _, column in frame.items():
         if isinstance(column.dtype, pd.StringDtype) and column.dtype.storage == "pyarrow":
             _pyarrow().array(column.array).validate(full=True)
@@ -201,10 +109,6 @@ def _schema(source: Source) -> Any:
         ) from exc
 
 
-def _header(source: Source) -> list[str]:
-    return list(_schema(source).names)
-
-
 def _errors_of_damage() -> tuple[type[Exception], ...]:
     """The exceptions that pyarrow raises for damaged files."""
     return (_pyarrow().ArrowException, OSError, ValueError, KeyError, TypeError)
@@ -216,26 +120,18 @@ def _damage_error(
     """The error for a damaged file, which names the first column with texts that are not UTF-8."""
     types = _pyarrow().types
     # The words of pyarrow differ between its versions, and some do not mention UTF-8.
-    broken = [
-        name
-        for name in columns
-        if (types.is_string(kind := schema.field(name).type) or types.is_large_string(kind))
-        and not _has_valid_texts(source, name)
-    ]
-    problem = f"column {broken[0]!r} has texts that are not UTF-8" if broken else _first_line(exc)
-    return source.error(f"this Parquet file is damaged: {problem}")
-
-
-def _has_valid_texts(source: Source, name: str) -> bool:
-    try:
-        column = _pyarrow().parquet.read_table(source.path_or_buffer(), columns=[name]).column(0)
-    except _errors_of_damage():  # other damage, of which `_damage_error` has the words
-        return True
-    try:
-        column.validate(full=True)
-    except _pyarrow().ArrowInvalid:
-        return False
-    return True
+    for name in columns:
+        kind = schema.field(name).type
+        if types.is_string(kind) or types.is_large_string(kind):
+            try:
+                table = _pyarrow().parquet.read_table(source.path_or_buffer(), columns=[name])
+                table.column(0).validate(full=True)
+            except _pyarrow().ArrowInvalid:
+                problem = f"column {name!r} has texts that are not UTF-8"
+                return source.error(f"this Parquet file is damaged: {problem}")
+            except _errors_of_damage():  # other damage, of which the exception has the words
+                continue
+    return source.error(f"this Parquet file is damaged: {_first_line(exc)}")
 
 
 def _first_line(exc: BaseException) -> str:
@@ -244,12 +140,9 @@ def _first_line(exc: BaseException) -> str:
 
 def _convert_decimals(frame: pd.DataFrame, schema: Any) -> pd.DataFrame:
     """The frame with floats in place of decimals, which databases write for 0.5."""
-    arrow = _pyarrow()
-    decimals = [
-        name
-        for name in frame.columns
-        if name in schema.names and arrow.types.is_decimal(schema.field(name).type)
-    ]
+    names = [str(name) for name in frame if name in schema.names]
+    is_decimal = _pyarrow().types.is_decimal
+    decimals = [name for name in names if is_decimal(schema.field(name).type)]
     return frame.astype(dict.fromkeys(decimals, "float64")) if decimals else frame
 
 
@@ -259,6 +152,6 @@ PARQUET = Reader(
     _recognise,
     read_parquet,
     ("columns", "decimal", "query_id"),
-    _header,
+    lambda source: list(source.once(_schema).names),
     "scores.parquet",
 )

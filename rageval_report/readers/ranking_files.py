@@ -1,4 +1,4 @@
-"""Files of rankings and judgments become what can be scored: TREC, BEIR, tables, JSON.
+"""Files of rankings and judgments become scores: TREC, BEIR, tables, JSON.
 
 A TREC or BEIR file in UTF-8 stays a path, because such a file is joined in parts and never held as
 a whole; any other becomes rows or a mapping.
@@ -7,7 +7,7 @@ a whole; any other becomes rows or a mapping.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -16,11 +16,29 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from rageval_report.errors import DataError, ReaderError, named
+from rageval_report.errors import (
+    AlignmentError,
+    DataError,
+    ReaderError,
+    check_choice,
+    named,
+)
+from rageval_report.files.inputs import STANDARD_INPUT, is_file_input
 from rageval_report.files.source import LARGE, Source
+from rageval_report.rankings.dialects import (
+    default_ranking_metrics,
+    ranked_metrics,
+    ranking_dialect,
+    tables_in_dialect,
+)
 from rageval_report.rankings.from_rows import IdRows, from_frame
+from rageval_report.rankings.inputs import DuplicateDocs
+from rageval_report.rankings.ranking_ids import doubts_about_rankings, match_ranking_ids
+from rageval_report.rankings.ranking_options import DEFAULT_METRICS, RankingOptions
+from rageval_report.rankings.score_tables import RankedScores, score_table_of_rankings
 from rageval_report.rankings.trec.bytes import Text, text_of
 from rageval_report.rankings.trec.files import read_beir_run, read_trec_qrels, read_trec_run
+from rageval_report.readers.base import ScoreFile
 from rageval_report.readers.cell_values import number_or_none
 from rageval_report.readers.delimited import best_delimiters
 from rageval_report.readers.ranking_kinds import (
@@ -37,6 +55,7 @@ from rageval_report.readers.ranking_kinds import (
     likely_kind,
 )
 from rageval_report.readers.table_files import read_table
+from rageval_report.scores.catalogue.dialects import DIALECT
 from rageval_report.scores.query_ids import first_named
 
 Values = Literal["scores", "ranks"]
@@ -69,17 +88,7 @@ _ROW_SCORES = (
 
 @dataclass(frozen=True, eq=False)
 class RankingFile:
-    """A file of rankings or judgments, ready to be scored.
-
-    Parameters
-    ----------
-    content : path, mapping, frame, or IdRows
-        What `rageval_report.rankings.score_tables.score_table_of_rankings` takes.
-    notes : tuple of str
-        What was guessed, such as ranks in place of scores; the notes of a run's source are apart.
-    tag : str, optional
-        The name that a TREC run gives itself.
-    """
+    """A file of rankings or judgments, ready to be scored."""
 
     content: object
     notes: tuple[str, ...] = ()
@@ -87,18 +96,7 @@ class RankingFile:
 
 
 def ranking_name(path: str | Path) -> str:
-    """The name of a pipeline, from the name of its ranking file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; "-" is standard input.
-
-    Examples
-    --------
-    >>> ranking_name("runs/bm25.run.gz"), ranking_name("input.bm25"), ranking_name("bm25.b0.4.txt")
-    ('bm25', 'input.bm25', 'bm25.b0.4')
-    """
+    """The name of a pipeline, from the name of its ranking file."""
     if str(path) == "-":
         return "stdin"
     name = Path(path)
@@ -108,21 +106,7 @@ def ranking_name(path: str | Path) -> str:
 
 
 def run_file(source: Source, values: Values | None = None) -> RankingFile:
-    """The ranking in a file.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    values : {"scores", "ranks"}, optional
-        What the numbers of a file without column names are; if omitted, numbers that count 1, 2, 3
-        in every query are ranks, with a note.
-
-    Raises
-    ------
-    ReaderError
-        If the file holds judgments or no ranking, or a line cannot be read.
-    """
+    """The ranking in a file."""
     kind = likely_kind(source)
     if kind is not None and kind.side == "judgments":
         raise source.error(
@@ -143,18 +127,7 @@ def run_file(source: Source, values: Values | None = None) -> RankingFile:
 
 
 def judgments_file(source: Source) -> RankingFile:
-    """The judgments in a file.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-
-    Raises
-    ------
-    ReaderError
-        If the file holds a ranking or no judgments, or a line cannot be read.
-    """
+    """The judgments in a file."""
     kind = likely_kind(source)
     if kind is not None and kind.side == "run":
         raise source.error(
@@ -427,3 +400,176 @@ def _rows_of(
     if lines is None:
         return rows
     return replace(rows, path=source.name, line=np.array(lines))
+
+
+# -- scoring
+
+# Grades are few: 0 to 4 in TREC's newest tracks, up to 5 elsewhere.
+_MOST_GRADES = 6
+_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+
+
+def score_file_of_ranking(
+    source: Source, metrics: object, duplicates: DuplicateDocs, options: RankingOptions
+) -> ScoreFile:
+    """The scores of a ranking, with the options of `read_rankings`."""
+    settled: dict[str, Any] = {
+        "ties": options.get("ties"),
+        "relevance_level": _number(options.get("relevance_level")),
+        "no_relevant": options.get("no_relevant"),
+    }
+    drop_self = _truth(options.get("drop_self"))
+    system = ranking_dialect(options.get("dialect"))
+    listed = _names(metrics)
+    names, known = listed or list(DEFAULT_METRICS), {}
+    if system is not None:
+        # Files of every kind are read with duplicates="error" unless somebody says otherwise.
+        own = None if duplicates == "error" else duplicates
+        settled = dict(system.settle(duplicates=own, **settled))
+        duplicates = settled.pop("duplicates") or "error"
+        known = ranked_metrics(listed or default_ranking_metrics(system), system)
+        names = list(dict.fromkeys(metric.known_as for metric in known.values()))
+    every = {**settled, "drop_self": drop_self}
+    chosen = {name: value for name, value in every.items() if value is not None}
+    values = options.get("values")
+    if values is not None:
+        check_choice("values", values, VALUES)
+    run, judgments = run_file(source, values), _judgments(options["qrels"], source)
+    match_notes = []
+    match_ids = options.get("match_ids", ())
+    if match_ids:
+        run_table, judged_table, note = match_ranking_ids(run.content, judgments.content, match_ids)
+        run, judgments = replace(run, content=run_table), replace(judgments, content=judged_table)
+        match_notes = [note]
+    try:
+        ranked = score_table_of_rankings(
+            run.content, judgments.content, names, duplicates=duplicates, **chosen
+        )
+    except (ReaderError, AlignmentError):
+        raise
+    except DataError as exc:
+        raise source.error(str(exc)) from exc
+    if system is not None:
+        scores, details = tables_in_dialect(ranked.scores, ranked.details, known)
+        ranked = replace(ranked, scores=scores, details=details)
+        chosen = {} if drop_self is None else {"drop_self": drop_self}  # its note has the others
+    columns = tuple(map(str, ranked.scores))
+    default_note = (
+        f"no metrics were named; computed: {', '.join(columns)}. Name others with metrics=[...]"
+    )
+    # The settings that can move a number, if they are not the usual ones.
+    settings_note = "scored with " + ", ".join(f"{name} {value}" for name, value in chosen.items())
+    notes = (
+        *(() if system is None else (system.note,)),
+        *match_notes,
+        *run.notes,
+        *(f"qrels: {note}" for note in judgments.notes),
+        *(() if listed else (default_note,)),
+        *((settings_note,) if chosen else ()),
+        *_doubts(run, judgments, ranked),
+        *ranked.notes,
+    )
+    config = {} if run.tag is None else {"tag": run.tag}
+    if system is not None:
+        config[DIALECT] = system.name
+    frame = pd.concat([ranked.details, ranked.scores], axis=1).reset_index()
+    name = source.stem if source.folder is None else ranking_name(source.name)
+    return ScoreFile(frame, name, metrics=known, metric_columns=columns, notes=notes, config=config)
+
+
+def _judgments(qrels: object, run: Source) -> RankingFile:
+    """The judgments, in whatever form they are."""
+    if not is_file_input(qrels):
+        return RankingFile(qrels)
+    if str(qrels) == STANDARD_INPUT and run.is_standard_input:
+        raise run.error("standard input can be read once only; name a file for the judgments")
+    source = Source(qrels)
+    if None not in (source.folder, run.folder) and Path(source.name).samefile(run.name):
+        raise run.error("the run and the judgments are the same file; name two files")
+    return judgments_file(source)
+
+
+def _names(metrics: object) -> list[str]:
+    """The metrics to compute; none if the caller leaves the choice to us."""
+    if metrics is None:
+        return []
+    if isinstance(metrics, str):
+        return [metrics]
+    return [str(name) for name in metrics] if isinstance(metrics, Iterable) else []
+
+
+# -- options, which the command line passes as texts
+
+
+def _number(level: float | str | None) -> float | None:
+    if not isinstance(level, str):
+        return level
+    try:
+        return float(level)
+    except ValueError as exc:
+        raise DataError(f"relevance_level must be a number > 0; got {level!r}") from exc
+
+
+def _truth(flag: bool | str | None) -> bool | None:
+    if not isinstance(flag, str):
+        return flag
+    check_choice("drop_self", flag.lower(), (*_TRUE, *_FALSE))
+    return flag.lower() in _TRUE
+
+
+# -- doubts
+
+
+def _doubts(run: RankingFile, judgments: RankingFile, ranked: RankedScores) -> Iterator[str]:
+    """What looks wrong, although every line can be read."""
+    few = _few_whole_numbers(run.content)
+    if few:
+        yield (
+            f"the scores of the run are only the whole numbers {few[0]} to {few[-1]}: if the file "
+            "holds judgments, exchange run and qrels"
+        )
+    doubts = doubts_about_rankings(
+        run.content, judgments.content, ranked.hits, list(ranked.scores.index)
+    )
+    yield from (doubt.note for doubt in doubts)
+    judged = [column for column in ranked.details if str(column).startswith("n_judged")]
+    if not doubts and judged and not ranked.details[judged].to_numpy().any():
+        ids = [_first_document(content) for content in (run.content, judgments.content)]
+        examples = f": {ids[0]!r} in the run, {ids[1]!r} in the judgments" if all(ids) else ""
+        yield (
+            "no retrieved document within the cutoffs is judged; are document ids written "
+            f"differently{examples}?"
+        )
+
+
+def _few_whole_numbers(content: object) -> list[int]:
+    """The scores of a run, if they look like grades: few, and whole; else none."""
+    if isinstance(content, IdRows):
+        values = content.value
+    elif isinstance(content, Mapping):
+        docs = [docs for docs in content.values() if isinstance(docs, Mapping)]
+        try:
+            values = np.array([value for row in docs for value in row.values()], np.float64)
+        except OverflowError:  # a score that no float holds is not a grade
+            return []
+    else:
+        return []
+    distinct = np.unique(values)
+    are_grades = (
+        0 < len(distinct) <= min(_MOST_GRADES, len(values) // 2)
+        and ((distinct == np.round(distinct)) & (distinct >= 0) & (distinct < _MOST_GRADES)).all()
+    )
+    return [int(value) for value in distinct] if are_grades else []
+
+
+def _first_document(content: object) -> str | None:
+    """The id of some document, to show how ids are written."""
+    if isinstance(content, IdRows):
+        return content.document(0)
+    if isinstance(content, Mapping):
+        docs = next(iter(content.values()), None)
+        return str(next(iter(docs), "")) if isinstance(docs, Iterable) else None
+    if isinstance(content, Path):
+        words = (first_lines(Source(content)) or [""])[0].split()
+        return words[2] if len(words) > 2 else None
+    return None

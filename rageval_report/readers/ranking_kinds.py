@@ -32,17 +32,7 @@ _BESIDE = ("iteration", "iter", "q0", "tag", "run", "run_id", "run_name", "syste
 
 @dataclass(frozen=True)
 class RankingKind:
-    """What a file of rankings or judgments holds.
-
-    Parameters
-    ----------
-    what : str
-        The kind in words, such as "a TREC run".
-    side : {"run", "judgments", "either", "neither"}
-        Whether it can be scored, or scored against.
-    form : {"trec", "three columns", "table", "json", "means"}
-        How it is written.
-    """
+    """What a file of rankings or judgments holds."""
 
     what: str
     side: RankingSide
@@ -60,13 +50,7 @@ MEANS = RankingKind("BEIR's means over all queries", "neither", "means")
 
 
 def sure_kind(source: Source) -> RankingKind | None:
-    """The kind of a file that can be nothing but rankings, judgments or means; else None.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    """
+    """The kind of a file that can be nothing but rankings, judgments or means; else None."""
     if source.starts_like_json:
         document = source.document_or_none()
         if _are_means(document):
@@ -82,13 +66,7 @@ def sure_kind(source: Source) -> RankingKind | None:
 
 
 def likely_kind(source: Source) -> RankingKind | None:
-    """The kind of a file of which the user says that it holds rankings or judgments.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    """
+    """The kind of a file of which the user says that it holds rankings or judgments."""
     kind = sure_kind(source)
     if kind is not None:
         return kind
@@ -105,13 +83,7 @@ def likely_kind(source: Source) -> RankingKind | None:
 
 
 def first_lines(source: Source) -> list[str]:
-    """The first lines that are not comments, without the last, which may be cut.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    """
+    """The first lines that are not comments, without the last, which may be cut."""
     if not source.is_text:
         return []
     every = head_text(source.head).splitlines()
@@ -120,13 +92,7 @@ def first_lines(source: Source) -> list[str]:
 
 
 def first_line_number(source: Source) -> int | None:
-    """The number of the first line that is not a comment, from 1; None if the file is not text.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    """
+    """The number of the first line that is not a comment, from 1; None if the file is not text."""
     if not source.is_text:
         return None
     lines = head_text(source.head).splitlines()
@@ -134,13 +100,7 @@ def first_line_number(source: Source) -> int | None:
 
 
 def rows_of_numbers(document: object) -> Mapping[str, Mapping[str, float]]:
-    """The document, if it is an object of objects of numbers; else an empty one.
-
-    Parameters
-    ----------
-    document : object
-        A JSON document.
-    """
+    """The document, if it is an object of objects of numbers; else an empty one."""
     if not isinstance(document, dict):
         return {}
     rows = document.values()
@@ -151,13 +111,7 @@ def rows_of_numbers(document: object) -> Mapping[str, Mapping[str, float]]:
 
 
 def differ_in_documents(rows: Mapping[str, Mapping[str, float]]) -> bool:
-    """Whether no key is in all rows: queries have different documents, but the same measures.
-
-    Parameters
-    ----------
-    rows : mapping
-        Numbers by key, by query.
-    """
+    """Whether no key is in all rows: queries have different documents, but the same measures."""
     keys = {frozenset(row) for row in islice(rows.values(), _SAMPLE)}
     return len(keys) > 1 and len(frozenset.intersection(*keys)) == 0
 
@@ -184,13 +138,7 @@ def _is_list_of_documents(row: object) -> bool:
 
 
 def is_document_id(value: object) -> bool:
-    """Whether a value of a JSON list can be the id of a document.
-
-    Parameters
-    ----------
-    value : object
-        The value.
-    """
+    """Whether a value of a JSON list can be the id of a document."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
@@ -207,13 +155,7 @@ def _are_means(document: object) -> bool:
 
 
 def is_json_number(value: object) -> bool:
-    """Whether a value of a JSON document is a number.
-
-    Parameters
-    ----------
-    value : object
-        The value.
-    """
+    """Whether a value of a JSON document is a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

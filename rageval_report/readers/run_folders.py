@@ -26,21 +26,7 @@ RESULT_FILES = (
 
 
 def results_file(value: T) -> T | Path:
-    """The file of results in a run folder; anything but a folder as it is.
-
-    Raises
-    ------
-    ReaderError
-        If the folder holds no such file, or several: with the names of its files.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "eval_results.jsonl").write_text("{}")
-    ...     results_file(folder).name, results_file("run.csv")
-    ('eval_results.jsonl', 'run.csv')
-    """
+    """The file of results in a run folder; anything but a folder as it is."""
     if not isinstance(value, str | os.PathLike):
         return value
     path = Path(value)

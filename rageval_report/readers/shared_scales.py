@@ -6,9 +6,11 @@ scale, or something is wrong. Each pipeline alone would look right.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, pairwise
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -46,19 +48,6 @@ def share_scales(
 ) -> list[ScoreFile]:
     """The pipelines of a file, with the scores of each metric on one scale.
 
-    Parameters
-    ----------
-    files : sequence of ScoreFile
-        The pipelines.
-    source : Source
-        The file, for errors.
-    query_id : str, optional
-        The column of ids.
-    roles : mapping of str to str, optional
-        The roles that the caller states.
-    metrics : iterable of str, or mapping, optional
-        The metrics that the caller names or describes.
-
     Raises
     ------
     ReaderError
@@ -67,268 +56,227 @@ def share_scales(
     # A saved evaluation states its bounds; with one pipeline `score_table` sees the whole column.
     if len(files) < 2 or any(file.written_by for file in files):
         return list(files)
-    described = (*(file.metrics for file in files), metrics)
-    pipelines = _Pipelines(files, query_id, stated_bounds(*described), Catalogue())
+    bounds = stated_bounds(*(file.metrics for file in files), metrics)
+    catalogue = Catalogue()
     shared = list(files)
     try:
-        for label in pipelines.metric_labels(roles or {}, metrics):
-            shared = _share_column(shared, pipelines, label)
+        for label in _metric_labels(files, query_id, roles or {}, metrics, catalogue):
+            column = _SharedColumn(
+                label,
+                [file for file in shared if label in file.frame],
+                query_id,
+                bounds.get(normalise_name(label)),
+                catalogue.search(label),
+            )
+            changed = column.files_on_one_scale()
+            shared = [changed.get(file.pipeline, file) for file in shared]
     except DataError as exc:
         raise source.error(str(exc)) from exc
     return shared
 
 
-@dataclass(frozen=True, eq=False)
-class _Pipelines:
-    """The pipelines of a file, and what is stated about their metrics."""
+def _metric_labels(
+    files: Sequence[ScoreFile],
+    query_id: str | None,
+    roles: Roles,
+    metrics: object,
+    catalogue: Catalogue,
+) -> Iterator[str]:
+    """The columns of several pipelines that may be metrics."""
+    counts = Counter(str(label) for file in files for label in file.frame)
+    is_list = isinstance(metrics, Iterable) and not isinstance(metrics, Mapping)
+    names = {normalise_name(str(name)) for name in metrics} if is_list else set()  # type: ignore[attr-defined]
+    keys = {_id_column(file.frame, query_id) for file in files}
+    keys |= {column for file in files for column in file.pipeline_columns}
+    for label, n_files in counts.items():
+        role = roles.get(label)
+        if n_files < 2 or role not in (None, "metric") or label in keys:
+            continue
+        # Whether the format of the file leaves open that the column is a metric.
+        is_open = any(file.metric_columns is None or label in file.metric_columns for file in files)
+        cells = [file.frame[label] for file in files if label in file.frame]
+        if (
+            role == "metric"
+            or normalise_name(label) in names
+            or (
+                is_open
+                and state_column_kind(label, list(counts)) is None
+                and may_be_metric(pd.concat(cells, ignore_index=True).rename(label), catalogue)
+            )
+        ):
+            yield label
 
+
+def _id_column(frame: pd.DataFrame, query_id: str | None) -> str | None:
+    key = query_id or QUERY_ID
+    return key if key in frame else id_column_of(frame.columns) or question_text(frame)
+
+
+@dataclass(frozen=True, eq=False)
+class _SharedColumn:
+    """A column of several pipelines, and what is stated and known about its metric."""
+
+    label: str
     files: Sequence[ScoreFile]
     query_id: str | None
-    bounds: Mapping[str, ScoreRange]
-    catalogue: Catalogue
+    bounds: ScoreRange | None
+    known: Metric | None
 
-    def metric_labels(self, roles: Roles, metrics: object) -> Iterator[str]:
-        """The columns of several pipelines that may be metrics."""
-        counts: dict[str, int] = {}
-        for file in self.files:
-            for label in map(str, file.frame.columns):
-                counts[label] = counts.get(label, 0) + 1
-        labels = list(counts)
-        listed = (
-            metrics if isinstance(metrics, Iterable) and not isinstance(metrics, Mapping) else None
-        )
-        names = None if listed is None else {normalise_name(str(name)) for name in listed}
-        for label, n_files in counts.items():
-            role = roles.get(label)
-            if n_files < 2 or role not in (None, "metric") or self._is_key(label):
-                continue
-            is_listed = role == "metric" or (names is not None and normalise_name(label) in names)
-            if is_listed or (
-                state_column_kind(label, labels) is None
-                and self._is_in_format(label)
-                and may_be_metric(self._cells(label), self.catalogue)
-            ):
-                yield label
+    @cached_property
+    def parts(self) -> list[pd.Series]:
+        """The cells of each pipeline."""
+        return [file.frame[self.label] for file in self.files]
 
-    def _is_key(self, label: str) -> bool:
-        """Whether a column holds ids or names pipelines."""
-        return any(
-            label in file.pipeline_columns or label == self._id_column(file.frame)
-            for file in self.files
-        )
+    @cached_property
+    def ids(self) -> list[pd.Series]:
+        """The query ids of each pipeline."""
+        frames = [file.frame for file in self.files]
+        columns = [_id_column(frame, self.query_id) for frame in frames]
+        ids = [
+            frame.index.to_series() if column is None else frame[column]
+            for frame, column in zip(frames, columns, strict=True)
+        ]
+        return [part.reset_index(drop=True) for part in ids]
 
-    def _is_in_format(self, label: str) -> bool:
-        """Whether the format of the file leaves open that the column is a metric."""
-        return any(
-            file.metric_columns is None or label in file.metric_columns for file in self.files
-        )
+    @cached_property
+    def places(self) -> pd.Series:
+        """The query and the pipeline of each cell."""
+        names = [file.pipeline for file in self.files]
+        pairs = zip(names, self.ids, strict=True)
+        return pd.Series([f"{query} of {name}" for name, ids in pairs for query in ids.tolist()])
 
-    def _id_column(self, frame: pd.DataFrame) -> str | None:
-        key = self.query_id or QUERY_ID
-        return key if key in frame else id_column_of(frame.columns) or question_text(frame)
+    def files_on_one_scale(self) -> dict[str, ScoreFile]:
+        """The files that change, by pipeline."""
+        parts, notes, scale = self.parts, [], None
+        if all(pd.api.types.is_numeric_dtype(part.dtype) for part in parts):
+            numbers = [numbers_of(part) for part in parts]
+        else:
+            whole, alone = self._read_texts()
+            numbers = np.split(whole.numbers, np.cumsum([len(part) for part in parts])[:-1])
+            is_same = [
+                part is not None and np.array_equal(part.numbers, together, equal_nan=True)
+                for part, together in zip(alone, numbers, strict=True)
+            ]
+            if not all(is_same):
+                parts = [_with_numbers(*pair) for pair in zip(parts, numbers, strict=True)]
+                self._check_replaced(parts, whole.numbers)
+                notes = list(whole.notes)
+            scale = self._written_scale(alone, whole.numbers)
+        if self.bounds is None and scale is None:
+            scale, note = self._fitted_scale(numbers)
+            notes += [note] if note else []
+        if scale is None and not notes:
+            return {}
+        scales = {} if scale is None else {normalise_name(self.label): scale}
+        return {
+            file.pipeline: replace(
+                file,
+                frame=file.frame.assign(**{self.label: part}),
+                notes=(*file.notes, *notes),
+                scales={**file.scales, **scales},
+            )
+            for file, part in zip(self.files, parts, strict=True)
+        }
 
-    def _cells(self, label: str) -> pd.Series:
-        parts = [file.frame[label] for file in self.files if label in file.frame]
-        return pd.concat(parts, ignore_index=True).rename(label)
-
-    def ids_of_parts(self, label: str) -> list[pd.Series]:
-        """The query ids of each pipeline that has a column."""
-        parts = []
-        for file in self.files:
-            if label in file.frame:
-                column = self._id_column(file.frame)
-                ids = file.frame.index.to_series() if column is None else file.frame[column]
-                parts.append(ids.reset_index(drop=True))
-        return parts
-
-    def places(self, label: str) -> list[str]:
-        """The query and the pipeline of each cell of a column."""
-        names = [file.pipeline for file in self.files if label in file.frame]
-        parts = zip(names, self.ids_of_parts(label), strict=True)
-        return [f"{query} of {name}" for name, ids in parts for query in ids.tolist()]
-
-
-def _share_column(files: list[ScoreFile], pipelines: _Pipelines, label: str) -> list[ScoreFile]:
-    """The files with one column on one scale."""
-    holders = [file for file in files if label in file.frame]
-    parts = [file.frame[label] for file in holders]
-    known = pipelines.catalogue.search(label)
-    notes: list[str] = []
-    scale = None
-    if all(pd.api.types.is_numeric_dtype(part.dtype) for part in parts):
-        numbers = [numbers_of(part) for part in parts]
-    else:
-        whole, alone = _read_texts(parts, pipelines, label, known)
-        numbers = _divide(whole.numbers, parts)
-        if any(_differs(*pair) for pair in zip(alone, numbers, strict=True)):
-            parts = [_with_numbers(*pair) for pair in zip(parts, numbers, strict=True)]
-            _check_replaced(parts, numbers, pipelines, label)
-            notes += whole.notes
-        scale = _written_scale(alone, numbers, pipelines, label)
-    if normalise_name(label) not in pipelines.bounds and scale is None:
-        scale, note = _fitted_scale(numbers, pipelines, label, known)
-        notes += [note] if note else []
-    if scale is None and not notes:
-        return files
-    changed = {
-        file.pipeline: replace(
-            file,
-            frame=file.frame.assign(**{label: part}),
-            notes=(*file.notes, *notes),
-            scales={**file.scales, **({normalise_name(label): scale} if scale else {})},
-        )
-        for file, part in zip(holders, parts, strict=True)
-    }
-    return [changed.get(file.pipeline, file) for file in files]
-
-
-# -- texts
-
-
-def _read_texts(
-    parts: list[pd.Series], pipelines: _Pipelines, label: str, known: Metric | None
-) -> tuple[ParsedCells, list[ParsedCells | None]]:
-    """The cells of all pipelines read together, and those of each pipeline read alone."""
-    bounds = pipelines.bounds.get(normalise_name(label))
-    of_metric = None if known is None else known.bounds
-    cells = [part.tolist() for part in parts]
-    columns = [
-        CellColumn(label, ids.tolist(), bounds, of_metric) for ids in pipelines.ids_of_parts(label)
-    ]
-    places = pipelines.places(label)
-    try:
-        whole = read_cells(chain.from_iterable(cells), CellColumn(label, places, bounds, of_metric))
-    except DataError:
-        # A doubt within one pipeline is that pipeline's.
-        for part, column in zip(cells, columns, strict=True):
-            read_cells(part, column)
-        raise
-    alone: list[ParsedCells | None] = []
-    for part, column in zip(cells, columns, strict=True):
+    def _read_texts(self) -> tuple[ParsedCells, list[ParsedCells | None]]:
+        """The cells of all pipelines read together, and those of each pipeline read alone."""
+        of_metric = None if self.known is None else self.known.bounds
+        cells = [part.tolist() for part in self.parts]
+        columns = [CellColumn(self.label, ids.tolist(), self.bounds, of_metric) for ids in self.ids]
+        column = CellColumn(self.label, self.places.tolist(), self.bounds, of_metric)
         try:
-            alone.append(read_cells(part, column))
-        except DataError:  # the other pipelines decide what is doubtful in this one
-            alone.append(None)
-    return whole, alone
+            whole = read_cells(chain.from_iterable(cells), column)
+        except DataError:
+            # A doubt within one pipeline is that pipeline's.
+            for part, own in zip(cells, columns, strict=True):
+                read_cells(part, own)
+            raise
+        alone: list[ParsedCells | None] = []
+        for part, own in zip(cells, columns, strict=True):
+            try:
+                alone.append(read_cells(part, own))
+            except DataError:  # the other pipelines decide what is doubtful in this one
+                alone.append(None)
+        return whole, alone
 
+    def _check_replaced(self, parts: Sequence[pd.Series], together: FloatArray) -> None:
+        """Refuse scores within objects or lists that their pipeline alone would read otherwise."""
+        replaced = np.concatenate([read_cells(part.tolist()).numbers for part in parts])
+        differing = np.flatnonzero((replaced != together) & ~np.isnan(together))
+        if len(differing):
+            row = int(differing[0])
+            raise DataError(
+                f"metric {self.label!r}: the pipelines write its scores in different ways, and the "
+                f"cell at {self.places[row]!r} may be {replaced[row]:g} or {together[row]:g}. "
+                "Write all scores in one way"
+            )
 
-def _divide(numbers: FloatArray, parts: Sequence[pd.Series]) -> list[FloatArray]:
-    """The numbers of each part."""
-    ends = accumulate((len(part) for part in parts), initial=0)
-    return [numbers[start:end] for start, end in pairwise(ends)]
+    def _written_scale(
+        self, alone: Sequence[ParsedCells | None], together: FloatArray
+    ) -> SharedScale | None:
+        """The range that is written beside the marks of some pipelines, if all marks lie in it."""
+        written = {part.scale for part in alone if part is not None and part.scale is not None}
+        if not written or self.bounds is not None:
+            return None
+        low, high = next(iter(written))
+        outside = np.flatnonzero((together < low) | (together > high))
+        if len(written) > 1 or len(outside):
+            inside = np.flatnonzero((together >= low) & (together <= high))
+            rows = int(inside[0]), int(outside[0] if len(outside) else inside[-1])
+            refuse_two_scales(self.label, together, self.places, *rows)
+        return SharedScale("ordinal", (low, high))
 
+    def _fitted_scale(self, numbers: Sequence[FloatArray]) -> tuple[SharedScale | None, str | None]:
+        """The scale of all pipelines where one alone would have another one, and a note."""
+        if self.known is None:
+            return self._inferred_scale(numbers), None
+        tops = [float(np.fmax.reduce(part)) for part in numbers if len(part)]
+        if self.known.bounds != _UNIT or not any(top >= _LEAST_TOP for top in tops):
+            return None, None
+        try:
+            fitted = fit_scale(self.known, np.concatenate(numbers), self.places, is_known=True)
+        except DataError:
+            # Two scales within one pipeline are that pipeline's.
+            for part, ids in zip(numbers, self.ids, strict=True):
+                fit_scale(self.known, part, ids, is_known=True)
+            raise
+        bounds = fitted.metric.bounds
+        if bounds is None or bounds == self.known.bounds:  # the check of the bounds refuses it
+            return None, None
+        return SharedScale(fitted.metric.kind, bounds), fitted.note
 
-def _differs(alone: ParsedCells | None, together: FloatArray) -> bool:
-    return alone is None or not np.array_equal(alone.numbers, together, equal_nan=True)
+    def _inferred_scale(self, numbers: Sequence[FloatArray]) -> SharedScale | None:
+        """The scale of an unknown metric, if a pipeline alone would have another one."""
+        name = normalise_name(self.label)
+        scored = [part for part in numbers if not np.isnan(part).all()]
+        together = np.concatenate(numbers)
+        whole = infer_metric(name, together)
+        alone = [infer_metric(name, part) for part in scored]
+        if all((metric.kind, metric.bounds) == (whole.kind, whole.bounds) for metric in alone):
+            return None
+        are_shares = any((each.kind, each.bounds) == ("proportion", _UNIT) for each in alone)
+        are_large = any(
+            metric.bounds is None and bool(np.nanmedian(part) >= _LEAST_TOP)
+            for metric, part in zip(alone, scored, strict=True)
+        )
+        # One pipeline has shares of 1, and another one mostly numbers over 2.
+        if are_shares and are_large:
+            is_share = (together > 0) & (together < 1)
+            rows = int(np.flatnonzero(is_share)[0]), int(np.nanargmax(together))
+            refuse_two_scales(name, together, self.places, *rows)
+        return SharedScale(whole.kind, whole.bounds)
 
 
 def _with_numbers(cells: pd.Series, numbers: FloatArray) -> pd.Series:
     """The cells with numbers in place of the texts that spell them."""
     values = [
-        float(number)
-        if not np.isnan(number) and isinstance(cell, str | int | float) and _is_number(cell)
-        else cell
+        float(number) if not np.isnan(number) and _is_number(cell) else cell
         for cell, number in zip(cells.tolist(), numbers, strict=True)
     ]
     return pd.Series(values, index=cells.index, name=cells.name, dtype=object)
 
 
-def _is_number(cell: str | float) -> bool:
+def _is_number(cell: object) -> bool:
     if isinstance(cell, str):
         return parse_numeral(cell) is not None
-    return not isinstance(cell, bool)
-
-
-def _check_replaced(
-    parts: Sequence[pd.Series],
-    numbers: Sequence[FloatArray],
-    pipelines: _Pipelines,
-    label: str,
-) -> None:
-    """Refuse scores within objects or lists that their pipeline alone would read otherwise."""
-    replaced = np.concatenate([read_cells(part.tolist()).numbers for part in parts])
-    together = np.concatenate(numbers)
-    differing = np.flatnonzero((replaced != together) & ~np.isnan(together))
-    if len(differing):
-        row = int(differing[0])
-        raise DataError(
-            f"metric {label!r}: the pipelines write its scores in different ways, and the cell at "
-            f"{pipelines.places(label)[row]!r} may be {replaced[row]:g} or {together[row]:g}. "
-            "Write all scores in one way"
-        )
-
-
-def _written_scale(
-    alone: Sequence[ParsedCells | None],
-    numbers: Sequence[FloatArray],
-    pipelines: _Pipelines,
-    label: str,
-) -> SharedScale | None:
-    """The range that is written beside the marks of some pipelines, if all marks lie in it."""
-    written = {part.scale for part in alone if part is not None and part.scale is not None}
-    if not written or normalise_name(label) in pipelines.bounds:
-        return None
-    low, high = next(iter(written))
-    together = np.concatenate(numbers)
-    outside = np.flatnonzero((together < low) | (together > high))
-    if len(written) > 1 or len(outside):
-        places = pd.Series(pipelines.places(label))
-        inside = np.flatnonzero((together >= low) & (together <= high))
-        rows = int(inside[0]), int(outside[0] if len(outside) else inside[-1])
-        refuse_two_scales(label, together, places, *rows)
-    return SharedScale("ordinal", (low, high))
-
-
-# -- numbers
-
-
-def _fitted_scale(
-    numbers: Sequence[FloatArray], pipelines: _Pipelines, label: str, known: Metric | None
-) -> tuple[SharedScale | None, str | None]:
-    """The scale of all pipelines where a pipeline alone would have another one, and a note."""
-    if known is None:
-        return _inferred_scale(numbers, pipelines, label), None
-    tops = [float(np.fmax.reduce(part)) for part in numbers if len(part)]
-    if known.bounds != _UNIT or not any(top >= _LEAST_TOP for top in tops):
-        return None, None
-    places = pd.Series(pipelines.places(label))
-    try:
-        fitted = fit_scale(known, np.concatenate(numbers), places, is_known=True)
-    except DataError:
-        # Two scales within one pipeline are that pipeline's.
-        for part, ids in zip(numbers, pipelines.ids_of_parts(label), strict=True):
-            fit_scale(known, part, ids, is_known=True)
-        raise
-    bounds = fitted.metric.bounds
-    if bounds is None or bounds == known.bounds:  # the check of the bounds refuses it
-        return None, None
-    return SharedScale(fitted.metric.kind, bounds), fitted.note
-
-
-def _inferred_scale(
-    numbers: Sequence[FloatArray], pipelines: _Pipelines, label: str
-) -> SharedScale | None:
-    """The scale of an unknown metric, if a pipeline alone would have another one.
-
-    Raises
-    ------
-    DataError
-        If one pipeline has shares of 1, and another one mostly numbers over 2.
-    """
-    name = normalise_name(label)
-    scored = [part for part in numbers if not np.isnan(part).all()]
-    together = np.concatenate(numbers)
-    whole = infer_metric(name, together)
-    alone = [infer_metric(name, part) for part in scored]
-    if all((metric.kind, metric.bounds) == (whole.kind, whole.bounds) for metric in alone):
-        return None
-    shares = [metric.kind == "proportion" and metric.bounds == _UNIT for metric in alone]
-    large = [
-        metric.bounds is None and bool(np.nanmedian(part) >= _LEAST_TOP)
-        for metric, part in zip(alone, scored, strict=True)
-    ]
-    if any(shares) and any(large):
-        is_share = (together > 0) & (together < 1)
-        rows = int(np.flatnonzero(is_share)[0]), int(np.nanargmax(together))
-        refuse_two_scales(name, together, pd.Series(pipelines.places(label)), *rows)
-    return SharedScale(whole.kind, whole.bounds)
+    return isinstance(cell, int | float) and not isinstance(cell, bool)

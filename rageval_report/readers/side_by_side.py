@@ -109,19 +109,7 @@ def _is_certain(sides: _PipelinePair, header: Sequence[str]) -> bool:
 
 
 def doubt_of_sides(header: Sequence[str]) -> list[str]:
-    """A note if the columns of a plain table may be those of two pipelines.
-
-    Parameters
-    ----------
-    header : sequence of str
-        The names of the columns.
-
-    Examples
-    --------
-    >>> [note] = doubt_of_sides(["query_id", "strict_mrr", "lenient_mrr"])
-    >>> note[:57]
-    "'strict_mrr', 'lenient_mrr' are read as metrics of one pi"
-    """
+    """A note if the columns of a plain table may be those of two pipelines."""
     sides = _sides_of(header)
     if sides is None or _is_certain(sides, header):
         return []
@@ -146,43 +134,7 @@ def read_side_by_side(
     query_id: str | None = None,
     runs: str | Iterable[str] | None = None,
 ) -> list[ScoreFile]:
-    """Read a table of two pipelines whose names are the prefixes of their columns.
-
-    Both pipelines get the question and what else belongs to the query. Other details without a
-    prefix are those of the first pipeline.
-
-    Parameters
-    ----------
-    source : Source
-        The table.
-    columns : iterable of str, optional
-        The columns to read besides the ids, as they are in the file.
-    query_id : str, optional
-        The column of ids.
-    runs : str or iterable of str, optional
-        The names of the two pipelines; if omitted, the prefixes decide.
-
-    Raises
-    ------
-    ReaderError
-        If the table is broken, or has no such columns.
-    DataError
-        If `runs` does not have two names.
-
-    Examples
-    --------
-    >>> from rageval_report import RAGPipelineEvaluation
-    >>> old = RAGPipelineEvaluation("bm25", {"query_id": ["a"], "mrr": [0.5], "sas": [0.25]})
-    >>> new = RAGPipelineEvaluation("hyde", {"query_id": ["a"], "mrr": [1.0], "sas": [0.75]})
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "both.csv"
-    ...     _ = old.comparative_detailed_report(new, output_format="csv", csv_file=path)
-    ...     files = read_side_by_side(Source(path))
-    >>> [(file.pipeline, file.frame["mrr"].tolist()) for file in files]
-    [('bm25', [0.5]), ('hyde', [1.0])]
-    """
+    """Read a table of two pipelines whose names are the prefixes of their columns."""
     header = header_of(source)
     sides = _sides_by_name(header, runs) if runs is not None else _sides_of(header)
     if sides is None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
-from weakref import WeakKeyDictionary
 
 import pandas as pd
 
@@ -19,26 +18,20 @@ from rageval_report.readers.base import ACCEPTED, Reader, ScoreFile
 from rageval_report.readers.delimited import CSV, TSV
 from rageval_report.readers.excel import EXCEL
 from rageval_report.readers.json_shapes import ShapeError
-from rageval_report.readers.json_table import JSON
-from rageval_report.readers.jsonl import JSONL
+from rageval_report.readers.json_table import JSON, JSONL
 from rageval_report.readers.parquet import PARQUET
 from rageval_report.readers.table_inputs import FRAME, TableSource
 
 # The readers of plain tables: those with a `header`.
 CONTAINERS: tuple[Reader, ...] = (CSV, TSV, JSON, JSONL, PARQUET, EXCEL)
 
-# Every dialect looks at the same header, so it is read once per file.
-_HEADERS: WeakKeyDictionary[Source, tuple[str, ...]] = WeakKeyDictionary()
-
 
 def container_of(source: Source) -> Reader | None:
-    """The reader for the kind of file that holds a table; None if the file is not a table.
+    """The reader for the kind of file that holds a table; None if the file is not a table."""
+    return source.once(_container_of)
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    """
+
+def _container_of(source: Source) -> Reader | None:
     if isinstance(source, TableSource):
         return FRAME
     marks = [(reader.recognise(source), reader) for reader in CONTAINERS]
@@ -47,42 +40,22 @@ def container_of(source: Source) -> Reader | None:
 
 
 def header_of(source: Source) -> tuple[str, ...]:
-    """The names of a table's columns; none if the file is not a table or cannot be read.
+    """The names of a table's columns; none if the file is not a table or cannot be read."""
+    return source.once(_header_of)
 
-    Parameters
-    ----------
-    source : Source
-        The file; the names are cached as long as it lives.
-    """
-    if source not in _HEADERS:
-        container = container_of(source)
-        try:
-            names = container.header(source) if container and container.header else ()
-        except (RagevalError, ShapeError):  # the error comes when the file is read
-            names = ()
-        _HEADERS[source] = tuple(names)
-    return _HEADERS[source]
+
+def _header_of(source: Source) -> tuple[str, ...]:
+    container = container_of(source)
+    try:
+        return tuple(container.header(source) if container and container.header else ())
+    except (RagevalError, ShapeError):  # the error comes when the file is read
+        return ()
 
 
 def read_table(
     source: Source, *, columns: Iterable[str] | None = None, query_id: str | None = None
 ) -> ScoreFile:
-    """The table in a file.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    columns : iterable of str, optional
-        The columns to read besides the ids.
-    query_id : str, optional
-        The column of ids.
-
-    Raises
-    ------
-    ReaderError
-        If the file is not a table, or cannot be read.
-    """
+    """The table in a file; a `ReaderError` if it is none, or cannot be read."""
     container = container_of(source)
     if container is None:
         raise source.error(f"expected a table; this looks like {source.looks_like}")
@@ -97,20 +70,7 @@ def dialect(
     read: Callable[[Source, pd.DataFrame], list[ScoreFile]],
     example: str = "",
 ) -> Reader:
-    """A reader of a framework's frame in any kind of file.
-
-    Parameters
-    ----------
-    name, sentence : str
-        As in `Reader`.
-    recognise : callable
-        Takes the names of the columns and returns a mark between 0 and 1; plain tables have at most
-        0.9.
-    read : callable
-        Takes the source and its frame and returns a `ScoreFile` per pipeline.
-    example : str
-        A usual name of such a file.
-    """
+    """A reader of a framework's frame, which is recognised by the names of its columns."""
 
     def recognise_header(source: Source) -> float:
         header = header_of(source)

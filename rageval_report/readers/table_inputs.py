@@ -31,7 +31,7 @@ from rageval_report.readers.base import (
     select_columns,
     single_pipeline,
 )
-from rageval_report.readers.described import described_files, restored_frame
+from rageval_report.readers.described import described_file
 from rageval_report.readers.run_folders import results_file
 from rageval_report.scores.frames import record_dicts, to_pandas
 from rageval_report.scores.saved_tables import TableDescription
@@ -49,21 +49,7 @@ _EXPECTED = (
 
 
 class TableSource(Source):
-    """A frame that the caller passed in place of a file, or a table of a database.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows.
-    name : str
-        What names it in messages.
-    stem : str
-        The name of the pipeline if the rows do not state one.
-    notes : iterable of str
-        Where the rows come from, and what was changed.
-    description : TableDescription, optional
-        Of a table that rageval_report wrote.
-    """
+    """A frame that the caller passed in place of a file, or a table of a database."""
 
     def __init__(
         self,
@@ -83,27 +69,7 @@ class TableSource(Source):
 
 
 def source_of(value: object, *, encoding: str | None = None, parameter: str = "path") -> Source:
-    """The source of what the caller passed to a reader.
-
-    Parameters
-    ----------
-    value : path, bytes, open file, frame, mapping, or iterable of dicts
-        Lists and mappings are read as JSON documents of the same content would be.
-    encoding : str, optional
-        The encoding of a text file.
-    parameter : str
-        The name of the parameter, for errors.
-
-    Raises
-    ------
-    ArgumentKindError
-        If it is none of these.
-
-    Examples
-    --------
-    >>> source_of([{"query_id": "q1", "recall": 0.5}]).text
-    '[{"query_id": "q1", "recall": 0.5}]'
-    """
+    """The source of what the caller passed to a reader."""
     if isinstance(value, Source):
         return value
     if is_file_input(value):
@@ -164,13 +130,7 @@ class _DocumentSource(Source):
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON has no form for, as one that it has.
-
-    Raises
-    ------
-    TypeError
-        If there is none.
-    """
+    """A value that JSON has no form for, as one that it has."""
     if value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -210,27 +170,23 @@ def _read_frame(
     check_unique_names(source, names)
     kept = select_columns(names, columns, query_id)
     if source.description is not None:
-        rows = _restored_rows(source.frame, source.description)
-        return described_files(
-            *(source, source.description, rows, names), columns=columns, query_id=query_id
-        )
+        raw = _saved_cells(source.frame, source.description)
+        return described_file(source, source.description, raw, columns=columns, query_id=query_id)
     return single_pipeline(source, source.frame if kept == names else source.frame[kept])
 
 
-def _restored_rows(frame: pd.DataFrame, description: TableDescription) -> pd.DataFrame:
-    """The rows of a saved table as they were, from cells as texts, numbers and blanks."""
-    details = {name: saved for name, saved in description.details.items() if name in frame}
-    raw = {str(name): frame[name] for name in frame}
-    for name, saved in details.items():
+def _saved_cells(frame: pd.DataFrame, description: TableDescription) -> pd.DataFrame:
+    """The cells of a saved table in a database, which may have no booleans and only one blank."""
+    cells = {}
+    for name, saved in description.details.items():
+        if name not in frame:
+            continue
         numbers = _NUMBER_TYPES.get(saved.dtype)
-        if numbers is not None:  # databases may have no type for booleans
-            raw[name] = frame[name].astype(numbers)
+        if numbers is not None:
+            cells[name] = frame[name].astype(numbers)
         else:
-            raw[name] = frame[name].astype(object).where(frame[name].notna(), None)
-    metrics = [name for name in description.metrics if name in frame]
-    rows = restored_frame(pd.DataFrame(raw), details, metrics)
-    added = [name for name in raw if name not in description.columns]
-    return rows.assign(**{name: frame[name] for name in added})
+            cells[name] = frame[name].astype(object).where(frame[name].notna(), None)
+    return frame.assign(**cells)
 
 
 def _header(source: Source) -> list[str]:

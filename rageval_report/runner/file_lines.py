@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 from rageval_report.errors import ReaderError
@@ -26,6 +28,26 @@ class LineByLine(Source):
     ...     list(LineByLine(path).lines())
     ['{"qid": "a"}\n', '{"qid": "b"}\n']
     """
+
+    @cached_property
+    def _is_plain_utf8(self) -> bool:
+        """Whether the file is UTF-8 without NUL characters, checked in steps."""
+        if not self.is_text or self.encoding not in (None, "utf-8", "utf-8-sig"):
+            return False
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            with self._path.open("rb") as file:
+                while chunk := file.read(1 << 20):
+                    if "\x00" in decoder.decode(chunk):
+                        return False
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+        return True
+
+    def _note_lone_surrogates(self, n_replaced: int) -> None:
+        if n_replaced:
+            self._notes.append(f"{n_replaced} half characters in the JSON are replaced by U+FFFD")
 
     def lines(self) -> Iterator[str]:
         """The lines, each ending in a line feed."""

@@ -272,7 +272,7 @@ class FileQueries(_RepeatableQueries):
 
     def __iter__(self) -> Iterator[Query]:
         source = LineByLine(self._path)
-        for row, (line, fields) in enumerate(json_objects(source, lines_at_once=1)):
+        for row, (line, fields) in enumerate(json_objects(source)):
             if row % _CHECK_EVERY == 0:
                 self._check_unchanged()
             try:

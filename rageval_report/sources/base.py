@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import unquote
 
+from rageval_report._registry import load
 from rageval_report.errors import DataError, ReaderError, did_you_mean
 from rageval_report.files.inputs import hide_password, shorten_path
 from rageval_report.files.source import Source
@@ -58,13 +59,7 @@ class SourceAddress:
         return ReaderError(message, path=self.name)
 
     def check_parameters(self, known: tuple[str, ...]) -> None:
-        """Check that every parameter after the "?" is one that the source takes.
-
-        Raises
-        ------
-        ReaderError
-            If one is not.
-        """
+        """Check that every parameter after the "?" is one that the source takes."""
         for name in self.parameters:
             if name not in known:
                 expected = f"It takes {', '.join(known)}" if known else "It takes none"
@@ -74,15 +69,7 @@ class SourceAddress:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a tracker says about a run, used where its table of scores does not say it.
-
-    Parameters
-    ----------
-    created : datetime, optional
-        When the run began.
-    config : mapping
-        Its parameters.
-    """
+    """What a tracker says about a run, used where its table of scores does not say it."""
 
     created: datetime | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -127,21 +114,7 @@ class OpenedSources:
 
 @dataclass(frozen=True)
 class SavedContent:
-    """What is written beside the scores and the details of an evaluation.
-
-    Parameters
-    ----------
-    config : mapping
-        The configuration of the pipeline.
-    notes : tuple of str
-        Guesses and corrections.
-    created : datetime, optional
-        When the pipeline was run.
-    correct : optional
-        The rule for a correct answer.
-    results : mapping of str to dict
-        Further tables, as ``Result.to_dict`` gives them.
-    """
+    """What is written beside the scores and the details of an evaluation."""
 
     config: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -176,20 +149,13 @@ class ScoreSource:
     save: Callable[[Scored, SourceAddress, SavedContent, bool], str] | None = None
 
 
+def optional_package(name: str) -> Any:
+    """A package of an extra, which has no types; a missing one is named with its extra."""
+    return load(name)
+
+
 def split_address(text: str) -> SourceAddress | None:
-    """The parts of an address; None if a text has no scheme.
-
-    Everything after "query=" belongs to the query, because SQL may hold "&", "=" and "?". An
-    address without a blank is decoded ("%20"); a query with blanks is taken as it is.
-
-    Examples
-    --------
-    >>> address = split_address("sqlite:///run.db?query=SELECT * FROM t WHERE a LIKE '%x%'")
-    >>> address.place, address.parameters
-    ('run.db', {'query': "SELECT * FROM t WHERE a LIKE '%x%'"})
-    >>> split_address("runs/hybrid.csv") is None
-    True
-    """
+    """The parts of an address; None if a text has no scheme."""
     scheme = _SCHEME.match(text)
     if scheme is None:
         return None
@@ -212,13 +178,7 @@ def _parse_parameters(tail: str) -> dict[str, str]:
 
 
 def check_files(files: str) -> FilesArgument:
-    """One of "auto", "parts" and "evaluations".
-
-    Raises
-    ------
-    DataError
-        If it is another value.
-    """
+    """One of "auto", "parts" and "evaluations"."""
     for choice in FILES:
         if files == choice:
             return choice

@@ -27,19 +27,7 @@ _PARTITION = re.compile(r"[^=]+=.*")
 
 @dataclass(frozen=True)
 class FileList:
-    """The files that a list, a folder, a glob or one path stands for.
-
-    Parameters
-    ----------
-    files : tuple of Path
-        In the order of a list; those of a folder or a glob are sorted by path.
-    skipped : tuple of Path
-        What a folder holds besides, by its ending.
-    origin : {"file", "list", "folder", "glob"}
-        What was expanded.
-    name : str
-        The folder, the pattern or the path, for messages.
-    """
+    """The files that a list, a folder, a glob or one path stands for."""
 
     files: tuple[Path, ...]
     skipped: tuple[Path, ...]
@@ -58,43 +46,7 @@ class FileList:
 def list_files(
     value: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], parameter: str = "path"
 ) -> FileList:
-    """The files that a path, a folder, a glob, or a list of these stands for.
-
-    Parameters
-    ----------
-    value : str, PathLike, or iterable of these
-        A file; a folder, whose score files are taken, and those of the partitions ``key=value``
-        inside it; a glob with ``*``, ``?``, ``[abc]`` and ``**``; or a list of these. A file or
-        folder that exists is taken as it is, whatever its name.
-    parameter : str
-        The name of the parameter, for errors.
-
-    Returns
-    -------
-    FileList
-        Hidden files, files whose names start with "_" and descriptions (".meta.json") are left out
-        of folders and globs. A run folder of a framework stands for its file of results.
-
-    Raises
-    ------
-    DataError
-        If a folder or a list is empty, no file matches a pattern, or a file appears twice. A path
-        without a pattern is not looked for here.
-    ArgumentKindError
-        If a member of the list is not a path.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("b.csv", "a.csv", "README.md"):
-    ...         _ = Path(folder, name).write_text("query_id,recall")
-    ...     listed = list_files(folder + "/*.csv"), list_files(folder)
-    >>> [[path.name for path in files.files] for files in listed]
-    [['a.csv', 'b.csv'], ['a.csv', 'b.csv']]
-    >>> [path.name for path in listed[1].skipped]
-    ['README.md']
-    """
+    """The files that a path, a folder, a glob, or a list of these stands for."""
     if isinstance(value, str | os.PathLike):
         return _expand_path(os.fsdecode(value), parameter)
     members = list(value)
@@ -113,13 +65,7 @@ def list_files(
 
 
 def is_glob(text: str) -> bool:
-    """Whether a text is a pattern, and not the name of a file or folder that exists.
-
-    Examples
-    --------
-    >>> is_glob("runs/*.csv"), is_glob("runs/a.csv")
-    (True, False)
-    """
+    """Whether a text is a pattern, and not the name of a file or folder that exists."""
     # Only the last test asks the disk: most texts are no pattern.
     return bool(_MAGIC.search(text)) and not is_file(Path(text)) and not is_folder(Path(text))
 
@@ -181,24 +127,12 @@ def _is_partition(path: Path) -> bool:
 
 
 def is_partition_name(name: str) -> bool:
-    """Whether a folder of this name is a part of a partitioned table.
-
-    Examples
-    --------
-    >>> is_partition_name("month=2026-01"), is_partition_name("archive")
-    (True, False)
-    """
+    """Whether a folder of this name is a part of a partitioned table."""
     return bool(_PARTITION.fullmatch(name))
 
 
 def is_score_file(name: str) -> bool:
-    """Whether a file is one of scores or rankings, by the ending of its name.
-
-    Examples
-    --------
-    >>> is_score_file("hybrid.csv.gz"), is_score_file("report.html")
-    (True, False)
-    """
+    """Whether a file is one of scores or rankings, by the ending of its name."""
     return name.lower().removesuffix(_GZIP).endswith(SUFFIXES)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from rageval_report.errors import DataError
+from rageval_report.errors import DataError, named
+from rageval_report.files.inputs import Contents
+from rageval_report.files.source import Source
 from rageval_report.http import Client, Key, RequestError
-from rageval_report.sources.base import SourceAddress
+from rageval_report.sources.base import OpenedSources, RunFacts, SourceAddress
 from rageval_report.types import Sleep
 
 _NOT_FOUND = 404
@@ -21,23 +25,18 @@ _TLS, _PLAIN = "https", "http"
 Query = Mapping[str, "str | int | Sequence[str] | None"]
 
 
+class FetchedDocument(Source):
+    """A JSON document that a server returned, or was made of its answers."""
+
+    def __init__(self, document: object, *, name: str, stem: str, notes: Iterable[str] = ()):
+        text = json.dumps(document, ensure_ascii=True)
+        self._set_contents(Contents(name, stem, text.encode(), is_text=True))
+        self._notes = list(notes)
+
+
 @dataclass(frozen=True, repr=False)
 class JsonApi:
-    """A server that answers in JSON.
-
-    Parameters
-    ----------
-    address : SourceAddress
-        As the user named it, for errors.
-    home : str
-        The address of the server, without a slash at its end.
-    client : Client
-        Retries what may pass, and keeps the key out of errors.
-    key : Key, optional
-        Sent with every request.
-    hidden : tuple of Key
-        Parts of it, which no error may repeat either.
-    """
+    """A server that answers in JSON."""
 
     address: SourceAddress
     home: str
@@ -46,20 +45,7 @@ class JsonApi:
     hidden: tuple[Key, ...] = ()
 
     def get(self, path: str, query: Query | None = None) -> Any:
-        """The document at a path of the server.
-
-        Parameters
-        ----------
-        path : str
-            Begins with a slash; its parts are escaped already, see `path_of`.
-        query : mapping, optional
-            Parameters; those that are None are left out.
-
-        Raises
-        ------
-        ReaderError
-            If the server cannot be reached or refuses.
-        """
+        """The document at a path of the server."""
         document = self.get_or_none(path, query)
         if document is None:
             raise self.address.error(
@@ -81,13 +67,7 @@ class JsonApi:
             raise self.address.error(str(exc)) from exc.__cause__
 
     def rows(self, path: str, document: Any, what: str = "data") -> list[dict[str, Any]]:
-        """The list of objects in an answer.
-
-        Raises
-        ------
-        ReaderError
-            If the answer has another shape.
-        """
+        """The list of objects in an answer."""
         rows = document.get(what) if isinstance(document, dict) else None
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise self.address.error(
@@ -102,23 +82,7 @@ class JsonApi:
         query: Query,
         next_page: Callable[[Mapping[str, Any]], Query | None],
     ) -> Iterator[dict[str, Any]]:
-        """The objects of all pages.
-
-        Parameters
-        ----------
-        path : str
-            As for `get`.
-        query : mapping
-            The parameters of the first page.
-        next_page : callable
-            Takes an answer; returns the parameters that ask for the next page, or None after the
-            last one.
-
-        Raises
-        ------
-        ReaderError
-            As `get`, and if a page asks for one that was read before, which would never end.
-        """
+        """The objects of all pages."""
         pages_so_far: list[Query] = []
         page: Query | None = {}
         while page is not None:
@@ -131,13 +95,7 @@ class JsonApi:
 
 
 def path_of(*parts: str) -> str:
-    """A path of escaped parts.
-
-    Examples
-    --------
-    >>> path_of("v1", "projects", "my rag/2", "spans")
-    '/v1/projects/my%20rag%2F2/spans'
-    """
+    """A path of escaped parts."""
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 
@@ -150,26 +108,7 @@ def json_api(
     hidden: tuple[Key, ...] = (),
     sleep: Sleep = time.sleep,
 ) -> Iterator[JsonApi]:
-    """A server that answers in JSON, for the time of a block.
-
-    Parameters
-    ----------
-    address : SourceAddress
-        As the user named it.
-    home : str
-        The address of the server.
-    key : Key, optional
-        Sent with every request.
-    hidden : tuple of Key
-        Parts of it, which no error may repeat either.
-    sleep : callable
-        Waits between attempts.
-
-    Raises
-    ------
-    ReaderError
-        If the address is malformed.
-    """
+    """A server that answers in JSON, for the time of a block."""
     with Client(sleep=sleep) as client:
         try:
             yield JsonApi(address, home.rstrip("/"), client, key, hidden)
@@ -182,13 +121,38 @@ def json_api(
 
 
 def home_of(address: SourceAddress) -> str:
-    """The web address of the server that an address names: "phoenix+http://h" is "http://h".
-
-    Examples
-    --------
-    >>> from rageval_report.sources.base import split_address
-    >>> home_of(split_address("langfuse+http://localhost:3000?trace=x"))
-    'http://localhost:3000'
-    """
+    """The web address of the server that an address names: "phoenix+http://h" is "http://h"."""
     protocol = address.scheme.partition("+")[2] or _PLAIN
     return f"{protocol}://{address.place}"
+
+
+def opened_runs(
+    address: SourceAddress,
+    runs: Mapping[str, tuple[FetchedDocument, RunFacts] | None],
+    *,
+    what: str,
+    service: str,
+) -> OpenedSources:
+    """The runs of a tracker, one evaluation each; those that are None are left out with a note."""
+    present = [run for run in runs.values() if run is not None]
+    without = named(name for name, run in runs.items() if run is None)
+    if not present:
+        raise address.error(f"{what}: {without}")
+    return OpenedSources(
+        tuple(source for source, _ in present),
+        address.name,
+        present[0][0].stem,
+        files="evaluations",
+        notes=(f"{what} and are left out: {without}",) if without else (),
+        why=f"each {service} is an evaluation",
+        sentence=f"each {service}",
+        facts=tuple(facts for _, facts in present),
+    )
+
+
+def time_of(text: object) -> datetime | None:
+    """The time in a text of ISO 8601; None if it is none."""
+    try:
+        return datetime.fromisoformat(str(text))
+    except ValueError:
+        return None

@@ -6,17 +6,24 @@ import base64
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 from rageval_report.errors import DataError, named
-from rageval_report.files.source import Source
 from rageval_report.http import Key
 from rageval_report.readers.cell_values import json_text
 from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
-from rageval_report.sources.fetched_files import FetchedDocument
-from rageval_report.sources.json_api import JsonApi, Query, home_of, json_api, path_of
+from rageval_report.sources.json_api import (
+    FetchedDocument,
+    JsonApi,
+    Query,
+    home_of,
+    json_api,
+    opened_runs,
+    path_of,
+    time_of,
+)
 from rageval_report.types import Sleep
 
 _FORM = "langfuse://HOST, or langfuse://HOST?dataset=NAME&run=NAME; langfuse+http:// without TLS"
@@ -48,24 +55,7 @@ class _DatasetRun:
 
 
 def open_langfuse(address: SourceAddress, *, sleep: Sleep = time.sleep) -> OpenedSources:
-    """The scores of traces, or of the runs of a data set: one evaluation per run.
-
-    Parameters
-    ----------
-    address : SourceAddress
-        Without a host, that of LANGFUSE_HOST. The keys are those of LANGFUSE_PUBLIC_KEY and
-        LANGFUSE_SECRET_KEY. The parameters "dataset" and "run" choose runs; "from", "to",
-        "environment" and "session" choose scores.
-    sleep : callable
-        Waits between attempts.
-
-    Raises
-    ------
-    ReaderError
-        If a key is missing or refused, the server cannot be reached, or there are no scores.
-    MissingDependencyError
-        If the extra ``http`` is not installed.
-    """
+    """The scores of traces, or of the runs of a data set: one evaluation per run."""
     address.check_parameters((_DATASET, _RUN, *_FILTERS))
     if _RUN in address.parameters and _DATASET not in address.parameters:
         raise address.error(f"run= names a run of a data set, so dataset= is needed: {_FORM}")
@@ -272,12 +262,8 @@ def _chosen_runs(api: JsonApi, runs: Sequence[_DatasetRun]) -> list[_DatasetRun]
 
 
 def _day_before(runs: Iterable[_DatasetRun]) -> str | None:
-    """The time from which scores of the runs are asked for; None if a run has no time.
-
-    A project has many more scores than its runs. A run may be made after the first of its scores,
-    and clocks differ; a day is more than both.
-    """
-    times = [_time_of(run.created) for run in runs]
+    """The time from which scores of the runs are asked for; None if a run has no time."""
+    times = [time_of(run.created) for run in runs]
     known = [time for time in times if time is not None]
     if len(known) < len(times):
         return None
@@ -287,30 +273,20 @@ def _day_before(runs: Iterable[_DatasetRun]) -> str | None:
 def _open_runs(
     api: JsonApi, dataset: str, runs: Sequence[_DatasetRun], scores: Sequence[dict[str, Any]]
 ) -> OpenedSources:
-    sources: list[Source] = []
-    facts, without = [], []
+    fetched: dict[str, tuple[FetchedDocument, RunFacts] | None] = {}
     for run in runs:
         rows = _rows_of_run(run, scores)
-        if not rows:
-            without.append(run.name)
-            continue
         notes = (f"{len(rows)} scores of {len(run.items)} items of the run {run.name!r}",)
         name = f"run {run.name!r} of data set {dataset!r} of {api.home}"
-        sources.append(FetchedDocument(rows, name=name, stem=run.name, notes=notes))
-        facts.append(RunFacts(_time_of(run.created)))
-    if not sources:
-        raise api.address.error(f"these runs have no score: {named(without)}")
-    left_out = f"these runs have no score and are left out: {named(without)}"
-    return OpenedSources(
-        tuple(sources),
-        api.address.name,
-        dataset if len(sources) > 1 else sources[0].stem,
-        files="evaluations",
-        notes=(left_out,) if without else (),
-        why="each run of a data set of Langfuse is an evaluation",
-        sentence="runs of a data set of Langfuse",
-        facts=tuple(facts),
+        document = FetchedDocument(rows, name=name, stem=run.name, notes=notes)
+        fetched[run.name] = (document, RunFacts(time_of(run.created))) if rows else None
+    opened = opened_runs(
+        api.address,
+        fetched,
+        what="these runs have no score",
+        service="run of a data set of Langfuse",
     )
+    return opened if len(opened.sources) == 1 else replace(opened, stem=dataset)
 
 
 def _rows_of_run(run: _DatasetRun, scores: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -337,13 +313,6 @@ def _rows_of_run(run: _DatasetRun, scores: Iterable[dict[str, Any]]) -> list[dic
         if metrics and trace not in scored
     ]
     return rows
-
-
-def _time_of(text: str | None) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text or "")
-    except ValueError:
-        return None
 
 
 LANGFUSE_SERVER = ScoreSource(

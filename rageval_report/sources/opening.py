@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
-from rageval_report.errors import DataError, UnknownNameError, named
+from rageval_report.errors import DataError, MissingDependencyError, UnknownNameError, named
 from rageval_report.files.inputs import (
     STANDARD_INPUT,
     hide_password,
@@ -17,9 +17,12 @@ from rageval_report.files.inputs import (
 )
 from rageval_report.files.source import Source
 from rageval_report.readers.table_inputs import source_of
+from rageval_report.scores import Scored
+from rageval_report.scores.write import save_scores
 from rageval_report.sources.base import (
     OpenedSources,
     RunFacts,
+    SavedContent,
     SourceAddress,
     split_address,
 )
@@ -33,24 +36,7 @@ _MAGIC = "*?["
 def open_sources(
     value: object, *, encoding: str | None = None, parameter: str = "path"
 ) -> OpenedSources:
-    """The files, contents or tables that the user named.
-
-    Parameters
-    ----------
-    value : str, PathLike, bytes, open file, frame, mapping, or iterable
-        A path, a folder, a glob, an address, a list of these, or a table in memory.
-    encoding : str, optional
-        The encoding of text files.
-    parameter : str
-        The name of the parameter, for errors.
-
-    Raises
-    ------
-    DataError
-        If a folder holds no scores, a pattern matches no file, or an address is not valid.
-    ReaderError
-        If a file cannot be read.
-    """
+    """The files, contents or tables that the user named."""
     members = _members(value)
     if members is not None:
         opened = [_open_text(text, encoding, parameter) for text in members]
@@ -63,23 +49,7 @@ def open_sources(
 
 
 def address_of(value: object) -> SourceAddress | None:
-    """The address that a text is; None for a path, and for a file that exists.
-
-    Parameters
-    ----------
-    value : object
-        What the user passed.
-
-    Raises
-    ------
-    UnknownNameError
-        If the text looks like an address, but no source has its scheme.
-
-    Examples
-    --------
-    >>> address_of("sqlite:///scores.db?table=scores").place, address_of("runs/a.csv")
-    ('scores.db', None)
-    """
+    """The address that a text is; None for a path, and for a file that exists."""
     address = split_address(value) if isinstance(value, str) else None
     if address is None or is_file(Path(address.text)):
         return None
@@ -91,15 +61,7 @@ def address_of(value: object) -> SourceAddress | None:
 
 
 def name_of(text: str) -> str:
-    """The name of the pipeline that a path, a folder, a glob or an address stands for.
-
-    Examples
-    --------
-    >>> name_of("runs/hybrid.csv.gz"), name_of("runs/hybrid/*.parquet"), name_of("runs/hybrid/")
-    ('hybrid', 'hybrid', 'hybrid')
-    >>> name_of("sqlite:///scores.db?table=hybrid")
-    'hybrid'
-    """
+    """The name of the pipeline that a path, a folder, a glob or an address stands for."""
     address = split_address(text)
     if address is not None and address.scheme in SOURCES:
         return address.parameters.get("table") or _stem(address.place)
@@ -211,3 +173,46 @@ def _common_stem(members: Sequence[str]) -> str:
     names = [name_of(member) for member in members]
     columns = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     return "".join(letters[0] for letters in columns).rstrip("-_. 0123456789") or _STEM
+
+
+# -- saving
+
+
+def save_evaluation(
+    evaluation: Scored,
+    path: str | Path,
+    content: SavedContent,
+    *,
+    force: bool = True,
+    neutralise_formulas: bool = False,
+    overwrite: bool = False,
+) -> Path | str:
+    """Write an evaluation to a file or an address."""
+    address = address_of(path)
+    if address is None:
+        return save_scores(
+            *(evaluation, path),
+            config=content.config,
+            notes=content.notes,
+            created=content.created,
+            correct=content.correct,
+            force=force,
+            neutralise_formulas=neutralise_formulas,
+            results=content.results,
+        )
+    save = SOURCES[address.scheme].save
+    if save is None:
+        writable = [name for name in SOURCES if _can_be_written(name)]
+        raise DataError(
+            f"{address.name}: scores can be read from {address.scheme}, but not written; save to a "
+            f"file or to {named(writable, 10)}"
+        )
+    return save(evaluation, address, content, overwrite)
+
+
+def _can_be_written(name: str) -> bool:
+    """Whether scores can be saved to a source; not to one that lacks its package."""
+    try:
+        return SOURCES[name].save is not None
+    except MissingDependencyError:
+        return False

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import pandas as pd
@@ -17,8 +16,16 @@ from rageval_report.http import key_from_environment
 from rageval_report.readers.table_inputs import TableSource
 from rageval_report.scores.query_ids import QUERY_ID, id_column_of
 from rageval_report.sources.base import OpenedSources, RunFacts, ScoreSource, SourceAddress
-from rageval_report.sources.fetched_files import FetchedDocument
-from rageval_report.sources.json_api import JsonApi, Query, home_of, json_api, path_of
+from rageval_report.sources.json_api import (
+    FetchedDocument,
+    JsonApi,
+    Query,
+    home_of,
+    json_api,
+    opened_runs,
+    path_of,
+    time_of,
+)
 from rageval_report.types import Sleep
 
 _FORM = (
@@ -50,23 +57,7 @@ class _AnnotatedSpan:
 
 
 def open_phoenix(address: SourceAddress, *, sleep: Sleep = time.sleep) -> OpenedSources:
-    """The annotations of a project, or the runs of an experiment or of all of a data set.
-
-    Parameters
-    ----------
-    address : SourceAddress
-        With one of the parameters "project", "dataset" and "experiment". Without a host, that of
-        PHOENIX_COLLECTOR_ENDPOINT. The key is that of PHOENIX_API_KEY, if it is set.
-    sleep : callable
-        Waits between attempts.
-
-    Raises
-    ------
-    ReaderError
-        If the server cannot be reached or refuses, or has no scores there.
-    MissingDependencyError
-        If the extra ``http`` is not installed.
-    """
+    """The annotations of a project, or the runs of an experiment or of all of a data set."""
     address.check_parameters((*_PLACES, *_TIMES))
     places = [name for name in _PLACES if name in address.parameters]
     if len(places) != 1:
@@ -124,38 +115,24 @@ def _experiments_of(api: JsonApi, name: str) -> list[dict[str, Any]]:
 
 
 def _open_experiments(api: JsonApi, experiments: Sequence[Mapping[str, Any]]) -> OpenedSources:
-    sources, facts, empty = [], [], []
+    fetched: dict[str, tuple[FetchedDocument, RunFacts] | None] = {}
     for experiment in experiments:
-        name = str(experiment.get("name") or experiment["id"])
-        runs = api.get(path_of("v1", "experiments", str(experiment["id"]), "json"))
-        if not runs:
-            empty.append(name)
-            continue
-        where = f"experiment {experiment['id']} of {api.home}"
-        sources.append(FetchedDocument(runs, name=where, stem=name))
-        facts.append(_facts_of(experiment))
-    if not sources:
-        raise api.address.error(f"these experiments have no run: {named(empty)}")
-    note = f"these experiments have no run and are left out: {named(empty)}"
-    return OpenedSources(
-        tuple(sources),
-        api.address.name,
-        sources[0].stem,
-        files="evaluations",
-        notes=(note,) if empty else (),
-        why="each experiment of Phoenix is an evaluation",
-        sentence="experiments of Phoenix",
-        facts=tuple(facts),
+        name, key = str(experiment.get("name") or experiment["id"]), str(experiment["id"])
+        rows = api.get(path_of("v1", "experiments", key, "json"))
+        metadata = experiment.get("metadata")
+        facts = RunFacts(
+            time_of(experiment.get("created_at")), metadata if isinstance(metadata, dict) else {}
+        )
+        document = FetchedDocument(rows, name=f"experiment {key} of {api.home}", stem=name)
+        # Experiments of a data set may have the same name.
+        label = name if name not in fetched else f"{name} {key}"
+        fetched[label] = (document, facts) if rows else None
+    return opened_runs(
+        api.address,
+        fetched,
+        what="these experiments have no run",
+        service="experiment of Phoenix",
     )
-
-
-def _facts_of(experiment: Mapping[str, Any]) -> RunFacts:
-    try:
-        created = datetime.fromisoformat(str(experiment.get("created_at")))
-    except ValueError:
-        created = None
-    metadata = experiment.get("metadata")
-    return RunFacts(created, metadata if isinstance(metadata, dict) else {})
 
 
 # -- projects

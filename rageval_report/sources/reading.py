@@ -1,27 +1,47 @@
-"""Several files, or one, or an address, read into one `ScoreFile` per pipeline."""
+"""Several files, or one, or an address, read into one `ScoreFile` per pipeline.
+
+Several files are parts of one table, or one evaluation each; the query ids decide. Pipelines that
+are compared have answered the same queries, so their files share ids; a query stands in one part of
+a table only. What was decided is a note, and ``files=`` overrules it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
 from typing import Unpack
 
-from rageval_report.readers import FileReading, divide_pipelines
+import numpy as np
+import pandas as pd
+
+from rageval_report.errors import DataError, named
+from rageval_report.files.source import Source
+from rageval_report.readers import (
+    FileReading,
+    divide_pipelines,
+    reason_to_refuse,
+    without_totals,
+)
 from rageval_report.readers import read_undivided as read_file
 from rageval_report.readers.base import FileKeywords, ScoreFile
 from rageval_report.readers.shared_scales import share_scales
 from rageval_report.readers.table_inputs import ScoreInput, TableSource
+from rageval_report.scores.query_ids import QUERY_ID, query_ids
 from rageval_report.scores.query_rows import Totals
 from rageval_report.scores.roles.column_role import Roles, check_roles
-from rageval_report.sources.base import FilesArgument, OpenedSources, RunFacts, check_files
-from rageval_report.sources.file_parts import (
-    FileRelation,
-    check_unique_ids,
-    join_parts,
-    name_evaluations,
-    relation_of,
-)
+from rageval_report.sources.base import FilesArgument, OpenedSources, check_files
 from rageval_report.sources.opening import open_sources
+
+# Evaluations of the same queries may each lack some; parts of a table share none.
+_SHARED_BY_EVALUATIONS = 0.5
+_WORDS = {"parts": "parts of one table", "evaluations": "one evaluation per file"}
+_OVERRULE = {
+    "parts": 'files="parts" (--files parts) puts them together',
+    "evaluations": 'files="evaluations" (--files evaluations) reads one evaluation per file',
+}
 
 
 def read(
@@ -67,25 +87,29 @@ def read(
     ['q1', 'q2']
     """
     query_id, metrics = keywords.get("query_id"), keywords.get("metrics")
-    opened, readings, relation = _read_each(path, files, keywords)
-    _check_roles(roles, readings)
-    if relation.files == "parts":
-        reading = join_parts(opened, readings, relation, query_id, totals)
-        pipelines = _divide(reading, query_id, roles, totals, metrics)
+    opened, readings, relation, note = _read_each(path, files, keywords)
+    labels = [str(label) for reading in readings for file in reading.files for label in file.frame]
+    check_roles(roles, dict.fromkeys(labels))
+
+    def divided(reading: FileReading) -> list[ScoreFile]:
+        present = {str(label) for file in reading.files for label in file.frame}
+        own = roles and {column: role for column, role in roles.items() if column in present}
+        pipelines = divide_pipelines(reading.files, reading.source, query_id, own, totals)
+        return share_scales(pipelines, reading.source, query_id, own, metrics)
+
+    if relation == "parts":
+        pipelines = divided(_join_parts(opened, readings, note, query_id, totals))
         if keywords.get("duplicates") != "mean":
-            check_unique_ids(pipelines, query_id)
+            _check_unique_ids(pipelines, query_id)
         return [replace(file, origin=opened.name) for file in pipelines]
-    groups = [
-        (reading.source, _divide(reading, query_id, _own(roles, reading), totals, metrics))
-        for reading in readings
-    ]
+    groups = [(reading.source, divided(reading)) for reading in readings]
     if len(groups) == 1:
         [(source, pipelines)] = groups
-        notes = opened.notes
         return [
-            replace(file, origin=source.name, notes=(*notes, *file.notes)) for file in pipelines
+            replace(file, origin=source.name, notes=(*opened.notes, *file.notes))
+            for file in pipelines
         ]
-    return name_evaluations(groups, relation.note, opened.notes)
+    return _name_evaluations(groups, (note, *opened.notes))
 
 
 def read_undivided(
@@ -95,79 +119,216 @@ def read_undivided(
     totals: Totals = "auto",
     **keywords: Unpack[FileKeywords],
 ) -> FileReading:
-    """As `read`, but a wide table with a column of pipelines is not divided.
-
-    Raises
-    ------
-    ReaderError, DataError
-        As `read`.
-
-    Examples
-    --------
-    >>> reading = read_undivided(b'[{"query_id": "q1", "recall": 0.5}]')
-    >>> reading.reader, [len(file.frame) for file in reading.files]
-    ('json', [1])
-    """
-    opened, readings, relation = _read_each(path, files, keywords)
-    if relation.files == "parts":
-        return join_parts(opened, readings, relation, keywords.get("query_id"), totals)
+    """As `read`, but a wide table with a column of pipelines is not divided."""
+    opened, readings, relation, note = _read_each(path, files, keywords)
+    if relation == "parts":
+        return _join_parts(opened, readings, note, keywords.get("query_id"), totals)
     if len(readings) == 1:
         [reading] = readings
         noted = [replace(file, notes=(*opened.notes, *file.notes)) for file in reading.files]
         sentence = opened.sentence or reading.sentence
         return replace(reading, files=tuple(noted), sentence=sentence, why=opened.why)
     groups = [(reading.source, reading.files) for reading in readings]
-    named = name_evaluations(groups, relation.note, opened.notes)
-    formats = list(dict.fromkeys(reading.reader for reading in readings))
-    return FileReading(
-        TableSource(readings[0].files[0].frame, opened.name, opened.stem),
-        ", ".join(formats),
-        readings[0].sentence if len(formats) == 1 else "several formats",
-        tuple(named),
-        why=f"recognised file by file, {len(readings)} files",
-    )
+    return _together(opened, readings, _name_evaluations(groups, (note, *opened.notes)))
 
 
 def _read_each(
     path: ScoreInput, files: FilesArgument, keywords: FileKeywords
-) -> tuple[OpenedSources, list[FileReading], FileRelation]:
+) -> tuple[OpenedSources, list[FileReading], FilesArgument, str]:
+    """What was opened and read, how the files belong together, and a note that says so."""
     files = check_files(files)
     opened = open_sources(path, encoding=keywords.get("encoding"))
     readings = [read_file(source, **keywords) for source in opened.sources]
-    if opened.facts:
-        readings = list(map(_with_facts, readings, opened.facts))
-    return opened, readings, relation_of(opened, readings, files, keywords.get("query_id"))
+    # What a tracker says about the run, where the table does not say it.
+    for place, facts in enumerate(opened.facts):
+        of_run = tuple(
+            replace(file, created=file.created or facts.created, config=file.config or facts.config)
+            for file in readings[place].files
+        )
+        readings[place] = replace(readings[place], files=of_run)
+    return opened, readings, *_relation_of(opened, readings, files, keywords.get("query_id"))
 
 
-def _with_facts(reading: FileReading, facts: RunFacts) -> FileReading:
-    """The reading with what a tracker says about the run, where the table does not say it."""
-    files = tuple(
-        replace(file, created=file.created or facts.created, config=file.config or facts.config)
-        for file in reading.files
-    )
-    return replace(reading, files=files)
+# -- parts of one table, or evaluations
 
 
-def _divide(
-    reading: FileReading,
+def _relation_of(
+    opened: OpenedSources,
+    readings: Sequence[FileReading],
+    files: FilesArgument,
     query_id: str | None,
-    roles: Roles | None,
+) -> tuple[FilesArgument, str]:
+    """Whether several files are "parts" of one table, or "evaluations", and a note."""
+    if len(readings) == 1 and not any(opened.partitions):
+        return "evaluations", ""
+    count = f"{len(readings)} files of {opened.name} are"
+    for choice, why in ((files, "files= says so"), (opened.files, opened.why)):
+        if choice != "auto":
+            return choice, f"{count} {_WORDS[choice]}, because {why}"
+    ids = {reading.source.name: _ids_of(reading, query_id) for reading in readings}
+    n_files = Counter(query for own in ids.values() for query in own)
+    shared = [query for query, n in n_files.items() if n > 1]
+    if not shared:
+        why = "no query id appears in two of them"
+        return "parts", f"{count} {_WORDS['parts']}: {why}; {_OVERRULE['evaluations']}"
+    share = f"{len(shared)} of {len(n_files)} query ids appear in more than one of them"
+    if len(shared) >= _SHARED_BY_EVALUATIONS * len(n_files):
+        return "evaluations", f"{count} {_WORDS['evaluations']}: {share}; {_OVERRULE['parts']}"
+    places = [
+        f"{query!r} in {' and '.join([name for name, own in ids.items() if query in own][:2])}"
+        for query in shared[:3]
+    ]
+    more = f" and {len(shared) - 3} more" if len(shared) > 3 else ""
+    raise DataError(
+        f"{count} neither parts of one table nor evaluations of the same queries: {share}: "
+        f"{', '.join(places)}{more}. Remove these rows, or {_OVERRULE['evaluations']}"
+    )
+
+
+def _ids_of(reading: FileReading, query_id: str | None) -> dict[str, None]:
+    files = [_queries_of(file, reading, query_id, "auto") for file in reading.files]
+    try:
+        ids = [query_ids(file.frame, query_id or QUERY_ID)[0] for file in files]
+    except DataError as exc:
+        raise reading.source.error(reason_to_refuse(exc, reading.source)) from exc
+    return dict.fromkeys(str(query) for part in ids for query in part)
+
+
+def _queries_of(
+    file: ScoreFile, reading: FileReading, query_id: str | None, totals: Totals
+) -> ScoreFile:
+    """The rows of a part without those of its totals, which are no totals of the whole table."""
+    try:
+        return without_totals(file, query_id, file.totals if totals == "auto" else totals)
+    except DataError as exc:
+        raise reading.source.error(reason_to_refuse(exc, reading.source)) from exc
+
+
+def _together(
+    opened: OpenedSources, readings: Sequence[FileReading], files: Sequence[ScoreFile]
+) -> FileReading:
+    """Several files as one reading."""
+    formats = list(dict.fromkeys(reading.reader for reading in readings))
+    return FileReading(
+        TableSource(files[0].frame, opened.name, opened.stem),
+        ", ".join(formats),
+        readings[0].sentence if len(formats) == 1 else "several formats",
+        tuple(files),
+        why=f"recognised file by file, {len(readings)} files",
+    )
+
+
+def _join_parts(
+    opened: OpenedSources,
+    readings: Sequence[FileReading],
+    note: str,
+    query_id: str | None,
     totals: Totals,
-    metrics: object,
+) -> FileReading:
+    """The parts of a table as one reading."""
+    by_pipeline: dict[str, list[tuple[ScoreFile, Source]]] = {}
+    partitions = opened.partitions or ({},) * len(opened.sources)
+    for reading, columns in zip(readings, partitions, strict=True):
+        [*files] = reading.files
+        # Whether only the name of the file names the pipeline.
+        is_unnamed = len(files) == 1 and files[0].pipeline == reading.source.stem
+        for file in files:
+            rows = file if len(readings) == 1 else _queries_of(file, reading, query_id, totals)
+            labels = {name: value for name, value in columns.items() if name not in rows.frame}
+            part = replace(rows, frame=rows.frame.assign(**labels)) if labels else rows
+            name = opened.stem if is_unnamed else file.pipeline
+            by_pipeline.setdefault(name, []).append((part, reading.source))
+    notes = (note, *opened.notes)
+    joined = [_join_files(name, parts, notes) for name, parts in by_pipeline.items()]
+    return _together(opened, readings, joined)
+
+
+def _join_files(
+    name: str, parts: Sequence[tuple[ScoreFile, Source]], notes: Iterable[str]
+) -> ScoreFile:
+    columns = dict.fromkeys(str(column) for file, _ in parts for column in file.frame)
+    for column in columns:
+        lacking = [source.name for file, source in parts if column not in file.frame]
+        if lacking:
+            having = next(source.name for file, source in parts if column in file.frame)
+            raise DataError(
+                f"column {column!r} is missing in {named(lacking)}; {having} has it. Parts of one "
+                f"table have the same columns: add the column, or {_OVERRULE['evaluations']}"
+            )
+    first = parts[0][0]
+    every_note = (*notes, *(note for file, _ in parts for note in file.notes))
+    is_chosen = all(file.metric_columns is not None for file, _ in parts)
+    return replace(
+        first,
+        frame=pd.concat([file.frame[list(first.frame)] for file, _ in parts], ignore_index=True),
+        pipeline=name,
+        metrics={
+            name: field for file, _ in reversed(parts) for name, field in file.metrics.items()
+        },
+        metric_columns=first.metric_columns if is_chosen else None,
+        notes=tuple(dict.fromkeys(note for note in every_note if note)),
+        # Tables about a part say nothing about the whole.
+        results=first.results if len(parts) == 1 else {},
+        line_of_row=None,
+        place_of_row=_place_finder(parts),
+    )
+
+
+def _place_finder(parts: Sequence[tuple[ScoreFile, Source]]) -> Callable[[int], str]:
+    starts = [0, *accumulate(len(file.frame) for file, _ in parts)]
+
+    def place_of(row: int) -> str:
+        part = int(np.searchsorted(starts, row, side="right")) - 1
+        file, source = parts[part]
+        return f"{source.name}, {file.place(row - starts[part])}"
+
+    return place_of
+
+
+def _check_unique_ids(files: Iterable[ScoreFile], query_id: str | None) -> None:
+    """Check that no query stands in two parts of one table."""
+    for file in files:
+        if file.place_of_row is None:
+            continue
+        ids = query_ids(file.frame, query_id or QUERY_ID)[0].reset_index(drop=True)
+        repeated = ids[ids.duplicated(keep=False)]
+        if not len(repeated):
+            continue
+        places = [
+            f"{query!r} in {' and '.join(file.place(int(row)) for row in rows.index[:2])}"
+            for query, rows in list(repeated.groupby(repeated, sort=False))[:3]
+        ]
+        n_more = repeated.nunique() - len(places)
+        more = f" and {n_more} more" if n_more > 0 else ""
+        raise DataError(
+            f"query ids must be unique among the parts of a table; these are in two: "
+            f'{", ".join(places)}{more}. Remove one of the rows, pass duplicates="mean", or '
+            f"{_OVERRULE['evaluations']}"
+        )
+
+
+def _name_evaluations(
+    groups: Sequence[tuple[Source, Sequence[ScoreFile]]], notes: Sequence[str]
 ) -> list[ScoreFile]:
-    pipelines = divide_pipelines(reading.files, reading.source, query_id, roles, totals)
-    return share_scales(pipelines, reading.source, query_id, roles, metrics)
-
-
-def _check_roles(roles: Roles | None, readings: Sequence[FileReading]) -> None:
-    """Check that each role is of a column that some file has."""
-    labels = [str(label) for reading in readings for file in reading.files for label in file.frame]
-    check_roles(roles, dict.fromkeys(labels))
-
-
-def _own(roles: Roles | None, reading: FileReading) -> Roles | None:
-    """The roles of the columns that a file has; another file may have the others."""
-    if roles is None:
-        return None
-    present = {str(label) for file in reading.files for label in file.frame}
-    return {column: role for column, role in roles.items() if column in present}
+    """The pipelines of several files, each with a name of its own."""
+    counts = Counter(file.pipeline for _, files in groups for file in files)
+    stems = Counter(source.stem for source, _ in groups)
+    evaluations: dict[str, ScoreFile] = {}
+    for source, files in groups:
+        stem = source.stem
+        if stems[stem] > 1:
+            folder = source.folder
+            stem = f"{Path(folder).resolve().name}/{stem}" if folder else source.name
+        for file in files:
+            name = file.pipeline
+            if counts[name] > 1:
+                name = stem if len(files) == 1 else f"{stem}/{name}"
+            if name in evaluations:
+                raise DataError(
+                    f"two evaluations are named {name!r}: "
+                    f"{named([evaluations[name].origin, source.name], 2)}. Name the files in a "
+                    "glob, such as 'runs/*.csv', or rename one"
+                )
+            every_note = tuple(note for note in (*notes, *file.notes) if note)
+            evaluations[name] = replace(file, pipeline=name, notes=every_note, origin=source.name)
+    return list(evaluations.values())

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
+import tempfile
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,46 +15,64 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from rageval_report.errors import MissingDependencyError, RagevalError, named
+from rageval_report.files.source import Source
 from rageval_report.scores.saved_tables import COMPANION
-from rageval_report.sources.base import OpenedSources, ScoreSource, SourceAddress
-from rageval_report.sources.fetched_files import FetchedFile, TemporaryFolder
+from rageval_report.sources.base import OpenedSources, ScoreSource, SourceAddress, optional_package
 from rageval_report.sources.file_lists import is_partition_name, is_score_file, is_visible_name
-from rageval_report.sources.optional_packages import optional_package
 
 _FORM = "SCHEME://PLACE/FILE, a folder or a glob, where the file system has folders"
 _MAGIC = re.compile(r"[*?\[]")
 _ON_THE_WEB = ("http", "https")
 # What to install for a scheme beside fsspec, where fsspec cannot read it alone.
 _PACKAGES = {
-    "abfs": "adlfs",
-    "abfss": "adlfs",
-    "az": "adlfs",
-    "gcs": "gcsfs",
-    "gs": "gcsfs",
+    **dict.fromkeys(("abfs", "abfss", "az"), "adlfs"),
+    **dict.fromkeys(("gcs", "gs"), "gcsfs"),
+    **dict.fromkeys(("http", "https"), "fsspec[http]"),
+    **dict.fromkeys(("s3", "s3a"), "s3fs"),
     "hf": "huggingface_hub",
-    "http": "fsspec[http]",
-    "https": "fsspec[http]",
     "oci": "ocifs",
-    "s3": "s3fs",
-    "s3a": "s3fs",
     "sftp": "paramiko",
 }
 _LONGEST_ERROR = 300
 
 
+class TemporaryFolder:
+    """A folder that is removed when the last object that holds it is gone, or at the end."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="rageval-"))
+        # Not TemporaryDirectory: it warns if it is removed with its last holder.
+        self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+class FetchedFile(Source):
+    """A copy of a file, in a folder that lasts as long as this object."""
+
+    def __init__(
+        self,
+        path: Path,
+        folder: TemporaryFolder,
+        address: SourceAddress,
+        *,
+        name: str,
+        stem: str | None = None,
+    ):
+        if not path.stat().st_size:
+            raise address.error(f"{name} is empty")
+        super().__init__(path)
+        self.name = name
+        self._folder_of_copy = folder
+        self._stem = stem
+
+    @property
+    def stem(self) -> str:
+        """The name of the pipeline if the content does not state one."""
+        return self._stem or super().stem
+
+
 @dataclass(frozen=True, repr=False)
 class RemotePlace:
-    """A place in a file system of fsspec.
-
-    Parameters
-    ----------
-    address : SourceAddress
-        As the user named it.
-    system : fsspec.AbstractFileSystem
-        The file system, with the settings of its own library: environment variables, files.
-    path : str
-        The path in it.
-    """
+    """A place in a file system of fsspec."""
 
     address: SourceAddress
     system: Any
@@ -122,15 +143,7 @@ class RemotePlace:
 
 
 def open_remote_files(address: SourceAddress) -> OpenedSources:
-    """The files that an address stands for, copied to this machine.
-
-    Raises
-    ------
-    ReaderError
-        If there is no such file or it cannot be read.
-    MissingDependencyError
-        If fsspec, or what it needs for the scheme, is not installed.
-    """
+    """The files that an address stands for, copied to this machine."""
     with _remote_place(address) as place:
         files, skipped = place.files()
         sources = tuple(_fetch(place, path) for path in files)
@@ -154,23 +167,7 @@ def open_remote_files(address: SourceAddress) -> OpenedSources:
 
 
 def copy_remote_files(address: SourceAddress) -> tuple[TemporaryFolder, Path]:
-    """The files that an address stands for, copied to this machine.
-
-    Parameters
-    ----------
-    address : SourceAddress
-        Of a scheme that `is_remote` knows.
-
-    Returns
-    -------
-    tuple of TemporaryFolder and Path
-        What the copies last as long as, and the folder of the copies in it, named as the place is.
-
-    Raises
-    ------
-    ReaderError, MissingDependencyError
-        As `open_remote_files`.
-    """
+    """The files that an address stands for, copied to this machine."""
     with _remote_place(address) as place:
         folder = TemporaryFolder()
         # An address of the web may have a signature, and stands for one file, which has a name.

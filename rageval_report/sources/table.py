@@ -15,7 +15,7 @@ REMOTE_SCHEMES = (
 SOURCES: Registry[ScoreSource] = Registry(
     "score source",
     {
-        "duckdb": f"{_HERE}.duckdb:DUCKDB",
+        "duckdb": f"{_HERE}.databases:DUCKDB",
         "langfuse": f"{_HERE}.langfuse:LANGFUSE_SERVER",
         "langfuse+http": f"{_HERE}.langfuse:LANGFUSE_SERVER",
         "langfuse+https": f"{_HERE}.langfuse:LANGFUSE_SERVER",
@@ -23,10 +23,10 @@ SOURCES: Registry[ScoreSource] = Registry(
         "phoenix": f"{_HERE}.phoenix:PHOENIX_SERVER",
         "phoenix+http": f"{_HERE}.phoenix:PHOENIX_SERVER",
         "phoenix+https": f"{_HERE}.phoenix:PHOENIX_SERVER",
-        "postgres": f"{_HERE}.postgresql:POSTGRESQL",
-        "postgresql": f"{_HERE}.postgresql:POSTGRESQL",
+        "postgres": f"{_HERE}.databases:POSTGRESQL",
+        "postgresql": f"{_HERE}.databases:POSTGRESQL",
         "runs": f"{_HERE}.mlflow:MLFLOW_RUN",
-        "sqlite": f"{_HERE}.sqlite:SQLITE",
+        "sqlite": f"{_HERE}.databases:SQLITE",
         **dict.fromkeys(REMOTE_SCHEMES, f"{_HERE}.remote_files:REMOTE_FILES"),
     },
     group="rageval_report.sources",

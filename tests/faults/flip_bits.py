@@ -159,13 +159,6 @@ KINDS = {
     "journal of a run": Kind(make_journal, "journal.jsonl", read_journal),
     "journal of replies": Kind(make_replies, "replies.jsonl", read_replies),
     "run file": Kind(make_saved("run.json"), "run.json", read_saved("run.json"), asks_again=False),
-    "saved table": Kind(make_saved("a.csv"), "a.csv", read_saved("a.csv"), asks_again=False),
-    "its description": Kind(
-        make_saved("a.csv"), "a.csv.meta.json", read_saved("a.csv"), asks_again=False
-    ),
-    "saved JSON Lines": Kind(
-        make_saved("a.jsonl"), "a.jsonl", read_saved("a.jsonl"), asks_again=False
-    ),
     "saved Parquet": Kind(
         make_saved("a.parquet"), "a.parquet", read_saved("a.parquet"), asks_again=False
     ),

@@ -1,105 +1,279 @@
+"""Files are written whole or not at all, and keep the permissions and links that were there."""
+
+import errno
 import os
 import stat
+import subprocess
+import sys
+import textwrap
+import threading
 from pathlib import Path
 
 import pytest
 
 from rageval_report.errors import DataError
-from rageval_report.files.writing import check_free, write_atomically, write_with
+from rageval_report.files import writing
+from rageval_report.files.writing import (
+    check_free,
+    locked_folder,
+    open_private,
+    sync_folder,
+    write_atomically,
+    write_with,
+)
+
+on_posix = pytest.mark.skipif(os.name != "posix", reason="permissions and locks of POSIX")
+
+
+def mode_of(path):
+    return stat.S_IMODE(Path(path).stat().st_mode)
 
 
 def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_text_is_written_as_it_stands(tmp_path):
-    path = write_atomically(tmp_path / "a.csv", "é🦶\r\n\n\rx")
-    assert path == tmp_path / "a.csv"
-    assert path.read_bytes() == "é🦶\r\n\n\rx".encode()
+@pytest.fixture(autouse=True)
+def _new_process(monkeypatch):
+    """Folders are tidied once in a process; each test is one."""
+    monkeypatch.setattr(writing, "_tidied_folders", set())
 
 
-def test_bytes_are_written_as_they_stand(tmp_path):
-    assert write_atomically(str(tmp_path / "a.bin"), b"\0\xff").read_bytes() == b"\0\xff"
-
-
-def test_half_a_surrogate_pair_does_not_cost_the_file(tmp_path):
-    path = write_atomically(tmp_path / "a.txt", "a\ud83db")
-    assert path.read_text("utf-8", "surrogatepass") == "a\ud83db"
-
-
-def test_a_file_that_is_there_is_replaced_whole(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("a long text that was there before")
-    write_atomically(path, "short")
-    assert path.read_text() == "short"
-    assert names_in(tmp_path) == ["a.txt"]
-
-
-def test_a_writer_that_fails_leaves_what_was_there_and_nothing_else(tmp_path):
-    path = tmp_path / "a.txt"
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "a.csv"
     path.write_text("before")
+    return path
 
+
+def test_texts_and_bytes_are_written_as_they_are(tmp_path):
+    path = write_atomically(tmp_path / "runs" / "today" / "a.csv", "é🦶\r\n\n\rx")
+    assert path.read_bytes() == "é🦶\r\n\n\rx".encode()
+    assert write_atomically(str(tmp_path / "a.bin"), b"\0\xff").read_bytes() == b"\0\xff"
+    half = write_atomically(tmp_path / "a.txt", "a\ud83db")
+    assert half.read_text("utf-8", "surrogatepass") == "a\ud83db"
+    long_name = write_atomically(tmp_path / f"{'é' * 125}.csv", "x")
+    assert long_name.read_text() == "x"
+
+
+def test_a_writer_that_fails_leaves_what_was_there_and_nothing_else(path):
     def broken(temporary):
+        assert Path(temporary).suffix == ".csv"
         Path(temporary).write_text("half a te")
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         write_with(path, broken)
-    assert path.read_text() == "before"
-    assert names_in(tmp_path) == ["a.txt"]
+    assert (path.read_text(), names_in(path.parent)) == ("before", ["a.csv"])
 
 
-def test_a_full_disk_is_told_with_the_path_and_leaves_nothing(tmp_path):
-    def full(temporary):
+def test_what_cannot_be_written_is_named(path):
+    def full(_):
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(DataError, match=r"a\.txt cannot be written: No space left on device"):
-        write_with(tmp_path / "a.txt", full)
-    assert names_in(tmp_path) == []
+    folder = path.parent
+    with pytest.raises(DataError, match=r"b\.txt cannot be written: No space left on device"):
+        write_with(folder / "b.txt", full)
+    with pytest.raises(DataError, match=r"b\.txt cannot be written: Not a directory"):
+        write_atomically(path / "further" / "b.txt", "x")
+    (folder / "c.txt").mkdir()
+    with pytest.raises(DataError, match=r"c\.txt cannot be written: "):
+        write_atomically(folder / "c.txt", "x")
+    assert names_in(folder) == ["a.csv", "c.txt"]
 
 
-def test_the_temporary_name_keeps_the_suffix_and_the_folder(tmp_path):
-    seen = []
-    write_with(tmp_path / "a.parquet", lambda name: seen.append(Path(name)))
-    assert seen[0].suffix == ".parquet"
-    assert seen[0].parent == tmp_path
-
-
-def test_folders_that_are_not_there_are_made(tmp_path):
-    assert write_atomically(tmp_path / "runs" / "today" / "a.txt", "x").read_text() == "x"
-
-
-def test_a_file_in_the_place_of_a_folder_is_told(tmp_path):
-    (tmp_path / "no").write_text("mine")
-    for path in ("no/a.txt", "no/further/a.txt"):
-        with pytest.raises(DataError, match=r"a\.txt cannot be written: Not a directory"):
-            write_atomically(tmp_path / path, "x")
-    assert (tmp_path / "no").read_text() == "mine"
-
-
-def test_what_is_there_is_not_free_unless_forced(tmp_path):
-    check_free(tmp_path / "a.txt")
-    (tmp_path / "a.txt").write_text("mine")
+def test_a_file_that_exists_is_not_free_unless_forced(path):
+    check_free(path.with_name("b.csv"))
+    check_free(path, force=True)
     with pytest.raises(DataError, match=r"exists already; .* force=True"):
-        check_free(tmp_path / "a.txt")
-    check_free(tmp_path / "a.txt", force=True)
+        check_free(path)
     with pytest.raises(DataError, match="is a folder"):
-        check_free(tmp_path, force=True)
+        check_free(path.parent, force=True)
 
 
-def test_a_folder_in_the_place_of_the_file_is_told(tmp_path):
-    (tmp_path / "a.txt").mkdir()
-    with pytest.raises(DataError, match=r"a\.txt cannot be written: "):
-        write_atomically(tmp_path / "a.txt", "x")
-    assert names_in(tmp_path) == ["a.txt"]
+# -- permissions, links, devices
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_others_may_read_the_file_where_the_umask_lets_them(tmp_path):
+@on_posix
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o400])
+def test_a_file_that_is_replaced_keeps_its_permissions(path, mode):
+    path.chmod(mode)
+    seen = []
+    write_with(path, lambda name: seen.append(mode_of(name)))
+    assert (seen, mode_of(path)) == ([0o600], mode)  # never easier to read while it is written
+
+
+@on_posix
+def test_a_new_file_follows_the_umask_and_a_private_one_is_its_owners(tmp_path):
     before = os.umask(0o027)
     try:
-        path = write_atomically(tmp_path / "a.txt", "x")
+        private = write_atomically(tmp_path / "run.json", "{}", private=True)
+        shared = write_atomically(tmp_path / "b.csv", "x")
+        os.close(open_private(tmp_path / "journal.jsonl"))
         assert os.umask(0o027) == 0o027
     finally:
         os.umask(before)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    modes = [mode_of(p) for p in (private, tmp_path / "journal.jsonl", shared)]
+    assert modes == [0o600, 0o600, 0o640]
+
+
+@on_posix
+def test_bits_of_a_group_that_cannot_be_kept_are_dropped(path, monkeypatch):
+    path.chmod(0o664)
+    earlier = path.stat()
+
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fchown", refuse)
+    other = os.stat_result((*earlier[:5], earlier.st_gid + 1, *earlier[6:10]))
+    monkeypatch.setattr(writing, "_status", lambda _: other)
+    write_atomically(path, "after")
+    assert mode_of(path) == 0o604
+
+
+@on_posix
+def test_a_link_stays_a_link_and_its_target_is_replaced(path):
+    link, other = path.with_name("link.csv"), path.with_name("hard.csv")
+    link.symlink_to(path.name)
+    os.link(path, other)
+    write_atomically(link, "after")
+    assert (link.is_symlink(), path.read_text(), other.read_text()) == (True, "after", "before")
+    circle = path.with_name("circle")
+    circle.symlink_to(circle)
+    with pytest.raises(DataError, match="cannot be written: Too many levels of symbolic links"):
+        write_atomically(circle, "x")
+
+
+@on_posix
+def test_a_pipe_is_written_to_and_never_replaced(tmp_path):
+    pipe, received = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: received.append(pipe.read_text()))
+    reader.start()
+    write_atomically(pipe, "x")
+    reader.join()
+    assert (received, names_in(tmp_path)) == (["x"], ["pipe"])
+
+
+def test_a_folder_that_is_read_only_is_named_as_the_reason(path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(writing.os, "open", refuse)
+    message = r"a\.csv cannot be written: Read-only file system; its folder must be writable"
+    with pytest.raises(DataError, match=message):
+        write_atomically(path, "after")
+    assert path.read_text() == "before"
+
+
+# -- on the disk before it returns
+
+
+def failing_fsync(kind, error):
+    sync = os.fsync
+
+    def fail(handle):
+        if kind(os.fstat(handle).st_mode):
+            raise OSError(error, os.strerror(error))
+        sync(handle)
+
+    return fail
+
+
+@on_posix
+def test_the_file_is_flushed_before_the_rename_and_the_folders_after_it(tmp_path, monkeypatch):
+    path, events = tmp_path / "runs" / "a.csv", []
+    sync = os.fsync
+
+    def watch(handle):
+        place = Path(f"/proc/self/fd/{handle}").readlink()
+        events.append((place.suffix or place.name, path.exists()))
+        sync(handle)
+
+    monkeypatch.setattr(writing.os, "fsync", watch)
+    write_atomically(path, "x")
+    assert events == [(".csv", False), ("runs", True), (tmp_path.name, True)]
+
+
+def test_a_fault_of_the_disk_is_an_error_and_a_folder_without_fsync_is_none(path, monkeypatch):
+    monkeypatch.setattr(writing.os, "fsync", failing_fsync(stat.S_ISDIR, errno.EINVAL))
+    write_atomically(path, "network drives answer so")
+    monkeypatch.setattr(writing.os, "fsync", failing_fsync(stat.S_ISREG, errno.ENOSPC))
+    with pytest.raises(DataError, match="No space left on device"):
+        write_atomically(path, "after")
+    assert path.read_text() == "network drives answer so"
+    assert names_in(path.parent) == ["a.csv"]
+    assert sync_folder(path.parent / "gone") is None
+
+
+# -- temporary files of others, several writers
+
+
+@on_posix
+def test_the_next_run_removes_what_a_killed_writer_left(tmp_path):
+    program = textwrap.dedent(f"""
+        import os, signal
+        from rageval_report.files.writing import write_with
+
+        def write(name):
+            open(name, "w").write("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        write_with({str(tmp_path / "a.csv")!r}, write)
+    """)
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
+    [left] = names_in(tmp_path)
+    assert ".rageval-tmp" in left
+    write_atomically(tmp_path / "b.csv", "x")
+    assert names_in(tmp_path) == ["b.csv"]
+
+
+@on_posix
+def test_the_file_of_a_writer_that_lives_is_left_alone(tmp_path, monkeypatch):
+    def write(name):
+        Path(name).write_text("of the first")
+        monkeypatch.setattr(writing, "_tidied_folders", set())
+        write_atomically(tmp_path / "b.csv", "of the second")
+
+    write_with(tmp_path / "a.csv", write)
+    assert (tmp_path / "a.csv").read_text() == "of the first"
+
+
+@pytest.mark.parametrize(
+    "name", [".a.0123456789abcdef.csv", "a.0123456789abcdef.rageval-tmp.csv", ".rageval-tmp.csv"]
+)
+def test_a_file_with_another_name_is_never_removed(tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    write_atomically(tmp_path / "b.csv", "x")
+    assert names_in(tmp_path) == sorted([name, "b.csv"])
+
+
+def test_many_writers_of_one_path_end_with_one_whole_file(path):
+    texts = [str(writer) * 200_000 for writer in range(4)]
+    threads = [threading.Thread(target=write_atomically, args=(path, text)) for text in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert path.read_text() in texts
+    assert names_in(path.parent) == ["a.csv"]
+
+
+@on_posix
+def test_a_folder_is_locked_for_one_group_of_files_at_a_time(tmp_path, monkeypatch):
+    order = []
+
+    def second():
+        with locked_folder(tmp_path):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with locked_folder(tmp_path):
+        thread.start()
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    monkeypatch.setattr(writing, "_LOCK_SECONDS", 0.0)
+    with locked_folder(tmp_path), locked_folder(tmp_path):  # kept too long: used without it
+        assert write_atomically(tmp_path / "a.csv", "x").read_text() == "x"

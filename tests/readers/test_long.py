@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_report import read_scores
-from rageval_report.errors import ReaderError, UnknownValueError
+from rageval_report.errors import ReaderError
 from rageval_report.readers import Source, read, recognise
 from rageval_report.readers.long import LONG
 from rageval_report.scores import score_table
@@ -60,10 +60,6 @@ def test_each_pipeline_has_a_column_a_metric(read_long):
     assert found["dense"].metric_columns == ("recall",)
 
 
-def test_without_pipelines_the_file_names_the_only_one(read_long):
-    assert list(read_long("qid,measure,score\n1,mrr,1\n")) == ["run"]
-
-
 @pytest.mark.parametrize(
     ("name", "write_frame"),
     [
@@ -78,13 +74,6 @@ def test_it_may_stand_in_any_kind_of_file(write, tmp_path, name, write_frame):
     write_frame(frame, tmp_path / name)
     found = {one.pipeline: one.frame for one in read(tmp_path / name, reader=LONG)}
     assert found["bm25"]["recall"].tolist() == [1, 0.25]
-
-
-def test_it_may_stand_in_a_parquet_file(write, tmp_path):
-    pytest.importorskip("pyarrow")
-    pd.read_csv(write(LINES)).to_parquet(tmp_path / "run")
-    found = read(tmp_path / "run", reader=LONG)
-    assert [one.pipeline for one in found] == ["bm25", "dense"]
 
 
 def test_ids_stay_texts(read_long):
@@ -129,18 +118,13 @@ def test_repeats_are_averaged_on_request(read_long):
     assert any("the mean over its repeats" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("column", ["epoch", "Repetition", "trial_id"])
+@pytest.mark.parametrize("column", ["epoch", "trial_id"])
 def test_repetitions_that_are_told_apart_are_averaged(read_long, column):
     found = read_long(f"qid,metric,{column},value\na,mrr,1,1\na,mrr,2,0.5\na,mrr,3,\nb,mrr,1,1\n")[
         "run"
     ]
     assert found.frame["mrr"].tolist() == [0.75, 1]  # the one without score does not count
     assert found.frame["n_repeats"].tolist() == [3, 1]
-
-
-def test_another_way_with_repeats_is_refused(read_long):
-    with pytest.raises(UnknownValueError, match='repeats must be "error" or "mean"; got "first"'):
-        read_long(LINES, repeats="first")
 
 
 # -- reasons, states, errors
@@ -208,11 +192,6 @@ def test_what_differs_by_metric_is_kept_beside_it(read_long):
     assert found.frame["f1_judge"].tolist()[0] == "gpt"
 
 
-def test_a_column_taken_for_pipelines_is_told(read_long):
-    found = read_long("qid,model,metric,value\na,gpt,mrr,1\n")["gpt"]
-    assert "the pipelines are in column 'model'" in found.notes
-
-
 # -- bad input
 
 
@@ -228,11 +207,6 @@ def test_a_row_that_names_nothing_is_named(write, column):
 def test_a_metric_that_is_named_like_a_column_is_refused(read_long):
     with pytest.raises(ReaderError, match="two columns would be named 'topic'"):
         read_long("qid,metric,value,topic\na,topic,1,low\n")
-
-
-def test_a_metric_that_is_named_like_a_reason_is_refused(read_long):
-    with pytest.raises(ReaderError, match="two columns would be named 'f1_reason'"):
-        read_long("qid,metric,value,reason\na,f1,1,why\na,f1_reason,1,\n")
 
 
 @pytest.mark.parametrize("cell", [[1], {"a": 1}])
@@ -255,7 +229,7 @@ CELLS = st.dictionaries(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(CELLS, st.randoms(use_true_random=False))
 def test_every_cell_comes_back_whatever_the_order_of_the_rows(tmp_path_factory, cells, random):
     rows = list(cells.items())
@@ -282,12 +256,9 @@ SCORES = {
 SPELLINGS = [
     "query_id,score_name,score",
     "traceId,name,value",
-    "trace_id,key,numericValue",
-    "observation_id,metricName,scoreValue",
     "run_id,key,score",
     "item_id,criterion,rating",
     "testCaseId,evaluator,result",
-    "Test Case,name,score",
     "spanId,feedback_key,feedback_score",
     "question,name,value",
 ]
@@ -302,10 +273,9 @@ def written(header, rows, numbered=True):
 
 
 @pytest.mark.parametrize("header", SPELLINGS)
-@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 0, 2)])
 @pytest.mark.parametrize("numbered", [False, True])
-def test_one_row_a_score_is_read_in_any_spelling(write, header, order, numbered):
-    rows = [list(SCORES.items())[at] for at in order]
+def test_one_row_a_score_is_read_in_any_spelling(write, header, numbered):
+    rows = [list(SCORES.items())[at] for at in (3, 1, 0, 2)]
     path = write(written(header, rows, numbered))
     assert recognise(Source(path)) == "long"
     [evaluation] = read_scores(path).values()
@@ -338,12 +308,6 @@ def test_names_that_may_be_pipelines_get_a_note(write):
     text = "id,name,score\n1,bm25,0.5\n1,dense,0.75\n2,bm25,1\n2,dense,1\n"
     [found] = read(write(text))
     assert any("rename the column to 'pipeline'" in note for note in found.notes)
-
-
-def test_ids_of_any_spelling_stay_texts(write):
-    [evaluation] = read_scores(write("traceId,name,value\n007,f1,1\n007,em,0\n7,f1,0\n")).values()
-    assert evaluation.scores.index.tolist() == ["007", "7"]
-    assert any("taken from column 'traceId'" in note for note in evaluation.notes)
 
 
 def test_a_score_of_an_observation_belongs_to_the_observation(write):
@@ -382,7 +346,6 @@ def test_words_are_labels_and_not_failed_scores(read_long):
 NESTED = [
     ("results", {"metric": "f1", "score": 0.5}),
     ("scores", {"name": "f1", "value": 0.5}),
-    ("evaluations", {"evaluator": "f1", "score": 0.5}),
     ("Feedback", {"key": "f1", "score": 0.5, "id": "x"}),
     ("metricResults", {"metricName": "f1", "numericValue": 0.5}),
 ]
@@ -436,7 +399,7 @@ def test_a_failed_record_fails_its_scores(write):
     assert found.frame["f1_reason"].tolist()[1:] == ["timeout", "no verdict"]
 
 
-@pytest.mark.parametrize("name", [{"a": 1}, ["f1"], None, 7])
+@pytest.mark.parametrize("name", [{"a": 1}, None])
 def test_lists_whose_names_are_not_texts_are_not_scores(write, name):
     rows = [{"id": q, "recall": 1, "scores": [{"name": name, "value": 0.5}]} for q in "ab"]
     assert recognise(Source(write(json.dumps(rows)))) == "json"

@@ -9,9 +9,9 @@ import re
 import pandas
 import pytest
 
-from rageval_report import inspect, load_dataset, read_scores, score
+from rageval_report import load_dataset, read_scores, score
 from rageval_report.datasets import DATASETS, load_corpus
-from rageval_report.errors import DataError, ReaderError
+from rageval_report.errors import ReaderError
 from rageval_report.readers.other_files import KINDS
 from rageval_report.readers.record_files import read_records
 
@@ -146,13 +146,6 @@ def test_a_set_of_questions_is_named_and_the_call_loads_it(tmp_path, name, text,
     assert "this is a" in refusal(path.read_bytes())
 
 
-def test_inspect_says_the_same(tmp_path):
-    path = tmp_path / "hotpot.jsonl"
-    path.write_text(SETS["hotpotqa of the datasets library"][1])
-    [doubt] = inspect(path).doubts
-    assert 'load_dataset("hotpotqa"' in doubt
-
-
 # Qasper's fixture repeats an id of its own.
 @pytest.mark.filterwarnings("ignore:several questions have the same id")
 @pytest.mark.parametrize(
@@ -182,14 +175,6 @@ def test_the_samples_of_a_run_of_lm_eval_are_named_and_can_be_read(real_data):
     samples = message.partition("one row per question: ")[2]
     [evaluation] = read_scores(samples).values()
     assert evaluation.n_queries == 20
-
-
-@pytest.mark.parametrize("extra", ["versions", "n-shot"])
-def test_results_of_lm_eval_without_samples_name_the_option(extra):
-    means = {"arc": {"alias": "arc", "acc,none": 0.5}}
-    message = refusal(json.dumps({"results": means, extra: {"arc": 1}}).encode())
-    assert "one mean per task" in message
-    assert "--log_samples" in message
 
 
 def test_answers_by_id_are_joined_with_their_questions(real_data):
@@ -248,11 +233,6 @@ def test_a_number_of_a_gold_set_is_a_metric_if_somebody_says_so(tmp_path):
     assert evaluation.scores["difficulty"].tolist() == [1, 2, 4]
 
 
-def test_records_with_answers_keep_their_advice():
-    row = {"query_id": "a", "question": "q?", "retrieved": ["d"], "answer": "b", "reference": "b"}
-    assert "score(read_records(path), metrics)" in refusal(lines(row).encode())
-
-
 def test_every_data_set_that_can_be_loaded_has_a_kind():
     advice = {kind.what for kind in KINDS}
     assert len(advice) == len(KINDS)
@@ -260,9 +240,3 @@ def test_every_data_set_that_can_be_loaded_has_a_kind():
     of_sets |= {"qasper": "Qasper", "ragbench": "RAGBench", "clapnq": "CLAP NQ"}
     of_sets |= {"golden": "golden set"}
     assert {name for name in DATASETS if not any(of_sets[name] in what for what in advice)} == set()
-
-
-def test_a_fault_in_the_scores_is_still_named():
-    table = b"query_id,question,ground_truth,recall\nq1,a?,b,0.5\nq1,c?,d,0.5\n"
-    with pytest.raises(DataError, match="query ids must be unique"):
-        read_scores(table)

@@ -23,13 +23,6 @@ TABLE = pd.DataFrame(
 )
 
 
-@pytest.fixture(autouse=True, params=["small", "large"])
-def size(request, monkeypatch):
-    """Every file is taken for a small one, and for one that is read in parts."""
-    if request.param == "large":
-        monkeypatch.setattr("rageval_report.readers.parquet.LARGE", 0)
-
-
 def parquet_bytes(frame):
     buffer = io.BytesIO()
     frame.to_parquet(buffer)

@@ -162,17 +162,6 @@ def test_judgments_in_any_form_give_the_same_scores(file, content):
     assert_expected(RAGPipelineEvaluation.load("x", run, qrels=str(qrels), metrics=METRICS))
 
 
-def test_judgments_may_be_a_frame(file):
-    rows = [(query, doc, grade) for query, docs in QRELS.items() for doc, grade in docs.items()]
-    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
-    assert_expected(scored(file("bm25.run", trec()), frame))
-
-
-def test_the_order_of_lines_moves_nothing(file):
-    lines = trec().splitlines(keepends=True)
-    assert_expected(scored(file("bm25.run", "".join(reversed(lines)))))
-
-
 def test_ids_keep_their_zeros_and_their_blanks(file):
     run = {"007": {"0012": 2.0, "the doc": 1.5}, "7": {"12": 1.0}}
     qrels = {"007": {"the doc": 1}, "7": {"0012": 1}}
@@ -220,13 +209,6 @@ def test_usual_metrics_are_computed_and_named_in_a_note(file):
     assert "no metrics were named; computed: ndcg@10, recall@100" in evaluation.notes[0]
 
 
-def test_a_single_name_and_descriptions_are_metrics_too(file):
-    path = file("a.run", trec())
-    assert list(scored(path, metrics="P_2").metrics) == ["p@2"]
-    described = scored(path, metrics={"ndcg@10": {"bounds": (0, 1)}, "mrr": "higher"})
-    assert list(described.metrics) == ["ndcg@10", "mrr"]
-
-
 def test_a_metric_that_rankings_do_not_have_is_refused(file):
     with pytest.raises(UnknownNameError, match="no metric of rankings is named 'faithfulness'"):
         scored(file("a.run", trec()), metrics=["faithfulness"])
@@ -263,11 +245,6 @@ def test_a_document_twice_is_an_error_that_says_the_way_out(file):
     with pytest.raises(ReaderError, match=r"line 6: .*'b': appears twice.*duplicates=\"best\""):
         scored(path)
     assert_expected(scored(path, duplicates="best"))
-
-
-def test_the_way_to_treat_documents_is_not_for_rows(file):
-    with pytest.raises(UnknownNameError, match=r'duplicates must be "error" or "mean"; got "best"'):
-        read_scores(file("a.csv", "query_id,recall\nq1,1\n"), duplicates="best")
 
 
 # -- what is mistaken for something else
@@ -454,13 +431,6 @@ def test_judgments_that_cannot_be_read_are_named(file):
         scored(run, file("q.txt", "".join(qrels_text().splitlines(keepends=True)[:4]) + "q1 a 1\n"))
     with pytest.raises(ReaderError, match=r"q\.txt: there is no such file"):
         scored(run, run.with_name("q.txt2").with_name("q.txt").parent / "none" / "q.txt")
-
-
-def test_letters_of_windows_are_read_with_a_note(file):
-    run = {"q1": {"café": 0.9, "b": 0.8}}
-    evaluation = scored(file("a.run", trec(run).encode("cp1252")), {"q1": {"café": 1}}, ["mrr"])
-    assert evaluation.scores["mrr"].tolist() == [1.0]
-    assert any("was read as cp1252" in note for note in evaluation.notes)
 
 
 # -- real runs

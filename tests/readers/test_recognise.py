@@ -56,10 +56,6 @@ def test_two_equally_sure_readers_are_named(write, with_reader):
         read(write(TABLE))
 
 
-def test_a_reader_may_be_named(write):
-    assert read(write(TABLE), reader="csv")[0].pipeline == "run"
-
-
 def test_a_reader_may_be_handed_in(write):
     frame = read(write(TABLE))[0].frame
     reader = Reader("mine", "mine", always(0.0), lambda source: [ScoreFile(frame, "a")])
@@ -78,16 +74,6 @@ def test_an_unknown_option_gets_the_known_ones(write):
         read(write(TABLE), delimter=";")
 
 
-def test_an_option_of_another_reader_is_refused(write):
-    with pytest.raises(DataError, match="the csv reader has no option 'sheet'"):
-        read(write(TABLE), sheet=1)
-
-
-def test_the_column_of_ids_is_no_concern_of_readers_with_fixed_ids(write, with_reader):
-    with_reader(other_reader(0.99))
-    assert read(write(TABLE), query_id="ticket") == []
-
-
 def test_what_no_reader_knows_is_described_with_the_nearest(write, with_reader):
     with_reader(other_reader(0.3))
     with pytest.raises(ReaderError) as caught:
@@ -96,19 +82,6 @@ def test_what_no_reader_knows_is_described_with_the_nearest(write, with_reader):
     assert "it looks like HTML or XML" in message
     assert "The nearest formats: other (anything)" in message
     assert "reader=" in message
-
-
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "a PNG picture"),
-        (b"\x80\x04\x95\x10\x00", "a Python pickle"),
-        (bytes(range(256)), "binary data"),
-    ],
-)
-def test_binary_junk_is_described(write, content, kind):
-    with pytest.raises(ReaderError, match=f"it looks like {kind}"):
-        read(write(content))
 
 
 @pytest.mark.parametrize("reader", ["csv", "tsv", "json", "jsonl", "promptfoo", "inspector_raget"])
@@ -133,11 +106,6 @@ def test_the_row_that_spoils_a_table_is_told_by_its_line(write):
     assert "Choose with" not in str(told.value)  # no list of thirty formats
     with pytest.raises(ReaderError, match="this row has 4 fields"):
         read_records(write(RAGGED))
-
-
-def test_a_row_of_one_field_is_told_in_the_singular(write):
-    with pytest.raises(ReaderError, match=r"this row has 1 field, the header has 2"):
-        read(write("query_id;recall\n\nq1\nq2\n"))
 
 
 def test_a_file_of_blank_lines_is_empty(write):

@@ -1,14 +1,21 @@
-"""DuckDB and a real PostgreSQL server: the same evaluation as from CSV, reading only, writing."""
+"""SQLite, DuckDB and a PostgreSQL server: the same evaluation as from CSV, and writing."""
 
 import decimal
+import sqlite3
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, inspect, read_scores
-from rageval_report.errors import DataError, MissingDependencyError, ReaderError
-from rageval_report.sources import optional_packages
+from rageval_report._registry import load
+from rageval_report.errors import (
+    DataError,
+    MissingDependencyError,
+    ReaderError,
+    UnknownNameError,
+)
+from rageval_report.sources import SOURCES
 
 ROWS = [
     ("007", 0.1, True, "1.50", "2026-01-02", decimal.Decimal("0.25"), 3),
@@ -18,6 +25,18 @@ ROWS = [
 NAMES = ["query_id", "recall", "exact_match", "answer", "day", "precision", "rank"]
 TABLE = """CREATE TABLE scores (query_id TEXT, recall DOUBLE PRECISION, exact_match BOOLEAN,
 answer TEXT, day DATE, "precision" NUMERIC(5, 2), rank BIGINT)"""
+
+
+def fill_sqlite(tmp_path, postgresql):
+    path = tmp_path / "scores.db"
+    connection = sqlite3.connect(path)
+    connection.execute(TABLE)
+    rows = [[float(c) if isinstance(c, decimal.Decimal) else c for c in row] for row in ROWS]
+    connection.executemany("INSERT INTO scores VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.execute("CREATE TABLE blank (query_id TEXT, recall REAL)")
+    connection.commit()
+    connection.close()
+    return f"sqlite:///{path}"
 
 
 def fill_duckdb(tmp_path, postgresql):
@@ -42,7 +61,7 @@ def fill_postgresql(tmp_path, postgresql):
     return address
 
 
-FILLS = {"duckdb": fill_duckdb, "postgresql": fill_postgresql}
+FILLS = {"sqlite": fill_sqlite, "duckdb": fill_duckdb, "postgresql": fill_postgresql}
 
 
 @pytest.fixture(params=FILLS)
@@ -97,15 +116,17 @@ def test_a_query_with_its_own_filter_gives_the_same_numbers_as_sql(database):
 
 
 WRITES = (
-    *("DELETE FROM scores", "DROP TABLE scores", "CREATE TABLE x (a INT)"),
-    *("SELECT 1; DELETE FROM scores", "COMMIT; DROP TABLE scores", "SELECT 1; COMMIT"),
-    *("COPY scores TO '/tmp/never'", "UPDATE scores SET recall = 1", ""),
+    *("DROP TABLE scores", "CREATE TABLE x (a INT)", "SELECT 1; DELETE FROM scores"),
+    *("COMMIT; DROP TABLE scores", "COPY scores TO '/tmp/never'", ""),
 )
+
+
+REFUSED = "must only read|multiple commands|one statement at a time|syntax error|returned no rows"
 
 
 @pytest.mark.parametrize("query", WRITES)
 def test_a_query_that_is_more_than_one_select_is_refused(database, query):
-    with pytest.raises(ReaderError, match=r"must only read|cannot insert multiple commands"):
+    with pytest.raises(ReaderError, match=REFUSED):
         read_scores(f"{database}?query={query}")
     assert len(read_scores(f"{database}?table=scores")["scores"].scores) == 3
 
@@ -117,6 +138,8 @@ def test_a_query_that_is_more_than_one_select_is_refused(database, query):
         ("", r"name a table, \?table=NAME, or a query"),
         ("?table=blank", "the table has no rows; its columns are 'query_id', 'recall'"),
         ("?query=SELECT recall FROM scores", "no column holds query ids"),
+        ("?query=SELECT a.query_id, b.query_id FROM scores a, scores b", "several columns named"),
+        ("?table=scores&query=SELECT 1", "a table or a query, not both"),
         ("?tabel=scores", r"no parameter is named 'tabel'. Did you mean 'table'\?"),
     ],
 )
@@ -196,4 +219,54 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, scheme
     extra = scheme.partition(":")[0]
     package = {"duckdb": "duckdb", "postgresql": "psycopg"}[extra]
     with pytest.raises(MissingDependencyError, match=rf"rageval-report\[{extra}\]"):
-        optional_packages.optional_package(package)
+        load(package)
+
+
+# -- SQLite
+
+
+def test_integer_ids_are_texts_and_a_title_says_where_the_rows_come_from(tmp_path):
+    path = tmp_path / "numbered.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE numbered (id INTEGER, mrr REAL)")
+    connection.executemany("INSERT INTO numbered VALUES (?, ?)", [(1, 0.5), (2, 1)])
+    connection.commit()
+    connection.close()
+    [numbered] = read_scores(f"sqlite:///{path}").values()
+    assert numbered.scores.index.tolist() == ["1", "2"]
+    shown = inspect(f"sqlite:///{path}")
+    assert "2 rows of table 'numbered'" in shown.notes
+    assert shown.notes[0] == "read as frame (rows of a database): a database returns rows"
+
+
+@pytest.mark.parametrize("query", ["ATTACH 'other.db' AS o", "PRAGMA user_version=3", "VACUUM"])
+def test_a_query_of_sqlite_that_writes_is_refused(tmp_path, query):
+    address = fill_sqlite(tmp_path, None)
+    with pytest.raises(ReaderError, match=r"must only read"):
+        read_scores(f"{address}?query={query}")
+
+
+def test_a_missing_file_is_not_made_and_a_table_that_fails_leaves_nothing(tmp_path):
+    with pytest.raises(ReaderError, match="there is no file"):
+        read_scores(f"sqlite:///{tmp_path}/none.db?table=scores")
+    rows = {"query_id": ["q1"], "recall": [1.0], "topic": ["a"], "TOPIC": ["b"]}
+    odd = RAGPipelineEvaluation("odd", rows)  # names of columns that are one to SQLite
+    with pytest.raises(DataError, match="SQLite says: duplicate column name"):
+        odd.save(f"sqlite:///{tmp_path}/out.db?table=odd")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_schemes_are_a_table(monkeypatch, tmp_path):
+    with pytest.raises(UnknownNameError, match=r"'sqlit'. Did you mean 'sqlite'\?"):
+        read_scores("sqlit:///a.db?table=scores")
+    monkeypatch.setitem(SOURCES._entries, "mine", SOURCES["sqlite"])
+    address = fill_sqlite(tmp_path, None).replace("sqlite", "mine", 1)
+    assert list(read_scores(f"{address}?table=scores")) == ["scores"]
+
+
+def test_other_programs_read_the_table(evaluation, tmp_path):
+    evaluation.save(f"sqlite:///{tmp_path}/out.db?table=hybrid")
+    connection = sqlite3.connect(tmp_path / "out.db")
+    rows = connection.execute("SELECT query_id, avg(exact_match) OVER () FROM hybrid").fetchall()
+    connection.close()
+    assert rows == [("007", 2 / 3), ("008", 2 / 3), ("09", 2 / 3)]

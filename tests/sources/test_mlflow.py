@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from rageval_report import RAGPipelineEvaluation, compare, read_scores
+from rageval_report._registry import load
 from rageval_report.errors import MissingDependencyError, ReaderError
-from rageval_report.sources import optional_packages
 from rageval_report.sources.base import split_address
 
 REPOSITORY = Path(__file__).parents[2]
@@ -323,7 +323,7 @@ def test_without_mlflow_the_extra_is_named(monkeypatch):
 
     monkeypatch.setattr("importlib.import_module", missing)
     with pytest.raises(MissingDependencyError, match=r"rageval-report\[mlflow\]"):
-        optional_packages.optional_package("mlflow")
+        load("mlflow")
 
 
 def test_a_comparison_is_saved_to_files_as_before(tmp_path):

@@ -14,7 +14,7 @@ from rageval_report import RAGPipelineEvaluation, inspect, rank, read_scores
 from rageval_report.errors import DataError, MissingDependencyError, ReaderError
 from rageval_report.files.inputs import hide_password
 from rageval_report.sources import remote_files
-from rageval_report.sources.fetched_files import TemporaryFolder
+from rageval_report.sources.remote_files import TemporaryFolder
 
 fsspec = pytest.importorskip("fsspec", reason="the extra remote is not installed")
 
