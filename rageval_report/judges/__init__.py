@@ -15,16 +15,16 @@ from rageval_report.judges.chats import (
     ScriptedChat,
     chat_from_environment,
 )
-from rageval_report.judges.estimating import estimate, estimate_preference
 from rageval_report.judges.judging import (
     GrowingJudging,
     Judged,
+    estimate,
     growing_judging,
     judge,
     judge_blocks,
 )
 from rageval_report.judges.options import CallOptions, JudgeOptions
-from rageval_report.judges.preferences import Preferences, prefer
+from rageval_report.judges.preferences import Preferences, estimate_preference, prefer
 from rageval_report.judges.providers import (
     anthropic_chat,
     bedrock_chat,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 
+from rageval_report.judges.cache import Cache
+from rageval_report.judges.chats import Chat
 from rageval_report.judges.options import CallOptions, JudgeOptions, check_count, check_options
 from rageval_report.judges.procedures import (
     Verdict,
@@ -37,7 +40,15 @@ from rageval_report.judges.results import (
     result_of_all,
 )
 from rageval_report.judges.rubric import JudgedRecord, Rubric, rubrics_of
-from rageval_report.judges.sessions import JudgeSession, open_sessions, run_jobs
+from rageval_report.judges.sessions import (
+    JudgeSession,
+    NoVerdictError,
+    Rehearsal,
+    estimate_all,
+    open_sessions,
+    run_jobs,
+)
+from rageval_report.metrics.performance import Prices
 from rageval_report.records import record_table
 from rageval_report.records.cells import is_missing
 from rageval_report.records.table import concatenate_rows
@@ -435,6 +446,57 @@ def _combine_judges(results: dict[str, Judged]) -> Judged:
 def _state_column(result: Judged, name: str) -> list[str]:
     column = result.states.get(name + STATE)
     return list(map(str, states_of(result.scores[name]) if column is None else column))
+
+
+def estimate(
+    records: object,
+    judges: str | Rubric | Iterable[str | Rubric],
+    chat: object,
+    *,
+    n_repeats: int = 1,
+    cache: Cache | str | Path | None = None,
+    prices: Prices | None = None,
+    retry_unusable: bool = False,
+) -> pd.DataFrame:
+    """The calls that `judge` would make, and their approximate cost; nothing is asked.
+
+    Parameters
+    ----------
+    records, judges, chat, n_repeats, cache, prices, retry_unusable
+        As for `rageval_report.judges.judge`.
+
+    Returns
+    -------
+    DataFrame
+        One row per rubric: ``judge``, ``n_queries``, ``n_not_judged``, to which it does not apply,
+        ``n_calls``, ``n_cached``, the replies that are in the cache, ``prompt_tokens`` and
+        ``completion_tokens``, guessed from lengths, ``cost_usd``, and ``max_cost_usd`` if every
+        answer has the maximum length; NaN if the model has no price. The number of claims in a text
+        is guessed from its sentences. With several chat models, one row per rubric and model, which
+        the column ``judge_model`` names.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat
+    >>> rows = [{"query_id": "q", "question": "Where?", "answer": "Here. Now.", "contexts": ["x"]}]
+    >>> table = estimate(rows, ["faithfulness", "coherence"], ScriptedChat([]))
+    >>> table[["judge", "n_calls"]].to_dict("list")
+    {'judge': ['faithfulness', 'coherence'], 'n_calls': [2, 1]}
+    """
+    rubrics, table = check_records(records, judges)
+    rows = as_rows(table)
+
+    def rehearse(model: Chat, opened: Cache | None, rubric: Rubric) -> dict[str, object]:
+        rehearsal = Rehearsal(model, opened, rubric, retry_unusable)
+        judged = [row for row in rows if verdict_without_judging(rubric, row) is None]
+        for row in judged:
+            for repeat in range(n_repeats):
+                # An unusable answer in the cache ends the judging of this record.
+                with suppress(NoVerdictError):
+                    judge_record(rubric, row, rehearsal.asker(repeat))
+        return rehearsal.row(len(rows), len(rows) - len(judged), prices)
+
+    return estimate_all(chat, rubrics, cache, rehearse)
 
 
 # -- several tables

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import pandas as pd
 
 from rageval_report.errors import AlignmentError, DataError, named
+from rageval_report.judges.cache import Cache
+from rageval_report.judges.chats import Chat
 from rageval_report.judges.judging import verdict_not_asked
 from rageval_report.judges.options import CallOptions, check_options
 from rageval_report.judges.parsing import Choice, read_preference
@@ -33,7 +37,17 @@ from rageval_report.judges.results import (
     result_of_all,
 )
 from rageval_report.judges.rubric import JUDGES, JudgedRecord, Rubric
-from rageval_report.judges.sessions import AskStep, JudgeSession, JudgeStep, open_sessions, run_jobs
+from rageval_report.judges.sessions import (
+    AskStep,
+    JudgeSession,
+    JudgeStep,
+    NoVerdictError,
+    Rehearsal,
+    estimate_all,
+    open_sessions,
+    run_jobs,
+)
+from rageval_report.metrics.performance import Prices
 from rageval_report.records import record_table
 from rageval_report.scores.states import SCORED, VOTES
 from rageval_report.types import FloatArray
@@ -159,6 +173,52 @@ def prefer(
         lambda seat: _preferences_of(paired, verdicts, seat, sessions[seat], notes),
         _combine_preferences,
     )
+
+
+def estimate_preference(
+    baseline: object,
+    candidate: object,
+    chat: object,
+    *,
+    rubric: str | Rubric = "preference",
+    cache: Cache | str | Path | None = None,
+    prices: Prices | None = None,
+    retry_unusable: bool = False,
+) -> pd.DataFrame:
+    """The calls that `prefer` would make in both orders, and their cost; nothing is asked.
+
+    Parameters
+    ----------
+    baseline, candidate, chat, rubric, cache, prices, retry_unusable
+        As for `rageval_report.judges.prefer`.
+
+    Returns
+    -------
+    DataFrame
+        One row per model, as `estimate` returns it. Queries with identical answers are a tie
+        without a call: they count in ``n_queries`` only.
+
+    Examples
+    --------
+    >>> from rageval_report.judges import ScriptedChat
+    >>> old = [{"query_id": "q", "question": "Where is Oslo?", "answer": "Somewhere."}]
+    >>> new = [{"query_id": "q", "question": "Where is Oslo?", "answer": "In Norway."}]
+    >>> estimate_preference(old, new, ScriptedChat([]))["n_calls"].item()
+    2
+    """
+    paired = pair_records(baseline, candidate, rubric)
+    n = len(paired.rows)
+
+    def rehearse(model: Chat, opened: Cache | None, comparing: Rubric) -> dict[str, object]:
+        rehearsal = Rehearsal(model, opened, comparing, retry_unusable)
+        judged = [row for row in range(n) if paired.unjudged(row) is None]
+        for row in judged:
+            for step in paired.steps(row).values():
+                with suppress(NoVerdictError):
+                    rehearsal.asker()(step)
+        return rehearsal.row(n, n - len(judged), prices)
+
+    return estimate_all(chat, [paired.rubric], cache, rehearse)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ import json
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -101,8 +100,9 @@ def _rows_with(document: object, key: str, expected: str) -> list[JsonObject]:
     raise DataError(f"expected {expected}")
 
 
-def _texts(cell: object) -> list[Any]:
-    return [item.get("text") for item in to_mappings(cell)]
+def _filled_texts(cell: object) -> list[str] | None:
+    """The distinct texts of a list of objects with a text; None if there are none."""
+    return distinct_texts(item.get("text") for item in to_mappings(cell)) or None
 
 
 # -- SQuAD 2: questions about paragraphs of Wikipedia
@@ -135,15 +135,14 @@ def squad_record(row: JsonObject) -> RecordFields:
     it; plausible but wrong answers are negative references.
     """
     title, context = require_field(row, "title", str), require_field(row, "context", str)
-    answers = distinct_texts(_texts(row.get("answers")))
+    answers = _filled_texts(row.get("answers"))
     answerable = not row.get("is_impossible", not answers)
     passage = passage_id(title, context)
-    wrong = distinct_texts(_texts(row.get("plausible_answers")))
     return {
         "query_id": require_field(row, "id", str),
         "question": require_field(row, "question", str).strip(),
-        "reference": answers or None,
-        "negative_reference": wrong or None,
+        "reference": answers,
+        "negative_reference": _filled_texts(row.get("plausible_answers")),
         "answerable": answerable,
         "relevant": {passage: 1.0} if answerable else None,
         "query_type": None if answerable else "unanswerable",
@@ -510,13 +509,8 @@ CLAPNQ = Dataset(
 
 # -- BEIR: queries, a corpus and judgments, from a folder, a zip archive, or the network
 
-_CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
 # The split that papers report comes first.
 _SPLITS = ("test", "dev", "validation", "train")
-
-# The columns of query, document and grade in a line of qrels: BEIR has three columns, TREC four.
-_COLUMNS: dict[int, tuple[int, ...]] = {3: (0, 1, 2), 4: (0, 2, 3)}
-
 Grades = dict[str, dict[str, float]]
 
 
@@ -539,13 +533,15 @@ class _Files:
                     path,
                 )
         self.path = path
-        names: Iterable[str] = (
-            (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
-            if self.archive is None
-            else self.archive.names
+        files = (file for file in path.rglob("*") if file.is_file() and self.archive is None)
+        names = (
+            self.archive.names if self.archive else [f.relative_to(path).as_posix() for f in files]
         )
         # macOS adds files whose names begin so to folders and archives.
         self.names = sorted(name for name in names if not Path(name).name.startswith("._"))
+        # The folders of sets: those with judgments.
+        paths = [f"/{name}" for name in self.names if "/qrels/" in f"/{name}"]
+        self.roots = {path.rpartition("/qrels/")[0].lstrip("/") for path in paths}
 
     def source(self, name: str) -> Source:
         """A file, unpacked if it is gzipped."""
@@ -562,25 +558,21 @@ class _Files:
 
     def find(self, name: str) -> str | None:
         """The path of a file, gzipped or not, preferably next to the judgments."""
-        root = self._root()
-        endings = (f"/{name}", f"/{name}.gz")
-        matches = [path for path in self.names if f"/{path}".endswith(endings)]
-        in_root = [path for path in matches if root is None or path.rpartition("/")[0] == root]
+        self.check_one_set()
+        matches = [p for p in self.names if f"/{p}".endswith((f"/{name}", f"/{name}.gz"))]
+        in_root = [p for p in matches if not self.roots or p.rpartition("/")[0] in self.roots]
         return next(iter(in_root or (matches if len(matches) == 1 else [])), None)
 
-    def _root(self) -> str | None:
-        """The folder of the set: the one with judgments; None if there are no judgments."""
-        paths = [f"/{path}" for path in self.names]
-        roots = {path.rpartition("/qrels/")[0].lstrip("/") for path in paths if "/qrels/" in path}
-        if len(roots) > 1:
-            sets = named(sorted(root or "the folder itself" for root in roots))
+    def check_one_set(self) -> None:
+        """Refuse a folder of several sets."""
+        if len(self.roots) > 1:
+            sets = named(sorted(root or "the folder itself" for root in self.roots))
             message = f"expected one set; found several: {sets}. Pass the path of one"
             raise ReaderError(message, self.path)
-        return next(iter(roots), None)
 
     def qrels(self, split: str | None) -> Grades:
         """The judgments of a split; of the first one that papers report, if none is named."""
-        self._root()  # refuses several sets
+        self.check_one_set()
         in_qrels = [path for path in self.names if "/qrels/" in f"/{path}"]
         path_of = {Path(path).stem: path for path in in_qrels if path.endswith((".tsv", ".txt"))}
         wanted = _SPLITS if split is None else (split,)
@@ -600,11 +592,8 @@ def _with_ids(
     for number, row in enumerate(rows, 1):
         try:
             value = row.get("_id", row.get("id"))
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, str | int)
-                or not str(value).strip()
-            ):
+            is_id = isinstance(value, str | int) and not isinstance(value, bool)
+            if not is_id or not str(value).strip():
                 raise DataError(f"expected an '_id' that is a text; got {short_repr(value)}")
             require_field(row, "text", str)
         except DataError as exc:
@@ -612,40 +601,8 @@ def _with_ids(
         yield str(value), row
 
 
-def beir_parts(request: DatasetRequest) -> list[DatasetPart]:
-    """The judged queries, each with its judgments."""
-    if request.path is None:
-        name, rows = request.title, _fetched(request, "queries")
-        texts = {query_id: row["text"] for query_id, row in rows}
-        qrels: Grades = {}
-        # On the Hugging Face hub the judgments are a repository of their own.
-        for row in Hub(f"BeIR/{request.subset}-qrels").rows(request.split or "test"):
-            grades = qrels.setdefault(str(row["query-id"]), {})
-            grades[str(row["corpus-id"])] = float(row["score"])
-    else:
-        files = _Files(request.path)
-        name, queries = str(files.path), files.queries or files.find(_QUERIES)
-        qrels = files.qrels(request.split)
-        texts = {}
-        if queries is not None:
-            texts = {query_id: row["text"] for query_id, row in files.rows(queries)}
-        else:
-            message = f"{name}: there is no {_QUERIES}, so the records have no questions"
-            warnings.warn(message, RagevalWarning, stacklevel=4)
-    without_text = [query_id for query_id in qrels if query_id not in texts] if texts else []
-    if without_text:
-        n = len(without_text)
-        message = f"{name}: {n} judged queries have no text: {named(without_text)}"
-        warnings.warn(message, RagevalWarning, stacklevel=4)
-    return [DatasetPart(name, list(qrels), partial(_record, texts=texts, qrels=qrels))]
-
-
-def _record(query_id: str, texts: Mapping[str, str], qrels: Grades) -> RecordFields:
-    question = texts.get(query_id)
-    return {"query_id": query_id, "question": question, "relevant": qrels[query_id]}
-
-
-def _fetched(request: DatasetRequest, part: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _beir_rows(request: DatasetRequest, part: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The rows of "queries" or "corpus" from the Hugging Face hub."""
     if request.subset is None:
         raise DataError(
             "expected the path of a folder or zip archive, or the name of a subset, e.g. "
@@ -654,38 +611,72 @@ def _fetched(request: DatasetRequest, part: str) -> Iterator[tuple[str, Mapping[
     return _with_ids(Hub(f"BeIR/{request.subset}", part).rows(part), f"{request.title}, {part}")
 
 
+def beir_parts(request: DatasetRequest) -> list[DatasetPart]:
+    """The judged queries, each with its judgments."""
+    name, texts, qrels = request.title, dict[str, str](), Grades()
+    if request.path is None:
+        texts = {query_id: row["text"] for query_id, row in _beir_rows(request, "queries")}
+        # On the Hugging Face hub the judgments are a repository of their own.
+        for row in Hub(f"BeIR/{request.subset}-qrels").rows(request.split or "test"):
+            grades = qrels.setdefault(str(row["query-id"]), {})
+            grades[str(row["corpus-id"])] = float(row["score"])
+    else:
+        files = _Files(request.path)
+        name, queries = str(files.path), files.queries or files.find("queries.jsonl")
+        qrels = files.qrels(request.split)
+        if queries is not None:
+            texts = {query_id: row["text"] for query_id, row in files.rows(queries)}
+        else:
+            message = f"{name}: there is no queries.jsonl, so the records have no questions"
+            warnings.warn(message, RagevalWarning, stacklevel=3)
+    without_text = [query_id for query_id in qrels if query_id not in texts] if texts else []
+    if without_text:
+        message = f"{name}: {len(without_text)} judged queries have no text: {named(without_text)}"
+        warnings.warn(message, RagevalWarning, stacklevel=3)
+
+    def record(query_id: str) -> RecordFields:
+        question = texts.get(query_id)
+        return {"query_id": query_id, "question": question, "relevant": qrels[query_id]}
+
+    return [DatasetPart(name, list(qrels), record)]
+
+
 def beir_corpus(request: DatasetRequest) -> Iterator[tuple[str, str, str]]:
     """The id, title and text of each document."""
     if request.path is None:
-        rows = _fetched(request, "corpus")
+        rows = _beir_rows(request, "corpus")
     else:
         files = _Files(request.path)
-        corpus = files.find(_CORPUS)
+        corpus = files.find("corpus.jsonl")
         if corpus is None:
-            raise ReaderError(f"expected a {_CORPUS}; found none", files.path)
+            raise ReaderError("expected a corpus.jsonl; found none", files.path)
         rows = files.rows(corpus)
     for doc_id, row in rows:
         yield doc_id, str(row.get("title") or ""), row["text"]
 
 
+# The columns of query, document and grade in a line of qrels: BEIR has three columns, TREC four.
+_COLUMNS: dict[int, tuple[int, ...]] = {3: (0, 1, 2), 4: (0, 2, 3)}
+
+
 def read_qrels(text: str, name: str) -> Grades:
-    r"""Judgments by query, the highest grades first, otherwise in the order of the file.
+    """Judgments by query, the highest grades first, otherwise in the order of the file.
 
     Lines have BEIR's three columns, with or without a header, or TREC's four.
-
-    Examples
-    --------
-    >>> read_qrels("query-id\tcorpus-id\tscore\nq\ta\t1\nq\tb\t2\n", "test.tsv")
-    {'q': {'b': 2.0, 'a': 1.0}}
     """
     qrels: Grades = {}
     for number, line in enumerate(text.splitlines(), 1):
         # Ids may contain blanks where tabs separate the columns.
         parts = line.split("\t") if "\t" in line else line.split()
         # BEIR's files have a header, TREC's have none.
-        if not line.strip() or (number == 1 and _is_header(parts)):
+        if not line.strip() or (number == 1 and _grade_of(parts[-1]) is None):
             continue
-        query, document, grade = _judgment(parts, name, number)
+        cells = [parts[column].strip() for column in _COLUMNS.get(len(parts), ())]
+        grade = _grade_of(cells[2]) if cells else None
+        if grade is None or not math.isfinite(grade):
+            expected = "expected query-id, corpus-id and score, or a line of TREC qrels"
+            raise ReaderError(f"{expected}; got {json.dumps(parts)[:80]}", name, number)
+        query, document, _ = cells
         if qrels.setdefault(query, {}).setdefault(document, grade) != grade:
             message = f"{document!r} is judged twice for {query!r}, with different grades"
             raise ReaderError(message, name, number)
@@ -697,24 +688,11 @@ def read_qrels(text: str, name: str) -> Grades:
     }
 
 
-def _is_header(parts: list[str]) -> bool:
+def _grade_of(text: str) -> float | None:
     try:
-        float(parts[-1])
+        return float(text)
     except ValueError:
-        return True
-    return False
-
-
-def _judgment(parts: list[str], name: str, number: int) -> tuple[str, str, float]:
-    try:
-        query, document, score = (parts[column].strip() for column in _COLUMNS.get(len(parts), ()))
-        grade = float(score)
-        if not math.isfinite(grade):
-            raise ValueError(score)
-        return query, document, grade
-    except ValueError as exc:
-        expected = "expected query-id, corpus-id and score, or a line of TREC qrels"
-        raise ReaderError(f"{expected}; got {json.dumps(parts)[:80]}", name, number) from exc
+        return None
 
 
 BEIR = Dataset(

@@ -10,14 +10,6 @@ from rageval_report.judges import (
 )
 
 
-def test_nobody_is_asked(rows):
-    chat = ScriptedChat([])
-    table = estimate(rows, ["faithfulness", "coherence"], chat)
-    assert chat.asked == []
-    assert table["n_calls"].tolist() == [6, 3]  # two steps a query, and one
-    assert table[["cost_usd", "max_cost_usd"]].isna().all(axis=None)
-
-
 def test_calls_and_tokens_are_those_that_judging_takes(rows):
     chat = ScriptedChat(
         lambda message: Reply('{"score": 5}', message.size // 4 + 20, 40), model="m"
@@ -67,13 +59,6 @@ def test_a_preference_is_estimated_in_both_orders_as_it_is_asked(rows, better):
     assert table["n_calls"] == usage["n_calls"] == 6
     assert table["prompt_tokens"] == pytest.approx(usage["prompt_tokens"], rel=0.01)
     assert table["cost_usd"] == pytest.approx(usage["cost_usd"], rel=0.01)
-
-
-def test_what_asks_nobody_in_a_preference_is_not_estimated(rows, better):
-    better[0]["answer"] = rows[0]["answer"]  # a tie
-    better[1]["answer"] = None
-    table = estimate_preference(rows, better, ScriptedChat([])).iloc[0]
-    assert table[["n_queries", "n_not_judged", "n_calls"]].tolist() == [3, 1, 2]
 
 
 def test_a_preference_out_of_the_cache_is_free(rows, better, tmp_path):

@@ -1,9 +1,5 @@
 """Chats over a real socket, by each provider's protocol, from a server as strict as theirs."""
 
-import pickle
-import threading
-import traceback
-
 import pytest
 
 from rageval_report.errors import DataError, JudgeError
@@ -68,13 +64,6 @@ def test_what_is_sent_to_anthropic(provider, chat_of):
     }
 
 
-def test_another_version_of_anthropic_s_protocol_may_be_named(provider, chat_of, monkeypatch):
-    monkeypatch.setenv("RAG_EVAL_ANTHROPIC_VERSION", "1999-01-01")
-    provider.will("fine")
-    with pytest.raises(RequestError, match="400: anthropic-version"):
-        ask(chat_of("anthropic"))
-
-
 def test_what_is_sent_by_the_protocol_of_openai(provider, chat_of):
     assert sent(provider, chat_of("openai", max_tokens=7, temperature=0)) == {
         "model": "toy",
@@ -104,29 +93,9 @@ def test_what_is_sent_to_gemini(provider, chat_of):
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_neither_schema_nor_temperature_is_sent_unasked(provider, chat_of, name):
-    text = str(sent(provider, chat_of(name, structured=False)))
-    assert "chema" not in text
-    assert "temperature" not in text
-
-
 def test_what_else_is_sent_may_add_and_take_away(provider, chat_of):
     body = sent(provider, chat_of("openai", extra_body={"seed": 7, "max_tokens": None}))
     assert body["seed"] == 7
-    assert "max_tokens" not in body
-
-
-def test_a_field_that_the_provider_does_not_know_is_told(provider, chat_of):
-    provider.will("fine")
-    with pytest.raises(RequestError, match="answered 400: Unrecognized request argument"):
-        ask(chat_of("openai", extra_body={"top_q": 1}))
-
-
-def test_openai_itself_gets_the_newer_name_of_the_limit(monkeypatch, secret):
-    monkeypatch.setenv("OPENAI_API_KEY", secret)
-    body = openai_chat("gpt-5").write(MESSAGE)
-    assert body["max_completion_tokens"] == 1024
     assert "max_tokens" not in body
 
 
@@ -142,31 +111,6 @@ def test_a_callable_gives_no_half_answer(provider, chat_of, say, ending, told):
     provider.will(say("I", ending))
     with pytest.raises(JudgeError, match=told):
         chat_of("openai")("?")
-
-
-def test_one_chat_may_be_asked_by_many_threads(provider, chat_of):
-    provider.will(lambda prompt: prompt.upper())
-    said = {}
-    with chat_of("openai").open() as asking:
-
-        def work(i):
-            said[i] = asking(Message(f"text {i}")).text
-
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(16)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join()
-    assert said == {i: f"TEXT {i}" for i in range(16)}
-
-
-def test_a_server_that_is_busy_is_asked_again_when_it_says(provider, chat_of, status):
-    waits = []
-    busy = status(429, {"error": {"message": "slow down"}}, {"retry-after": "7"})
-    provider.will(busy, busy, "fine")
-    assert ask(chat_of("anthropic", max_attempts=3, sleep=waits.append)).text == "fine"
-    assert len(waits) == 2
-    assert all(7.0 <= wait <= 8.0 for wait in waits)  # as told, and up to a second of jitter
 
 
 @pytest.mark.parametrize(
@@ -210,18 +154,6 @@ def test_a_server_of_ones_own_gets_no_key_unless_one_is_named(
         ask(chat_of(name))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_wrong_key_is_told_and_never_shown(provider, chat_of, monkeypatch, secret, name):
-    provider.wants = "another"
-    monkeypatch.setenv("MY_KEY", secret)
-    chat = chat_of(name, api_key_env="MY_KEY")
-    with pytest.raises(RequestError, match=r"401.*the key was refused") as caught:
-        ask(chat)
-    told = "".join(traceback.format_exception(caught.value)) + repr(chat) + str(chat.settings)
-    assert secret not in told
-    assert secret.encode() not in pickle.dumps(caught.value)
-
-
 @pytest.mark.parametrize(
     ("make", "variable"),
     [
@@ -233,13 +165,6 @@ def test_a_wrong_key_is_told_and_never_shown(provider, chat_of, monkeypatch, sec
 def test_a_missing_key_is_told_at_once_by_its_variable(make, variable):
     with pytest.raises(DataError, match=f"the environment variable {variable} is not set"):
         make("a-model")
-
-
-def test_the_key_of_this_tool_goes_before_the_provider_s(monkeypatch, secret):
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "another")
-    monkeypatch.setenv("RAG_EVAL_ANTHROPIC_API_KEY", secret)
-    headers = anthropic_chat("claude-haiku-4-5").headers()
-    assert headers["x-api-key"].header() == secret
 
 
 # -- what makes no sense
@@ -267,18 +192,8 @@ def test_an_option_that_makes_no_sense_is_refused(name, options, told):
     assert "key=x" not in str(caught.value)
 
 
-def test_a_model_without_a_name_is_refused():
-    with pytest.raises(DataError, match="model must be the name of a model"):
-        openai_chat(" ", base_url="http://host/v1")
-
-
 @pytest.mark.parametrize("key", [SECRET, "AIzaSyA0123456789abcdefghijk", "", "MY KEY"])
 def test_a_key_where_its_variable_should_stand_is_not_shown(chat_of, key):
     with pytest.raises(DataError, match="must be the name of the environment variable") as caught:
         chat_of("openai", api_key_env=key)
     assert not key or key not in str(caught.value)
-
-
-def test_a_variable_in_small_letters_will_do_if_it_is_set(chat_of, monkeypatch):
-    monkeypatch.setenv("my_key", SECRET)
-    assert SECRET not in repr(chat_of("openai", api_key_env="my_key"))

@@ -1,7 +1,5 @@
 """Tables one below the other: no cell changes, whatever is blank in one of them."""
 
-import math
-
 import pandas as pd
 import pytest
 
@@ -30,17 +28,6 @@ def test_each_cell_is_as_it_was_in_its_table(upper, lower, is_swapped):
     whole = concatenate_rows([table(["q1", "q2"], x=first), table(["q3", "q4"], x=second)])
     assert whole["x"].tolist() == [*first, *second]
     assert [type(cell) for cell in whole["x"]] == [type(cell) for cell in [*first, *second]]
-
-
-def test_numbers_stay_numbers():
-    whole = concatenate_rows([table(["q1"], x=[1]), table(["q2"], x=[math.nan])])
-    assert whole["x"].dtype == "float64"
-    assert whole["x"].tolist() == pytest.approx([1.0, math.nan], nan_ok=True)
-
-
-def test_a_table_without_a_column_is_blank_there():
-    whole = concatenate_rows([table(["q1"], x=["a"]), table(["q2"], y=[2.0])])
-    assert whole.notna().to_dict("list") == {"x": [True, False], "y": [False, True]}
 
 
 def test_the_ids_keep_their_type_and_their_name():

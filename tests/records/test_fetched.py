@@ -9,7 +9,6 @@ import pytest
 
 from rageval_report.datasets import (
     DATASETS,
-    dataset_counts,
     dataset_list,
     load_corpus,
     load_dataset,
@@ -97,13 +96,6 @@ def test_a_set_without_a_path_is_fetched_and_only_the_rows_that_are_drawn_are_re
     assert library.fetched[0].n_read == 4
 
 
-def test_qasper_comes_from_the_branch_that_needs_no_code(library):
-    record = load_dataset("qasper", split="test").loc["a"]
-    assert record["reference"] == ["7"]
-    [gold] = record["relevant"]
-    assert record["passages"][gold] == "It is 7."
-
-
 def test_a_beir_set_is_put_together_from_three_tables(library):
     assert load_dataset("beir/nfcorpus")["relevant"].to_dict() == {"q1": {"d1": 2.0}}
     assert load_corpus("beir/nfcorpus").loc["d1"].tolist() == ["T", "So."]
@@ -127,10 +119,3 @@ def test_every_set_has_a_licence_a_size_and_a_sentence():
     assert frame["dataset"].tolist() == list(DATASETS)
     for column in ("licence", "questions", "holds"):
         assert frame[column].str.strip().ne("").all(), column
-
-
-def test_counts_are_those_of_the_records(real_data):
-    records = load_dataset("squad_v2", real_data("squad_v2_sample/dev-v2.0.sample.json"))
-    counts = dataset_counts(records).set_index(["by", "value"])["n"]
-    assert counts["answerable", "False"] == counts["query_type", "unanswerable"] == 112
-    assert counts["all", "questions"] == counts["answerable"].sum() == 208

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError
 from rageval_report.records import record_table
 from rageval_report.records.levels import (
-    LevelChoice,
-    LevelCounts,
     choose_level,
     count_levels,
     records_at_level,
@@ -41,16 +39,6 @@ def test_both_ids_of_a_passage_are_kept(passage):
     assert (row["citations"], row["cited_sections"]) == (["c1"], [("guide", "c1")])
 
 
-@pytest.mark.parametrize(
-    "passage",
-    ["d", {"doc_id": "d"}, {"id": "d"}, {"node_id": "d"}, {"document_id": "d", "text": ""}],
-)
-def test_a_passage_with_one_id_has_no_section(passage):
-    table = record(retrieved=[passage], relevant=[passage], citations=[passage])
-    assert table.loc["q", "retrieved"] == ["d"]
-    assert not {"retrieved_sections", "relevant_sections", "cited_sections"} & set(table)
-
-
 def test_documents_may_have_a_column_of_their_own():
     table = record(
         retrieved_chunk_ids=["c1", ("c2", 0.5)],
@@ -76,10 +64,6 @@ def test_a_column_of_documents_must_fit_that_of_the_chunks():
         record(retrieved_chunk_ids=["c1", "c2"], retrieved_doc_ids=["guide"])
 
 
-def test_documents_alone_are_the_ranking():
-    assert record(retrieved_doc_ids=["a", "b"]).loc["q", "retrieved"] == ["a", "b"]
-
-
 def test_a_citation_by_its_place_names_both_ids_of_the_passage():
     row = record(retrieved=[both("a", "1"), both("b", "2")], citations=[{"source_index": 2}]).loc[
         "q"
@@ -91,12 +75,6 @@ def test_a_source_without_a_score_keeps_its_place():
     row = record(retrieved=[("d1", 0.9), "d2", {"id": "d3", "score": None}, ["d4", 0.1]]).loc["q"]
     assert row["retrieved"] == ["d1", "d2", "d3", "d4"]
     assert row["retrieved_scores"] == [0.9, None, None, 0.1]
-
-
-def test_a_source_without_a_text_keeps_its_place():
-    sources = [{"id": "a", "text": "Rome"}, {"id": "b", "text": None}, {"id": "c"}]
-    row = record(retrieved=sources).loc["q"]
-    assert (row["retrieved"], row["contexts"]) == (["a", "b", "c"], ["Rome", "", ""])
 
 
 # -- the choice of a level
@@ -123,19 +101,6 @@ def test_the_level_is_the_one_at_which_gold_and_passages_meet(retrieved, relevan
     assert choice.note.startswith("level: ") or level is None
 
 
-def test_the_level_of_many_tables_is_that_of_their_sum():
-    counts = LevelCounts(2, 0, 2, 2, 1, 0) + LevelCounts(4, 0, 4, 4, 0, 3)
-    assert counts == LevelCounts(6, 0, 6, 6, 1, 3)
-    assert choose_level(counts).level == "document"
-
-
-def test_a_level_that_the_user_names_is_taken():
-    counts = LevelCounts(1, 1, 1, 1)
-    assert choose_level(counts, "document") == LevelChoice("document", has_both=True)
-    with pytest.raises(UnknownNameError, match='level must be "auto", "chunk" or "document"'):
-        choose_level(counts, "section")
-
-
 # -- ids at a level
 
 
@@ -154,10 +119,3 @@ def test_chunks_that_documents_number_alike_are_different_chunks():
     ).loc["q"]
     assert len(set(row["retrieved"])) == 2
     assert [row["relevant"][name] for name in row["retrieved"]] == [0.0, 2.0]
-
-
-def test_without_documents_nothing_changes_at_the_level_of_chunks():
-    table = record(retrieved=["a"], relevant=["a"])
-    assert records_at_level(table, "chunk") is table
-    assert records_at_level(table, None) is table
-    assert records_at_level(table, "document").loc["q", "relevant"] == {"a": 1.0}

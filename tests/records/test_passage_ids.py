@@ -11,7 +11,6 @@ import json
 import pytest
 
 from rageval_report import read_records, score
-from rageval_report.errors import DataError
 from rageval_report.records import record_table
 from rageval_report.records.table import note_of_table
 from rageval_report.scoring.judged_sets import evaluate_judged_set
@@ -90,19 +89,6 @@ BOTH_IDS = {
     ),
 }
 
-ONE_ID = {
-    "langchain, by its source": (
-        {"page_content": "Oslo", "metadata": {"source": "guide"}},
-        "guide",
-    ),
-    "the object of a document": ({"document": {"id": "guide", "content": "Oslo"}}, "guide"),
-    "file search": (
-        {"filename": "guide.md", "file_id": "guide", "content": [{"type": "text", "text": "Oslo"}]},
-        "guide",
-    ),
-    "a page of the web": ({"url": "guide", "content": "Oslo", "title": "G"}, "guide"),
-}
-
 
 def record(**cells):
     return record_table([{"query_id": "q", **cells}], unretrieved_citations="keep")
@@ -121,22 +107,6 @@ def test_both_ids_are_read_within_a_passage(name):
     assert "for the id of the document and" in note
     assert record_table(table).equals(table)
     assert note_of_table(record_table(table)) == note
-
-
-@pytest.mark.parametrize("name", ONE_ID)
-def test_a_passage_that_names_its_document_alone_has_that_id(name):
-    passage, document = ONE_ID[name]
-    table = record(retrieved=[passage])
-    assert table.loc["q", "retrieved"] == [document]
-    assert table.loc["q", "contexts"] == ["Oslo"]
-    assert "retrieved_sections" not in table
-
-
-def test_a_passage_may_be_paired_with_its_score():
-    passage = {"page_content": "Oslo", "metadata": {"source": "guide", "id": "n1"}}
-    row = record(retrieved=[[passage, 0.25], (passage | {"score": 0.5}, None)]).loc["q"]
-    assert row["retrieved_sections"] == [("guide", "n1")] * 2
-    assert (row["retrieved_scores"], row["contexts"]) == ([0.25, 0.5], ["Oslo", "Oslo"])
 
 
 @pytest.mark.parametrize("name", BOTH_IDS)
@@ -165,24 +135,6 @@ def test_a_plain_id_stays_the_only_one(passage):
     assert table.loc["q", "retrieved"] == ["a"]
     assert "retrieved_sections" not in table
     assert note_of_table(table) == ""
-
-
-def test_a_span_goes_before_a_name_of_the_document():
-    passage = {"filename": "g.md", "start": 0, "end": 9, "metadata": {"source": "web"}}
-    row = record(retrieved=[passage], relevant=[passage]).loc["q"]
-    assert row["relevant"] == {row["retrieved"][0]: 1.0}
-    assert "web" not in row["retrieved"][0]
-
-
-def test_a_source_index_goes_before_a_name_of_the_document():
-    row = record(retrieved=["a", "b"], citations=[{"source_index": 2, "source": "web"}]).loc["q"]
-    assert row["citations"] == ["b"]
-
-
-@pytest.mark.parametrize("passage", [{"metadata": {"page": 3}}, {"text": "Oslo"}, {"node": {}}])
-def test_a_passage_without_any_id_is_refused(passage):
-    with pytest.raises(DataError, match="expected a result with an id or a span"):
-        record(retrieved=[passage])
 
 
 def passages(*pairs):
@@ -224,12 +176,6 @@ def test_of_several_keys_the_one_that_meets_the_gold_is_taken(passage, gold):
     values = score(rows, "recall@5").scores["recall@5"]
     assert values.tolist() == [1.0, 0.5]
     assert score(rows[::-1], "recall@5").scores["recall@5"].to_dict() == values.to_dict()
-
-
-def test_the_usual_key_is_taken_if_it_meets_the_gold_as_often():
-    passage = {"id": "c7", "metadata": {"id": "c7", "source": "web"}}
-    row = record(retrieved=[passage], relevant=["c7"]).loc["q"]
-    assert row["retrieved_sections"] == [("web", "c7")]
 
 
 def test_files_of_records_have_both_ids_too(tmp_path):

@@ -30,11 +30,6 @@ def counts(items, key="query_type"):
     return Counter(item.metadata[key] for item in items)
 
 
-def test_a_sample_has_each_type_in_proportion():
-    items = items_of(["a"] * 70 + ["b"] * 20 + ["c"] * 10)
-    assert counts(sample_golden(items, 20)) == {"a": 14, "b": 4, "c": 2}
-
-
 def test_a_sample_can_have_of_each_type_the_same():
     items = items_of(["a"] * 70 + ["b"] * 20 + ["c"] * 2)
     assert counts(sample_golden(items, 20, how="equal")) == {"a": 9, "b": 9, "c": 2}
@@ -56,12 +51,6 @@ def test_every_item_is_drawn_about_as_often():
     # binomial(400, 1/4): mean 100, standard deviation 8.7; five of them is one in a million
     assert len(drawn) == 20
     assert all(abs(n - 100) < 5 * 8.7 for n in drawn.values())
-
-
-@pytest.mark.parametrize("n", [0, 4, True])
-def test_as_many_as_are_there_can_be_drawn(n):
-    with pytest.raises(DataError, match="n must be an integer from 1 to 3, the number of items"):
-        sample_golden(items_of("abc"), n)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.data())
@@ -96,23 +85,6 @@ def test_near_duplicates_stay_in_one_part():
     assert len(parts["dev"]) == 20
 
 
-def test_questions_of_one_document_stay_in_one_part():
-    items = [
-        GoldenItem(f"q{n}", f"What is {n * 7919} to {n**3}?", metadata={"document": n % 6})
-        for n in range(30)
-    ]
-    parts = split_golden(items, {"a": 0.5, "b": 0.5}, by=(), together=["document"])
-    seen = [set(counts(part, "document")) for part in parts.values()]
-    assert seen[0].isdisjoint(seen[1])
-    assert [len(one) for one in seen] == [3, 3]
-
-
-@pytest.mark.parametrize("parts", [{"a": 1.0}, {"a": 0.5, "b": 0.6}, {"a": 1.5, "b": -0.5}])
-def test_shares_must_be_of_one_whole(parts):
-    with pytest.raises(DataError, match="add up to 1"):
-        split_golden(items_of("abc"), parts)
-
-
 # -- documents
 
 
@@ -144,11 +116,6 @@ def test_questions_of_one_document_stay_in_one_part_though_only_their_gold_names
     assert shared_documents(split_golden(items, shares, by=())) != []
 
 
-def test_what_no_item_has_keeps_nothing_together_and_is_refused():
-    with pytest.raises(DataError, match="together: no item has the key 'chapter'"):
-        split_golden(items_of("ab"), {"dev": 0.5, "test": 0.5}, together=["chapter"])
-
-
 @pytest.mark.parametrize(
     "draw",
     [
@@ -164,14 +131,6 @@ def test_a_key_that_no_item_has_makes_no_strata_and_is_refused(draw):
         draw(items, ["answerable"])
 
 
-def test_a_set_without_types_is_drawn_from_unless_they_are_asked_for():
-    items = [GoldenItem(f"q{n}", f"What is {n * 7919}?") for n in range(8)]
-    assert len(sample_golden(items, 3)) == 3
-    assert len(split_golden(items, {"dev": 0.5, "test": 0.5})["dev"]) == 4
-    with pytest.raises(UnknownNameError, match="Known: none"):
-        sample_golden(items, 3, by=["query_type"])
-
-
 def with_and_without_answer(n_lack, n_have):
     lacking = items_of(["unanswerable"] * n_lack, answerable=False)
     having = items_of(["a", "b"] * (n_have // 2), answerable=True)
@@ -183,13 +142,6 @@ def test_a_sample_has_the_share_without_an_answer_that_is_asked_for():
     drawn = sample_golden(items, 20, unanswerable_ratio=0.3)
     assert counts(drawn) == {"unanswerable": 6, "a": 7, "b": 7}
     assert drawn == sample_golden(items[::-1], 20, unanswerable_ratio=0.3)[::-1]
-
-
-@pytest.mark.parametrize(("ratio", "n_lack"), [(0, 0), (1, 10), (0.25, 3), (0.24, 2)])
-def test_the_share_is_rounded_to_whole_questions_a_half_up(ratio, n_lack):
-    drawn = sample_golden(with_and_without_answer(20, 20), 10, unanswerable_ratio=ratio)
-    assert sum(one.answerable is False for one in drawn) == n_lack
-    assert len(drawn) == 10
 
 
 def test_a_share_that_cannot_be_had_or_is_none_is_refused():
