@@ -250,11 +250,7 @@ class Cache:
         return None
 
     def _open(self) -> sqlite3.Connection:
-        """Open the file; wait for another process that sets it up, or closes it as the last one.
-
-        SQLite's own timeout does not cover the change to WAL: it reports at once that the file is
-        locked if another connection is about to write, as two that both wait would wait forever.
-        """
+        """Open the file; wait for another process that sets it up, or closes it as the last one."""
         deadline = time.monotonic() + _BUSY_SECONDS
         while True:
             try:

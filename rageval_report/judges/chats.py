@@ -98,14 +98,7 @@ AskInAttempts = Callable[[Message, RunAttempt], Reply]
 # So that `as_chat` accepts a chat from outside without a common base class.
 @runtime_checkable
 class Chat(Protocol):
-    """A chat model: those of `CHATS`, or a callable wrapped by `as_chat`.
-
-    Examples
-    --------
-    >>> chat = FunctionChat(lambda text: "YES", model="yes-man")
-    >>> isinstance(chat, Chat), chat.model, chat.max_tokens, chat.settings["provider"]
-    (True, 'yes-man', 1024, 'callable')
-    """
+    """A chat model: those of `CHATS`, or a callable wrapped by `as_chat`."""
 
     @property
     def model(self) -> str:
@@ -338,11 +331,7 @@ def open_attempts(chat: Chat) -> Iterator[AskInAttempts]:
 
 
 def max_request_tokens(chat: Chat, message: Message) -> int:
-    """The number of tokens that a request does not exceed, whatever the tokenizer: one per byte.
-
-    Tokenizers fall back to bytes where they know no longer piece, so that no text has more tokens
-    than bytes. Providers' own counts are estimates by their own account, and each costs a request.
-    """
+    """The number of tokens that a request does not exceed, whatever the tokenizer: one per byte."""
     count = getattr(chat, "max_request_bytes", None)
     if count is not None:
         return int(count(message)) + _ADDED_TOKENS
@@ -357,12 +346,7 @@ def max_reply_tokens(chat: Chat) -> int | None:
 
 
 def was_not_billed(exc: BaseException) -> bool:
-    """Whether it is certain that a failed attempt costs nothing.
-
-    No connection was made, the request was never sent, or the server refused it with a status
-    below 500, other than 408. After a time-out, an answer that broke off and a fault of the server
-    nobody knows.
-    """
+    """Whether it is certain that a failed attempt costs nothing."""
     if isinstance(exc, DataError):
         return True
     failure = getattr(exc, "failure", None)
@@ -442,9 +426,7 @@ CHATS: Registry[ChatFactory] = Registry(
 
 
 def chat_from_environment(
-    provider: str | None = None,
-    model: str | None = None,
-    **options: Unpack[ChatOptions],
+    provider: str | None = None, model: str | None = None, **options: Unpack[ChatOptions]
 ) -> Chat:
     """The chat that the arguments name, or the environment if they are omitted.
 

@@ -51,13 +51,7 @@ def ledger_path(cache: Path) -> Path:
 
 
 class Ledger:
-    """Lets an attempt of a call start only if the budget covers what it may cost at most.
-
-    The threads of a session share it. With a file, it also counts what other runs have spent and
-    reserved; the reservation of a run that was killed counts in full, as its outcome is unknown.
-    The budget of `max_cost` US dollars is that of all runs with the file `path`, or of this run
-    (`over`); all other amounts are in millionths of a dollar.
-    """
+    """Lets an attempt of a call start only if the budget covers what it may cost at most."""
 
     def __init__(
         self,
@@ -95,11 +89,7 @@ class Ledger:
         return self.limit - self.earlier - self.spent - self.reserved
 
     def reserve(self, amount: int, check: Callable[[], object] = lambda: None) -> bool:
-        """Reserve what an attempt may cost at most; False if the budget is too small for it.
-
-        It waits for attempts in flight, which usually cost less than was reserved for them. `check`
-        is called before each look at the budget; an error that it raises ends the waiting.
-        """
+        """Reserve what an attempt may cost at most; False if the budget is too small for it."""
         with self._changed:
             while True:
                 check()
@@ -237,12 +227,7 @@ class LedgerFaultError(Exception):
 
 
 class LedgerFile:
-    """What each run has spent and reserved, in millionths of a US dollar; one row per run.
-
-    A reservation is in the file before its request is sent, so that a run that is killed leaves it
-    there. Several processes may use the file at the same time; the threads of one take turns. Each
-    method raises `LedgerFaultError`.
-    """
+    """What each run has spent and reserved, in millionths of a US dollar; one row per run."""
 
     def __init__(self, path: Path, model: str):
         self.path = path

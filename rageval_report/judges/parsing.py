@@ -81,20 +81,7 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True)
 class GradeScale:
-    """The grades that a judge may give.
-
-    Parameters
-    ----------
-    low, high : float
-        The worst and the best grade.
-    whole : bool
-        Whether grades are whole numbers.
-
-    Examples
-    --------
-    >>> GradeScale(1, 5, whole=True).share(4)
-    0.75
-    """
+    """The grades that a judge may give."""
 
     low: float = 0.0
     high: float = 1.0
@@ -125,19 +112,7 @@ class GradeScale:
 
 
 def read_grade(text: str, scale: GradeScale, material: str = "") -> tuple[float, str | None]:
-    r"""The grade in a judge's answer as a share of the scale, and the reasons.
-
-    JSON with ``score``, alone or among prose, or a line such as "SCORE: 0.8", "4/5", "[80%]"; of
-    several labelled lines the last counts. "8/10" on a scale from 0 is 0.8 of it; on a scale of ten
-    it is the grade 8.
-
-    Examples
-    --------
-    >>> read_grade('{"reasoning": "It fits.", "score": 4}', GradeScale(1, 5, whole=True))
-    (0.75, 'It fits.')
-    >>> read_grade("REASONING: partly\nSCORE: **8/10**", GradeScale())[0]
-    0.8
-    """
+    """The grade in a judge's answer as a share of the scale, and the reasons."""
     answer = _JudgeAnswer(text, material)
     for document in answer.documents:
         # ``score``, else the only number: the name may have been translated.
@@ -169,42 +144,17 @@ def read_grade(text: str, scale: GradeScale, material: str = "") -> tuple[float,
 
 
 def read_truth(text: str, material: str = "") -> Truth:
-    r"""Yes or no, and the reasons.
-
-    JSON with ``verdict``; or an answer that begins with TRUE or FALSE, yes or no, or contains a
-    line that does so after the label of a verdict.
-
-    Examples
-    --------
-    >>> read_truth("**TRUE.**"), read_truth('{"reasoning": "Another town.", "verdict": false}')
-    ((True, None), (False, 'Another town.'))
-    """
+    """Yes or no, and the reasons."""
     return _read_verdict(text, material, _parse_truth, "verdict")
 
 
 def read_preference(text: str, material: str = "") -> tuple[Choice, str | None]:
-    """Which of two answers is better, and the reasons.
-
-    JSON with ``better``: "1", "2" or "tie"; or an answer that begins with one of these.
-
-    Examples
-    --------
-    >>> read_preference('{"reasoning": "Fuller.", "better": "2"}')
-    ('second', 'Fuller.')
-    """
+    """Which of two answers is better, and the reasons."""
     return _read_verdict(text, material, _parse_choice, "better")
 
 
 def read_claims(text: str, material: str = "") -> list[str]:
-    r"""The claims that a judge lists; an empty list is an answer too.
-
-    JSON with ``claims``, or a list with a bullet or a number per line.
-
-    Examples
-    --------
-    >>> read_claims("1. Paris is a city.\n2. It is in France.")
-    ['Paris is a city.', 'It is in France.']
-    """
+    """The claims that a judge lists; an empty list is an answer too."""
     answer = _JudgeAnswer(text, material)
     claims = answer.find_list("claims")
     if claims is None:
@@ -217,16 +167,7 @@ def read_claims(text: str, material: str = "") -> list[str]:
 
 
 def read_verdicts(text: str, n: int, material: str = "") -> list[Truth]:
-    r"""A verdict for each of `n` things, in their order, with the reasons.
-
-    JSON with ``verdicts``, each with ``number`` (from 1), ``verdict`` and ``reasoning``; or a line
-    such as "2. TRUE: because ..." for each.
-
-    Examples
-    --------
-    >>> read_verdicts("1. TRUE\n2. FALSE: nobody says so", 2)
-    [(True, 'TRUE'), (False, 'FALSE: nobody says so')]
-    """
+    """A verdict for each of `n` things, in their order, with the reasons."""
     answer = _JudgeAnswer(text, material)
     listed = answer.find_list("verdicts")
     if listed is None:

@@ -14,7 +14,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, Unpack
 
 import pandas as pd
@@ -29,7 +28,6 @@ from rageval_report.judges.chats import (
     Message,
     Reply,
     chats_of,
-    judge_names,
     max_reply_tokens,
     max_request_tokens,
     open_attempts,
@@ -79,11 +77,7 @@ class NotAskedError(Exception):
 
 @dataclass(frozen=True)
 class JudgeStep(Generic[T]):
-    """One request of a judge, and how its reply is read.
-
-    `read` parses the text of the reply, or raises `UnreadableError`; `stand_in` is a possible
-    result, used to estimate the cost without asking.
-    """
+    """One request of a judge, and how its reply is read."""
 
     message: Message
     read: Callable[[str], T]
@@ -181,10 +175,7 @@ def cost_of(price: Price | None, sent: float | None, received: float | None) -> 
 
 @dataclass
 class Usage:
-    """What one judge took; None for tokens and costs as soon as those of one call are unknown.
-
-    Unknown attempts were not answered and may have been billed, e.g. after a time-out.
-    """
+    """What one judge took; None for tokens and costs as soon as those of one call are unknown."""
 
     n_calls: int = 0
     n_cached: int = 0
@@ -337,21 +328,14 @@ class JudgeSession:
         return _Asker(self, rubric.name, CachedReplies(self.cache, self.chat, rubric, repeat))
 
     def ask_within_budget(self, message: Message, purpose: str) -> Reply:
-        """The reply to a message that is not a judge's; its attempts are limited like all others.
-
-        It is counted as `purpose`; `NotAskedError` if the budget is too small for it.
-        """
+        """The reply to a message that is not a judge's; its attempts are limited like all others."""
         asker = _Asker(self, purpose, CachedReplies(None, self.chat))
         return self.ask(message, partial(asker.attempt, message))
 
 
 @contextmanager
 def open_sessions(chat: object, **options: Unpack[CallOptions]) -> Iterator[list[JudgeSession]]:
-    """Sessions with one or more chat models, which share the cache and the budget.
-
-    They are closed at the end of the ``with`` block, and so is the cache of a path; a `Cache` stays
-    open. ``per_minute`` and ``give_up_after`` hold for each model.
-    """
+    """Sessions with one or more chat models that share the cache and the budget."""
     chats, plan = chats_of(chat), CallPlan(**options)
     prices = [price_of(model, plan.prices) for model in chats]
     for model, price in zip(chats, prices, strict=True):
@@ -546,11 +530,7 @@ def _usd(micros: int) -> str:
 def run_jobs(
     work: Callable[[JobT], object], jobs: Iterable[JobT], n_jobs: int, sessions: list[JudgeSession]
 ) -> None:
-    """Run all jobs in threads, with a progress bar if standard error is a terminal.
-
-    After an interruption (Ctrl-C) no further job starts; the running ones finish. A second
-    interruption stops at once.
-    """
+    """Run all jobs in threads, with a progress bar if standard error is a terminal."""
     plan = sessions[0].plan
     waiting: set[Future[object]] = set()
     pool = ThreadPoolExecutor(plan.concurrency, thread_name_prefix="judge")
@@ -641,10 +621,7 @@ class BudgetedChat:
 def budgeted_chat(
     chat: object, purpose: str, **options: Unpack[CallOptions]
 ) -> Iterator[BudgetedChat]:
-    """A chat within the budget of `judge`, to be used inside the ``with`` block.
-
-    Replies are not kept in the cache; what they cost is kept next to it.
-    """
+    """A chat within the budget of `judge`, to be used inside the ``with`` block."""
     with open_sessions(chat, **options) as [session]:
         model = session.chat
         yield BudgetedChat(session, purpose, model.model, model.settings, model.max_tokens)
@@ -656,10 +633,6 @@ def budgeted_chat(
 _BYTES_PER_TOKEN = 4.0
 _OVERHEAD_TOKENS = 20  # roles and separators around a message
 _TOKENS_PER_VERDICT = 40.0  # a verdict with a sentence of reasoning, as models usually give it
-_ESTIMATED = (
-    *("judge", "n_queries", "n_not_judged", "n_calls", "n_cached", "prompt_tokens"),
-    *("completion_tokens", "cost_usd", "max_cost_usd"),
-)
 
 
 class Rehearsal:
@@ -700,35 +673,18 @@ class Rehearsal:
         # The stand-in lets the procedure go on to its next request, which costs as well.
         return step.stand_in
 
-    def row(self, n_queries: int, n_not_judged: int, prices: Prices | None) -> dict[str, object]:
-        """What was counted, as a row of the table."""
+    def counts(self, n_queries: int, n_not_judged: int, prices: Prices | None) -> dict[str, object]:
+        """What was counted, by the columns of an estimate."""
         price, per_reply = price_of(self.chat, prices), max_reply_tokens(self.chat)
         max_received = None if per_reply is None else float(per_reply * self.n_calls)
-        numbers = (
-            *(self.rubric.name, n_queries, n_not_judged, self.n_calls, self.n_cached),
-            *(round(self.sent), round(self.received)),
-            cost_of(price, self.sent, self.received),
-            cost_of(price, self.max_sent, max_received),
-        )
-        return dict(zip(_ESTIMATED, numbers, strict=True))
-
-
-def estimate_all(
-    chat: object,
-    rubrics: Iterable[Rubric],
-    cache: Cache | str | Path | None,
-    rehearse: Callable[[Chat, Cache | None, Rubric], dict[str, object]],
-) -> pd.DataFrame:
-    """One row per model and rubric, with a column that names the model if there are several."""
-    models = chats_of(chat)
-    with ExitStack() as stack:
-        # Opening a cache creates its file, and an estimate leaves no trace.
-        if isinstance(cache, str | Path):
-            cache = stack.enter_context(Cache(cache)) if Path(cache).exists() else None
-        rows = [
-            {"judge_model": name, **rehearse(model, cache, rubric)}
-            for name, model in zip(judge_names(models), models, strict=True)
-            for rubric in rubrics
-        ]
-    several = ("judge_model",) if len(models) > 1 else ()
-    return pd.DataFrame(rows, columns=[*several, *_ESTIMATED])
+        return {
+            "judge": self.rubric.name,
+            "n_queries": n_queries,
+            "n_not_judged": n_not_judged,
+            "n_calls": self.n_calls,
+            "n_cached": self.n_cached,
+            "prompt_tokens": round(self.sent),
+            "completion_tokens": round(self.received),
+            "cost_usd": cost_of(price, self.sent, self.received),
+            "max_cost_usd": cost_of(price, self.max_sent, max_received),
+        }

@@ -43,11 +43,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class RankingCell:
-    """A ranking: ids in order; scores, texts, spans and sections are empty if there are none.
-
-    The score of a result is None if only others have one; a text is then empty. The places are
-    those of ids that stand within the passages.
-    """
+    """A ranking: ids in order; scores, texts, spans and sections are empty if there are none."""
 
     ids: list[str]
     scores: list[float | None]
@@ -234,10 +230,7 @@ def _has_only_numbers(cell: Mapping[Any, Any]) -> bool:
 
 
 class _PassageCell(NamedTuple):
-    """The document and the own id of a passage, where they stand within it, and its span.
-
-    A passage without a certain id is its place: its name is that of the span.
-    """
+    """The document and the own id of a passage, where they stand within it, and its span."""
 
     section: Section
     places: IdPlaces | None = None
@@ -295,10 +288,7 @@ class _RankedItem(NamedTuple):
 
 
 def ranking(cell: object, preferred: IdPlaces = NO_PLACES) -> RankingCell:
-    """A ranking: ids, pairs of id and score, mappings, or one mapping of ids to scores.
-
-    The ids at the `preferred` paths within a passage go before others.
-    """
+    """A ranking: ids, pairs of id and score, mappings, or one mapping of ids to scores."""
     whole = decoded(cell)
     if isinstance(whole, Mapping) and _has_only_numbers(whole):
         # By score, then id, both descending: trec_eval's order, because a mapping has none.
@@ -346,10 +336,7 @@ def _ranked_item(item: Any, preferred: IdPlaces) -> _RankedItem:
 def gold(
     cell: object, as_id: Callable[[object], str] = doc_id, preferred: IdPlaces = NO_PLACES
 ) -> GoldCell:
-    """What is relevant: ids with or without grades, or (filename, start, end) spans.
-
-    `as_id` checks a gold item that is neither a list nor a mapping.
-    """
+    """What is relevant: ids with or without grades, or (filename, start, end) spans."""
     whole = decoded(cell)
     if isinstance(whole, Mapping) and _has_only_numbers(whole):
         whole = list(whole.items())

@@ -17,13 +17,7 @@ import numpy as np
 import pandas as pd
 
 from rageval_report._registry import Registry, import_parquet, import_pyarrow, load
-from rageval_report.errors import (
-    DataError,
-    RagevalWarning,
-    ReaderError,
-    UnknownNameError,
-    named,
-)
+from rageval_report.errors import DataError, RagevalWarning, ReaderError, UnknownNameError, named
 from rageval_report.files.json_lines import json_objects
 from rageval_report.files.source import Source
 from rageval_report.records.draws import (
@@ -433,11 +427,7 @@ def _sizes_at_ratio(
 
 
 def _row_keys(part: DatasetPart) -> DrawKeys:
-    """What the rows are ordered by before a draw: hashes of their content, not their positions.
-
-    Rows of the ``datasets`` library are decoded one by one when asked for, and their publisher
-    fixes their order, so these are ordered by position.
-    """
+    """What the rows are ordered by before a draw: hashes of their content, not their positions."""
     if not isinstance(part.rows, list):
         return np.arange(len(part.rows), dtype=np.uint64)
     return np.fromiter(map(number_of_content, part.rows), dtype=np.uint64)
@@ -459,11 +449,7 @@ _SPLITS = {
 
 @dataclass(frozen=True)
 class Hub:
-    """Where the ``datasets`` library finds a data set.
-
-    The configuration of a set with subsets is the subset. In a nested set a row contains several
-    questions; in others only sampled rows are read.
-    """
+    """Where the ``datasets`` library finds a data set."""
 
     repository: str
     config: str | None = None
@@ -506,10 +492,7 @@ class Rows:
 def table_parts(
     rows: Rows, hub: Hub, split: str, subsets: tuple[str, ...] = ()
 ) -> Callable[[DatasetRequest], list[DatasetPart]]:
-    """A function that loads a set of one table, or of one per subset.
-
-    `split` is the one to fetch if the request names none.
-    """
+    """A function that loads a set of one table, or of one per subset."""
 
     def parts(request: DatasetRequest) -> list[DatasetPart]:
         if request.subset is not None and not subsets:

@@ -120,13 +120,7 @@ class GoldenItem:
         return blake2b(text, digest_size=6).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """The JSON object of the item, without empty fields.
-
-        Examples
-        --------
-        >>> GoldenItem("a", "Who?", answerable=False).as_dict()
-        {'query_id': 'a', 'question': 'Who?', 'answerable': False}
-        """
+        """The JSON object of the item, without empty fields."""
         values = {name: _plain(getattr(self, name)) for name in ITEM_FIELDS}
         return {name: value for name, value in values.items() if value not in (None, [], {})}
 
@@ -224,13 +218,7 @@ def golden_text(items: Iterable[GoldenItem]) -> str:
 
 
 def golden_item(row: object) -> GoldenItem:
-    """The item of a JSON object, a parsed line of a golden set.
-
-    Examples
-    --------
-    >>> golden_item({"question": "Who?", "query_type": "unanswerable"}).answerable
-    False
-    """
+    """The item of a JSON object, a parsed line of a golden set."""
     if not isinstance(row, Mapping):
         raise DataError(f"expected an object; got {row!r:.60}")
     question = _value(row, "question")
@@ -535,15 +523,7 @@ def highly_relevant(records: pd.DataFrame, *, grade: float | None = None) -> pd.
 
 
 def high_grade(records: pd.DataFrame, grade: float | None = None) -> tuple[float, str]:
-    """The lowest grade that counts as highly relevant, and a note if the judgments decide it.
-
-    If omitted it is 2, or the highest grade if that is lower.
-
-    Examples
-    --------
-    >>> high_grade(pd.DataFrame({"relevant": [{"a": 1.0, "b": 0.0}, None]}))[0]
-    1.0
-    """
+    """The lowest grade that counts as highly relevant, and a note if the judgments decide it."""
     if "relevant" not in records:
         raise DataError("expected records with a column 'relevant'; there is none")
     if grade is not None:

@@ -33,11 +33,7 @@ _LONGEST_QUOTE = 200
 
 
 class GoldenFault(NamedTuple):
-    """One fault of a golden set.
-
-    An error makes scores wrong; at a warning a person should have a look. The id is empty if the
-    fault is of the whole set; `other` is the other item if there are two, `value` the measure.
-    """
+    """One fault of a golden set."""
 
     check: str
     severity: Severity
@@ -231,11 +227,7 @@ def check_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
 
 
 def check_near_duplicates(golden: GoldenCheckInput) -> Iterator[GoldenFault]:
-    """Questions that are nearly an earlier one, except those that `check_duplicates` finds.
-
-    One fault per question, which names the nearest: of a hundred questions of one pattern every
-    pair is near, and 4,950 lines are too many to read.
-    """
+    """Questions that are nearly an earlier one, except those that `check_duplicates` finds."""
     first = {_plain(item.question): item for item in reversed(golden.items)}
     items = list(reversed(first.values()))
     nearest: dict[int, tuple[int, float]] = {}

@@ -76,17 +76,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Prompt:
-    """One template; ``$name`` is a place to fill in, ``$$`` is a dollar sign.
-
-    Parameters
-    ----------
-    name : str
-        Its purpose, such as "question" or "answer".
-    version : str
-        Changed with every change of its words.
-    user, system : str
-        The templates.
-    """
+    """One template; ``$name`` is a place to fill in, ``$$`` is a dollar sign."""
 
     name: str
     version: str
@@ -177,21 +167,7 @@ class ChatDownError(ChatFailedError):
 
 
 class ReplyJournal:
-    """Replies by message, in JSON Lines with a checksum per line; in memory without a path.
-
-    The key is a digest of model, settings and message, so that a second run takes the replies from
-    here and asks only for the others. A damaged line is reported, and its message is asked again;
-    an incomplete last line is removed.
-
-    Examples
-    --------
-    >>> journal = ReplyJournal()
-    >>> with journal.open(as_chat(lambda text: text.upper())) as ask:
-    ...     ask(Message("twice")), ask(Message("twice"))
-    ('TWICE', 'TWICE')
-    >>> journal.n_asked, journal.n_replayed
-    (1, 1)
-    """
+    """Replies by message, in JSON Lines with a checksum per line; in memory without a path."""
 
     def __init__(self, path: str | Path | None = None):
         self.path = None if path is None else Path(path)
@@ -230,11 +206,7 @@ class ReplyJournal:
 
     @contextmanager
     def open(self, chat: Chat) -> Iterator[AskText]:
-        """A context that yields a function which asks the chat, or answers from the journal.
-
-        The function raises `ChatFailedError` if the chat fails; the fifth time in a row the failure
-        itself.
-        """
+        """A context that yields a function which asks the chat, or answers from the journal."""
         with chat.open() as ask, self._open_file() as file:
             settings = json.dumps([chat.model, dict(chat.settings)], default=str).encode()
 
@@ -315,16 +287,7 @@ class Passage(NamedTuple):
 
 
 def passages_of(documents: Mapping[str, str], *, longest: int, shortest: int) -> list[Passage]:
-    r"""Documents, cut at blank lines into pieces of similar length.
-
-    Paragraphs are joined up to `longest` characters, and a longer one is cut. A piece of fewer than
-    `shortest` is left out, unless its document has no other.
-
-    Examples
-    --------
-    >>> [p.span.start for p in passages_of({"a": "One.\n\nTwo."}, longest=5, shortest=1)]
-    [0, 6]
-    """
+    """Documents, cut at blank lines into pieces of similar length."""
     if not 1 <= shortest <= longest:
         raise DataError(
             f"shortest and longest must be 1 <= shortest <= longest; got {shortest} and {longest}"
@@ -689,10 +652,7 @@ def _map_in_order(
 def _plans(
     passages: Sequence[Passage], kind: str, seed: int, collection: _Collection
 ) -> Iterator[DraftPlan]:
-    """Plans on the passages in an order drawn by seed, round by round.
-
-    Each avoids the questions that exist when it is taken.
-    """
+    """Plans on the passages in an order drawn by seed, round by round."""
     # By place: the order in which the documents are given does not decide what is drawn.
     ordered = sorted(passages)
     # The kind is a part of the seed: each kind has an order of its own.
@@ -847,10 +807,7 @@ def ground_truth(
                     references=(answer,),
                     relevant=dict(grades),
                     answerable=True,
-                    metadata={
-                        "highly_relevant_count": len(grades),
-                        "context_documents": documents,
-                    },
+                    metadata={"highly_relevant_count": len(grades), "context_documents": documents},
                     provenance={
                         "source": "ground truth",
                         "model": model.model,

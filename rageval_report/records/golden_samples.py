@@ -237,13 +237,7 @@ def _metadata_values(item: GoldenItem, key: str) -> list[str]:
 
 
 def documents_of(item: GoldenItem) -> list[str]:
-    """The documents that an item is about: those of its metadata, else those that its gold names.
-
-    Examples
-    --------
-    >>> documents_of(GoldenItem("a", "Why?", relevant={"d1": 1.0, "d2": 0.0}))
-    ['d1']
-    """
+    """The documents that an item is about: those of its metadata, else those of its gold."""
     in_metadata = _metadata_values(item, _DOCUMENT)
     if in_metadata:
         return in_metadata

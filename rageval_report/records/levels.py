@@ -38,12 +38,7 @@ _WORDS: dict[PassageField, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class LevelCounts:
-    """At which levels relevant gold and retrieved or cited passages have ids.
-
-    `n_gold_both` and `n_passages_both` carry the id of a document beside their own. Where only one
-    side does, `n_chunks_met` and `n_documents_met` gold items meet a passage of their query by the
-    id of the chunk, and by that of the document. Counts of several tables can be added up.
-    """
+    """At which levels relevant gold and retrieved or cited passages have ids."""
 
     n_gold: int = 0
     n_gold_both: int = 0
@@ -58,11 +53,7 @@ class LevelCounts:
 
 @dataclass(frozen=True)
 class LevelChoice:
-    """The level at which metrics are computed, and how it was chosen.
-
-    The level is None if gold and passages have one id each, which are compared as they are; the
-    note is empty if there was nothing to choose.
-    """
+    """The level at which metrics are computed, and how it was chosen."""
 
     level: Level | None = None
     has_both: bool = False
@@ -142,19 +133,7 @@ def _count_row(passages: list[Section], gold: list[GoldSection]) -> tuple[int, .
 def choose_level(
     counts: LevelCounts, level: LevelOption = "auto", field: PassageField = "retrieved"
 ) -> LevelChoice:
-    """The level at which metrics are computed.
-
-    "auto" is the level of chunks if all gold and all passages carry both ids; if one side has a
-    single id, the level at which more of the gold meets a passage.
-
-    Examples
-    --------
-    >>> choice = choose_level(LevelCounts(4, 0, 9, 9, n_chunks_met=0, n_documents_met=3))
-    >>> choice.level
-    'document'
-    >>> choice.note[:82]
-    'level: the gold has one id each and the retrieved passages carry both ids; 3 of 4 '
-    """
+    """The level at which metrics are computed."""
     check_choice("level", level, LEVEL_OPTIONS)
     has_both = counts.n_gold_both + counts.n_passages_both > 0
     if level != "auto":
@@ -189,20 +168,7 @@ def _has_in_words(n_both: int, n: int, carries: str, has: str) -> str:
 
 
 def records_at_level(records: pd.DataFrame, level: Level | None) -> pd.DataFrame:
-    """The records with the ids of one level in ``retrieved``, ``relevant`` and ``citations``.
-
-    None leaves the ids as they are. A passage whose document is unknown has its only id at both
-    levels. Of several gold chunks of one document the highest grade counts. If documents number
-    their chunks alike, a chunk has both ids.
-
-    Examples
-    --------
-    >>> from rageval_report.records import record_table
-    >>> passages = [{"document_id": "guide", "node_id": n} for n in ("n1", "n2")]
-    >>> records = record_table([{"query_id": "q", "retrieved": passages, "relevant": ["guide"]}])
-    >>> records_at_level(records, "document").loc["q", "retrieved"]
-    ['guide', 'guide']
-    """
+    """The records with the ids of one level in ``retrieved``, ``relevant`` and ``citations``."""
     has_sections = not set(SECTION_FIELDS.values()).isdisjoint(records)
     if level is None or not (has_sections or level == "document"):
         return records

@@ -69,10 +69,7 @@ NO_PLACES = IdPlaces("", "")
 
 @dataclass(frozen=True)
 class PassageIds:
-    """The candidates for the ids of a passage, the surest first.
-
-    The `names` of its document count if nothing else is there.
-    """
+    """The candidates for the ids of a passage, the surest first."""
 
     documents: list[IdCandidate] = field(default_factory=list)
     chunks: list[IdCandidate] = field(default_factory=list)
@@ -254,11 +251,7 @@ def _text_within(value: object) -> object:
 
 
 def preferred_places(queries: Iterable[tuple[Sequence[object], set[str]]]) -> IdPlaces:
-    """The places at which ids of retrieved passages meet the gold of their query most often.
-
-    `queries` are the retrieved items and all ids of the gold of each. Empty where the usual choice
-    meets the gold as often.
-    """
+    """The places at which ids of retrieved passages meet the gold of their query most often."""
     by_document, by_chunk = Counter[str](), Counter[str]()
     for items, gold in queries:
         first = (item[0] if isinstance(item, list | tuple) and item else item for item in items)

@@ -45,15 +45,7 @@ def require_field(row: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def to_list(cell: object) -> list[Any]:
-    """The items of a list; a mapping of lists becomes a list of mappings.
-
-    The ``datasets`` library stores a list of objects as an object of lists.
-
-    Examples
-    --------
-    >>> to_list({"title": ["A", "B"], "sent_id": [0, 3]})
-    [{'title': 'A', 'sent_id': 0}, {'title': 'B', 'sent_id': 3}]
-    """
+    """The items of a list; a mapping of lists becomes a list of mappings."""
     if cell is None:
         return []
     if isinstance(cell, Mapping):
@@ -82,11 +74,7 @@ def distinct_texts(texts: Iterable[object]) -> list[str]:
 
 
 def passage_id(source: str, text: str) -> str:
-    """An id made of the source of a passage and a digest of its text.
-
-    A passage has the same id in every question, file and sample, and two passages of one source
-    have different ids.
-    """
+    """An id made of the source of a passage and a digest of its text."""
     # Blanks do not count, because copies of one passage differ in their line breaks.
     plain = " ".join(text.split()).encode("utf-8", "surrogatepass")
     return f"{source}:{blake2b(plain, digest_size=_ID_BYTES).hexdigest()}"
@@ -129,11 +117,7 @@ def squad_rows(document: object) -> list[JsonObject]:
 
 
 def squad_record(row: JsonObject) -> RecordFields:
-    """The record of a question.
-
-    A question without an answer has no gold: its paragraph is about the subject but does not answer
-    it; plausible but wrong answers are negative references.
-    """
+    """The record of a question."""
     title, context = require_field(row, "title", str), require_field(row, "context", str)
     answers = _filled_texts(row.get("answers"))
     answerable = not row.get("is_impossible", not answers)
@@ -174,11 +158,7 @@ def hotpot_rows(document: object) -> list[JsonObject]:
 
 
 def hotpot_record(row: JsonObject) -> RecordFields:
-    """The record of a question; gold are the paragraphs with a supporting sentence.
-
-    The id of a paragraph is its title, which is unique in Wikipedia. Without supporting facts, as
-    in test files and simplified ones, there is no gold.
-    """
+    """The record of a question; gold are the paragraphs with a supporting sentence."""
     facts = [_pair(fact, "title", "sent_id") for fact in to_list(row.get("supporting_facts"))]
     paragraphs = [_pair(item, "title", "sentences") for item in to_list(row.get("context"))]
     kind, answer = row.get("type"), row.get("answer")
@@ -229,13 +209,7 @@ _MSMARCO_NAMES = ("query_id", "query", "passages", "answers", "query_type", "wel
 
 
 def msmarco_rows(document: object) -> list[JsonObject]:
-    """The rows of the official JSON, an object of columns; or rows.
-
-    Examples
-    --------
-    >>> msmarco_rows({"query": {"0": "what is it"}, "query_id": {"0": 7}})
-    [{'query_id': 7, 'query': 'what is it'}]
-    """
+    """The rows of the official JSON, an object of columns; or rows."""
     if isinstance(document, list):
         return to_mappings(document)
     if not isinstance(document, dict) or "query" not in document:
@@ -310,10 +284,7 @@ _QASPER_KINDS = (
 
 
 def qasper_rows(document: object) -> list[JsonObject]:
-    """The rows of the official JSON, an object of papers, or of papers as rows.
-
-    One row per question, with its paper's paragraphs.
-    """
+    """The rows of the official JSON, an object of papers, or of papers as rows."""
     if isinstance(document, dict) and "qas" in document:
         document = [document]  # a file of JSON Lines with one line
     papers: list[tuple[str, JsonObject]]
@@ -340,11 +311,7 @@ def _paper_rows(paper: str, content: JsonObject) -> Iterator[JsonObject]:
 
 
 def qasper_record(row: JsonObject) -> RecordFields:
-    """The record of a question.
-
-    The answer of each annotator is a reference, and the evidence of all who gave an answer is
-    gold. A question has no answer if more annotators say so than gave one.
-    """
+    """The record of a question."""
     annotations = [_annotation(item) for item in to_list(row.get("answers"))]
     answers = [item for item in annotations if not item.get("unanswerable")]
     n_without = len(annotations) - len(answers)
@@ -427,10 +394,7 @@ def ragbench_rows(document: object) -> list[JsonObject]:
 
 
 def ragbench_record(row: JsonObject) -> RecordFields:
-    """The record of a question; gold are the documents with a relevant sentence.
-
-    The response was written by a model: it is a reference only if all of it is supported.
-    """
+    """The record of a question; gold are the documents with a relevant sentence."""
     # Rows are named after subset and split, such as covidqa_train.
     subset = str(row.get("dataset_name") or "ragbench").removesuffix("_train")
     subset = subset.removesuffix("_validation").removesuffix("_test")
@@ -660,10 +624,7 @@ _COLUMNS: dict[int, tuple[int, ...]] = {3: (0, 1, 2), 4: (0, 2, 3)}
 
 
 def read_qrels(text: str, name: str) -> Grades:
-    """Judgments by query, the highest grades first, otherwise in the order of the file.
-
-    Lines have BEIR's three columns, with or without a header, or TREC's four.
-    """
+    """Judgments by query, the highest grades first, otherwise in the order of the file."""
     qrels: Grades = {}
     for number, line in enumerate(text.splitlines(), 1):
         # Ids may contain blanks where tabs separate the columns.

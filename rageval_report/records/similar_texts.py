@@ -41,13 +41,7 @@ def content_words(text: str) -> set[str]:
 
 
 def share_within(text: str, others: Iterable[str]) -> float:
-    """The share of a text's content words that other texts contain; NaN if it has none.
-
-    Examples
-    --------
-    >>> share_within("the river Seine", ["Along the Seine."])
-    0.5
-    """
+    """The share of a text's content words that other texts contain; NaN if it has none."""
     words = content_words(text)
     available = {word for other in others for word in content_words(other)}
     return len(words & available) / len(words) if words else math.nan
@@ -73,15 +67,7 @@ def _numbers_of(text: str) -> frozenset[str]:
 
 
 class SeenQuestions:
-    """Questions so far, which know the one that is nearest to another.
-
-    Examples
-    --------
-    >>> seen = SeenQuestions(0.8)
-    >>> seen.add("Who wrote Hamlet?")
-    >>> seen.nearest("who wrote HAMLET"), seen.nearest("When?")
-    ('Who wrote Hamlet?', None)
-    """
+    """Questions so far, which know the one that is nearest to another."""
 
     def __init__(self, threshold: float):
         self._threshold = check_threshold(threshold)
@@ -100,16 +86,7 @@ class SeenQuestions:
 
 
 def near_pairs(texts: Sequence[str], threshold: float) -> list[tuple[int, int, float]]:
-    """The pairs of texts whose Jaccard similarity of runs is at least `threshold`; with it.
-
-    Texts that contain different numbers are not near. The runs that two texts have in common are
-    counted by a sparse product, so that no pair is missed and nothing is random.
-
-    Examples
-    --------
-    >>> near_pairs(["Who wrote Hamlet?", "who wrote Hamlet", "When?"], 0.8)
-    [(0, 1, 1.0)]
-    """
+    """The pairs of texts whose Jaccard similarity of runs is at least `threshold`; with it."""
     from scipy.sparse import csr_array  # loads when it is needed
 
     check_threshold(threshold)

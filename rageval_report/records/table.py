@@ -191,30 +191,12 @@ def record_table(
 
 
 def note_of_table(table: pd.DataFrame) -> str:
-    """The note on where the ids of passages were read; empty if they stood beside the passages.
-
-    Examples
-    --------
-    >>> passage = {"page_content": "Oslo.", "metadata": {"source": "no.md"}}
-    >>> note_of_table(record_table([{"query_id": "q", "retrieved": [passage]}]))
-    'ids: of retrieved passages, metadata.source is taken for the id of the document; they have \
-none of a chunk'
-    """
+    """The note on where the ids of passages were read; empty if they stood beside the passages."""
     return str(table.attrs.get(_ID_PLACES, ""))
 
 
 def concatenate_rows(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """The rows of all tables, at least one; the ids keep their type, which pandas changes.
-
-    A table without a column is blank there. A column that has numbers in one table and other
-    objects in another has dtype object.
-
-    Examples
-    --------
-    >>> blank = pd.DataFrame({"year": [None]}, index=["q1"])
-    >>> concatenate_rows([blank, pd.DataFrame({"year": [2001]}, index=["q2"])])["year"].tolist()
-    [None, 2001]
-    """
+    """The rows of all tables, at least one; the ids keep their type, which pandas changes."""
     parts = list(tables)
     kinds: dict[Hashable, set[str]] = {}
     for part in parts:
@@ -272,10 +254,7 @@ def _known_columns(
 def _join_spellings(
     frame: pd.DataFrame, field: str, labels: Sequence[str]
 ) -> tuple[list[Any], list[str]]:
-    """The cells of a field that rows have under different names, and the columns that were read.
-
-    Columns are joined only if no row has both: then it is one field, spelled in several ways.
-    """
+    """The cells of a field that rows have under different names, and the columns that were read."""
     first, *others = labels
     joined, merged = frame[first].tolist(), [first]
     for label in others:
@@ -599,17 +578,7 @@ _SPACED = re.compile(
 
 
 def first_holders(chunks: Sequence[Span | None], gold: Sequence[Span], overlap: float) -> list[int]:
-    """For each gold span the rank, from 0, of the first chunk that contains it; -1 if none does.
-
-    A chunk contains a span if they share `overlap` times the length of the shorter of the two: a
-    chunk inside long evidence counts as well as short evidence inside a chunk.
-
-    Examples
-    --------
-    >>> chunks = [Span("a.md", 0, 100), Span("a.md", 80, 180)]
-    >>> first_holders(chunks, [Span("a.md", 90, 130), Span("b.md", 0, 9)], overlap=0.5)
-    [1, -1]
-    """
+    """For each gold span the rank, from 0, of the first chunk that contains it; -1 if none does."""
     known = [(rank, *chunk) for rank, chunk in enumerate(chunks) if chunk is not None]
     if not known or not gold:
         return [-1] * len(gold)
@@ -624,19 +593,7 @@ def first_holders(chunks: Sequence[Span | None], gold: Sequence[Span], overlap: 
 
 
 def first_text_holders(chunks: Sequence[str], gold: Sequence[str], overlap: float) -> list[int]:
-    """For each gold text the rank, from 0, of the first chunk that contains it; -1 if none does.
-
-    Case, blanks and Unicode forms do not matter, nor punctuation at the ends of a gold text. A
-    chunk contains a text if the text is part of it (a text of fewer than 10 characters as whole
-    words), if it is itself part of the text, or if the end of one is the start of the other and
-    this common part, of at least 10 characters, is `overlap` times the length of the shorter.
-
-    Examples
-    --------
-    >>> chunks = ["Paris lies on a river.", "The Seine  is 777 KM long. It flows north."]
-    >>> first_text_holders(chunks, ["the Seine is 777 km long.", "Rome"], overlap=0.5)
-    [1, -1]
-    """
+    """For each gold text the rank, from 0, of the first chunk that contains it; -1 if none does."""
     plain = [_simplified(chunk) for chunk in chunks]
     holders = []
     for item in gold:
@@ -690,10 +647,7 @@ def _follows(first: str, second: str, least: int) -> bool:
 def map_gold_to_chunks(
     grades: Mapping[str, float], holders: Sequence[int], retrieved: Sequence[str]
 ) -> dict[str, float]:
-    """Replace the id of each gold item by that of the chunk that contains it, if one does.
-
-    Several items in one chunk become one, with the highest of their grades.
-    """
+    """Replace the id of each gold item by that of the chunk that contains it, if one does."""
     credited: dict[str, float] = {}
     for (name, grade), rank in zip(grades.items(), holders, strict=True):
         key = name if rank < 0 else retrieved[rank]

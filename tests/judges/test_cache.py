@@ -10,15 +10,7 @@ from pathlib import Path
 import pytest
 
 from rageval_report.errors import DataError, RagevalWarning
-from rageval_report.judges import (
-    Cache,
-    Message,
-    Reply,
-    Rubric,
-    ScriptedChat,
-    estimate,
-    judge,
-)
+from rageval_report.judges import Cache, Message, Reply, Rubric, ScriptedChat, estimate, judge
 from rageval_report.judges.cache import reply_key
 
 TONE = Rubric("tone", "Is it polite?", "How polite? {question} {answer}", scale=(1, 5))

@@ -61,7 +61,7 @@ def test_the_environment_names_provider_and_model(monkeypatch):
     monkeypatch.setenv("RAG_EVAL_ANTHROPIC_MODEL", "claude-haiku-4-5")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     chat = chat_from_environment()
-    assert (chat.provider, chat.model) == ("anthropic", "claude-haiku-4-5")
+    assert (chat.settings["provider"], chat.model) == ("anthropic", "claude-haiku-4-5")
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,6 @@
 import pytest
 
-from rageval_report.judges import (
-    Reply,
-    ScriptedChat,
-    estimate,
-    estimate_preference,
-    judge,
-    prefer,
-)
+from rageval_report.judges import Reply, ScriptedChat, estimate, estimate_preference, judge, prefer
 
 
 def test_calls_and_tokens_are_those_that_judging_takes(rows):

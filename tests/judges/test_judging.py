@@ -54,8 +54,7 @@ def one(rows, name, *script):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["answer_correctness", "answer_relevancy", "completeness", "coherence", "harmlessness"],
+    "name", ["answer_correctness", "answer_relevancy", "completeness", "coherence", "harmlessness"]
 )
 def test_a_mark_becomes_its_share_of_the_scale(rows, name):
     assert one(rows, name, grade(4, "nearly")) == (0.75, None, "nearly")  # (4 - 1) / (5 - 1)

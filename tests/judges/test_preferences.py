@@ -34,12 +34,7 @@ def likes(word):
 def test_a_judge_that_looks_at_answers_decides(pipelines):
     found = prefer(*pipelines, likes("new"))
     assert (found.wins, found.ties, found.losses, found.n) == (4, 0, 0, 4)
-    assert found.position == {
-        "n_decided": 8,
-        "first": 0.5,
-        "n_flipped": 0,
-        "first_flips": 0,
-    }
+    assert found.position == {"n_decided": 8, "first": 0.5, "n_flipped": 0, "first_flips": 0}
 
 
 def test_swapped_pipelines_swap_wins_and_losses(pipelines):

@@ -177,10 +177,7 @@ def test_a_missing_key_is_told_at_once_by_its_variable(make, variable):
         ({"temperature": -1}, "temperature must be from 0 to 2; got -1"),
         ({"timeout": 0}, "timeout must be a finite number > 0"),
         ({"base_url": "localhost:8000"}, "expected an address"),
-        (
-            {"base_url": "http://me:pw@host/v1"},
-            "not put credentials in a URL: they end up in logs",
-        ),
+        ({"base_url": "http://me:pw@host/v1"}, "not put credentials in a URL: they end up in logs"),
         ({"base_url": "http://host/v1?key=x"}, "base_url must end before any"),
     ],
 )

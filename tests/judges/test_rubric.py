@@ -5,14 +5,7 @@ import sys
 import pytest
 
 from rageval_report.errors import DataError, ReaderError, UnknownNameError
-from rageval_report.judges import (
-    JUDGES,
-    Rubric,
-    ScriptedChat,
-    judge,
-    prefer,
-    read_rubric,
-)
+from rageval_report.judges import JUDGES, Rubric, ScriptedChat, judge, prefer, read_rubric
 
 
 @pytest.mark.parametrize(
@@ -64,10 +57,7 @@ def test_judges_of_right_answers_are_shown_the_wrong_ones_if_there_are_any(name)
         ({"scale": (5, 1)}, "scale must go from a lower to a higher number"),
         ({"scale": "1-5"}, "scale must be the worst and the best grade"),
         ({"kind": "claims"}, r"must contain \{claims\}"),
-        (
-            {"kind": "claims", "prompt": "{claims} {answer}"},
-            "extract of 'x': a rubric of the kind",
-        ),
+        ({"kind": "claims", "prompt": "{claims} {answer}"}, "extract of 'x': a rubric of the kind"),
         ({"kind": "preference"}, r"must contain \{first\} and \{second\}"),
         ({"needs": (1,)}, "needs must be names of fields"),
     ],

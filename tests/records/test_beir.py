@@ -28,10 +28,7 @@ def test_a_folder_and_its_archive_are_one_set(beir_folder, zipped):
     assert (
         one.to_dict()
         == two.to_dict()
-        == {
-            "question": {"q1": "Of what?"},
-            "relevant": {"q1": {"d1": 2.0, "d2": 1.0}},
-        }
+        == {"question": {"q1": "Of what?"}, "relevant": {"q1": {"d1": 2.0, "d2": 1.0}}}
     )
     assert load_corpus("beir", archive).equals(load_corpus("beir", beir_folder))
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rageval_report.errors import UnknownNameError
-from rageval_report.golden import (
-    CHECKS,
-    Documents,
-    GoldenItem,
-    Limits,
-    check_golden,
-)
+from rageval_report.golden import CHECKS, Documents, GoldenItem, Limits, check_golden
 from rageval_report.records.cells import Span
 from rageval_report.records.golden import golden_item
 

@@ -7,12 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from rageval_report.datasets import (
-    DATASETS,
-    dataset_list,
-    load_corpus,
-    load_dataset,
-)
+from rageval_report.datasets import DATASETS, dataset_list, load_corpus, load_dataset
 from rageval_report.errors import DataError, MissingDependencyError
 
 TABLES = {

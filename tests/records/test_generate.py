@@ -11,12 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_report.errors import (
-    DataError,
-    JudgeError,
-    RagevalWarning,
-    ReaderError,
-)
+from rageval_report.errors import DataError, JudgeError, RagevalWarning, ReaderError
 from rageval_report.golden import Documents, check_golden, generate_golden, load_prompts
 from rageval_report.judges.chats import Message, ScriptedChat
 from rageval_report.records.golden_drafts import passages_of

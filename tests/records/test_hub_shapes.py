@@ -186,7 +186,4 @@ def test_documents_with_a_relevant_sentence_are_gold_of_ragbench(ragbench):
         for relevant, texts in zip(records["relevant"], records["passages"], strict=True)
     ]
     # A dictionary of gold has the order of the keys of the sentences.
-    assert gold == [
-        ["Title: a\nPassage: masks."],
-        ["Title: b", "Title: a\nPassage: masks."],
-    ]
+    assert gold == [["Title: a\nPassage: masks."], ["Title: b", "Title: a\nPassage: masks."]]

@@ -6,11 +6,7 @@ import pytest
 
 from rageval_report.errors import DataError
 from rageval_report.records import record_table
-from rageval_report.records.levels import (
-    choose_level,
-    count_levels,
-    records_at_level,
-)
+from rageval_report.records.levels import choose_level, count_levels, records_at_level
 
 
 def record(**cells):
