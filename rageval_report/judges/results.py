@@ -165,10 +165,10 @@ def _usage_note(usage: pd.DataFrame, session: JudgeSession) -> str:
 
 
 def majority(votes: FloatArray, tie: float) -> FloatArray:
-    """1 if more judges voted above 0.5 than below, 0 if fewer did, else `tie`; NaN without votes."""
+    """1 if more judges voted above 0.5 than below, 0 if fewer, else `tie`; NaN without votes."""
     lead = (votes > 0.5).sum(axis=1) - (votes < 0.5).sum(axis=1)  # NaN is on neither side
     decided = np.where(lead == 0, tie, (lead > 0).astype(np.float64))
-    """1 if more judges voted above 0.5 than below, 0 if fewer, else `tie`; NaN without votes."""
+    return np.where(np.isnan(votes).all(axis=1), np.nan, decided)
 
 
 def mean_vote(votes: FloatArray) -> FloatArray:

@@ -328,7 +328,7 @@ class JudgeSession:
         return _Asker(self, rubric.name, CachedReplies(self.cache, self.chat, rubric, repeat))
 
     def ask_within_budget(self, message: Message, purpose: str) -> Reply:
-        """The reply to a message that is not a judge's; its attempts are limited like all others."""
+        """The reply to a message that is not a judge's, within the budget."""
         asker = _Asker(self, purpose, CachedReplies(None, self.chat))
         return self.ask(message, partial(asker.attempt, message))
 

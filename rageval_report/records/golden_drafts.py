@@ -43,8 +43,14 @@ from rageval_report.judges.chats import Ask, Chat, Message, as_chat
 from rageval_report.judges.parsing import find_objects, quote_beginning, remove_thoughts
 from rageval_report.records.cells import Span
 from rageval_report.records.golden import Documents, GoldenItem, highly_relevant
-from rageval_report.records.golden_checks import FILTERS, DraftFilter
-from rageval_report.records.similar_texts import SeenQuestions, content_words, jaccard, words_of
+from rageval_report.records.golden_checks import (
+    FILTERS,
+    DraftFilter,
+    SeenQuestions,
+    content_words,
+    jaccard,
+    words_of,
+)
 
 # The kinds of questions, and the prompt for each.
 KINDS = {"factoid": "question", "multi_hop": "multi_hop", "unanswerable": "unanswerable"}
@@ -76,7 +82,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Prompt:
-    """One template; ``$name`` is a place to fill in, ``$$`` is a dollar sign."""
+    """One template: ``$name`` is a place to fill in, ``$$`` is a dollar sign."""
 
     name: str
     version: str
@@ -90,9 +96,9 @@ class Prompt:
 
     def message(self, **values: object) -> Message:
         """The message with these values; a value is never taken for a template."""
-        texts = {name: str(value) for name, value in values.items()}
         # string.Template, because documents and JSON examples are full of braces.
-        return Message(Template(self.user).substitute(texts).strip(), self.system.strip())
+        text = Template(self.user).substitute({name: str(v) for name, v in values.items()})
+        return Message(text.strip(), self.system.strip())
 
 
 def load_prompts(path: str | Path | None = None) -> dict[str, Prompt]:
@@ -138,8 +144,8 @@ def _make_prompt(name: str, table: object) -> Prompt:
         raise DataError(f"the prompt {name!r} needs version and user, and may have system")
     fields = {key: str(value) for key, value in table.items()}
     template, places = Template(fields["user"]), _PLACES[name]
-    used = set(template.get_identifiers()) if template.is_valid() else None
-    if used is None or not used <= set(places) or places[0] not in used:
+    used = set(template.get_identifiers()) if template.is_valid() else {"?"}
+    if not {places[0]} <= used <= set(places):
         listed = ", ".join(f"${place}" for place in places)
         raise DataError(
             f"the prompt {name!r} must contain ${places[0]}, and may contain {listed}; $$ is a "
@@ -159,11 +165,11 @@ _MOST_FAILURES = 5  # in a row: then the chat is most likely down
 
 
 class ChatFailedError(Exception):
-    """The chat did not answer one message; the text says why."""
+    """The chat did not answer one message: the text says why, and whether it may answer later."""
 
-
-class ChatDownError(ChatFailedError):
-    """The chat was not reached, or was busy, also after its retries; it may answer later."""
+    def __init__(self, message: str, *, is_down: bool = False):
+        super().__init__(message)
+        self.is_down = is_down
 
 
 class ReplyJournal:
@@ -188,12 +194,10 @@ class ReplyJournal:
                 continue
             try:
                 entry = json.loads(line if opened is None else opened[0])
-            except ValueError as exc:
-                raise ReaderError("this is not an entry of a journal", path, number) from exc
-            if not isinstance(entry, Mapping) or not {"key", "reply"} <= set(entry):
+                self._replies[str(entry["key"])] = str(entry["reply"])
+            except (ValueError, TypeError, KeyError) as exc:
                 message = "expected a key and a reply; is this another file?"
-                raise ReaderError(message, path, number)
-            self._replies[str(entry["key"])] = str(entry["reply"])
+                raise ReaderError(message, path, number) from exc
         self._n_lines = len(lines)
         if damaged:
             warnings.warn(
@@ -228,6 +232,7 @@ class ReplyJournal:
             yield answer
 
     def _ask(self, ask: Ask, message: Message) -> str:
+        """A reply; `ChatFailedError` if there is none, and the fifth time in a row its cause."""
         try:
             reply = ask(message)
         # Mistakes of the set-up: every further question would fail in the same way.
@@ -237,9 +242,8 @@ class ReplyJournal:
             self._n_failures += 1
             if self._n_failures >= _MOST_FAILURES:
                 raise
-            is_down = isinstance(exc, OSError) or getattr(exc, "is_temporary", False)
-            failure = ChatDownError if is_down else ChatFailedError
-            raise failure(f"the chat failed: {exc}") from exc
+            is_down = isinstance(exc, OSError) or bool(getattr(exc, "is_temporary", False))
+            raise ChatFailedError(f"the chat failed: {exc}", is_down=is_down) from exc
         self._n_failures = 0
         if reply.ending != "end":
             raise ChatFailedError(f"the chat's answer is incomplete: {reply.ending}")
@@ -253,7 +257,7 @@ class ReplyJournal:
         try:
             file = os.fdopen(open_private(self.path), "ab", buffering=0)
         except OSError as exc:
-            raise DataError(f"{self.path}: the journal cannot be written: {exc.strerror}") from exc
+            raise self._unwritable(exc) from exc
         with file:
             yield file
 
@@ -268,10 +272,11 @@ class ReplyJournal:
         except OSError as exc:
             # Half a line would join the next one and spoil both.
             file.truncate(place)
-            raise DataError(
-                f"{self.path}: the journal cannot be written: {exc.strerror}; its entries are kept"
-            ) from exc
+            raise self._unwritable(exc, "; its entries are kept") from exc
         self._n_lines += 1
+
+    def _unwritable(self, exc: OSError, more: str = "") -> DataError:
+        return DataError(f"{self.path}: the journal cannot be written: {exc.strerror}{more}")
 
 
 # -- passages
@@ -354,6 +359,7 @@ class Draft(NamedTuple):
 
 
 MapDrafts = Callable[[Callable[[DraftPlan], Draft], Iterable[DraftPlan]], Iterable[Draft]]
+_MAP_IN_ORDER: MapDrafts = map
 
 
 @dataclass(frozen=True)
@@ -631,7 +637,7 @@ def generate_golden(
         drafter = _Drafter(ask, templates, examples, n_negatives, checks, origin)
         for kind, n in kinds.items():
             plans = _plans(passages, kind, seed, collection)
-            n_missing = _collect(collection, drafter, plans, int(n), map or _map_in_order)
+            n_missing = _collect(collection, drafter, plans, int(n), map or _MAP_IN_ORDER)
             if n_missing:
                 warnings.warn(
                     f"{n_missing} of {n} {kind} questions could not be made; see what was "
@@ -641,12 +647,6 @@ def generate_golden(
                 )
     rejected = pd.DataFrame(collection.rejected, columns=["kind", "passage", "question", "reason"])
     return Generated(tuple(collection.items), rejected, replies.n_asked, replies.n_replayed)
-
-
-def _map_in_order(
-    draft: Callable[[DraftPlan], Draft], plans: Iterable[DraftPlan]
-) -> Iterator[Draft]:
-    return (draft(plan) for plan in plans)
 
 
 def _plans(
@@ -788,6 +788,7 @@ def ground_truth(
     queries, texts = highly_relevant(records, grade=grade), _document_texts(corpus)
     model, replies = as_chat(chat), ReplyJournal(journal)
     prompt = _prompts_of(prompts)["ground_truth"]
+    provenance = {"source": "ground truth", "model": model.model, "prompts": [prompt.label]}
     skipped: dict[str, ChatFailedError] = {}
     items = []
     questions = queries["question"].tolist() if "question" in queries else [None] * len(queries)
@@ -800,22 +801,19 @@ def ground_truth(
             except ChatFailedError as exc:
                 skipped[query_id] = exc
                 continue
+            used = {"highly_relevant_count": len(grades), "context_documents": documents}
             items.append(
                 GoldenItem(
-                    query_id=query_id,
-                    question=question,
-                    references=(answer,),
+                    query_id,
+                    question,
+                    (answer,),
                     relevant=dict(grades),
                     answerable=True,
-                    metadata={"highly_relevant_count": len(grades), "context_documents": documents},
-                    provenance={
-                        "source": "ground truth",
-                        "model": model.model,
-                        "prompts": [prompt.label],
-                    },
+                    metadata=used,
+                    provenance=provenance,
                 )
             )
-    down = [query_id for query_id, reason in skipped.items() if isinstance(reason, ChatDownError)]
+    down = [query_id for query_id, reason in skipped.items() if reason.is_down]
     if journal is not None and down:
         # A set that is smaller only because the chat was down for a while is refused.
         raise JudgeError(

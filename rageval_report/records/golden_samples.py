@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from rageval_report.errors import DataError, check_choice
 from rageval_report.records.draws import count_unanswerable, equal_shares, proportional_shares
 from rageval_report.records.golden import GoldenItem, check_items, check_keys, filled_keys
-from rageval_report.records.similar_texts import near_pairs
+from rageval_report.records.golden_checks import near_pairs
 
 Allocation = Literal["proportional", "equal"]
 Stratum = tuple[str, ...]

@@ -6,6 +6,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
@@ -98,22 +99,19 @@ def _filled_texts(cell: object) -> list[str] | None:
 
 def squad_rows(document: object) -> list[JsonObject]:
     """The rows of the official JSON, or rows as the ``datasets`` library returns them."""
-    if isinstance(document, dict) and "question" in document:
-        return [document]  # a file of JSON Lines with one line
-    if isinstance(document, list):
-        return to_mappings(document)
-    if not isinstance(document, dict) or "data" not in document:
-        raise DataError('expected the official JSON, an object with "data", or rows of questions')
-    return [
-        {
-            **question,
-            "title": require_field(article, "title", str),
-            "context": paragraph.get("context"),
-        }
-        for article in to_mappings(document["data"])
-        for paragraph in to_mappings(require_field(article, "paragraphs", list))
-        for question in to_mappings(require_field(paragraph, "qas", list))
-    ]
+    if isinstance(document, dict) and "data" in document:
+        document = [
+            {
+                **question,
+                "title": require_field(article, "title", str),
+                "context": paragraph.get("context"),
+            }
+            for article in to_mappings(document["data"])
+            for paragraph in to_mappings(require_field(article, "paragraphs", list))
+            for question in to_mappings(require_field(paragraph, "qas", list))
+        ]
+    expected = 'the official JSON, an object with "data", or rows of questions'
+    return _rows_with(document, "question", expected)
 
 
 def squad_record(row: JsonObject) -> RecordFields:
@@ -149,12 +147,8 @@ SQUAD_V2 = Dataset(
 
 # -- HotpotQA: questions whose answer needs two paragraphs of Wikipedia
 
+_HOTPOT = 'a list of objects with "question" and "answer"'
 _HOTPOT_TYPES = {"bridge": "multi_hop", "comparison": "comparison"}
-
-
-def hotpot_rows(document: object) -> list[JsonObject]:
-    """The rows of the official JSON, a list; or rows as the ``datasets`` library returns them."""
-    return _rows_with(document, "question", 'a list of objects with "question" and "answer"')
 
 
 def hotpot_record(row: JsonObject) -> RecordFields:
@@ -195,7 +189,9 @@ HOTPOTQA = Dataset(
     "CC BY-SA 4.0",
     "train 90,447; validation 7,405",
     table_parts(
-        Rows(hotpot_rows, hotpot_record), Hub("hotpotqa/hotpot_qa", "distractor"), "validation"
+        Rows(partial(_rows_with, key="question", expected=_HOTPOT), hotpot_record),
+        Hub("hotpotqa/hotpot_qa", "distractor"),
+        "validation",
     ),
     homepage="https://hotpotqa.github.io/",
 )
@@ -210,17 +206,15 @@ _MSMARCO_NAMES = ("query_id", "query", "passages", "answers", "query_type", "wel
 
 def msmarco_rows(document: object) -> list[JsonObject]:
     """The rows of the official JSON, an object of columns; or rows."""
-    if isinstance(document, list):
-        return to_mappings(document)
-    if not isinstance(document, dict) or "query" not in document:
-        raise DataError('expected the official JSON, an object with "query", or rows of queries')
-    if not isinstance(document["query"], dict):
-        return [document]  # a file of JSON Lines with one line
-    names = [name for name in _MSMARCO_NAMES if isinstance(document.get(name), dict)]
-    return [
-        {name: document[name][key] for name in names if key in document[name]}
-        for key in document["query"]
-    ]
+    if isinstance(document, dict) and isinstance(document.get("query"), dict):
+        columns = {n: document[n] for n in _MSMARCO_NAMES if isinstance(document.get(n), dict)}
+        document = [
+            {name: column[key] for name, column in columns.items() if key in column}
+            for key in document["query"]
+        ]
+    return _rows_with(
+        document, "query", 'the official JSON, an object with "query", or rows of queries'
+    )
 
 
 def msmarco_record(row: JsonObject) -> RecordFields:
@@ -284,19 +278,16 @@ _QASPER_KINDS = (
 
 
 def qasper_rows(document: object) -> list[JsonObject]:
-    """The rows of the official JSON, an object of papers, or of papers as rows."""
-    if isinstance(document, dict) and "qas" in document:
-        document = [document]  # a file of JSON Lines with one line
-    papers: list[tuple[str, JsonObject]]
-    if isinstance(document, list):
-        papers = [(require_field(paper, "id", str), paper) for paper in to_mappings(document)]
-    else:
-        pairs = document.items() if isinstance(document, dict) else ()
-        papers = [(str(paper), content) for paper, content in pairs if isinstance(content, dict)]
-        if not papers or not all("qas" in content for _, content in papers):
-            message = 'expected papers with "full_text" and "qas", as an object by id or as rows'
-            raise DataError(message)
-    return [row for paper, content in papers for row in _paper_rows(paper, content)]
+    """One row per question with its paper's paragraphs, of papers by id or of papers as rows."""
+    if isinstance(document, dict) and "qas" not in document:
+        document = [
+            {**content, "id": str(paper)}
+            for paper, content in document.items()
+            if isinstance(content, dict)
+        ] or None
+    expected = 'papers with "full_text" and "qas", as an object by id or as rows'
+    papers = _rows_with(document, "qas", expected)
+    return [row for paper in papers for row in _paper_rows(require_field(paper, "id", str), paper)]
 
 
 def _paper_rows(paper: str, content: JsonObject) -> Iterator[JsonObject]:
@@ -383,14 +374,9 @@ SUBSETS = (
     *("hagrid", "hotpotqa", "msmarco", "pubmedqa", "tatqa", "techqa"),
 )
 
+_RAGBENCH = 'rows with "question", "documents" and "all_relevant_sentence_keys"'
 # Scores of a judge for the given response; useful for evaluating judges.
 _JUDGE_SCORES = ("adherence_score", "relevance_score", "utilization_score", "completeness_score")
-
-
-def ragbench_rows(document: object) -> list[JsonObject]:
-    """The rows of a RAGBench file: one per question."""
-    expected = 'rows with "question", "documents" and "all_relevant_sentence_keys"'
-    return _rows_with(document, "documents", expected)
 
 
 def ragbench_record(row: JsonObject) -> RecordFields:
@@ -424,7 +410,12 @@ RAGBENCH = Dataset(
     "Twelve sets of questions with documents and answers of a model, judged by a model",
     "CC BY 4.0, and that of each source",
     "about 95,000 in 12 subsets",
-    table_parts(Rows(ragbench_rows, ragbench_record), Hub("rungalileo/ragbench"), "test", SUBSETS),
+    table_parts(
+        Rows(partial(_rows_with, key="documents", expected=_RAGBENCH), ragbench_record),
+        Hub("rungalileo/ragbench"),
+        "test",
+        SUBSETS,
+    ),
     subsets=SUBSETS,
     homepage="https://huggingface.co/datasets/rungalileo/ragbench",
 )
@@ -433,9 +424,7 @@ RAGBENCH = Dataset(
 # -- CLAP NQ: questions of users, each with one passage and an answer of several sentences
 
 
-def clapnq_rows(document: object) -> list[JsonObject]:
-    """The rows of a CLAP NQ file: one per question."""
-    return _rows_with(document, "passages", 'rows with "id", "input", "passages" and "output"')
+_CLAPNQ = 'rows with "id", "input", "passages" and "output"'
 
 
 def clapnq_record(row: JsonObject) -> RecordFields:
@@ -466,7 +455,11 @@ CLAPNQ = Dataset(
     "Questions of users with one passage each; answers of several sentences, or none",
     "Apache-2.0; texts CC BY-SA 3.0",
     "4,946: train 3,745; dev 601; test 600",
-    table_parts(Rows(clapnq_rows, clapnq_record), Hub("PrimeQA/clapnq", None), "validation"),
+    table_parts(
+        Rows(partial(_rows_with, key="passages", expected=_CLAPNQ), clapnq_record),
+        Hub("PrimeQA/clapnq", None),
+        "validation",
+    ),
     homepage="https://github.com/primeqa/clapnq",
 )
 

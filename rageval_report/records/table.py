@@ -9,15 +9,14 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
-import numpy as np
 import pandas as pd
 
 from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning, check_choice, named
 from rageval_report.records import cells
 from rageval_report.records.cells import Span, optional
-from rageval_report.records.passage_ids import (
+from rageval_report.records.levels import (
     NO_PLACES,
     IdPlaces,
     all_ids_in,
@@ -259,9 +258,10 @@ def _join_spellings(
     joined, merged = frame[first].tolist(), [first]
     for label in others:
         column = frame[label].tolist()
-        pairs = list(zip(map(_is_filled, joined), map(_is_filled, column), strict=True))
-        only_here = [row for row, (is_old, is_new) in enumerate(pairs) if is_new and not is_old]
-        in_both = [row for row, both in enumerate(pairs) if all(both)]
+        filled = [row for row, cell in enumerate(column) if _is_filled(cell)]
+        only_here = [row for row in filled if not _is_filled(joined[row])]
+        in_both = [row for row in filled if _is_filled(joined[row])]
+        # Only if no row has both it is one field, spelled in several ways.
         if only_here and not in_both:
             for row in only_here:
                 joined[row] = column[row]
@@ -285,17 +285,8 @@ def _join_spellings(
 
 def _is_filled(cell: object) -> bool:
     """Whether a cell has a value; an empty list says that there is none."""
-    return not cells.is_missing(cell) and not (
-        isinstance(cell, list | tuple | dict | set) and not cell
-    )
-
-
-class _CellProblem(NamedTuple):
-    """Why a cell cannot be used."""
-
-    query_id: str
-    field: str
-    message: str
+    is_empty = isinstance(cell, list | tuple | dict | set) and not cell
+    return not is_empty and not cells.is_missing(cell)
 
 
 class _RecordColumns:
@@ -304,8 +295,9 @@ class _RecordColumns:
     def __init__(self, ids: list[str], columns: dict[str, list[Any]]):
         self.ids = ids
         self.columns = columns
-        self.problems: list[_CellProblem] = []
-        self.unplaced: list[_CellProblem] = []
+        # Why cells cannot be used, as query, field and message.
+        self.problems: list[tuple[str, str, str]] = []
+        self.unplaced: list[tuple[str, str, str]] = []
         self.places: dict[str, list[IdPlaces]] = {}
         self.preferred = NO_PLACES
 
@@ -330,7 +322,7 @@ class _RecordColumns:
         """Leave out gold that cannot be compared with what was retrieved, with a warning."""
         if not self.unplaced:
             return
-        query_ids = [problem.query_id for problem in self.unplaced]
+        query_ids = [query_id for query_id, _, _ in self.unplaced]
         without = set(query_ids)
         for field in {"relevant", "relevant_texts", "relevant_spans"} & set(self.columns):
             pairs = zip(self.ids, self.columns[field], strict=True)
@@ -396,16 +388,14 @@ class _RecordColumns:
         try:
             return None if cells.is_missing(cell) else convert(cell)
         except cells.CellError as exc:
-            self.problems.append(_CellProblem(query_id, field, str(exc)))
+            self.problems.append((query_id, field, str(exc)))
             return None
 
     def _raise_problems(self) -> None:
         if not self.problems:
             return
-        listed = [
-            f"{problem.field} of {problem.query_id!r}: {problem.message}"
-            for problem in self.problems[:MOST_NAMED]
-        ]
+        shown = self.problems[:MOST_NAMED]
+        listed = [f"{field} of {query_id!r}: {message}" for query_id, field, message in shown]
         more = len(self.problems) - len(listed)
         raise DataError("; ".join(listed) + (f"; and {more} more" if more > 0 else ""))
 
@@ -422,7 +412,7 @@ class _RecordColumns:
                 message = (
                     f"expected {len(main)} items, one for each of {main_field}; got {len(cell)}"
                 )
-                self.problems.append(_CellProblem(query_id, field, message))
+                self.problems.append((query_id, field, message))
 
     def _note_places(self, field: str, converted: Iterable[Any]) -> None:
         self.places[field] = [place for cell in converted if cell for place in cell.places]
@@ -442,10 +432,9 @@ class _RecordColumns:
             rankings = self._converted("retrieved", convert)
         self._note_places("retrieved", rankings)
         self.columns["retrieved"] = [ranking and ranking.ids for ranking in rankings]
-        self._fill_missing("retrieved_scores", (r and r.scores for r in rankings))
-        self._fill_missing("retrieved_spans", (r and r.spans for r in rankings))
-        self._fill_missing("retrieved_sections", (r and r.sections for r in rankings))
-        self._fill_missing("contexts", (r and r.texts for r in rankings))
+        for part in ("scores", "spans", "sections", "texts"):
+            field = "contexts" if part == "texts" else f"retrieved_{part}"
+            self._fill_missing(field, (ranking and getattr(ranking, part) for ranking in rankings))
 
     def _convert_gold(self) -> None:
         if "relevant_texts" in self.columns:
@@ -499,46 +488,42 @@ class _RecordColumns:
         rows = self._rows("relevant_spans", "relevant_texts", "retrieved_spans", "contexts")
         for row, (_, spans, texts, chunks, contexts) in enumerate(rows):
             if spans:
-                places = {Span(*span[:3]).name: Span(*span[:3]) for span in spans}
+                places = [Span(*span[:3]) for span in spans]
                 grades: dict[str, float] = {}
-                for *place, grade in spans:
-                    name = Span(*place).name
-                    grades[name] = max(grade, grades.get(name, grade))
-                relevant[row] = self._credited(
-                    row, grades, ranked[row], chunks, "retrieved",
-                    "gold spans need the filename, start and end of each retrieved chunk",
-                    partial(first_holders, gold=list(places.values()), overlap=overlap),
-                )  # fmt: skip
+                for place, span in zip(places, spans, strict=True):
+                    grades[place.name] = max(span[3], grades.get(place.name, span[3]))
+                gold = list({place.name: place for place in places}.values())
+                need = "gold spans need the filename, start and end of each retrieved chunk"
+                if self._can_be_placed(row, ranked[row], chunks, "retrieved", need):
+                    holders = first_holders(chunks, gold, overlap)
+                    grades = self._credited(row, grades, ranked[row], holders)
+                relevant[row] = grades
             elif texts is not None:
                 if ranked[row] is None and contexts is not None:
                     # Without ids the texts are the ranking; an id must not be blank.
                     ranked[row] = [text if text.strip() else "(blank)" for text in contexts]
-                relevant[row] = self._credited(
-                    row, texts, ranked[row], contexts, "contexts",
-                    "gold texts need one text for each retrieved chunk",
-                    partial(first_text_holders, gold=list(texts), overlap=overlap),
-                )  # fmt: skip
+                need = "gold texts need one text for each retrieved chunk"
+                relevant[row] = texts
+                if self._can_be_placed(row, ranked[row], contexts, "contexts", need):
+                    holders = first_text_holders(contexts, list(texts), overlap)
+                    relevant[row] = self._credited(row, texts, ranked[row], holders)
         self.columns["relevant"] = relevant
         if any(ranking is not None for ranking in ranked):
             self.columns["retrieved"] = ranked
 
+    def _can_be_placed(
+        self, row: int, ranking: list[str] | None, chunks: list[Any] | None, field: str, need: str
+    ) -> bool:
+        """Whether there is a chunk for each retrieved id; a problem is noted."""
+        is_placed = not ranking or (chunks is not None and len(chunks) == len(ranking))
+        if not is_placed:
+            self.unplaced.append((self.ids[row], field, need))
+        return bool(ranking) and is_placed
+
     def _credited(
-        self,
-        row: int,
-        grades: dict[str, float],
-        ranking: list[str] | None,
-        chunks: list[Any] | None,
-        field: str,
-        need: str,
-        find_holders: Callable[[list[Any]], list[int]],
+        self, row: int, grades: dict[str, float], ranking: list[str], holders: Sequence[int]
     ) -> dict[str, float]:
         """The grades by the ids of the chunks that contain the gold, which get its sections."""
-        if not ranking:
-            return grades
-        if chunks is None or len(chunks) != len(ranking):
-            self.unplaced.append(_CellProblem(self.ids[row], field, need))
-            return grades
-        holders = find_holders(chunks)
         sections = self._column("retrieved_sections")[row]
         if sections is not None:
             columns = self.columns.setdefault("relevant_sections", [None] * len(self.ids))
@@ -546,7 +531,12 @@ class _RecordColumns:
                 (*(sections[rank] if rank >= 0 else (None, name)), grade)
                 for rank, (name, grade) in zip(holders, grades.items(), strict=True)
             ]
-        return map_gold_to_chunks(grades, holders, ranking)
+        credited: dict[str, float] = {}
+        # Several items in one chunk become one, with the highest of their grades.
+        for (name, grade), rank in zip(grades.items(), holders, strict=True):
+            key = name if rank < 0 else ranking[rank]
+            credited[key] = max(grade, credited.get(key, grade))
+        return credited
 
 
 def _possible_items(cell: object) -> list[Any]:
@@ -579,17 +569,21 @@ _SPACED = re.compile(
 
 def first_holders(chunks: Sequence[Span | None], gold: Sequence[Span], overlap: float) -> list[int]:
     """For each gold span the rank, from 0, of the first chunk that contains it; -1 if none does."""
-    known = [(rank, *chunk) for rank, chunk in enumerate(chunks) if chunk is not None]
-    if not known or not gold:
-        return [-1] * len(gold)
-    ranks, files, starts, ends = (np.array(part)[:, None] for part in zip(*known, strict=True))
-    gold_files, gold_starts, gold_ends = (np.array(part) for part in zip(*gold, strict=True))
-    common = np.minimum(ends, gold_ends) - np.maximum(starts, gold_starts)
+    known = [(rank, chunk) for rank, chunk in enumerate(chunks) if chunk is not None]
+    return [
+        next((rank for rank, chunk in known if _share_enough(chunk, span, overlap)), -1)
+        for span in gold
+    ]
+
+
+def _share_enough(chunk: Span, span: Span, overlap: float) -> bool:
+    """Whether a chunk and a gold span share `overlap` times the length of the shorter one."""
+    if chunk.filename != span.filename:
+        return False
+    common = min(chunk.end, span.end) - max(chunk.start, span.start)
     # Of the shorter of the two: a long gold span cannot fit into a small chunk, nor the reverse.
-    shorter = np.minimum(ends - starts, gold_ends - gold_starts)
-    holds = (files == gold_files) & (common > 0) & (common >= overlap * shorter)
-    first = np.where(holds.any(axis=0), ranks[holds.argmax(axis=0), 0], -1)
-    return [int(rank) for rank in first]
+    shorter = min(chunk.end - chunk.start, span.end - span.start)
+    return common > 0 and common >= overlap * shorter
 
 
 def first_text_holders(chunks: Sequence[str], gold: Sequence[str], overlap: float) -> list[int]:
@@ -642,14 +636,3 @@ def _follows(first: str, second: str, least: int) -> bool:
             return True
         place = first.find(head, place + 1)
     return False
-
-
-def map_gold_to_chunks(
-    grades: Mapping[str, float], holders: Sequence[int], retrieved: Sequence[str]
-) -> dict[str, float]:
-    """Replace the id of each gold item by that of the chunk that contains it, if one does."""
-    credited: dict[str, float] = {}
-    for (name, grade), rank in zip(grades.items(), holders, strict=True):
-        key = name if rank < 0 else retrieved[rank]
-        credited[key] = max(grade, credited.get(key, grade))
-    return credited

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.records.similar_texts import SeenQuestions, near_pairs, share_within
+from rageval_report.records.golden_checks import SeenQuestions, near_pairs, share_within
 
 _words = st.sampled_from(["who", "wrote", "the", "book", "books", "of", "rain", "1998", "1999"])
 _questions = st.lists(st.lists(_words, max_size=6).map(" ".join), max_size=12)
