@@ -98,26 +98,6 @@ def test_an_answer_without_a_verdict_is_asked_for_again_on_request(rows, path, k
     assert judge(rows[:1], TONE, ScriptedChat([]), cache=path).scores["tone"].item() == 1.0
 
 
-def test_an_interrupted_repair_goes_on_where_it_stopped(rows, path):
-    judge(rows[:1], TONE, ScriptedChat(["hm", KeyboardInterrupt()]), cache=path, concurrency=1)
-    repairing = chat()
-    judged = judge(rows[:1], TONE, repairing, cache=path)
-    assert judged.scores["tone"].item() == 1.0
-    [asked] = repairing.asked
-    assert "could not be read" in asked.user
-    assert judge(rows[:1], TONE, ScriptedChat([]), cache=path).scores["tone"].item() == 1.0
-
-
-def test_only_what_failed_is_asked_again(rows, path):
-    def flaky(message):
-        return ValueError("down") if "What is 1?" in message.user else FIVE
-
-    judge(rows, TONE, ScriptedChat(flaky), cache=path)
-    again = chat()
-    assert judge(rows, TONE, again, cache=path).scores["tone"].notna().all()
-    assert len(again.asked) == 1
-
-
 def test_status_counts_and_clear_forgets(rows, path):
     judge(rows, [TONE, "coherence"], chat(model="m"), cache=path)
     with Cache(path) as cache:
@@ -302,16 +282,6 @@ def test_a_damaged_row_is_reported_and_asked_again_and_no_other(two_rows, change
         assert (state.n_replies, state.n_damaged) == (1, 1)
         cache.put(b"a", Reply("3/10"), judge="tone", model="m")
         assert cache.get(b"a").text == "3/10"
-
-
-def test_a_damaged_verdict_is_asked_for_again_and_never_scored(rows, path):
-    judge(rows, TONE, chat(), cache=path)
-    change_row(path, "UPDATE replies SET text = replace(text, '5', '1')")
-    again = chat()
-    with pytest.warns(RagevalWarning, match="is damaged; it is asked for again"):
-        judged = judge(rows, TONE, again, cache=path)
-    assert judged.scores["tone"].tolist() == [1.0] * 3
-    assert len(again.asked) == 3
 
 
 def filled(path, n=400, size=300):

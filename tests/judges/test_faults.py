@@ -84,15 +84,6 @@ def test_a_certificate_that_nobody_signed_ends_the_run_at_once(chat_of, tls_url,
         judge(rows, TONE, chat, concurrency=1, give_up_after=9)
 
 
-def test_a_server_that_dies_on_the_way_leaves_what_was_judged(provider, chat_of, status, rows):
-    provider.will(FIVE, status(503, b"going down"))
-    judged = judge(rows, TONE, chat_of(), give_up_after=1, concurrency=1)
-    assert judged.scores["tone"].isna().tolist() == [False, True, True]
-    assert judged.states["tone_state"].tolist() == ["scored", "failed", "missing"]
-    assert judged.states.loc["q2", "tone_reason"].startswith("not asked: 1 calls in a row failed")
-    assert "stopped before the end" in judged.notes[0]
-
-
 @pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini", "openai"])
 def test_a_server_that_refuses_a_schema_is_asked_in_words_and_it_is_noted_once(
     provider, chat_of, rows, name
@@ -142,17 +133,6 @@ def test_no_more_calls_than_asked_for_are_under_way(provider, chat_of, rows):
     judged = judge(many, TONE, chat_of(), concurrency=2)
     assert judged.scores["tone"].notna().all()
     assert provider.most_under_way == 2
-
-
-def test_a_callable_that_raises_fails_its_query_only(rows):
-    def mine(text):
-        if "What is 1?" in text:
-            raise ValueError("mine")
-        return FIVE
-
-    judged = judge(rows, TONE, mine)
-    assert judged.states.loc["q1", "tone_reason"] == "the chat client failed: ValueError('mine')"
-    assert judged.scores["tone"].notna().sum() == 2
 
 
 # -- Ctrl-C

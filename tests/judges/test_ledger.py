@@ -213,18 +213,6 @@ def test_what_earlier_runs_spent_is_never_less_than_they_wrote(spent, statement)
     assert spent.read_bytes() == before  # nothing that could still be read is lost
 
 
-@pytest.mark.parametrize("statement", list(DAMAGE)[:6])
-def test_a_ledger_that_is_damaged_during_a_run_stops_the_run(spent, statement):
-    ledger = budget(1000, spent)
-    assert ledger.reserve(100)
-    change(spent, statement)
-    for _ in range(2):
-        with pytest.raises(DataError, match="max_cost includes what earlier runs spent, but"):
-            ledger.reserve(100)
-    ledger.settle(100, 40)
-    assert (ledger.spent, ledger.reserved, ledger.n_in_flight) == (40, 0, 0)
-
-
 def test_a_session_whose_ledger_is_damaged_keeps_its_verdicts_and_says_why(tmp_path, rows):
     cache = tmp_path / "c.sqlite"
     earlier = budget(1000, ledger_path(cache))

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from rageval_report.errors import DataError, ReaderError, UnknownNameError
+from rageval_report.errors import DataError, ReaderError
 from rageval_report.judges import JUDGES, Rubric, ScriptedChat, judge, prefer, read_rubric
 
 
@@ -65,18 +65,6 @@ def test_judges_of_right_answers_are_shown_the_wrong_ones_if_there_are_any(name)
 def test_a_rubric_that_cannot_be_asked_is_refused(fields, told):
     with pytest.raises(DataError, match=told):
         Rubric(**{"name": "x", "question": "?", "prompt": "{answer}", **fields})
-
-
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        ({"kind": "grades"}, 'kind must be "grade", .* got "grades". Did you mean \'grade\''),
-        ({"combine": "mean"}, 'combine must be "share" or "average_precision"; got "mean"'),
-    ],
-)
-def test_an_unknown_kind_is_told_with_the_known(fields, told):
-    with pytest.raises(UnknownNameError, match=told):
-        Rubric("x", "?", "{answer}", **fields)
 
 
 WITHOUT_HTTP = """

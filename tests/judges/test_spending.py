@@ -115,15 +115,6 @@ def test_a_server_that_is_not_there_costs_nothing(chat_of, rows, tmp_path):
     assert Ledger(1.0, ledger_path(tmp_path / "c")).earlier == 0
 
 
-def test_each_retry_is_an_attempt_and_reserves(provider, chat_of, status, rows):
-    provider.will(status(500, b"oops"))
-    chat = chat_of(max_attempts=5, max_tokens=1000, sleep=lambda seconds: None)
-    judged = judge(rows[:1], TONE, chat, prices={"toy": (0, 10)}, max_cost=0.035)
-    assert len(provider.asked) == 3  # 0.01 USD each at most: no room for a fourth
-    assert spent(judged) == pytest.approx(0.03)
-    assert judged.states["tone_reason"].iloc[0].startswith("not asked: the budget of 0.035 USD")
-
-
 def test_a_request_without_its_schema_is_an_attempt_of_its_own(provider, chat_of, rows):
     provider.keeps_schemas = False
     provider.will(FIVE)
@@ -164,17 +155,6 @@ def test_no_request_has_more_tokens_than_are_reserved(chat_of, name, text):
     assert max_request_tokens(chat, message) >= n_bytes + 200
     # An escape such as \\n has one byte more than its character, and control characters have six.
     assert max_request_tokens(chat, message) <= 6 * n_bytes + 1000
-
-
-@pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini", "openai", "ollama"])
-def test_the_limit_of_answers_is_sent_by_every_chat(provider, chat_of, name, rows):
-    provider.will(FIVE)
-    chat = chat_of(name, max_tokens=77)
-    assert judge(rows[:1], TONE, chat).scores["tone"].item() == 1.0
-    [asked] = provider.asked
-    elsewhere = {**asked.get("generationConfig", {}), **asked.get("inferenceConfig", {})}
-    sent = asked.get("max_tokens", elsewhere.get("maxOutputTokens", elsewhere.get("maxTokens")))
-    assert sent == max_reply_tokens(chat) == 77
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 
-import pandas as pd
 import pytest
 
 from rageval_report.datasets import load_corpus, load_dataset
@@ -62,15 +61,6 @@ def test_judgments_of_trec_and_of_beir_are_one(real_data):
     texts = (folder / "qrels/test.tsv", next(folder.glob("*.trec.txt")))
     one, two = (read_qrels(path.read_text(), path.name) for path in texts)
     assert one == two
-
-
-def test_grades_are_those_that_pandas_reads(real_data):
-    path = real_data("beir_nfcorpus_qrels/qrels/test.tsv")
-    table = pd.read_csv(path, sep="\t")
-    found = read_qrels(path.read_text(), path.name)
-    counted = table[table["score"] == 2].groupby("query-id").size().to_dict()
-    high = {query: sum(grade == 2 for grade in one.values()) for query, one in found.items()}
-    assert {query: n for query, n in high.items() if n} == counted
 
 
 def test_queries_of_another_name_are_read_by_their_path(real_data):

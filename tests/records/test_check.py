@@ -51,15 +51,6 @@ def test_equal_questions_are_an_error_and_near_ones_a_warning():
     ]
 
 
-def test_questions_of_one_pattern_are_a_finding_each_and_not_a_finding_a_pair():
-    texts = [f"Which rare animal lives on the far western island {one}?" for one in "ABCDE"]
-    items = [GoldenItem(f"q{n}", text) for n, text in enumerate(texts)]
-    frame = check_golden(items, checks=["near_duplicates"])
-    assert frame["query_id"].tolist() == ["q1", "q2", "q3", "q4"]
-    assert frame["other"].tolist() == ["q0"] * 4
-    assert frame["told"].iloc[3].endswith("and 3 others")
-
-
 @pytest.mark.parametrize(
     ("span", "told"),
     [

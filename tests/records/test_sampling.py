@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 from collections import Counter
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_report.errors import DataError, UnknownNameError
+from rageval_report.errors import DataError
 from rageval_report.golden import GoldenItem, sample_golden, split_golden
 from rageval_report.records.cells import Span
 from rageval_report.records.draws import proportional_shares
-from rageval_report.records.golden_samples import documents_of, shared_documents
+from rageval_report.records.golden_checks import SeenQuestions, near_pairs, share_within
+from rageval_report.records.golden_samples import shared_documents
 
 
 def items_of(types, **fields):
@@ -88,20 +90,6 @@ def test_near_duplicates_stay_in_one_part():
 # -- documents
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"metadata": {"document": "d"}, "relevant": {"other": 1.0}},
-        {"relevant": {"d": 1.0, "judged and not relevant": 0.0}},
-        {"relevant_spans": (Span("d", 3, 9),), "relevant_texts": ("a text",)},
-        {"relevant_texts": ("d",)},
-        {"answerable": False, "provenance": {"passages": [["d", 0, 90]]}},
-    ],
-)
-def test_what_an_item_is_about_is_said_by_its_metadata_else_by_its_gold(fields):
-    assert documents_of(GoldenItem("a", "Why?", **fields)) == ["d"]
-
-
 def test_questions_of_one_document_stay_in_one_part_though_only_their_gold_names_it():
     items = [
         GoldenItem(
@@ -114,21 +102,6 @@ def test_questions_of_one_document_stay_in_one_part_though_only_their_gold_names
     assert shared_documents(apart) == []
     assert {name: len(part) for name, part in apart.items()} == {"dev": 20, "test": 20}
     assert shared_documents(split_golden(items, shares, by=())) != []
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda items, by: sample_golden(items, 2, by=by),
-        lambda items, by: split_golden(items, {"dev": 0.5, "test": 0.5}, by=by),
-    ],
-)
-def test_a_key_that_no_item_has_makes_no_strata_and_is_refused(draw):
-    items = items_of(["a", "b"] * 4)
-    with pytest.raises(UnknownNameError, match=r"named 'nope'\. Known: query_type\."):
-        draw(items, ["nope"])
-    with pytest.raises(UnknownNameError, match="named 'answerable'"):
-        draw(items, ["answerable"])
 
 
 def with_and_without_answer(n_lack, n_have):
@@ -151,3 +124,45 @@ def test_a_share_that_cannot_be_had_or_is_none_is_refused():
     for ratio in (-0.1, 1.5, float("nan"), True):
         with pytest.raises(DataError, match="must be a number from 0 to 1"):
             sample_golden(items, 10, unanswerable_ratio=ratio)
+
+
+# -- near-duplicates are found, all of them and no others, however many there are
+
+
+_words = st.sampled_from(["who", "wrote", "the", "book", "books", "of", "rain", "1998", "1999"])
+_questions = st.lists(st.lists(_words, max_size=6).map(" ".join), max_size=12)
+
+
+def similarity(first, second):
+    """The second witness: sets of runs of three characters, one pair at a time."""
+    if {"1998", "1999"} & set(first.split()) != {"1998", "1999"} & set(second.split()):
+        return 0.0
+    one, two = (
+        {text[i : i + 3] for i in range(max(1, len(text) - 2)) if text} for text in (first, second)
+    )
+    return len(one & two) / len(one | two) if one | two else 0.0
+
+
+@given(_questions, st.sampled_from([0.3, 0.5, 0.7, 0.8, 0.9, 1.0]))
+def test_no_pair_is_missed(texts, threshold):
+    values = {
+        (one, two): similarity(texts[one], texts[two])
+        for one, two in combinations(range(len(texts)), 2)
+    }
+    every = [(*pair, value) for pair, value in values.items() if value >= threshold]
+    assert near_pairs(texts, threshold) == every
+
+
+def test_support_counts_the_words_that_say_something():
+    assert share_within("The king of France", ["A king."]) == 0.5
+
+
+@given(_questions, st.sampled_from([0.5, 0.8]))
+def test_the_nearest_of_those_that_were_seen_is_found(texts, threshold):
+    """The second witness asks `similarity` of each one."""
+    seen = SeenQuestions(threshold)
+    for place, text in enumerate(texts):
+        values = [similarity(text, other) for other in texts[:place]]
+        best = max(values, default=0.0)
+        assert seen.nearest(text) == (texts[values.index(best)] if best >= threshold else None)
+        seen.add(text)
