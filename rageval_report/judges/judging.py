@@ -489,10 +489,10 @@ def estimate_calls(
     rubrics: Sequence[Rubric],
     chat: object,
     *,
-    n_repeats: int,
     cache: Cache | str | Path | None,
     prices: Prices | None,
     retry_unusable: bool,
+    n_repeats: int = 1,
 ) -> pd.DataFrame:
     """What the judging of rows would take: one row per model and rubric."""
     models = chats_of(chat)

@@ -14,45 +14,20 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from rageval_report.errors import DataError
 from rageval_report.files.strict_json import check_depth
+from rageval_report.judges.chats import WORDS
 
 T = TypeVar("T")
 JsonDocument = dict[str, Any]
 Choice = Literal["first", "second", "tie"]
 Truth = tuple[bool, str | None]
 
-# The words of verdicts in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish,
-# Turkish, Russian, Chinese, Japanese, Korean.
-_TRUE = frozenset(
-    "true yes correct supported wahr ja richtig vrai oui verdadero sí si vero sì verdadeiro sim "
-    "waar prawda tak doğru evet верно да 是 正确 真 对 はい 正しい 正解 예 네 참".split()
-)
-_FALSE = frozenset(
-    "false no incorrect unsupported falsch nein faux non falso não nao onwaar nee fałsz nie yanlış "
-    "hayır неверно ложь нет 否 不是 错误 假 错 いいえ 誤り 不正解 아니요 아니오 거짓".split()
-)
-_CHOICES: dict[str, Choice] = {
-    **dict.fromkeys(("1", "first", "a", "one"), "first"),
-    **dict.fromkeys(("2", "second", "b", "two"), "second"),
-    **dict.fromkeys(
-        "tie equal both neither draw unentschieden gleich égalité empate pareggio gelijk remis "
-        "beraber ничья 平局 平手 引き分け 무승부".split(),
-        "tie",
-    ),
-}
-_SCORE = frozenset(
-    "score rating grade mark points bewertung punktzahl wertung note puntuación puntuacion "
-    "calificación valoración nota valutazione punteggio voto pontuação avaliação beoordeling ocena "
-    "puan оценка балл 评分 得分 分数 评价 評価 スコア 点数 得点 점수 평점".split()
-)
-_VERDICT = frozenset(
-    "verdict answer judgement judgment conclusion result urteil fazit ergebnis verdikt jugement "
-    "veredicto conclusión giudizio verdetto veredito oordeel werdykt karar вердикт вывод 结论 判断 "
-    "判定 結論 결론 판정".split()
-)
+_TRUE, _FALSE = frozenset(WORDS["verdicts"]["true"]), frozenset(WORDS["verdicts"]["false"])
+_SCORE, _VERDICT = frozenset(WORDS["labels"]["grade"]), frozenset(WORDS["labels"]["verdict"])
+_CHOICES = {word: choice for choice, words in WORDS["choices"].items() for word in words}
 
 # An unclosed tag reaches to the end: an answer that was cut within the thoughts has no verdict.
 _THOUGHTS = re.compile(r"<(think|thinking|thought)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -341,7 +316,7 @@ def _parse_choice(value: object) -> Choice | None:
         return None
     # "Answer 1" and "1" are the same choice.
     words = (w for w in _WORD.findall(str(value).lower()) if w not in ("answer", "response"))
-    return _CHOICES.get(next(words, ""))
+    return cast("Choice | None", _CHOICES.get(next(words, "")))
 
 
 def _read_verdict(

@@ -190,8 +190,10 @@ def estimate_preference(
     2
     """
     paired = pair_records(baseline, candidate, rubric)
-    options = {"n_repeats": 1, "cache": cache, "prices": prices, "retry_unusable": retry_unusable}
-    table = estimate_calls(paired.rows, [paired.rubric], chat, **options)
+    rubrics = [paired.rubric]
+    table = estimate_calls(
+        paired.rows, rubrics, chat, cache=cache, prices=prices, retry_unusable=retry_unusable
+    )
     counts = ["n_queries", "n_not_judged"]
     return table.assign(**(table[counts] // len(ORDERS)))
 

@@ -1,8 +1,8 @@
 """Chat models behind servers: the protocols of four providers. Needs the extra ``http``.
 
-A protocol is a `WireProtocol`: where its server is, what a request contains, and where in an answer
-the text, the tokens and the reason to stop are. Keys are read from the environment when a chat is
-opened, and stored nowhere.
+``wires.toml`` says where each server is, what a request contains, and where in an answer the text,
+the tokens and the reason to stop are. Keys are read from the environment when a chat is opened, and
+stored nowhere.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Unpack
 from urllib.parse import quote
@@ -45,26 +47,34 @@ JsonBody = dict[str, Any]
 
 @dataclass(frozen=True)
 class WireProtocol:
-    """How the servers of a provider are spoken to; places in documents are paths with dots."""
+    """How the servers of a provider are spoken to: a table of ``wires.toml``, which explains it."""
 
     provider: str
-    home: ProviderHome
-    key_header: tuple[str, str]  # its name, and the word before the key
-    endpoint: Callable[[str, str], str]  # from the address of the server and the model
-    write: Callable[[HttpChat, Message], JsonBody]  # a field that is None is not sent
-    # Where a request says how long an answer may be, and how many answers it wants.
+    home: str
+    url_variables: tuple[str, ...]
+    key_variables: tuple[str, ...]
+    key_header: tuple[str, str]
+    endpoint: str
+    body: JsonBody
     limits: tuple[str, ...]
-    required: str  # the place without which a document is no answer, as `expected` shows it
+    required: str
     expected: str
-    text: str  # a text, or a list of parts with texts
+    text: str
     stop: str
-    # The provider's names of endings, in lower case; any other is that of a complete answer.
     endings: Mapping[str, Ending]
-    sent: tuple[str, ...]  # places of counts of tokens, which are added up
+    sent: tuple[str, ...]
     received: tuple[str, ...]
-    refusal: str = ""  # anything there is a refusal; a text is the answer where there is no other
+    base_endings: str = ""
+    refusal: str = ""
     counts: tuple[str, ...] = ()
     model: str = "model"
+
+
+_FILE = Path(__file__).with_name("wires.toml")
+WIRES = {
+    name: WireProtocol(name, **table)
+    for name, table in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
+}
 
 
 @dataclass(frozen=True)
@@ -168,14 +178,27 @@ class HttpChat:
             raise JudgeError(f"the answer of {self.model} was cut off at {self.max_tokens} tokens")
         return reply.text
 
-    def schema_of(self, message: Message) -> JsonBody | None:
-        """The schema that the server is asked to enforce, if any."""
-        is_sent = message.schema is not None and self.structured
-        return dict(message.schema or {}) if is_sent else None
-
     def _body(self, message: Message, added: Mapping[str, object] | None) -> JsonBody:
-        body = {**self.wire.write(self, message), **(added or {})}
+        is_sent = message.schema is not None and self.structured
+        schema = dict(message.schema or {}) if is_sent else None
+        is_home = self.url.startswith(self.wire.home)
+        filled = _fill(
+            self.wire.body,
+            {
+                "model": self.model,
+                "user": message.user,
+                "system": message.system or None,
+                "max_tokens": self.max_tokens,
+                "max_tokens_at_home": self.max_tokens if is_home else None,
+                "max_tokens_elsewhere": None if is_home else self.max_tokens,
+                "temperature": self.temperature,
+                "schema": schema,
+                "schema_text": schema and json.dumps(schema, ensure_ascii=False),
+                "schema_type": schema and "application/json",
+            },
+        )
         # None removes a field: some servers refuse even a null temperature.
+        body = {**filled, **(added or {})}
         return {name: value for name, value in body.items() if value is not None}
 
     def _headers(self) -> Headers:
@@ -209,16 +232,41 @@ class HttpChat:
         )
 
 
-def _connect(wire: WireProtocol, model: str, options: ChatOptions) -> HttpChat:
+def _connect(provider: str, model: str, options: ChatOptions, home: str | None = None) -> HttpChat:
     """A chat with a model of the provider, or of a server that speaks its protocol."""
-    check_options(f"{wire.provider}_chat", options, ChatOptions.__annotations__)
-    base, key_variable = wire.home.locate(options.get("base_url"), options.get("api_key_env"))
+    check_options(f"{provider}_chat", options, ChatOptions.__annotations__)
+    wire = WIRES[provider]
+    place = ProviderHome(home or wire.home, tuple(wire.url_variables), tuple(wire.key_variables))
+    base, key_variable = place.locate(options.get("base_url"), options.get("api_key_env"))
+    base = base.removesuffix(wire.base_endings)
+    # Ids contain ":", and ARNs "/" too; Google's own lists name models with "models/".
+    name = quote(str(model).removeprefix("models/"), safe="")
     places = ("base_url", "api_key_env")
     limits: Any = {name: value for name, value in options.items() if name not in places}
-    return HttpChat(wire, model, wire.endpoint(base, str(model)), key_variable, **limits)
+    return HttpChat(
+        wire, model, wire.endpoint.format(base=base, model=name), key_variable, **limits
+    )
 
 
-# -- reading documents, which may have any shape
+# -- writing and reading documents, which may have any shape
+
+
+def _fill(template: Any, values: Mapping[str, object]) -> Any:
+    """A template with each ``$name`` filled in; None where nothing in it was filled in.
+
+    A part without a place to fill in stays as it is, beside one that was filled in.
+    """
+    if isinstance(template, str) and template.startswith("$"):
+        return values[template[1:]]
+    if isinstance(template, list):
+        parts = [part for item in template if (part := _fill(item, values)) is not None]
+        return parts or None
+    if isinstance(template, dict):
+        filled = {name: _fill(part, values) for name, part in template.items()}
+        kept = {name: part for name, part in filled.items() if part is not None}
+        # What was a constant before says nothing without what it belongs to.
+        return kept if any(kept[name] is not template[name] for name in kept) else None
+    return template
 
 
 def _value_at(document: object, path: str) -> Any:
@@ -263,8 +311,6 @@ def _join_texts(content: object) -> str:
 
 # -- OpenAI, and every server that speaks its protocol
 
-_CHAT_PATH = "/chat/completions"
-
 
 def openai_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     """A chat with a model behind a server that speaks OpenAI's protocol of chat completions.
@@ -295,7 +341,7 @@ def openai_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     >>> chat.url
     'http://localhost:11434/v1/chat/completions'
     """
-    return _connect(_OPENAI, model, options)
+    return _connect("openai", model, options)
 
 
 def ollama_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
@@ -322,47 +368,6 @@ def ollama_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     url = (host if "://" in host else f"http://{host}").rstrip("/")
     options["base_url"] = url if "/" in url.partition("://")[2] else f"{url}/v1"
     return openai_chat(model, **options)
-
-
-def _write_openai(chat: HttpChat, message: Message) -> JsonBody:
-    system = [{"role": "system", "content": message.system}] if message.system else []
-    # OpenAI's newer models know only one name of the limit, most other servers the other one.
-    is_openai = chat.url == _OPENAI.home.url + _CHAT_PATH
-    schema = chat.schema_of(message)
-    # strict: without it the schema is only advice to the model.
-    form = {"name": "verdict", "strict": True, "schema": schema}
-    return {
-        "model": chat.model,
-        "messages": [*system, {"role": "user", "content": message.user}],
-        "max_completion_tokens" if is_openai else "max_tokens": chat.max_tokens,
-        "temperature": chat.temperature,
-        "response_format": schema and {"type": "json_schema", "json_schema": form},
-    }
-
-
-_OPENAI = WireProtocol(
-    "openai",
-    ProviderHome(
-        "https://api.openai.com/v1",
-        ("RAG_EVAL_OPENAI_BASE_URL", "OPENAI_BASE_URL"),
-        ("RAG_EVAL_OPENAI_API_KEY", "OPENAI_API_KEY"),
-    ),
-    key_header=("authorization", "Bearer"),
-    # Some paste the full address of the endpoint, some its base.
-    endpoint=lambda base, _: base.removesuffix(_CHAT_PATH) + _CHAT_PATH,
-    write=_write_openai,
-    limits=("max_tokens", "max_completion_tokens"),
-    counts=("n", "best_of"),
-    required="choices.0",
-    expected='{"choices": [{"message": {"content": ...}}]}',
-    text="choices.0.message.content",
-    # With a schema OpenAI's models refuse in this field and leave the content empty.
-    refusal="choices.0.message.refusal",
-    stop="choices.0.finish_reason",
-    endings={"length": "length", "content_filter": "refusal"},
-    sent=("usage.prompt_tokens",),
-    received=("usage.completion_tokens",),
-)
 
 
 # -- Anthropic
@@ -393,48 +398,7 @@ def anthropic_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     >>> anthropic_chat("claude-haiku-4-5", base_url="http://localhost:8080").url
     'http://localhost:8080/v1/messages'
     """
-    return _connect(_ANTHROPIC, model, options)
-
-
-def _write_anthropic(chat: HttpChat, message: Message) -> JsonBody:
-    schema = chat.schema_of(message)
-    return {
-        "model": chat.model,
-        "max_tokens": chat.max_tokens,  # this protocol requires a limit
-        "messages": [{"role": "user", "content": message.user}],
-        "system": message.system or None,
-        "temperature": chat.temperature,
-        "output_config": schema and {"format": {"type": "json_schema", "schema": schema}},
-    }
-
-
-_ANTHROPIC = WireProtocol(
-    "anthropic",
-    ProviderHome(
-        "https://api.anthropic.com",
-        ("RAG_EVAL_ANTHROPIC_BASE_URL", "ANTHROPIC_BASE_URL"),
-        ("RAG_EVAL_ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"),
-    ),
-    key_header=("x-api-key", ""),
-    # Anthropic's own base URL ends before /v1, that of some proxies after it.
-    endpoint=lambda base, _: base.removesuffix("/v1") + "/v1/messages",
-    write=_write_anthropic,
-    limits=("max_tokens",),
-    required="content",
-    expected='{"content": [{"type": "text", "text": ...}]}',
-    text="content",
-    stop="stop_reason",
-    endings={
-        **dict.fromkeys(("max_tokens", "model_context_window_exceeded"), "length"),
-        "refusal": "refusal",
-    },
-    # input_tokens leaves out what came from the prompt cache, which is paid for too.
-    sent=(
-        *("usage.input_tokens", "usage.cache_creation_input_tokens"),
-        "usage.cache_read_input_tokens",
-    ),
-    received=("usage.output_tokens",),
-)
+    return _connect("anthropic", model, options)
 
 
 # -- Gemini, by its own protocol; its endpoint for OpenAI's works too
@@ -461,55 +425,7 @@ def gemini_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     >>> gemini_chat("gemini-2.5-flash", base_url="http://localhost:8080/v1beta").url
     'http://localhost:8080/v1beta/models/gemini-2.5-flash:generateContent'
     """
-    return _connect(_GEMINI, model, options)
-
-
-def _write_gemini(chat: HttpChat, message: Message) -> JsonBody:
-    config: JsonBody = {"maxOutputTokens": chat.max_tokens}
-    if chat.temperature is not None:
-        config["temperature"] = chat.temperature
-    if schema := chat.schema_of(message):
-        config |= {"responseMimeType": "application/json", "responseJsonSchema": schema}
-    return {
-        "contents": [{"role": "user", "parts": [{"text": message.user}]}],
-        "systemInstruction": {"parts": [{"text": message.system}]} if message.system else None,
-        "generationConfig": config,
-    }
-
-
-_GEMINI = WireProtocol(
-    "gemini",
-    ProviderHome(
-        "https://generativelanguage.googleapis.com/v1beta",
-        ("RAG_EVAL_GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
-        ("RAG_EVAL_GEMINI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    ),
-    key_header=("x-goog-api-key", ""),
-    # Google's own lists name models with this prefix.
-    endpoint=lambda base, model: (
-        f"{base}/models/{quote(model.removeprefix('models/'), safe='')}:generateContent"
-    ),
-    write=_write_gemini,
-    limits=("generationConfig.maxOutputTokens",),
-    counts=("generationConfig.candidateCount",),
-    required="candidates.0",
-    expected='{"candidates": [{"content": {"parts": [{"text": ...}]}}]}',
-    text="candidates.0.content.parts",
-    # A blocked prompt has no candidates at all: a refusal, not a broken answer.
-    refusal="promptFeedback.blockReason",
-    stop="candidates.0.finishReason",
-    endings={
-        **dict.fromkeys(("max_tokens", "continuation"), "length"),
-        **dict.fromkeys(
-            ("safety", "recitation", "language", "blocklist", "prohibited_content", "spii"),
-            "refusal",
-        ),
-    },
-    sent=("usageMetadata.promptTokenCount",),
-    # Thoughts are billed as output, but counted apart.
-    received=("usageMetadata.candidatesTokenCount", "usageMetadata.thoughtsTokenCount"),
-    model="modelVersion",
-)
+    return _connect("gemini", model, options)
 
 
 # -- Amazon Bedrock, by its protocol Converse
@@ -556,56 +472,13 @@ def bedrock_chat(model: str, **options: Unpack[ChatOptions]) -> HttpChat:
     >>> chat.url
     'http://localhost:8080/model/amazon.nova-lite-v1%3A0/converse'
     """
-    wire = _BEDROCK
-    if options.get("base_url") is None and wire.home.routed_url() is None:
+    url = None
+    variables = WIRES["bedrock"].url_variables
+    if options.get("base_url") is None and not any(map(os.environ.get, variables)):
         region = region_from_environment()
         domains = (domain for start, domain in _DOMAINS.items() if region.startswith(start))
         url = f"https://bedrock-runtime.{region}.{next(domains, 'amazonaws.com')}"
-        wire = replace(wire, home=replace(wire.home, url=url))
-    return _connect(wire, model, options)
-
-
-def _write_bedrock(chat: HttpChat, message: Message) -> JsonBody:
-    config: JsonBody = {"maxTokens": chat.max_tokens}
-    if chat.temperature is not None:
-        config["temperature"] = chat.temperature
-    schema = chat.schema_of(message)
-    # The schema is a text here, not an object.
-    form = {"name": "verdict", "schema": json.dumps(schema, ensure_ascii=False)}
-    structure = {"type": "json_schema", "structure": {"jsonSchema": form}}
-    return {
-        "messages": [{"role": "user", "content": [{"text": message.user}]}],
-        "system": [{"text": message.system}] if message.system else None,
-        "inferenceConfig": config,
-        "outputConfig": schema and {"textFormat": structure},
-    }
-
-
-_BEDROCK = WireProtocol(
-    "bedrock",
-    ProviderHome(
-        "https://bedrock-runtime.us-east-1.amazonaws.com",  # of another region in `bedrock_chat`
-        ("RAG_EVAL_BEDROCK_BASE_URL", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"),
-        ("RAG_EVAL_BEDROCK_API_KEY", _BEARER_TOKEN, _SECRET_KEY),
-    ),
-    key_header=("authorization", "Bearer"),
-    # Ids contain ":", and ARNs "/" too.
-    endpoint=lambda base, model: f"{base}/model/{quote(model, safe='')}/converse",
-    write=_write_bedrock,
-    limits=("inferenceConfig.maxTokens",),
-    required="output.message.content",
-    expected='{"output": {"message": {"content": [{"text": ...}]}}}',
-    text="output.message.content",  # thoughts are parts without a text
-    stop="stopReason",
-    endings={
-        **dict.fromkeys(("max_tokens", "model_context_window_exceeded"), "length"),
-        **dict.fromkeys(("guardrail_intervened", "content_filtered"), "refusal"),
-    },
-    # inputTokens leaves out what came from the prompt cache, which is paid for too.
-    sent=("usage.inputTokens", "usage.cacheReadInputTokens", "usage.cacheWriteInputTokens"),
-    received=("usage.outputTokens",),
-)
-WIRES = (_OPENAI, _ANTHROPIC, _GEMINI, _BEDROCK)
+    return _connect("bedrock", model, options, url)
 
 
 def _boto_signer() -> Signer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -465,30 +465,12 @@ def _numbers_of(text: str) -> frozenset[str]:
     return frozenset(word for word in words_of(text) if any(map(str.isdecimal, word)))
 
 
-class SeenQuestions:
-    """Questions so far, which know the one that is nearest to another."""
-
-    def __init__(self, threshold: float):
-        self._threshold = check_threshold(threshold)
-        self._groups: defaultdict[frozenset[str], dict[str, frozenset[str]]] = defaultdict(dict)
-
-    def add(self, text: str) -> None:
-        """Add one more question."""
-        self._groups[_numbers_of(text)].setdefault(text, _runs(text))
-
-    def nearest(self, text: str) -> str | None:
-        """The nearest of the questions, the first of several; None if none is near."""
-        runs, group = _runs(text), self._groups[_numbers_of(text)]
-        values = {other: jaccard(runs, group[other]) for other in group}
-        nearest = max(values, key=values.__getitem__, default=None)
-        return nearest if nearest is not None and values[nearest] >= self._threshold else None
-
-
 def near_pairs(texts: Sequence[str], threshold: float) -> list[tuple[int, int, float]]:
     """The pairs of texts whose Jaccard similarity of runs is at least `threshold`; with it."""
     from scipy.sparse import csr_array  # loads when it is needed
 
-    check_threshold(threshold)
+    if not 0.0 < threshold <= 1.0:
+        raise DataError(f"the threshold must be > 0 and <= 1; got {threshold!r}")
     runs, numbers = list(map(_runs, texts)), list(map(_numbers_of, texts))
     columns: dict[str, int] = {}
     places = [columns.setdefault(run, len(columns)) for of_text in runs for run in of_text]
@@ -506,10 +488,3 @@ def near_pairs(texts: Sequence[str], threshold: float) -> list[tuple[int, int, f
             if numbers[a] == numbers[b]:
                 pairs.append((a, b, float(values[place])))
     return sorted(pairs)
-
-
-def check_threshold(threshold: float) -> float:
-    """Check that a threshold is > 0 and <= 1, and return it."""
-    if not 0.0 < threshold <= 1.0:
-        raise DataError(f"the threshold must be > 0 and <= 1; got {threshold!r}")
-    return threshold

@@ -46,9 +46,9 @@ from rageval_report.records.golden import Documents, GoldenItem, highly_relevant
 from rageval_report.records.golden_checks import (
     FILTERS,
     DraftFilter,
-    SeenQuestions,
     content_words,
     jaccard,
+    near_pairs,
     words_of,
 )
 
@@ -624,8 +624,7 @@ def generate_golden(
         if kind not in KINDS:
             raise UnknownNameError("kind of question", kind, KINDS)
     model = as_chat(chat)
-    sources = documents if isinstance(documents, Documents) else Documents(documents)
-    passages = passages_of(sources, longest=longest, shortest=shortest)
+    passages = passages_of(Documents(documents), longest=longest, shortest=shortest)
     if not passages:
         raise DataError("documents must contain text; there is none")
     templates = _prompts_of(prompts)
@@ -637,7 +636,12 @@ def generate_golden(
         drafter = _Drafter(ask, templates, examples, n_negatives, checks, origin)
         for kind, n in kinds.items():
             plans = _plans(passages, kind, seed, collection)
-            n_missing = _collect(collection, drafter, plans, int(n), map or _MAP_IN_ORDER)
+            goal = len(collection.items) + int(n)
+            # Only as many as are missing, because each draft is paid for.
+            while batch := list(islice(plans, goal - len(collection.items))):
+                for draft in (map or _MAP_IN_ORDER)(drafter.draft, batch):
+                    collection.add(draft)
+            n_missing = goal - len(collection.items)
             if n_missing:
                 warnings.warn(
                     f"{n_missing} of {n} {kind} questions could not be made; see what was "
@@ -674,34 +678,14 @@ def _plans(
             yield DraftPlan(kind, chosen, collection.questions_on(chosen))
 
 
-def _collect(
-    collection: _Collection,
-    drafter: _Drafter,
-    plans: Iterator[DraftPlan],
-    n: int,
-    map_drafts: MapDrafts,
-) -> int:
-    """Draft in batches of the missing number; how many of `n` items are missing at the end."""
-    goal = len(collection.items) + n
-    while (n_missing := goal - len(collection.items)) > 0:
-        # Only as many as are missing, because each draft is paid for.
-        batch = list(islice(plans, n_missing))
-        if not batch:
-            return n_missing
-        for draft in map_drafts(drafter.draft, batch):
-            collection.add(draft)
-    return 0
-
-
 class _Collection:
     """The accepted items, and the rejected drafts with their reasons."""
 
     def __init__(self, existing: Sequence[GoldenItem], near: float):
         self.items: list[GoldenItem] = []
         self.rejected: list[tuple[str, str, str, str]] = []
-        self._seen = SeenQuestions(near)
-        for item in existing:
-            self._seen.add(item.question)
+        self._near = near
+        self._seen = [item.question for item in existing]
         self._questions: dict[tuple[str, int], list[str]] = {}
 
     def questions_on(self, passages: Sequence[Passage]) -> tuple[str, ...]:
@@ -714,15 +698,16 @@ class _Collection:
         plan, item, reason, question = draft
         if item is not None:
             question = item.question
-            nearest = self._seen.nearest(question)
-            reason = "" if nearest is None else f"the question is nearly {nearest!r:.80}"
+            n, pairs = len(self._seen), near_pairs([*self._seen, question], self._near)
+            near = [(value, -first) for first, second, value in pairs if second == n]
+            reason = f"the question is nearly {self._seen[-max(near)[1]]!r:.80}" if near else ""
         for passage in plan.passages if question else ():
             self._questions.setdefault(passage.span[:2], []).append(question)
         if item is None or reason:
             passages = ", ".join(passage.span.name for passage in plan.passages)
             self.rejected.append((plan.kind, passages, question, reason))
             return
-        self._seen.add(question)
+        self._seen.append(question)
         self.items.append(item)
 
 

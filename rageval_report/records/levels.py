@@ -7,16 +7,23 @@ chunk, or the only id that is known. The fields ``retrieved_sections``, ``releva
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import lru_cache
 from numbers import Integral
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import pandas as pd
 
 from rageval_report.errors import check_choice
+
+# The names of fields and keys.
+FIELD_NAMES: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("fields.toml").read_text(encoding="utf-8")
+)
 
 Level = Literal["chunk", "document"]
 LevelOption = Literal["auto", "chunk", "document"]
@@ -234,37 +241,10 @@ def _key_row(
 
 # -- the ids of a passage: beside its text, in its metadata, or in the object of a node
 
-# The names of keys are compared in lower case, without "_" and "-": chunk_id is chunkId. Those of
-# the first two rows have always been read; {"id": ..., "segment_id": ...} keeps its id.
-_CHUNK = ("chunkid", "nodeid", "passageid")
-_OWN = ("id", "uuid")  # of no certain level: beside the id of a document it is that of the chunk
-_ALSO_CHUNK = ("segmentid", "xamzbedrockkbchunkid")
-_DOCUMENT = (
-    *("docid", "documentid", "refdocid", "parentdocumentid"),
-    *("sourceid", "sourcedocid", "sourcedocumentid", "originaldocid", "fileid", "docno"),
-)
-# A section has an id beside a passage; in its metadata it is usually a heading.
-_ONLY_BESIDE = ("sectionid", "section")
-# Names of a document that may be something else, such as a kind of source.
-_DOCUMENT_NAMES = (
-    *("source", "sourceuri", "xamzbedrockkbsourceuri", "filepath", "filename", "file"),
-    *("uri", "url", "path"),
-)
-# Numbers and places of a chunk in its document.
-_CHUNK_NUMBERS = ("splitid", "chunkindex", "chunknumber", "startindex", "splitidxstart")
-_UNCERTAIN = frozenset((*_DOCUMENT_NAMES, *_CHUNK_NUMBERS))
-_TEXTS = ("text", "content", "pagecontent")
-
-# The objects within a passage in which ids and texts are looked for, by LangChain, LlamaIndex,
-# Haystack, Qdrant, Milvus, Elasticsearch, Weaviate, Bedrock and Dify.
-_OF_DOCUMENTS = ("document", "doc", "file", "source", "parent")
-_OBJECTS = frozenset(
-    (
-        *("metadata", "meta", "node", "chunk", "passage", "segment", "payload", "entity"),
-        *("fields", "properties", "extrainfo", "attributes", "kwargs", "record", "data"),
-        *("location", "s3location", "weblocation", *_OF_DOCUMENTS),
-    )
-)
+KEYS = {name: tuple(names) for name, names in FIELD_NAMES["passages"].items()}
+_OWN, _OF_DOCUMENTS, _DOCUMENT_NAMES = KEYS["own"], KEYS["of_documents"], KEYS["document_names"]
+_UNCERTAIN = frozenset((*_DOCUMENT_NAMES, *KEYS["chunk_numbers"]))
+_OBJECTS = frozenset((*KEYS["objects"], *_OF_DOCUMENTS))
 # LlamaIndex numbers the relationships of a node; 1 is the document that it was made from.
 _RELATIONSHIPS, _SOURCES = "relationships", ("1", "SOURCE", "source")
 _DEEPEST = 4
@@ -332,18 +312,10 @@ def _last_key(place: str) -> str:
 
 def passage_ids(item: Mapping[str, Any]) -> PassageIds:
     """The candidates for the ids of a passage, or of a gold item or citation written like one."""
-    if not any(isinstance(value, Mapping) for value in item.values()):
-        keys = _flat_keys(tuple(item))
-        return PassageIds(
-            *(
-                [IdCandidate(key, item[key]) for key in names if _may_be_id(item[key], "")]
-                for names in (keys.documents, keys.chunks, keys.names)
-            )
-        )
     objects = list(_objects_in(item))
     inner = objects[1:]
     chunks = [c for path, content in objects for c in _at(path, content, _chunk_keys(path))]
-    documents = [c for path, content in objects for c in _at(path, content, _DOCUMENT)]
+    documents = [c for path, content in objects for c in _at(path, content, KEYS["document"])]
     documents += [c for path, content in objects for c in _related(path, content)]
     # The id of {"document": {"id": ...}} is that of a document if the passage has one of its own.
     ids_of_documents = [
@@ -359,7 +331,7 @@ def passage_ids(item: Mapping[str, Any]) -> PassageIds:
         chunks += ids_of_documents
     documents += names
     if not chunks and documents:
-        chunks += [c for path, content in inner for c in _at(path, content, _CHUNK_NUMBERS)]
+        chunks += [c for path, content in inner for c in _at(path, content, KEYS["chunk_numbers"])]
     # An id within the metadata of a passage that has its own may be that of its document.
     documents += [
         candidate
@@ -371,24 +343,9 @@ def passage_ids(item: Mapping[str, Any]) -> PassageIds:
     return PassageIds(documents, chunks, list(_at("", item, _DOCUMENT_NAMES)))
 
 
-class _FlatKeys(NamedTuple):
-    """The keys of a passage that may hold ids and texts, the surest first."""
-
-    documents: tuple[str, ...]
-    chunks: tuple[str, ...]
-    names: tuple[str, ...]
-    texts: tuple[str, ...]
-
-
 # Passages of one server have the same keys, so that looking at them once saves most of the time.
 @lru_cache(maxsize=1024)
-def _flat_keys(keys: tuple[str, ...]) -> _FlatKeys:
-    present = _present_keys(keys)
-    groups = (_DOCUMENT, _chunk_keys(""), _DOCUMENT_NAMES, _TEXTS)
-    return _FlatKeys(*(tuple(present[n] for n in names if n in present) for names in groups))
-
-
-def _present_keys(keys: Iterable[str]) -> dict[str, str]:
+def _present_keys(keys: tuple[str, ...]) -> dict[str, str]:
     """The keys of an object by their squeezed names."""
     present: dict[str, str] = {}
     for key in keys:
@@ -400,7 +357,8 @@ def _present_keys(keys: Iterable[str]) -> dict[str, str]:
 
 def _chunk_keys(path: str) -> tuple[str, ...]:
     own = () if _last_key(path) in _OF_DOCUMENTS else _OWN
-    return (*_CHUNK, *(() if path else _ONLY_BESIDE), *own, *_ALSO_CHUNK)
+    beside = () if path else KEYS["only_beside"]
+    return (*KEYS["chunk"], *beside, *own, *KEYS["also_chunk"])
 
 
 def _objects_in(item: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -418,7 +376,7 @@ def _objects_in(item: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any
 
 def _at(path: str, content: Mapping[str, Any], keys: Iterable[str]) -> Iterator[IdCandidate]:
     """The candidates at the keys of an object, in the order of the keys."""
-    present = _present_keys(content)
+    present = _present_keys(tuple(content))
     for name in keys:
         if name in present and _may_be_id(content[present[name]], path):
             key = present[name]
@@ -448,8 +406,9 @@ def _related(path: str, content: Mapping[str, Any]) -> Iterator[IdCandidate]:
 def passage_text(item: Mapping[str, Any]) -> object:
     """The text of a passage, also of an object within it; None if there is none."""
     for path, content in _objects_in(item):
-        for key in _flat_keys(tuple(content)).texts:
-            value = _text_within(content[key])
+        present = _present_keys(tuple(content))
+        for name in KEYS["texts"]:
+            value = _text_within(content[present[name]]) if name in present else None
             # A wrong text beside a passage is left to raise an error.
             if value is not None and (not path or isinstance(value, str)):
                 return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -24,7 +25,8 @@ from rageval_report.records.datasets import (
     DatasetRequest,
     Hub,
     RecordFields,
-    Rows,
+    RecordOf,
+    RowsOf,
     table_parts,
 )
 from rageval_report.types import JsonObject
@@ -81,7 +83,7 @@ def passage_id(source: str, text: str) -> str:
     return f"{source}:{blake2b(plain, digest_size=_ID_BYTES).hexdigest()}"
 
 
-def _rows_with(document: object, key: str, expected: str) -> list[JsonObject]:
+def rows_with(document: object, key: str, expected: str) -> list[JsonObject]:
     """The rows of a file with one object per question; a single object counts as one row."""
     rows = [document] if isinstance(document, dict) else document
     if isinstance(rows, list) and all(key in row for row in to_mappings(rows)):
@@ -111,7 +113,7 @@ def squad_rows(document: object) -> list[JsonObject]:
             for question in to_mappings(require_field(paragraph, "qas", list))
         ]
     expected = 'the official JSON, an object with "data", or rows of questions'
-    return _rows_with(document, "question", expected)
+    return rows_with(document, "question", expected)
 
 
 def squad_record(row: JsonObject) -> RecordFields:
@@ -133,21 +135,8 @@ def squad_record(row: JsonObject) -> RecordFields:
     }
 
 
-SQUAD_V2 = Dataset(
-    "squad_v2",
-    "Questions about paragraphs of Wikipedia; half of the dev questions have no answer",
-    "CC BY-SA 4.0",
-    "train 130,319; validation 11,873",
-    table_parts(
-        Rows(squad_rows, squad_record), Hub("rajpurkar/squad_v2", "squad_v2"), "validation"
-    ),
-    homepage="https://rajpurkar.github.io/SQuAD-explorer/",
-)
-
-
 # -- HotpotQA: questions whose answer needs two paragraphs of Wikipedia
 
-_HOTPOT = 'a list of objects with "question" and "answer"'
 _HOTPOT_TYPES = {"bridge": "multi_hop", "comparison": "comparison"}
 
 
@@ -183,20 +172,6 @@ def _pair(item: object, first: str, second: str) -> tuple[Any, Any]:
     raise DataError(f"expected a pair of {first} and {second}; got {short_repr(item)}")
 
 
-HOTPOTQA = Dataset(
-    "hotpotqa",
-    "Questions that need two paragraphs of Wikipedia, given among ten",
-    "CC BY-SA 4.0",
-    "train 90,447; validation 7,405",
-    table_parts(
-        Rows(partial(_rows_with, key="question", expected=_HOTPOT), hotpot_record),
-        Hub("hotpotqa/hotpot_qa", "distractor"),
-        "validation",
-    ),
-    homepage="https://hotpotqa.github.io/",
-)
-
-
 # -- MS MARCO: queries of a search engine, each with ten passages
 
 # The set's own marker of unanswerable queries, in any case of letters.
@@ -212,7 +187,7 @@ def msmarco_rows(document: object) -> list[JsonObject]:
             {name: column[key] for name, column in columns.items() if key in column}
             for key in document["query"]
         ]
-    return _rows_with(
+    return rows_with(
         document, "query", 'the official JSON, an object with "query", or rows of queries'
     )
 
@@ -255,18 +230,6 @@ def _msmarco_answers(cell: object) -> list[Any]:
     return to_list(cell)
 
 
-MSMARCO = Dataset(
-    "msmarco",
-    "Queries of a search engine, with ten passages each and answers written by annotators",
-    "non-commercial research (Microsoft's terms)",
-    "train 808,731; validation 101,093; test 101,092 (v2.1)",
-    table_parts(
-        Rows(msmarco_rows, msmarco_record), Hub("microsoft/ms_marco", "v2.1"), "validation"
-    ),
-    homepage="https://microsoft.github.io/msmarco/",
-)
-
-
 # -- Qasper: questions about whole papers, each answered by several annotators
 
 # The field that an answer of each kind fills.
@@ -286,7 +249,7 @@ def qasper_rows(document: object) -> list[JsonObject]:
             if isinstance(content, dict)
         ] or None
     expected = 'papers with "full_text" and "qas", as an object by id or as rows'
-    papers = _rows_with(document, "qas", expected)
+    papers = rows_with(document, "qas", expected)
     return [row for paper in papers for row in _paper_rows(require_field(paper, "id", str), paper)]
 
 
@@ -352,29 +315,9 @@ def _qasper_text(answer: JsonObject) -> str:
     return str(answer.get("free_form_answer") or "")
 
 
-QASPER = Dataset(
-    "qasper",
-    "Questions about whole papers on language processing, each answered by several annotators",
-    "CC BY 4.0",
-    "5,049 on papers: train 888; validation 281; test 416",
-    # The repository itself needs a script, which the `datasets` library no longer runs.
-    table_parts(
-        Rows(qasper_rows, qasper_record),
-        Hub("allenai/qasper", "qasper", "refs/convert/parquet", is_nested=True),
-        "validation",
-    ),
-    homepage="https://allenai.org/data/qasper",
-)
-
-
 # -- RAGBench: twelve sets of questions with documents and the answers of a model
 
-SUBSETS = (
-    *("covidqa", "cuad", "delucionqa", "emanual", "expertqa", "finqa"),
-    *("hagrid", "hotpotqa", "msmarco", "pubmedqa", "tatqa", "techqa"),
-)
 
-_RAGBENCH = 'rows with "question", "documents" and "all_relevant_sentence_keys"'
 # Scores of a judge for the given response; useful for evaluating judges.
 _JUDGE_SCORES = ("adherence_score", "relevance_score", "utilization_score", "completeness_score")
 
@@ -405,26 +348,7 @@ def ragbench_record(row: JsonObject) -> RecordFields:
     }
 
 
-RAGBENCH = Dataset(
-    "ragbench",
-    "Twelve sets of questions with documents and answers of a model, judged by a model",
-    "CC BY 4.0, and that of each source",
-    "about 95,000 in 12 subsets",
-    table_parts(
-        Rows(partial(_rows_with, key="documents", expected=_RAGBENCH), ragbench_record),
-        Hub("rungalileo/ragbench"),
-        "test",
-        SUBSETS,
-    ),
-    subsets=SUBSETS,
-    homepage="https://huggingface.co/datasets/rungalileo/ragbench",
-)
-
-
 # -- CLAP NQ: questions of users, each with one passage and an answer of several sentences
-
-
-_CLAPNQ = 'rows with "id", "input", "passages" and "output"'
 
 
 def clapnq_record(row: JsonObject) -> RecordFields:
@@ -448,20 +372,6 @@ def clapnq_record(row: JsonObject) -> RecordFields:
         "domain": "wikipedia",
         "passages": passages,
     }
-
-
-CLAPNQ = Dataset(
-    "clapnq",
-    "Questions of users with one passage each; answers of several sentences, or none",
-    "Apache-2.0; texts CC BY-SA 3.0",
-    "4,946: train 3,745; dev 601; test 600",
-    table_parts(
-        Rows(partial(_rows_with, key="passages", expected=_CLAPNQ), clapnq_record),
-        Hub("PrimeQA/clapnq", None),
-        "validation",
-    ),
-    homepage="https://github.com/primeqa/clapnq",
-)
 
 
 # -- BEIR: queries, a corpus and judgments, from a folder, a zip archive, or the network
@@ -649,12 +559,41 @@ def _grade_of(text: str) -> float | None:
         return None
 
 
-BEIR = Dataset(
-    "beir",
-    "Queries, a corpus and graded judgments: nfcorpus, arguana, and all others in this format",
-    "of each set; the collection CC BY-SA 4.0",
-    "by set, as nfcorpus: test 323 on 3,633 documents",
-    beir_parts,
-    beir_corpus,
-    homepage="https://github.com/beir-cellar/beir",
+# -- the sets
+
+
+def _table_set(name: str, rows: RowsOf, record: RecordOf) -> Dataset:
+    """A set of one table, or of one per subset, as ``datasets.toml`` describes it."""
+    about = dict(_ABOUT[name])
+    subsets = tuple(about.pop("subsets", ()))
+    split = about.pop("split", "validation")
+    names = ("repository", "config", "revision", "is_nested")
+    hub = Hub(**{key: about.pop(key) for key in names if key in about})
+    parts = table_parts(rows, record, hub, split, subsets)
+    return Dataset(name, parts=parts, subsets=subsets, **about)
+
+
+_ABOUT = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
+SQUAD_V2 = _table_set("squad_v2", squad_rows, squad_record)
+HOTPOTQA = _table_set(
+    "hotpotqa",
+    partial(rows_with, key="question", expected='a list of objects with "question" and "answer"'),
+    hotpot_record,
 )
+MSMARCO = _table_set("msmarco", msmarco_rows, msmarco_record)
+QASPER = _table_set("qasper", qasper_rows, qasper_record)
+RAGBENCH = _table_set(
+    "ragbench",
+    partial(
+        rows_with,
+        key="documents",
+        expected='rows with "question", "documents" and "all_relevant_sentence_keys"',
+    ),
+    ragbench_record,
+)
+CLAPNQ = _table_set(
+    "clapnq",
+    partial(rows_with, key="passages", expected='rows with "id", "input", "passages" and "output"'),
+    clapnq_record,
+)
+BEIR = Dataset("beir", parts=beir_parts, corpus=beir_corpus, **_ABOUT["beir"])

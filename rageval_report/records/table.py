@@ -17,6 +17,7 @@ from rageval_report.errors import MOST_NAMED, DataError, RagevalWarning, check_c
 from rageval_report.records import cells
 from rageval_report.records.cells import Span, optional
 from rageval_report.records.levels import (
+    FIELD_NAMES,
     NO_PLACES,
     IdPlaces,
     all_ids_in,
@@ -28,42 +29,14 @@ from rageval_report.scores.frames import to_pandas
 from rageval_report.scores.query_ids import QUERY_ID, all_named, first_named, query_ids
 from rageval_report.scores.texts import ANSWER, CONTEXTS, QUESTION, REFERENCE
 
+_TEXTS = {"question": QUESTION, "reference": REFERENCE, "contexts": CONTEXTS, "answer": ANSWER}
 # The fields of a record, in the order of the table, with other names that a column may have.
 FIELDS: dict[str, tuple[str, ...]] = {
-    "question": QUESTION,
-    "reference": REFERENCE,
-    "negative_reference": ("negative_references", "wrong_answers"),
-    "answerable": ("is_answerable",),
-    "relevant": (
-        *("relevant_ids", "relevant_chunk_ids", "relevant_doc_ids", "gold_ids", "gold_chunk_ids"),
-        *("gold_doc_ids", "gold_passages", "gold_citations"),
-    ),
-    "relevant_texts": ("gold_texts", "gold_contexts"),
-    "relevant_spans": ("gold_spans",),
-    "relevant_sections": (),
-    "retrieved": (
-        *("retrieved_ids", "retrieved_chunk_ids", "retrieved_doc_ids", "retrieved_chunks"),
-    ),
-    "retrieved_sections": (),
-    "retrieved_scores": (),
-    "retrieved_spans": (),
-    "contexts": tuple(name for name in CONTEXTS if name != "retrieved"),
-    "answer": ANSWER,
-    "citations": ("citation_ids", "cited_chunk_ids", "cited_doc_ids"),
-    "cited_sections": (),
-    "latency_ms": ("latency_in_ms",),
-    "prompt_tokens": ("input_tokens",),
-    "completion_tokens": ("output_tokens",),
-    "cost_usd": (),
-    "model": ("model_name",),
-    "error": (),
+    field: tuple(name for name in (*_TEXTS.get(field, ()), *names) if name != "retrieved")
+    for field, names in FIELD_NAMES["records"].items()
 }
-# Columns of the documents of passages whose ids another column holds, item by item.
-_DOCUMENTS = {
-    "relevant": ("relevant_doc_ids", "relevant_document_ids", "gold_doc_ids"),
-    "retrieved": ("retrieved_doc_ids", "retrieved_document_ids"),
-    "citations": ("cited_doc_ids", "cited_document_ids"),
-}
+_DOCUMENTS, _PARALLEL = FIELD_NAMES["documents"], FIELD_NAMES["parallel"]
+_COOKBOOK = FIELD_NAMES["cookbook"]
 _AMOUNTS = ("latency_ms", "prompt_tokens", "completion_tokens", "cost_usd")
 
 # How the cells of most fields are converted; rankings, gold and citations depend on each other.
@@ -77,23 +50,6 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "relevant_sections": cells.graded_sections,
     "retrieved_scores": cells.numbers,
     "retrieved_spans": cells.spans,
-}
-
-# Lists that must be as long as another one, item by item.
-_PARALLEL = {
-    "retrieved_scores": "retrieved",
-    "retrieved_sections": "retrieved",
-    "retrieved_spans": "retrieved",
-    "cited_sections": "citations",
-}
-
-# The results of datapizza-ai's cookbook: "answer" is the right one, and "prediction" what the
-# pipeline said; the true chunks are titles and facts without ids.
-_COOKBOOK = {
-    "answer": "reference",
-    "prediction": "answer",
-    "chunks": "retrieved",
-    "gt_chunks": "relevant_texts",
 }
 
 # The key of the note on places of ids in the attributes of a table of records.

@@ -131,7 +131,7 @@ class Room:
 
 def key_variables() -> set[str]:
     """The variables of the keys of all providers."""
-    return {name for wire in WIRES for name in wire.home.key_variables}
+    return {name for wire in WIRES.values() for name in wire.key_variables}
 
 
 @pytest.fixture

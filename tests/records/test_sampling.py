@@ -15,7 +15,7 @@ from rageval_report.errors import DataError
 from rageval_report.golden import GoldenItem, sample_golden, split_golden
 from rageval_report.records.cells import Span
 from rageval_report.records.draws import proportional_shares
-from rageval_report.records.golden_checks import SeenQuestions, near_pairs, share_within
+from rageval_report.records.golden_checks import near_pairs, share_within
 from rageval_report.records.golden_samples import shared_documents
 
 
@@ -155,14 +155,3 @@ def test_no_pair_is_missed(texts, threshold):
 
 def test_support_counts_the_words_that_say_something():
     assert share_within("The king of France", ["A king."]) == 0.5
-
-
-@given(_questions, st.sampled_from([0.5, 0.8]))
-def test_the_nearest_of_those_that_were_seen_is_found(texts, threshold):
-    """The second witness asks `similarity` of each one."""
-    seen = SeenQuestions(threshold)
-    for place, text in enumerate(texts):
-        values = [similarity(text, other) for other in texts[:place]]
-        best = max(values, default=0.0)
-        assert seen.nearest(text) == (texts[values.index(best)] if best >= threshold else None)
-        seen.add(text)
