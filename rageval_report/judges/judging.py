@@ -225,44 +225,14 @@ def growing_judging(
     generator: str | None = None,
     **options: Unpack[CallOptions],
 ) -> Iterator[GrowingJudging]:
-    """Judge records that come little by little: one budget, one cache and one pace for all.
-
-    Parameters
-    ----------
-    chat, n_repeats, generator, **options
-        As for `judge`.
-
-    Examples
-    --------
-    >>> from rageval_report.judges import ScriptedChat
-    >>> rows = [{"query_id": n, "question": "Where is Oslo?", "answer": "There."} for n in "ab"]
-    >>> chat = ScriptedChat(['{"reasoning": "Vague.", "score": 1}'] * 2)
-    >>> with growing_judging(chat) as growing:
-    ...     first = growing.judge(rows[:1], "answer_relevancy")
-    ...     both = growing.judge(rows, "answer_relevancy")
-    >>> len(first.scores), len(both.scores), int(both.usage["n_calls"].iloc[0])
-    (1, 2, 2)
-    """
+    """Judge records that come little by little: one budget, one cache and one pace for all."""
     check_count("n_repeats", n_repeats)
     with open_sessions(chat, **options) as sessions:
         yield GrowingJudging(sessions, n_repeats, generator)
 
 
 class GrowingJudging:
-    """The verdicts so far on records that come little by little; see `growing_judging`.
-
-    Examples
-    --------
-    >>> from rageval_report.judges import ScriptedChat
-    >>> rows = [{"query_id": "a", "question": "Where is Oslo?", "answer": "There."}]
-    >>> rubrics, table = check_records(rows, "answer_relevancy")
-    >>> with growing_judging(ScriptedChat(['{"reasoning": "Vague.", "score": 1}'])) as growing:
-    ...     growing.announce(("one query",))
-    ...     growing.add(as_rows(table), rubrics)
-    ...     same = growing.judge(table, rubrics)  # nothing is new, so nothing is asked
-    ...     growing.result(table, rubrics, ()).scores.equals(same.scores), growing.is_stopped
-    (True, False)
-    """
+    """The verdicts so far on records that come little by little; see `growing_judging`."""
 
     def __init__(self, sessions: list[JudgeSession], n_repeats: int, generator: str | None):
         self._sessions = sessions
@@ -529,31 +499,7 @@ def judge_blocks(
     generator: str | None = None,
     **options: Unpack[CallOptions],
 ) -> Judged:
-    """Like `judge`, for records that come as several tables: one table is in memory at a time.
-
-    Parameters
-    ----------
-    blocks : callable
-        Returns the tables, as `rageval_report.records.record_table` makes them, from the first
-        one; it is called twice.
-    judges, chat, n_repeats, generator, **options
-        As for `judge`. One budget, one cache and one pace hold for all tables.
-    kept : callable
-        Takes a table and returns what of it stays in the result's records.
-
-    Examples
-    --------
-    >>> from rageval_report.judges import ScriptedChat
-    >>> from rageval_report.records import record_table
-    >>> rows = [{"query_id": n, "question": "Where is Oslo?", "answer": "There."} for n in "ab"]
-    >>> chat = ScriptedChat(['{"reasoning": "Vague.", "score": 1}'] * 2)
-    >>> tables = [record_table([row]) for row in rows]
-    >>> judged = judge_blocks(
-    ...     lambda: tables, "answer_relevancy", chat, kept=lambda table: table[["question"]]
-    ... )
-    >>> judged.scores["answer_relevancy"].tolist(), list(judged.records)
-    ([0.0, 0.0], ['question'])
-    """
+    """Like `judge`, for records that come as several tables, one in memory at a time."""
     check_options("judge_blocks", options, JudgeOptions.__annotations__)
     check_count("n_repeats", n_repeats)
     rubrics = rubrics_of(judges)

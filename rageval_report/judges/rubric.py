@@ -97,6 +97,11 @@ class Rubric:
     <answer>
     Go away.
     </answer>
+    >>> tone.material({"answer": "Go away.", "question": "May I?"})
+    'Go away.'
+    >>> facts = Rubric("facts", "So?", "{claims}", kind="claims", extract="Take apart: {answer}")
+    >>> facts.extraction({"answer": "Ann."}).user.partition("Answer with")[0].split()
+    ['Take', 'apart:', '<answer>', 'Ann.', '</answer>']
     """
 
     name: str

@@ -226,3 +226,14 @@ def test_parquet_is_read_as_json_lines_are(tmp_path, json_file):
     parquet.write_table(table, tmp_path / "test.parquet")
     one = load_dataset("ragbench", tmp_path / "test.parquet")
     assert one.to_dict() == load_dataset("ragbench", json_file([RAGBENCH], "a.jsonl")).to_dict()
+
+
+def test_warnings_point_at_the_line_that_called(tmp_path):
+    rows = [{"_id": "a", "question": f"Who is {name}?", "answer": name} for name in ("Ann", "Bo")]
+    (tmp_path / "hotpot.json").write_text(json.dumps(rows), encoding="utf-8")
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "qrels" / "test.tsv").write_text("q\ta\t1\n", encoding="utf-8")
+    for name, path in (("hotpotqa", tmp_path / "hotpot.json"), ("beir", tmp_path)):
+        with pytest.warns(RagevalWarning) as caught:
+            load_dataset(name, path, samples=9)
+        assert {warning.filename for warning in caught} == {__file__}
