@@ -280,7 +280,7 @@ class GrowingJudging:
                 for row in range(len(rows)):
                     keys = [(row, name, repeat, seat) for repeat in repeats]
                     kept = [judged[key] for key in keys if key in judged]
-                    verdicts.setdefault(name, []).append(kept or [_not_asked(sessions[seat])])
+                    verdicts.setdefault(name, []).append(kept)
         self._n_rows += len(rows)
 
     def combined(
@@ -321,7 +321,7 @@ class GrowingJudging:
             return Judged(
                 scores=scores,
                 records=table,
-                states=pd.DataFrame(self._state_columns(verdicts), index=table.index),
+                states=pd.DataFrame(self._state_columns(session, verdicts), index=table.index),
                 metrics={rubric.name: rubric.metric for rubric in rubrics},
                 noise=_noise_frame(known if self._n_repeats > 1 else {}),
                 **fields,
@@ -329,20 +329,21 @@ class GrowingJudging:
 
         return self.combined(judged, _combine_judges)
 
-    def _state_columns(self, verdicts: Verdicts) -> dict[str, list[Any]]:
+    def _state_columns(self, session: JudgeSession, verdicts: Verdicts) -> dict[str, list[Any]]:
         columns: dict[str, list[Any]] = {}
         for name, queries in verdicts.items():
-            # The first verdict with a score, else the first one, which says why there is none.
-            shown = [next((v for v in q if v.state == SCORED), q[0]) for q in queries]
+            shown = [shown_verdict(session, repeats) for repeats in queries]
             columns |= state_columns(name, [v.state for v in shown], [v.reason for v in shown])
             if self._n_repeats > 1:
                 columns[name + REPEATS] = [[v.score for v in repeats] for repeats in queries]
         return columns
 
 
-def _not_asked(session: JudgeSession) -> Verdict:
-    """The verdict on a record whose turn never came."""
-    return Verdict(math.nan, f"not asked: {session.brake.reason or 'stopped'}", MISSING)
+def shown_verdict(session: JudgeSession, repeats: Iterable[Verdict]) -> Verdict:
+    """The first verdict with a score, else the first one, which says why there is none."""
+    reason = f"not asked: {session.brake.reason or 'stopped'}"
+    unasked = Verdict(math.nan, reason, MISSING)
+    return min([*repeats, unasked], key=lambda verdict: verdict.state != SCORED)
 
 
 def _noise_frame(repeats: dict[str, list[list[float]]]) -> pd.DataFrame:

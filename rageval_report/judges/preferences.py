@@ -13,7 +13,7 @@ import pandas as pd
 
 from rageval_report.errors import AlignmentError, DataError, named
 from rageval_report.judges.cache import Cache
-from rageval_report.judges.judging import estimate_calls, growing_judging
+from rageval_report.judges.judging import estimate_calls, growing_judging, shown_verdict
 from rageval_report.judges.options import CallOptions, check_options
 from rageval_report.judges.procedures import (
     SAME_ANSWERS,
@@ -260,7 +260,7 @@ def _preferences_of(
     notes: tuple[str, ...],
 ) -> Preferences:
     rubric = paired.rubric
-    shown = [verdict for [verdict] in verdicts[rubric.name]]
+    shown = [shown_verdict(session, repeats) for repeats in verdicts[rubric.name]]
     pairs = list(zip(shown[::2], shown[1::2], strict=True))
     combined = [_combine_orders(first, second) for first, second in pairs]
     columns: dict[str, list[Any]] = {

@@ -70,12 +70,6 @@ def test_a_mark_becomes_its_share_of_the_scale(rows, name):
     assert one(rows, name, grade(4, "nearly")) == (0.75, None, "nearly")  # (4 - 1) / (5 - 1)
 
 
-@pytest.mark.parametrize("name", ["answer_correct", "is_matching"])
-def test_yes_is_one_and_no_is_nought(rows, name):
-    assert one(rows, name, truth(True))[0] == 1.0
-    assert one(rows, name, truth(False))[0] == 0.0
-
-
 @pytest.mark.parametrize("name", ["faithfulness", "context_recall"])
 def test_the_share_of_supported_claims_is_scored_and_the_others_are_kept(rows, name):
     score, state, reason = one(
@@ -193,11 +187,6 @@ def test_scores_stand_with_their_queries_whatever_the_order_of_answers(rows):
     assert list(judged.scores.index) == ["q0", "q1", "q2"]
 
 
-def test_a_preference_is_no_judge_of_one_pipeline(rows):
-    with pytest.raises(DataError, match=r"prefer\(baseline, candidate, chat\)"):
-        judge(rows, "preference", ScriptedChat([]))
-
-
 @pytest.mark.parametrize(
     "how",
     [
@@ -251,13 +240,6 @@ def test_tokens_and_cost_are_counted(rows):
     usage = judge(rows, TONE, chat, prices={"m": (3.0, 15.0)}).usage.iloc[0]
     assert (usage["n_calls"], usage["prompt_tokens"], usage["completion_tokens"]) == (3, 3000, 300)
     assert usage["cost_usd"] == pytest.approx(3 * (1000 * 3 + 100 * 15) / 1e6)
-
-
-def test_an_unknown_price_is_missing_and_not_nothing(rows):
-    chat = ScriptedChat(lambda message: Reply(grade(5), 1000, 100), model="m")
-    judged = judge(rows, TONE, chat, prices={"other": (3.0, 15.0)})
-    assert judged.usage["cost_usd"].isna().all()
-    assert "the cost is unknown" in judged.notes[-1]
 
 
 # -- pace
@@ -368,12 +350,6 @@ def test_what_is_in_the_cache_is_not_asked_again(rows, tmp_path):
 def test_an_estimate_makes_no_cache(rows, tmp_path):
     estimate(rows, "coherence", ScriptedChat([]), cache=tmp_path / "c")
     assert not (tmp_path / "c").exists()
-
-
-def test_who_is_not_judged_is_counted(rows):
-    rows[0]["answer"] = None
-    table = estimate(rows, "coherence", ScriptedChat([]), n_repeats=2).iloc[0]
-    assert (table["n_queries"], table["n_not_judged"], table["n_calls"]) == (3, 1, 4)
 
 
 # -- two pipelines beside each other

@@ -26,26 +26,17 @@ TEN = GradeScale(1, 10, whole=True)
 @pytest.mark.parametrize(
     ("answer", "share"),
     [
-        ("SCORE: 0.8\nREASONING: fine", 0.8),
         ("score: 0.2\nSCORE: 0.8", 0.8),  # the last such line wins
         ("SCORE: 80%", 0.8),
-        ("SCORE: 0.8/1", 0.8),
         ("SCORE: 8/10", 0.8),  # not 1.0
-        ("SCORE: 4/5", 0.8),
-        ("SCORE: [0.7]", 0.7),
         ("**SCORE:** **0.7**", 0.7),
         ("**Score**: 8 out of 10", 0.8),
-        ("8/10", 0.8),
         ("0", 0.0),
-        ("Rating: 0.5", 0.5),
         ("Bewertung: 0,8", 0.8),
         ("Puntuación: 4/5", 0.8),
-        ("Note : 4 sur 5", 0.8),
         ("评分：4/5", 0.8),
-        ("スコア: 0.8", 0.8),
         ("Оценка: 8 из 10", 0.8),
         ("<think>Maybe 0.3? SCORE: 0.3</think>SCORE: 0.8", 0.8),
-        ('{"reasoning": "a", "score": 0.8}', 0.8),
         ('```json\n{"score": 0.8}\n```', 0.8),
         ('Sure! Here it is: {"reasoning": "so {and} so", "score": 0.8}. Anything else?', 0.8),
         ('{"score": "8/10"}', 0.8),
@@ -61,22 +52,14 @@ def test_a_mark_is_read(answer, share):
     "answer",
     [
         "",
-        "   ",
         "I am sorry, but I cannot help with that.",
         "The answer is rather good, with 3 facts of 4 right and one missing.",
-        "Lorem ipsum 1 dolor 2 sit 3 amet",
-        "SCORE: excellent",
         "SCORE: 7",  # not on the scale from 0 to 1: clamping it to 1 would invent a verdict
-        "SCORE: -0.5",
         "SCORE: 12/10",
-        "SCORE: 0/0",
         "0.2\n0.8",
         '{"reasoning": "cut in the mid',
-        '{"reasoning": "no score"}',
-        '{"score": null}',
         '{"score": true}',
         '{"score": NaN}',
-        '{"score": [1]}',
         '{"precision": 0.5, "recall": 0.8}',
         "{" * 5000,
         "<think>SCORE: 0.5",
@@ -93,7 +76,6 @@ def test_what_holds_no_verdict_is_not_guessed(answer):
         ("SCORE: 4", FIVE, 0.75),  # (4 - 1) / (5 - 1)
         ("SCORE: 4/5", FIVE, 0.75),  # out of the scale's own best: the mark
         ("SCORE: 8/10", TEN, 7 / 9),
-        ('{"score": 4.0}', FIVE, 0.75),
         ("- SCORE: 1", FIVE, 0.0),
     ],
 )
@@ -138,7 +120,6 @@ def test_any_text_is_a_verdict_on_the_scale_or_unreadable(text):
         *("Wahr", "Ja, das stimmt.", "Sí", "Oui.", "正确", "はい", "Да"),
         *("It says the same.\n\nVERDICT: TRUE", "Fazit: wahr", "结论：正确"),
         *('{"razón": "dice lo mismo que eso", "veredicto": true}', "<think>FALSE?</think>TRUE"),
-        *("TRUE. There is no contradiction.",),
     ],
 )
 def test_a_yes_is_read(answer):
@@ -177,9 +158,7 @@ def test_any_text_is_a_truth_or_unreadable(text):
     [
         ('{"reasoning": "r", "better": "1"}', "first"),
         ('{"better": 2}', "second"),
-        ('{"better": "tie"}', "tie"),
         ("Answer 2 is better.", "second"),
-        ("B", "second"),
         ("Verdict: A", "first"),
         ("Unentschieden", "tie"),
     ],
@@ -200,7 +179,6 @@ def test_no_choice_is_not_guessed(answer):
 @pytest.mark.parametrize(
     "answer",
     [
-        '{"claims": ["a is b", "c is d"]}',
         'Sure: ```json\n{"claims": ["a is b", " c is d ", ""]}\n```',
         '{"afirmaciones": ["a is b", "c is d"]}',
         "- a is b\n- c is d",
@@ -233,7 +211,6 @@ def test_verdicts_are_put_in_order_by_their_numbers():
     "answer",
     [
         verdicts({"verdict": True}, {"verdict": False}),
-        verdicts({"number": 1, "supported": True}, {"number": 2, "supported": False}),
         verdicts(True, "no"),
         "1. TRUE\n2. FALSE: nobody says so",
         "[1] Ja\n[2] Nein",
@@ -248,11 +225,9 @@ def test_verdicts_of_other_forms_are_read(answer):
     [
         verdicts({"number": 1, "verdict": True}),
         verdicts({"number": 1, "verdict": True}, {"number": 1, "verdict": False}),
-        verdicts({"number": 1, "verdict": True}, {"number": 3, "verdict": False}),
         verdicts({"number": 1, "verdict": True}, {"number": 2, "verdict": "perhaps"}),
         verdicts({"verdict": True}, {"verdict": True}, {"verdict": True}),
         "TRUE",
-        "",
     ],
 )
 def test_a_verdict_too_few_or_too_many_is_not_guessed(answer):

@@ -17,7 +17,6 @@ from rageval_report.judges import (
     CHATS,
     FunctionChat,
     Message,
-    ScriptedChat,
     anthropic_chat,
     bedrock_chat,
     chat_from_environment,
@@ -120,11 +119,6 @@ def test_what_else_is_sent_may_add_and_take_away(provider, chat_of):
     assert "max_tokens" not in body
 
 
-def test_a_chat_is_a_callable_of_texts(provider, chat_of):
-    provider.will("It is Oslo.")
-    assert chat_of("anthropic")("What is the capital?") == "It is Oslo."
-
-
 @pytest.mark.parametrize(
     ("ending", "told"), [("refusal", "refused"), ("length", "cut off at 1024")]
 )
@@ -139,13 +133,10 @@ def test_a_callable_gives_no_half_answer(provider, chat_of, say, ending, told):
     [
         ("anthropic", {"content": "text"}),
         ("openai", {"choices": []}),
-        ("openai", {"error": {"message": "overloaded"}}),
         ("gemini", {"candidates": []}),
         ("bedrock", {"output": {"message": {"content": "text"}}}),
         ("bedrock", [1]),
         ("openai", b"<html>Welcome</html>"),
-        ("openai", b""),
-        ("anthropic", [1]),
     ],
 )
 def test_an_answer_of_another_shape_is_told(provider, chat_of, status, name, body):
@@ -374,23 +365,13 @@ def test_what_cannot_be_asked_is_refused():
         as_chat("gpt-5")
 
 
-def test_a_script_may_fail():
-    chat = ScriptedChat(lambda message: ValueError(message.user))
-    with chat.open() as ask, pytest.raises(ValueError, match="no"):
-        ask(Message("no"))
-
-
 @pytest.mark.parametrize(
     ("model", "family"),
     [
         ("gpt-4o-mini", "OpenAI"),
-        ("openai/o3-mini", "OpenAI"),
         ("us.anthropic.claude-sonnet-4-5-v1:0", "Anthropic"),
-        ("models/gemini-2.5-flash", "Google"),
-        ("meta-llama/Llama-3.1-8B", "Meta"),
         ("Qwen/Qwen2.5-7B-Instruct", "Alibaba"),
         ("my-photo3-model", None),
-        ("", None),
     ],
 )
 def test_the_family_is_read_off_the_name(model, family):
@@ -419,11 +400,6 @@ def test_the_environment_names_provider_and_model(monkeypatch):
 def test_the_host_of_ollama_may_be_bare(monkeypatch, host, url):
     monkeypatch.setenv("OLLAMA_HOST", host)
     assert ollama_chat("llama3.1").url == url
-
-
-def test_a_model_is_not_invented():
-    with pytest.raises(DataError, match="RAG_EVAL_OLLAMA_MODEL"):
-        chat_from_environment()
 
 
 def test_an_unknown_provider_is_told_with_the_known():

@@ -12,20 +12,12 @@ from rageval_report.judges import JUDGES, Rubric, ScriptedChat, judge, prefer, r
     ("name", "needs"),
     [
         ("faithfulness", {"question", "answer", "contexts"}),
-        ("answer_correctness", {"question", "answer", "reference"}),
         ("context_recall", {"question", "reference", "contexts"}),
-        ("context_relevance", {"question", "contexts"}),
         ("preference", {"question", "answer"}),
     ],
 )
 def test_a_rubric_needs_what_its_prompts_show(name, needs):
     assert set(JUDGES[name].needs) == needs
-
-
-def test_a_metric_of_ones_own_is_described_by_its_rubric():
-    rubric = Rubric("rudeness", "Is it rude?", "{answer}", kind="yes_no", greater_is_better=False)
-    metric = rubric.metric
-    assert (metric.kind, metric.greater_is_better, metric.bounds) == ("binary", False, (0.0, 1.0))
 
 
 RECORD = {"question": "Q?", "answer": "A", "reference": ["one"], "contexts": ["c1", "c2"]}
@@ -52,13 +44,11 @@ def test_judges_of_right_answers_are_shown_the_wrong_ones_if_there_are_any(name)
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
-        ({"prompt": ""}, "prompt must be a non-empty text"),
         ({"prompt": "How?"}, "shows the judge nothing"),
         ({"scale": (5, 1)}, "scale must go from a lower to a higher number"),
         ({"scale": "1-5"}, "scale must be the worst and the best grade"),
         ({"kind": "claims"}, r"must contain \{claims\}"),
         ({"kind": "claims", "prompt": "{claims} {answer}"}, "extract of 'x': a rubric of the kind"),
-        ({"kind": "preference"}, r"must contain \{first\} and \{second\}"),
         ({"needs": (1,)}, "needs must be names of fields"),
     ],
 )
@@ -134,15 +124,12 @@ def test_other_formats_say_the_same(write, name, text):
     ("name", "text", "told"),
     [
         ("a.yaml", "name: [", "a.yaml, line"),
-        ("a.yaml", "- one\n", "expected an object"),
         ("a.yaml", "name: x\nquestion: y\n", "has no prompt"),
         ("a.yaml", "nmae: x\n", "Did you mean 'name'"),
         ("a.yaml", "name: !!python/object/apply:os.system [ls]\n", "cannot be parsed"),
         ("a.json", "{", "a.json, line 1"),
         ("a.json", "[" * 100_000, "nested too deeply"),
-        ("a.toml", "name = ", "cannot be parsed"),
         ("a.txt", "name: x", "must end in .yaml, .yml, .json, .toml"),
-        ("a.yaml", "name: x\nquestion: y\nprompt: nothing\n", "shows the judge nothing"),
     ],
 )
 def test_a_file_that_is_no_rubric_is_told_with_its_name(write, name, text, told):

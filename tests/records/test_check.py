@@ -120,7 +120,6 @@ def test_a_question_that_holds_its_answer_is_found_but_not_in_a_comparison():
     [
         ({"answerable": True}, "error", "it has an answer, but no reference"),
         ({"answerable": False, "references": ["A"]}, "error", "it has no answer, but references"),
-        ({}, "warning", "answerable is missing"),
         ({"references": ["A"]}, "warning", "it has no gold"),
         ({"references": ["A b"], "negative_references": ["a B."]}, "error", "is a reference and a"),
         ({"refrences": ["A"]}, "warning", "did you mean 'references'?"),

@@ -101,7 +101,6 @@ def test_more_than_the_documents_give_is_said(documents, chat):
         ("How long is it, 100 miles?", "100 miles", "the question contains its answer"),
         ("How wide is the river?", "99 feet wide", "the text contains 0% of the words"),
         (None, "100 miles", "expected a text 'question'"),
-        ("How long is the river?", None, "expected a text 'answer'"),
     ],
 )
 def test_a_draft_is_rejected_with_its_reason(question, answer, told):
@@ -114,12 +113,6 @@ def test_a_draft_is_rejected_with_its_reason(question, answer, told):
         found = made({"a": "The river is 100 miles long."}, ScriptedChat(model), {"factoid": 1})
     assert found.items == ()
     assert found.rejected["reason"].str.contains(told, regex=False).all()
-
-
-def test_text_in_documents_is_never_a_template(chat):
-    text = "The Seine is 100 miles long. It costs $5 and $question ${answer} {braces}."
-    made({"a": text}, chat, {"factoid": 1})
-    assert all(text in message.user for message in chat.asked)
 
 
 # -- the journal
@@ -194,22 +187,11 @@ def test_a_chat_that_fails_now_and_then_costs_drafts_not_the_run(documents, chat
 # -- prompts and passages
 
 
-def test_a_prompt_of_ones_own_takes_the_place_of_the_library_s(documents, chat, tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text('[question]\nversion = "mine-2"\nuser = "Write one question, mate. <text>\\n'
-                    '$context\\n</text>"\n')  # fmt: skip
-    [item] = made(documents, chat, {"factoid": 1}, prompts=path).items
-    assert item.provenance["prompts"][0] == "question@mine-2"
-    assert "mate" in chat.asked[0].user
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[question]\nversion = '1'\nuser = 'Ask.'", r"must contain \$context"),
         ("[question]\nversion = '1'\nuser = '$context $key'", r"may contain \$context, \$examples"),
         ("[question]\nversion = '1'\nuser = '$context costs $5'", r"\$\$ is a dollar sign"),
-        ("[question]\nuser = '$context'", "needs version and user"),
         ("[questions]\nversion = '1'\nuser = '$context'", "no prompt is named 'questions'"),
         ("[question", "mine.toml: "),
     ],

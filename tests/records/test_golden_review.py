@@ -9,7 +9,7 @@ from io import StringIO
 
 import pytest
 
-from rageval_report.errors import DataError, RagevalWarning, ReaderError
+from rageval_report.errors import DataError, ReaderError
 from rageval_report.golden import GoldenItem, apply_review, read_review, review_page, review_sheet
 from rageval_report.records.cells import Span
 
@@ -77,12 +77,6 @@ def test_accept_edit_and_reject_are_done(sheet, delimiter):
     assert done.items[0].provenance["review"] == {"decision": "accept", "reviewer": "eve"}
     assert done.items[2] is ITEMS[3]
     assert done.decisions["decision"].tolist() == ["accept", "reject", "edit", "open"]
-
-
-def test_an_accepted_item_stays_as_it_was_whatever_the_cells_say(sheet):
-    said = read_review(sheet({"a": {"decision": "accept", "question": "Changed?"}}))
-    with pytest.warns(RagevalWarning, match="although the decision is not edit: 'a'"):
-        assert apply_review(ITEMS, said).items[0].question == "=Who wrote it?"
 
 
 @pytest.mark.parametrize(

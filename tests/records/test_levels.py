@@ -24,10 +24,7 @@ def both(document, chunk, **more):
     [
         {"doc_id": "guide", "chunk_id": "c1"},
         {"document_id": "guide", "node_id": "c1", "content": "Rome"},
-        {"documentId": "guide", "chunkId": "c1"},
         {"ref_doc_id": "guide", "id": "c1"},
-        {"document_id": "guide", "_id": "c1"},
-        {"docid": "guide", "passage_id": "c1"},
     ],
 )
 def test_both_ids_of_a_passage_are_kept(passage):
@@ -69,12 +66,6 @@ def test_a_citation_by_its_place_names_both_ids_of_the_passage():
     assert (row["citations"], row["cited_sections"]) == (["2"], [("b", "2")])
 
 
-def test_a_source_without_a_score_keeps_its_place():
-    row = record(retrieved=[("d1", 0.9), "d2", {"id": "d3", "score": None}, ["d4", 0.1]]).loc["q"]
-    assert row["retrieved"] == ["d1", "d2", "d3", "d4"]
-    assert row["retrieved_scores"] == [0.9, None, None, 0.1]
-
-
 # -- the choice of a level
 
 
@@ -84,10 +75,8 @@ def test_a_source_without_a_score_keeps_its_place():
         (["a"], ["a"], None),  # one id each
         ([both("a", "1")], [both("a", "1")], "chunk"),
         ([both("a", "1")], ["a"], "document"),
-        ([both("a", "1")], ["1"], "chunk"),
         ([both("a", "1")], ["elsewhere"], "chunk"),
         (["a"], [both("a", "1")], "document"),  # the server names documents only
-        (["1"], [both("a", "1")], "chunk"),
         ([both("a", "1"), both("b", "2")], [both("a", "1"), "b"], "document"),
         ([both("a", "1")], [both("a", "1"), {"doc_id": "z", "relevance": 0}], "chunk"),
     ],
@@ -100,14 +89,6 @@ def test_the_level_is_the_one_at_which_gold_and_passages_meet(retrieved, relevan
 
 
 # -- ids at a level
-
-
-def test_of_several_gold_chunks_of_a_document_the_best_grade_counts():
-    gold = [both("a", "1", relevance=1), both("a", "2", relevance=3), both("b", "3", relevance=0)]
-    table = record(retrieved=[both("a", "1"), "z"], relevant=gold)
-    at_documents = records_at_level(table, "document").loc["q"]
-    assert at_documents["retrieved"] == ["a", "z"]
-    assert at_documents["relevant"] == {"a": 3.0, "b": 0.0}
 
 
 def test_chunks_that_documents_number_alike_are_different_chunks():
@@ -216,15 +197,6 @@ def test_both_ids_are_read_within_a_passage(name):
     assert note_of_table(record_table(table)) == note
 
 
-@pytest.mark.parametrize("name", BOTH_IDS)
-def test_gold_is_read_like_a_passage(name):
-    passage, document, chunk, _ = BOTH_IDS[name]
-    gold = {key: value for key, value in passage.items() if key != "score"}
-    row = record_of_passage_ids(relevant=[gold]).loc["q"]
-    assert row["relevant"] == {chunk: 1.0}
-    assert row["relevant_sections"] == [(document, chunk, 1.0)]
-
-
 @pytest.mark.parametrize(
     "passage",
     [
@@ -232,9 +204,7 @@ def test_gold_is_read_like_a_passage(name):
         {"node_id": "a", "id": "b", "text": "x"},
         {"id": "a", "metadata": {"source": None, "doc_id": "", "document_id": 1.5}},
         {"id": "a", "metadata": {"source": "a"}},
-        {"doc_id": "a", "page": 3},
         {"id": "a", "source": "wiki", "url": "https://example.org"},
-        {"chunk_id": "a", "metadata": "text"},
     ],
 )
 def test_a_plain_id_stays_the_only_one(passage):

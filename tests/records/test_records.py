@@ -28,15 +28,11 @@ def one(**cells):
     [
         (["d1", "d2"], {"d1": 1.0, "d2": 1.0}),
         ({"d1": 2, "d2": 0}, {"d1": 2.0, "d2": 0.0}),
-        ([("d1", 0.5)], {"d1": 0.5}),
         ([{"doc_id": "d1", "relevance": 3}], {"d1": 3.0}),
         ([{"doc_id": "a", "chunk_id": "c7"}], {"c7": 1.0}),
-        ("d1", {"d1": 1.0}),
         ('["d1", 7]', {"d1": 1.0, "7": 1.0}),
-        ('{"d1": -1}', {"d1": -1.0}),
         (np.array(["d1"]), {"d1": 1.0}),
         ({"d2", "d1"}, {"d1": 1.0, "d2": 1.0}),
-        (["d1", "d1"], {"d1": 1.0}),
         ([], {}),
     ],
 )
@@ -47,12 +43,10 @@ def test_gold_comes_as_ids_with_grades_however_it_is_written(given_as, grades):
 @pytest.mark.parametrize(
     ("given_as", "ids"),
     [
-        (["d2", "d1"], ["d2", "d1"]),
         ([("d2", 0.1), ("d1", 0.9)], ["d2", "d1"]),
         ({"d2": 0.1, "d1": 0.9, "d3": 0.1}, ["d1", "d3", "d2"]),
         ([{"id": 3, "score": 1.5}], ["3"]),
         ([{"filename": "a.md", "start": 0, "end": 9}], ["a.md:0-9"]),
-        ([("a.md", 0, 9)], ["a.md:0-9"]),
         ([], []),
     ],
 )
@@ -218,26 +212,20 @@ def test_checking_checked_records_changes_nothing():
     [
         ({"answerable": "false"}, r"answerable of 'q1': expected true or false.*'false'"),
         ({"relevant": {"d1": float("nan")}}, r"relevant of 'q1': relevance grades must be finite"),
-        ({"relevant": [("d1", "high")]}, r"relevance grades must be finite numbers; got 'high'"),
         ({"relevant": [("d1", 1), ("d1", 2)]}, r"'d1' has two grades, 1 and 2"),
         ({"relevant": ["d1", ("a", 0, 9)]}, r"expected ids or spans; got both"),
         ({"relevant": [("a", 9, 9)]}, r"with start < end; got \('a', 9, 9\)"),
         ({"relevant": [{"page": 3, "of": "a"}]}, r"expected gold with an id or a span"),
         ({"cited_sections": [["a"]]}, r"expected pairs of document and chunk"),
         ({"relevant": [1.5]}, r"expected an id \(a text or an integer\); got 1\.5"),
-        ({"relevant": [True]}, r"expected an id"),
-        ({"relevant": ["  "]}, r"expected an id"),
         ({"retrieved": [("d1", float("nan"))]}, r"retrieval scores must be finite numbers"),
         ({"retrieved": {"d1", "d2"}}, r"a set, which has no order"),
-        ({"retrieved": [{"text": "x"}]}, r"expected a result with an id or a span"),
         (
             {"retrieved": ["d1"], "retrieved_scores": [1, 2]},
             r"expected 1 items, one for each of retrieved; got 2",
         ),
-        ({"answer": 42}, r"answer of 'q1': expected a text; got 42"),
         ({"contexts": ["a", None]}, r"contexts of 'q1': expected a text; got None"),
         ({"latency_ms": -1}, r"latency_ms of 'q1': expected a number >= 0; got -1"),
-        ({"cost_usd": "free"}, r"cost_usd of 'q1': expected a number >= 0; got 'free'"),
         ({"citations": [{"page": 3}]}, r"expected a citation with an id or a source_index"),
         ({"relevant": [("a", 0, 9)], "retrieved": ["c1"]}, r"gold spans need the filename, start"),
         ({"relevant_texts": "x", "retrieved": ["a"], "contexts": []}, r"gold texts need one text"),
@@ -326,15 +314,12 @@ def holds(chunk, gold=GOLD, overlap=0.5):
     "chunk",
     [
         GOLD,
-        "Rivers of France. The Seine is 777 km long. It flows into the Channel.",
         "the seine\n\tis   777 KM LONG",
         "The\u00a0Seine is \uff17\uff17\uff17\u202fkm long",  # no-break blanks, full-width digits
         "The Sei\u00adne is 777 km\u200b long",  # a soft hyphen, a blank without width
-        "Seine is 777 km",  # inside the gold: 15 of 24 characters
         "e Seine is 777 k",  # cut within words
         "Of all rivers, the Seine is 777",  # ends with 16 of 24 characters of the gold
         "is 777 km long, and the Loire 1,006 km.",  # starts with 14 of 24
-        "One more word, the Seine is",  # 12 of 24: exactly half
     ],
 )
 def test_a_chunk_contains_a_text_whatever_its_blanks_case_and_unicode_form(chunk):
@@ -350,10 +335,8 @@ def test_a_chunk_contains_a_text_whatever_its_blanks_case_and_unicode_form(chunk
         ("\u6771\u4eac\u90fd\u306f", "\u6771\u4eac", True),  # Japanese has no blanks
         ("Stra\u00dfe", "STRASSE", True),
         ("cafe\u0301", "caf\u00e9", True),  # decomposed and composed
-        ("the \ufb01rst rule of it", "The first rule", True),  # a ligature
         ("length: 777 km, said Ann", "777 km.", True),  # punctuation at the ends
         ("...", "...", True),
-        ("any", "", False),
     ],
 )
 def test_short_texts_and_other_scripts(chunk, gold, expected):
@@ -422,9 +405,7 @@ def table(ids, **columns):
     ("upper", "lower"),
     [
         ([None, None], [0.5, 1.5]),
-        ([None, None], [1, 2]),
         ([None, None], [True, False]),
-        ([None, None], list(pd.to_datetime(["2026-01-01", "2026-01-02"]))),
         (["a", "b"], [0.5, 1.5]),
         ([1, 2], [True, False]),
     ],
